@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Flags of everything that is compiled here.
+add_library(baton_flags INTERFACE)
+target_compile_options(baton_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+# Open MPI's C++ bindings are gone from the standard, and their header warns.
+target_compile_definitions(baton_flags INTERFACE OMPI_SKIP_MPICXX)
+if(BATON_NATIVE AND NOT BATON_SANITIZER)
+  target_compile_options(baton_flags INTERFACE -march=native)
+endif()
+if(BATON_SANITIZER)
+  target_compile_options(baton_flags INTERFACE -fsanitize=${BATON_SANITIZER} -fno-omit-frame-pointer)
+  target_link_options(baton_flags INTERFACE -fsanitize=${BATON_SANITIZER})
+endif()

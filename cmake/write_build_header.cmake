@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes baton_build.hpp with the commit at hand; run at every build, touches the file only when something changed.
+find_package(Git QUIET)
+set(BUILD_COMMIT unknown)
+if(GIT_FOUND)
+  execute_process(COMMAND ${GIT_EXECUTABLE} describe --always --dirty --abbrev=12
+                  WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(BUILD_COMMIT ${described})
+  endif()
+endif()
+configure_file(${SOURCE}/cmake/baton_build.hpp.in ${TARGET} @ONLY)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bruck's all-gather: the number of blocks at hand doubles with every hop, for any number of ranks.
+//
+//   gathered = [own]                                   blocks in the order r, r+1, ...
+//   for d = 1, 2, 4, ... while d < P:
+//     send the first min(d, P-d) gathered blocks to rank r-d, receive as many from rank r+d behind them
+//   turn the order r, r+1, ... into 0, 1, ...          two local copies
+//
+// Cost: P-1 blocks sent a rank, ceil(log2 P) hops, and one copy of everything.
+// Source: J. Bruck et al., IEEE TPDS 8(11), 1997.
+#include <algorithm>
+
+#include "collectives/collective.hpp"
+
+namespace baton {
+namespace {
+
+void bruck_all_gather(Schedule& s, const Operands& x) {
+  const int P = s.ranks(), r = s.rank();
+  const Slice own = x.own.packed();
+  const std::int64_t n = own.count;
+  const Slice gathered = s.scratch("gathered", P * n);
+  s.copy(gathered.part(0, n), own);
+  for (int d = 1; d < P; d *= 2) {
+    const int blocks = std::min(d, P - d);
+    s.send((r - d + P) % P, gathered.part(0, blocks * n));
+    s.recv(gathered.part(d * n, blocks * n), (r + d) % P);
+  }
+  s.copy(x.into.part(r * n, (P - r) * n), gathered.part(0, (P - r) * n));
+  s.copy(x.into.part(0, r * n), gathered.part((P - r) * n, r * n));
+}
+
+std::optional<Claim> claim(const Shape& shape, int P, int) {
+  int hops = 0;
+  for (int d = 1; d < P; d *= 2) ++hops;
+  return Claim{(P - 1) * shape.map_elements() * element_bytes, hops};
+}
+
+const Registered registered{{
+    .name = "bruck_all_gather",
+    .kind = Kind::all_gather,
+    .summary = "maps at hand double with every hop, log2 P hops",
+    .build = bruck_all_gather,
+    .claim = claim,
+}};
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of collectives, and the buffers of each kind.
+#include "collectives/collective.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <utility>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+std::deque<Collective>& registry() {
+  static std::deque<Collective> all;
+  return all;
+}
+
+/// Adds the buffers of `kind` to `schedule`.
+Operands declare(Schedule& schedule, Kind kind, const Shape& shape, int blocks) {
+  const std::int64_t rows = shape.rows(), ranks = schedule.ranks();
+  switch (kind) {
+    case Kind::exclusive_scan: {
+      const Slice own = schedule.input("own", shape.map_elements());
+      const Map map{own.part(0, rows), own.part(rows, shape.state_elements()), shape.d_v};
+      return {map, schedule.output("into", shape.state_elements(), schedule.rank() > 0), blocks};
+    }
+    case Kind::all_gather: {
+      const Slice own = schedule.input("own", shape.map_elements());
+      return {{{}, own, 1}, schedule.output("into", ranks * shape.map_elements()), blocks};
+    }
+    case Kind::exchange: {
+      const Slice own = schedule.input("own", shape.key_value_elements());
+      return {{{}, own, 1}, schedule.output("into", shape.key_value_elements()), blocks};
+    }
+  }
+  throw UsageError("unknown kind of collective");
+}
+
+}  // namespace
+
+const char* to_string(Kind kind) {
+  switch (kind) {
+    case Kind::exclusive_scan: return "exclusive_scan";
+    case Kind::all_gather: return "all_gather";
+    case Kind::exchange: return "exchange";
+  }
+  return "?";
+}
+
+const char* to_string(Direction direction) { return direction == Direction::forward ? "forward" : "reverse"; }
+
+Registered::Registered(Collective collective) {
+  for (const Collective& other : registry())
+    if (other.name == collective.name)
+      throw UsageError("two collectives are called '" + collective.name + "'");
+  registry().push_back(std::move(collective));
+}
+
+std::vector<const Collective*> collectives() {
+  std::vector<const Collective*> all;
+  for (const Collective& collective : registry()) all.push_back(&collective);
+  std::sort(all.begin(), all.end(), [](const Collective* a, const Collective* b) {
+    return std::tie(a->kind, a->name) < std::tie(b->kind, b->name);
+  });
+  return all;
+}
+
+const Collective& find_collective(const std::string& name) {
+  for (const Collective& collective : registry())
+    if (collective.name == name) return collective;
+  throw UsageError("there is no collective '" + name + "'");
+}
+
+void embed(Schedule& schedule, const std::string& name, const Operands& operands) {
+  const Collective& collective = find_collective(name);
+  const Region region(schedule, name);
+  collective.build(schedule, operands);
+}
+
+Schedule build(const Collective& collective, const Shape& shape, int rank, int ranks, int blocks,
+               Direction direction) {
+  Schedule schedule(rank, ranks);
+  std::optional<Reversed> reversed;
+  if (direction == Direction::reverse) reversed.emplace(schedule);
+  collective.build(schedule, declare(schedule, collective.kind, shape, blocks));
+  return schedule;
+}
+
+std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, int ranks, int blocks,
+                                Direction direction) {
+  std::vector<Schedule> schedules;
+  schedules.reserve(ranks);
+  for (int rank = 0; rank < ranks; ++rank)
+    schedules.push_back(build(collective, shape, rank, ranks, blocks, direction));
+  return schedules;
+}
+
+}  // namespace baton

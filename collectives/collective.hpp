@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective is: a kind, which fixes its buffers and its meaning, and a text that records its
+// schedule.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// What a collective computes, from its own contribution on every rank.
+enum class Kind {
+  /// own: a map [heads*d_k] + [heads*d_k, d_v]; into: the state [heads*d_k, d_v] that the maps of all ranks
+  /// before
+  /// this one make of a zero state. The first rank has none before it: its `into` stays untouched.
+  exclusive_scan,
+  /// own: a packed map; into: the packed maps of all ranks, in rank order.
+  all_gather,
+  /// own: keys and values [tokens, heads*(d_k + d_v)]; into: those that arrive last after a full turn, the
+  /// ones of
+  /// the next rank. They have passed through every rank.
+  exchange,
+};
+
+enum class Direction { forward, reverse };
+
+const char* to_string(Kind kind);
+const char* to_string(Direction direction);
+
+/// The shape of one layer's attention on one rank.
+struct Shape {
+  std::int64_t heads = 32;
+  std::int64_t d_k = 128;
+  std::int64_t d_v = 128;
+  std::int64_t tokens = 8192;
+
+  std::int64_t rows() const { return heads * d_k; }
+  std::int64_t state_elements() const { return rows() * d_v; }
+  std::int64_t map_elements() const { return rows() + state_elements(); }
+  std::int64_t key_value_elements() const { return tokens * heads * (d_k + d_v); }
+  std::int64_t state_bytes() const { return state_elements() * element_bytes; }
+};
+
+/// What the text of a collective works on: this rank's contribution and where the result goes.
+struct Operands {
+  Map own;
+  Slice into;
+  /// Into how many blocks the state is cut, where the collective cuts it.
+  int blocks = 1;
+};
+
+/// What an author says a collective costs; compared with the count of the schedules.
+struct Claim {
+  /// Bytes sent by the rank that sends most.
+  std::int64_t sent_bytes = 0;
+  /// Messages on the longest chain of messages that wait for one another.
+  int hops = 0;
+};
+
+/// A named algorithm.
+struct Collective {
+  std::string name;
+  Kind kind = Kind::exclusive_scan;
+  /// One line: where it comes from and how it goes.
+  std::string summary;
+  std::function<void(Schedule&, const Operands&)> build;
+  /// Empty where nobody can say: a library's own choice.
+  std::function<std::optional<Claim>(const Shape&, int ranks, int blocks)> claim;
+  /// True where `Operands::blocks` matters.
+  bool cuts_blocks = false;
+};
+
+/// Adds a collective to the registry, before `main`: `const Registered all_scan_registered{{...}};`
+struct Registered {
+  explicit Registered(Collective collective);
+};
+
+/// All registered collectives, by kind and name.
+std::vector<const Collective*> collectives();
+
+/// The collective called `name`. Throws UsageError if there is none.
+const Collective& find_collective(const std::string& name);
+
+/// Records the collective called `name` as a part of `schedule`. Throws UsageError if there is none.
+void embed(Schedule& schedule, const std::string& name, const Operands& operands);
+
+/// One rank's schedule of `collective`, with the buffers of its kind: inputs "own", outputs "into".
+Schedule build(const Collective& collective, const Shape& shape, int rank, int ranks, int blocks,
+               Direction direction);
+
+/// The schedules of all ranks.
+std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, int ranks, int blocks,
+                                Direction direction);
+
+}  // namespace baton

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs schedules: one interface for every machine, and the registry of those that are built in.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// Runs the schedules of a fixed number of ranks.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// The ranks whose buffers this process holds, ascending.
+  virtual std::vector<int> local_ranks() const = 0;
+
+  /// Why these schedules cannot run here, or an empty string.
+  virtual std::string supports(std::span<const Schedule> schedules) const = 0;
+
+  /// Takes checked schedules, one a rank, and makes their buffers, all zeros. May connect and register
+  /// memory. Throws SystemError if the library or the memory fails.
+  virtual void prepare(std::vector<Schedule> schedules) = 0;
+
+  /// Copies into, or out of, a slice of a local rank's buffers.
+  virtual void write(int rank, const Slice& into, std::span<const float> from) = 0;
+  virtual void read(std::span<float> into, int rank, const Slice& from) const = 0;
+
+  /// Returns on all ranks at about the same time.
+  virtual void synchronise() = 0;
+
+  /// Runs the prepared schedules once; the seconds that this process took.
+  virtual double run() = 0;
+
+  /// Seconds that a message of `bytes` takes from one rank to another, by the plainest means of the library
+  /// beneath. To be called by all ranks; those that are neither `from` nor `to` get 0 at once.
+  virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
+};
+
+/// A registered executor.
+struct ExecutorEntry {
+  std::string name;
+  std::string summary;
+  /// True where each rank is a process of its own.
+  bool process_a_rank = false;
+  std::function<std::unique_ptr<Executor>(int ranks)> make;
+};
+
+/// Adds an executor to the registry, before `main`.
+struct RegisteredExecutor {
+  explicit RegisteredExecutor(ExecutorEntry entry);
+};
+
+/// All executors that are built in, by name.
+std::vector<const ExecutorEntry*> executors();
+
+/// The executor called `name`. Throws UsageError if it is not built in.
+const ExecutorEntry& find_executor(const std::string& name);
+
+}  // namespace baton

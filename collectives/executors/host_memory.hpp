@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's buffers in host memory, and the steps that need no other rank.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// The buffers of one schedule, page-aligned, all zeros at first.
+class HostMemory {
+ public:
+  /// Throws SystemError if the memory is not to be had.
+  explicit HostMemory(const Schedule& schedule);
+
+  std::span<float> view(const Slice& slice);
+  std::span<const float> view(const Slice& slice) const;
+
+  /// What `step` writes and reads.
+  HostOperands operands(const Step& step);
+
+ private:
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  std::vector<std::unique_ptr<float[], Free>> buffers_;
+};
+
+/// Runs a copy, combine or compute step of `schedule`.
+void run_on_host(const Schedule& schedule, const Step& step, HostMemory& memory);
+
+}  // namespace baton

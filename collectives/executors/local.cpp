@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executor `local`: all ranks in one process, a message is a copy.
+//
+//   prepare: put the steps of all ranks in one order in which each can run when its turn comes
+//   run:     run them in that order; a send and its receive are one copy
+//
+// For tests and oracles at any number of ranks. Its times are those of one thread doing everybody's work.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "collectives/executors/executor.hpp"
+#include "collectives/executors/host_memory.hpp"
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/order.hpp"
+
+namespace baton {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class LocalExecutor : public Executor {
+ public:
+  explicit LocalExecutor(int ranks) : ranks_(ranks) {}
+
+  std::vector<int> local_ranks() const override {
+    std::vector<int> all(ranks_);
+    for (int rank = 0; rank < ranks_; ++rank) all[rank] = rank;
+    return all;
+  }
+
+  std::string supports(std::span<const Schedule> schedules) const override {
+    for (const Schedule& schedule : schedules)
+      for (const NativeCall& native : schedule.natives()) return native.name + " is no native of local";
+    return {};
+  }
+
+  void prepare(std::vector<Schedule> schedules) override {
+    schedules_ = std::move(schedules);
+    order_ = run_order(schedules_);
+    memory_.clear();
+    for (const Schedule& schedule : schedules_) memory_.emplace_back(schedule);
+  }
+
+  void write(int rank, const Slice& into, std::span<const float> from) override {
+    std::copy(from.begin(), from.end(), memory_[rank].view(into).begin());
+  }
+
+  void read(std::span<float> into, int rank, const Slice& from) const override {
+    const auto view = memory_[rank].view(from);
+    std::copy(view.begin(), view.end(), into.begin());
+  }
+
+  void synchronise() override {}
+
+  double run() override {
+    const auto start = Clock::now();
+    for (const Turn& turn : order_) {
+      const Step& step = schedules_[turn.rank].steps()[turn.step];
+      if (step.verb == Verb::send) {
+        const auto from = memory_[turn.rank].view(step.reads[0]);
+        std::copy(from.begin(), from.end(), memory_[step.peer].view(turn.into).begin());
+      } else if (step.verb != Verb::recv) {
+        run_on_host(schedules_[turn.rank], step, memory_[turn.rank]);
+      }
+    }
+    return seconds_since(start);
+  }
+
+  double one_way_seconds(std::int64_t bytes, int, int) override {
+    std::vector<char> from(bytes, 1), into(bytes);
+    const auto start = Clock::now();
+    std::copy(from.begin(), from.end(), into.begin());
+    return seconds_since(start);
+  }
+
+ private:
+  int ranks_;
+  std::vector<Schedule> schedules_;
+  std::vector<Turn> order_;
+  std::vector<HostMemory> memory_;
+};
+
+const RegisteredExecutor registered{{
+    .name = "local",
+    .summary = "all ranks in one process and one thread; for checks, not for times",
+    .process_a_rank = false,
+    .make = [](int ranks) { return std::make_unique<LocalExecutor>(ranks); },
+}};
+
+}  // namespace
+}  // namespace baton

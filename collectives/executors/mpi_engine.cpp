@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dependency-driven running of a schedule over MPI.
+#include "collectives/executors/mpi_engine.hpp"
+
+#include <utility>
+
+#include "collectives/executors/mpi_error.hpp"
+
+namespace baton {
+
+MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
+    : schedule_(std::move(schedule)), memory_(schedule_), in_order_(in_order), in_reverse_(in_reverse) {
+  for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
+  const auto& steps = schedule_.steps();
+  successors_.resize(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
+    for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
+  }
+}
+
+void MpiEngine::run() {
+  blocked_by_ = blockers_;
+  unfinished_ = static_cast<int>(blockers_.size());
+  for (int i = 0; i < static_cast<int>(blockers_.size()); ++i)
+    if (blockers_[i] == 0) make_ready(i);
+  while (unfinished_ > 0) {
+    for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
+    if (ready_local_.empty()) {
+      wait_for_messages();
+    } else {
+      const int index = ready_local_.front();
+      ready_local_.pop_front();
+      run_local(index);
+    }
+  }
+}
+
+void MpiEngine::start_message(int index) {
+  const Step& step = schedule_.steps()[index];
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (step.verb == Verb::send) {
+    const auto from = std::as_const(memory_).view(step.reads[0]);
+    mpi(MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_FLOAT, step.peer, step.sequence, in_order_,
+                  &request));
+  } else {
+    const auto into = memory_.view(step.writes[0]);
+    mpi(MPI_Irecv(into.data(), static_cast<int>(into.size()), MPI_FLOAT, step.peer, step.sequence, in_order_,
+                  &request));
+  }
+  requests_.push_back(request);
+  under_way_.push_back(index);
+}
+
+void MpiEngine::run_local(int index) {
+  const Step& step = schedule_.steps()[index];
+  if (step.verb == Verb::native) {
+    const NativeCall& native = schedule_.natives()[step.body];
+    natives_[step.body]({native.reversed ? in_reverse_ : in_order_, native.blocks, memory_.operands(step)});
+  } else {
+    run_on_host(schedule_, step, memory_);
+  }
+  finish(index);
+}
+
+void MpiEngine::wait_for_messages() {
+  completed_.resize(requests_.size());
+  int count = 0;
+  mpi(MPI_Waitsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
+                   MPI_STATUSES_IGNORE));
+  for (int i = 0; i < count; ++i) finish(under_way_[completed_[i]]);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    requests_[kept] = requests_[i];
+    under_way_[kept++] = under_way_[i];
+  }
+  requests_.resize(kept);
+  under_way_.resize(kept);
+}
+
+void MpiEngine::finish(int index) {
+  --unfinished_;
+  for (int after : successors_[index])
+    if (--blocked_by_[after] == 0) make_ready(after);
+}
+
+void MpiEngine::make_ready(int index) {
+  const bool is_message = schedule_.steps()[index].is_message();
+  (is_message ? ready_messages_ : ready_local_).push_back(index);
+}
+
+}  // namespace baton

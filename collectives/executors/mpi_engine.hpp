@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, local steps in between.
+//
+//   ready = the steps that wait for nothing
+//   until all steps are done:
+//     start every ready message (non-blocking)
+//     if a local step is ready: run it
+//     else: wait until some message is done
+//     a step that is done makes ready the steps that waited for it alone
+#pragma once
+
+#include <mpi.h>
+
+#include <deque>
+#include <vector>
+
+#include "collectives/executors/host_memory.hpp"
+#include "collectives/executors/mpi_native.hpp"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// One rank's prepared schedule.
+class MpiEngine {
+ public:
+  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward.
+  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse);
+
+  HostMemory& memory() { return memory_; }
+  const HostMemory& memory() const { return memory_; }
+
+  /// Runs the schedule once. Throws SystemError if MPI fails.
+  void run();
+
+ private:
+  void start_message(int index);
+  void run_local(int index);
+  void wait_for_messages();
+  void finish(int index);
+  void make_ready(int index);
+
+  Schedule schedule_;
+  HostMemory memory_;
+  MPI_Comm in_order_;
+  MPI_Comm in_reverse_;
+  std::vector<MpiNative> natives_;
+  std::vector<int> blockers_;                 // how many steps each step waits for
+  std::vector<std::vector<int>> successors_;  // who waits for each step
+
+  // The state of one run.
+  int unfinished_ = 0;
+  std::vector<int> blocked_by_;
+  std::deque<int> ready_messages_;
+  std::deque<int> ready_local_;
+  std::vector<MPI_Request> requests_;  // of the messages under way
+  std::vector<int> under_way_;         // their steps
+  std::vector<int> completed_;         // scratch for MPI_Waitsome
+};
+
+}  // namespace baton

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof and count of a set of schedules.
+#include "collectives/schedule/check.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/graph.hpp"
+#include "collectives/schedule/groups.hpp"
+#include "collectives/schedule/matching.hpp"
+#include "collectives/schedule/order.hpp"
+
+namespace baton {
+namespace {
+
+void check_coverage(const std::string& collective, const Schedule& schedule) {
+  for (std::size_t b = 0; b < schedule.buffers().size(); ++b) {
+    const Buffer& buffer = schedule.buffers()[b];
+    if (buffer.role != Role::output || !buffer.covered) continue;
+    std::vector<Slice> written;
+    for (const Step& step : schedule.steps())
+      for (const Slice& slice : step.writes)
+        if (slice.buffer == static_cast<int>(b)) written.push_back(slice);
+    std::sort(written.begin(), written.end(), [](auto& a, auto& b) { return a.offset < b.offset; });
+    std::int64_t reached = 0;
+    for (const Slice& slice : written)
+      if (slice.offset <= reached) reached = std::max(reached, slice.end());
+    if (reached < buffer.count)
+      throw ScheduleError(collective + ": rank " + std::to_string(schedule.home_rank()) + ", step " +
+                          std::to_string(schedule.steps().size()) + " (end" +
+                          (schedule.steps().empty() ? "" : ", after " + where(schedule.steps().back())) +
+                          "): nothing wrote '" + buffer.name + "' from element " + std::to_string(reached) +
+                          " on");
+  }
+}
+
+/// A group starts when all that its members wait for, and the group before it, have finished.
+void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules, int next_node) {
+  for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {
+    const auto& steps = schedules[rank].steps();
+    const auto groups = message_groups(schedules[rank]);
+    const int first = next_node;
+    for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+      if (groups[i] < 0) continue;
+      const int start = first + groups[i];
+      const int node = node_of(matching, matching.number(rank, i), steps[i]);
+      graph.add_edge(start, node);
+      graph.add_edge(node, start + 1);
+      for (int before : steps[i].waits_for)
+        graph.add_edge(node_of(matching, matching.number(rank, before), steps[before]), start);
+      next_node = std::max(next_node, start + 2);
+    }
+  }
+}
+
+std::string describe_cycle(const Matching& matching, const std::vector<int>& cycle) {
+  std::string text;
+  for (int node : cycle) {
+    if (node >= matching.steps()) continue;  // the start of a group, which no author wrote
+    text += (text.empty() ? "" : " waits for ") + matching.name(node);
+  }
+  return text;
+}
+
+int check_progress(const Matching& matching, std::span<const Schedule> schedules) {
+  const int steps = matching.steps();
+  Graph free_order(steps);
+  add_dependencies(free_order, matching, schedules);
+  std::vector<int> weights(steps, 0);
+  for (int rank = 0, n = 0; rank < static_cast<int>(schedules.size()); ++rank)
+    for (const Step& step : schedules[rank].steps()) weights[n++] = step.verb == Verb::send;
+  const auto sorted = free_order.sort(weights);
+  if (!sorted.cycle.empty()) throw ScheduleError("deadlock: " + describe_cycle(matching, sorted.cycle));
+
+  const int nodes =
+      2 * steps + 2 * static_cast<int>(schedules.size());  // a group has a message, and one start more a rank
+  Graph grouped(nodes);
+  add_dependencies(grouped, matching, schedules);
+  add_groups(grouped, matching, schedules, steps);
+  weights.resize(nodes, 0);
+  const auto grouped_sorted = grouped.sort(weights);
+  if (!grouped_sorted.cycle.empty())
+    throw ScheduleError("deadlock when messages run in groups: " +
+                        describe_cycle(matching, grouped_sorted.cycle));
+  return sorted.depth.empty() ? 0 : *std::max_element(sorted.depth.begin(), sorted.depth.end());
+}
+
+Traffic count(const Schedule& schedule) {
+  Traffic traffic;
+  for (const Step& step : schedule.steps()) {
+    if (step.verb == Verb::send) traffic.sent_bytes += step.reads[0].bytes();
+    if (step.verb == Verb::recv) traffic.received_bytes += step.writes[0].bytes();
+    traffic.messages += step.is_message();
+    if (step.verb == Verb::combine) traffic.flops += combine_flops(step.writes.back().count);
+    if (step.verb == Verb::compute) traffic.flops += schedule.kernels()[step.body].flops;
+  }
+  return traffic;
+}
+
+}  // namespace
+
+std::int64_t Counts::busiest_sent_bytes() const {
+  std::int64_t most = 0;
+  for (const Traffic& rank : ranks) most = std::max(most, rank.sent_bytes);
+  return most;
+}
+
+Counts check(const std::string& collective, std::span<const Schedule> schedules) {
+  const Matching matching(collective, schedules);
+  Counts counts;
+  for (const Schedule& schedule : schedules) {
+    check_coverage(collective, schedule);
+    counts.ranks.push_back(count(schedule));
+  }
+  counts.hops = check_progress(matching, schedules);
+  return counts;
+}
+
+std::string where(const Step& step) {
+  const std::string_view path = step.source.file_name();
+  return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
+}
+
+}  // namespace baton

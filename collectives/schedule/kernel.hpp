@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named local computation, what a `compute` step runs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// The memory of one step on the host: what it writes and what it reads, in the order of the step's slices.
+struct HostOperands {
+  std::vector<std::span<float>> writes;
+  std::vector<std::span<const float>> reads;
+};
+
+/// A named local computation with its host body and its cost.
+struct Kernel {
+  std::string name;
+  std::function<void(const HostOperands&)> body;
+  /// Floating-point operations of one call.
+  double flops = 0;
+  /// Bytes that one call must move at least: each operand once.
+  double bytes = 0;
+};
+
+}  // namespace baton

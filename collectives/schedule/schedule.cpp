@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording of steps.
+#include "collectives/schedule/schedule.hpp"
+
+#include <utility>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+std::vector<Slice> slices(const Map& map) {
+  return map.is_state() ? std::vector{map.state} : std::vector{map.decay, map.state};
+}
+
+/// Elements of one rank that no buffer may exceed: sizes stay exact in a double and in a 64-bit byte count.
+constexpr std::int64_t most_elements = std::int64_t{1} << 50;
+
+}  // namespace
+
+Schedule::Schedule(int rank, int ranks)
+    : rank_(rank), ranks_(ranks), sent_(ranks > 0 ? ranks : 0), received_(sent_) {
+  if (ranks < 1 || rank < 0 || rank >= ranks)
+    throw UsageError("rank " + std::to_string(rank) + " is not one of " + std::to_string(ranks) + " ranks");
+}
+
+Slice Schedule::input(std::string name, std::int64_t count) {
+  return add_buffer(std::move(name), Role::input, count, true);
+}
+
+Slice Schedule::output(std::string name, std::int64_t count, bool covered) {
+  return add_buffer(std::move(name), Role::output, count, covered);
+}
+
+Slice Schedule::scratch(std::string name, std::int64_t count) {
+  return add_buffer(std::move(name), Role::scratch, count, true);
+}
+
+Map Schedule::scratch_map(std::string name, const Map& like) {
+  const Slice all = scratch(std::move(name), like.rows() + like.state.count);
+  return {all.part(0, like.rows()), all.part(like.rows(), like.state.count), like.row};
+}
+
+void Schedule::send(int to, const Slice& from, Source source) { add_message(Verb::send, to, from, source); }
+
+void Schedule::recv(const Slice& into, int from, Source source) {
+  add_message(Verb::recv, from, into, source);
+}
+
+void Schedule::copy(const Slice& into, const Slice& from, Source source) {
+  if (into.count != from.count)
+    fail("copies " + std::to_string(from.count) + " elements into " + std::to_string(into.count), source);
+  if (!into.empty()) add_step(Verb::copy, {into}, {from}, source);
+}
+
+void Schedule::send(int to, const Map& from, Source source) {
+  send(to, from.decay, source);
+  send(to, from.state, source);
+}
+
+void Schedule::recv(const Map& into, int from, Source source) {
+  recv(into.decay, from, source);
+  recv(into.state, from, source);
+}
+
+void Schedule::copy(const Map& into, const Map& from, Source source) {
+  copy(into.decay, from.decay, source);
+  copy(into.state, from.state, source);
+}
+
+void Schedule::combine(const Map& into, const Map& earlier, const Map& later, Source source) {
+  const std::int64_t rows = later.decay.count;
+  const auto fits = [&](const Map& map) {
+    return map.state.count == rows * later.row && (map.is_state() || map.decay.count == rows);
+  };
+  if (!fits(into) || !fits(earlier) || !fits(later) || into.is_state() != earlier.is_state())
+    fail("combines maps of different shapes", source);
+  if (into.state.empty()) return;
+  auto reads = slices(earlier);
+  reads.push_back(later.decay);
+  reads.push_back(later.state);
+  add_step(Verb::combine, slices(into), std::move(reads), source);
+}
+
+void Schedule::compute(Kernel kernel, std::vector<Slice> writes, std::vector<Slice> reads, Source source) {
+  add_step(Verb::compute, std::move(writes), std::move(reads), source).body =
+      static_cast<int>(kernels_.size());
+  kernels_.push_back(std::move(kernel));
+}
+
+void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
+                      Source source) {
+  add_step(Verb::native, std::move(writes), std::move(reads), source).body =
+      static_cast<int>(natives_.size());
+  natives_.push_back({std::move(name), blocks, reversed_});
+}
+
+Slice Schedule::buffer(const std::string& name) const {
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    if (buffers_[i].name == name) return {static_cast<int>(i), 0, buffers_[i].count};
+  throw ScheduleError("there is no buffer '" + name + "'");
+}
+
+Slice Schedule::add_buffer(std::string name, Role role, std::int64_t count, bool covered) {
+  if (count < 0 || count > most_elements)
+    throw UsageError("buffer '" + name + "' would have " + std::to_string(count) + " elements");
+  buffers_.push_back({std::move(name), role, count, covered});
+  return {static_cast<int>(buffers_.size()) - 1, 0, count};
+}
+
+Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads,
+                         const Source& source) {
+  for (const auto* side : {&writes, &reads})
+    for (const Slice& slice : *side) {
+      const bool known = slice.buffer >= 0 && slice.buffer < static_cast<int>(buffers_.size());
+      if (!known || slice.offset < 0 || slice.end() > buffers_[slice.buffer].count)
+        fail(std::string("a ") + to_string(verb) + " reaches outside its buffer", source);
+    }
+  for (const Slice& slice : writes)
+    if (buffers_[slice.buffer].role == Role::input)
+      fail("writes the input '" + buffers_[slice.buffer].name + "'", source);
+  auto waits_for = dependencies_.record(static_cast<int>(steps_.size()), writes, reads);
+  steps_.push_back(
+      {verb, -1, 0, -1, region_, std::move(writes), std::move(reads), std::move(waits_for), source});
+  return steps_.back();
+}
+
+void Schedule::add_message(Verb verb, int peer, const Slice& slice, const Source& source) {
+  if (slice.empty()) return;
+  if (peer < 0 || peer >= ranks_ || peer == rank())
+    fail(std::string("a ") + to_string(verb) + " names rank " + std::to_string(peer), source);
+  const int home = place(peer);
+  const bool sends = verb == Verb::send;
+  Step& step = sends ? add_step(verb, {}, {slice}, source) : add_step(verb, {slice}, {}, source);
+  step.peer = home;
+  step.sequence = (sends ? sent_ : received_)[home]++;
+}
+
+void Schedule::fail(const std::string& what, const Source& source) const {
+  throw ScheduleError("rank " + std::to_string(rank_) + ", step " + std::to_string(steps_.size()) + ": " +
+                      what + " (" + source.file_name() + ":" + std::to_string(source.line()) + ")");
+}
+
+const char* to_string(Verb verb) {
+  switch (verb) {
+    case Verb::send: return "send";
+    case Verb::recv: return "recv";
+    case Verb::copy: return "copy";
+    case Verb::combine: return "combine";
+    case Verb::compute: return "compute";
+    case Verb::native: return "native";
+  }
+  return "?";
+}
+
+}  // namespace baton

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's part of a collective, recorded: steps over slices of named buffers.
+//
+// An algorithm is written like message-passing code against the six verbs below. Calling a verb moves
+// nothing: it appends a Step, and executors run the steps later, in any order that the dependencies allow.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/dependencies.hpp"
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+enum class Verb { send, recv, copy, combine, compute, native };
+
+/// One recorded verb: data only.
+struct Step {
+  Verb verb = Verb::copy;
+  /// The other rank of a send or recv, -1 otherwise.
+  int peer = -1;
+  /// How many messages went from sender to receiver before this one.
+  int sequence = 0;
+  /// Index into `Schedule::kernels` of a compute step, into `Schedule::natives` of a native step, -1
+  /// otherwise.
+  int body = -1;
+  /// Index into `Schedule::regions`: the embedded collective that recorded the step, 0 for the outermost.
+  int region = 0;
+  std::vector<Slice> writes;
+  std::vector<Slice> reads;
+  /// Earlier steps of this rank that must have finished, ascending.
+  std::vector<int> waits_for;
+  /// The line of the algorithm that recorded the step.
+  std::source_location source;
+
+  bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
+};
+
+/// A library call or hand-written body that stands in for steps, by its registered name.
+struct NativeCall {
+  std::string name;
+  int blocks = 1;
+  /// True when the native must run in reverse rank order.
+  bool reversed = false;
+};
+
+/// One rank's steps and the buffers they work on.
+class Schedule {
+ public:
+  using Source = std::source_location;
+
+  /// Throws UsageError if `rank` is not one of `ranks`.
+  Schedule(int rank, int ranks);
+
+  /// This rank's place in scan order: 0 is first. Inside a `Reversed` scope the last rank is first.
+  int rank() const { return place(rank_); }
+  int ranks() const { return ranks_; }
+
+  /// The number of this rank outside every `Reversed` scope.
+  int home_rank() const { return rank_; }
+
+  /// A new buffer of `count` elements.
+  Slice input(std::string name, std::int64_t count);
+  Slice output(std::string name, std::int64_t count, bool covered = true);
+  Slice scratch(std::string name, std::int64_t count);
+  /// Scratch in the shape of `like`, decay and state side by side.
+  Map scratch_map(std::string name, const Map& like);
+
+  /// Sends `from` to rank `to`. Messages between two ranks are matched in the order of recording.
+  void send(int to, const Slice& from, Source source = Source::current());
+  void recv(const Slice& into, int from, Source source = Source::current());
+  void copy(const Slice& into, const Slice& from, Source source = Source::current());
+
+  /// A map as two messages, decay and state; a map that lies in one run travels as one with `packed()`.
+  void send(int to, const Map& from, Source source = Source::current());
+  void recv(const Map& into, int from, Source source = Source::current());
+  void copy(const Map& into, const Map& from, Source source = Source::current());
+
+  /// into = later after earlier. Applies the map `later` to a state, or composes two maps, by what `earlier`
+  /// is. `into` may be `earlier` or `later`. Throws ScheduleError if the shapes differ.
+  void combine(const Map& into, const Map& earlier, const Map& later, Source source = Source::current());
+
+  /// Runs a local computation.
+  void compute(Kernel kernel, std::vector<Slice> writes, std::vector<Slice> reads,
+               Source source = Source::current());
+
+  /// Runs the native registered under `name` with the executor.
+  void native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
+              Source source = Source::current());
+
+  const std::vector<Step>& steps() const { return steps_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<Kernel>& kernels() const { return kernels_; }
+  const std::vector<NativeCall>& natives() const { return natives_; }
+  const std::vector<std::string>& regions() const { return regions_; }
+
+  /// The whole buffer called `name`. Throws ScheduleError if there is none.
+  Slice buffer(const std::string& name) const;
+
+ private:
+  friend class Reversed;
+  friend class Region;
+
+  int place(int rank) const { return reversed_ ? ranks_ - 1 - rank : rank; }
+  Slice add_buffer(std::string name, Role role, std::int64_t count, bool covered);
+  Step& add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads, const Source& source);
+  void add_message(Verb verb, int peer, const Slice& slice, const Source& source);
+  [[noreturn]] void fail(const std::string& what, const Source& source) const;
+
+  int rank_;
+  int ranks_;
+  bool reversed_ = false;
+  int region_ = 0;
+  std::vector<Step> steps_;
+  std::vector<Buffer> buffers_;
+  std::vector<Kernel> kernels_;
+  std::vector<NativeCall> natives_;
+  std::vector<std::string> regions_{""};
+  std::vector<int> sent_;      // messages recorded so far, by receiver
+  std::vector<int> received_;  // messages recorded so far, by sender
+  Dependencies dependencies_;
+};
+
+/// While it lives, ranks count from the other end: the backward pass from the text of the forward one.
+class Reversed {
+ public:
+  explicit Reversed(Schedule& schedule) : schedule_(schedule), before_(schedule.reversed_) {
+    schedule.reversed_ = !before_;
+  }
+  ~Reversed() { schedule_.reversed_ = before_; }
+  Reversed(const Reversed&) = delete;
+  Reversed& operator=(const Reversed&) = delete;
+
+ private:
+  Schedule& schedule_;
+  bool before_;
+};
+
+/// While it lives, recorded steps remember that they came from the embedded collective `name`.
+class Region {
+ public:
+  Region(Schedule& schedule, std::string name) : schedule_(schedule), before_(schedule.region_) {
+    schedule.region_ = static_cast<int>(schedule.regions_.size());
+    schedule.regions_.push_back(std::move(name));
+  }
+  ~Region() { schedule_.region_ = before_; }
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+ private:
+  Schedule& schedule_;
+  int before_;
+};
+
+/// The registered word for a verb, as the schedule's text prints it.
+const char* to_string(Verb verb);
+
+}  // namespace baton

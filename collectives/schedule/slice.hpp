@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What steps read and write: runs of elements of named buffers, and the maps that are made of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace baton {
+
+/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule for itself.
+enum class Role { input, output, scratch };
+
+/// One rank's array of f32 elements. Buffers start as zeros.
+struct Buffer {
+  std::string name;
+  Role role = Role::scratch;
+  std::int64_t count = 0;
+  /// False where the schedule must leave an output as it found it: the first rank of an exclusive scan.
+  bool covered = true;
+};
+
+/// Bytes of one element; every buffer holds f32.
+inline constexpr std::int64_t element_bytes = 4;
+
+/// A run of elements of one buffer.
+struct Slice {
+  int buffer = -1;
+  std::int64_t offset = 0;
+  std::int64_t count = 0;
+
+  bool empty() const { return count == 0; }
+  std::int64_t bytes() const { return count * element_bytes; }
+  std::int64_t end() const { return offset + count; }
+
+  /// `length` elements from `from` on.
+  Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length}; }
+
+  /// Block k of n nearly equal ones, cut at multiples of `unit` elements; empty where there are fewer units
+  /// than blocks.
+  Slice block(std::int64_t k, std::int64_t n, std::int64_t unit = 1) const {
+    const std::int64_t units = count / unit;
+    const std::int64_t from = units * k / n;
+    return part(from * unit, (units * (k + 1) / n - from) * unit);
+  }
+
+  bool operator==(const Slice&) const = default;
+};
+
+/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]; with no decay it is a plain
+/// state.
+struct Map {
+  Slice decay;
+  Slice state;
+  /// Elements of one row of the state, d_v.
+  std::int64_t row = 1;
+
+  bool is_state() const { return decay.empty(); }
+  std::int64_t rows() const { return state.count / row; }
+  Map only_state() const { return {{}, state, row}; }
+
+  /// Block k of n, cut between rows.
+  Map block(std::int64_t k, std::int64_t n) const {
+    return {is_state() ? decay : decay.block(k, n), state.block(k, n, row), row};
+  }
+
+  /// The whole map as one run of elements, decay first. Its decay and state must lie side by side.
+  Slice packed() const { return is_state() ? state : decay.part(0, decay.count + state.count); }
+};
+
+}  // namespace baton

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Printing of schedules.
+#include "collectives/schedule/text.hpp"
+
+#include "collectives/schedule/check.hpp"
+
+namespace baton {
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string list(const Schedule& schedule, const std::vector<Slice>& slices) {
+  std::string text;
+  for (const Slice& slice : slices)
+    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
+            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
+  return text;
+}
+
+std::string action(const Schedule& schedule, const Step& step) {
+  const std::string peer = "rank " + std::to_string(step.peer);
+  const std::string writes = list(schedule, step.writes), reads = list(schedule, step.reads);
+  switch (step.verb) {
+    case Verb::send: return reads + " to " + peer;
+    case Verb::recv: return writes + " from " + peer;
+    case Verb::compute: return writes + " = " + schedule.kernels()[step.body].name + "(" + reads + ")";
+    case Verb::native: return writes + " = " + schedule.natives()[step.body].name + "(" + reads + ")";
+    default: return writes + " from " + reads;
+  }
+}
+
+}  // namespace
+
+std::string text(const Schedule& schedule) {
+  std::string text =
+      "rank " + std::to_string(schedule.home_rank()) + " of " + std::to_string(schedule.ranks()) + "\n";
+  for (std::size_t i = 0; i < schedule.steps().size(); ++i) {
+    const Step& step = schedule.steps()[i];
+    std::string after;
+    for (int before : step.waits_for) after += (after.empty() ? "after " : ",") + std::to_string(before);
+    const std::string& region = schedule.regions()[step.region];
+    text += padded(std::to_string(i), 5) + padded(to_string(step.verb), 8) +
+            padded(action(schedule, step), 60) + " " + padded(after, 12) + " " + where(step) +
+            (region.empty() ? "" : " in " + region) + "\n";
+  }
+  return text;
+}
+
+}  // namespace baton

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule as text, for people.
+#pragma once
+
+#include <string>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// One line a step: number, verb, slices, peer, the steps it waits for and the line of the algorithm, as in
+///   3  send     carry[0:4096) to rank 2               after 2      all_scan.cpp:34
+std::string text(const Schedule& schedule);
+
+}  // namespace baton

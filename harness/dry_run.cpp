@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dry runs.
+#include "harness/dry_run.hpp"
+
+#include <fmt/format.h>
+
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/text.hpp"
+#include "harness/experiment.hpp"
+
+namespace baton {
+
+void print_dry_run(const std::vector<Case>& all, const Options& options) {
+  if (launched_rank() != 0) return;
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case", "busiest sends", "hops", "messages");
+  for (const Case& question : all) {
+    const int blocks = question.blocks == auto_blocks ? 16 : question.blocks;
+    const auto schedules =
+        build_all(*question.collective, question.shape, question.ranks, blocks, question.direction);
+    const auto traffic = traffic_of(question, blocks, schedules);
+    std::int64_t messages = 0;
+    for (const Traffic& rank : check(question.collective->name, schedules).ranks) messages += rank.messages;
+    const auto or_unknown = [&](std::int64_t count) {
+      return traffic ? fmt::format("{}", count) : "unknown";
+    };
+    fmt::print("{:<96} {:>14} {:>6} {:>10}\n", question.name(),
+               or_unknown(traffic.value_or(Claim{}).sent_bytes), or_unknown(traffic.value_or(Claim{}).hops),
+               messages / 2);
+    if (!options.print_schedules) continue;
+    for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
+  }
+}
+
+}  // namespace baton

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One case from its schedules to its record: prove, prepare, verify, time, write down.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/case.hpp"
+#include "harness/launch.hpp"
+#include "harness/options.hpp"
+#include "harness/progress.hpp"
+#include "harness/record.hpp"
+#include "harness/watchdog.hpp"
+
+namespace baton {
+
+/// Runs cases, each as the body of a Google Benchmark, with one iteration a round.
+class Experiment {
+ public:
+  /// Throws UsageError if the journal cannot be written. Collective over `world`.
+  Experiment(const Options& options, const World& world, int cases);
+
+  /// Runs `question` and keeps its record. Collective over the world. Throws what Executor and check throw.
+  void run(benchmark::State& state, const Case& question);
+
+  /// What is to be printed since the last call, in order; empty but on rank 0.
+  std::string take_output();
+
+  /// The lines above the table: machine, versions, how rounds are timed.
+  std::string header() const;
+
+  const Progress& progress() const { return progress_; }
+
+  /// Throws WrongResult if any row had wrong elements.
+  void throw_if_wrong() const;
+
+ private:
+  /// An executor for some number of ranks, with its team and its link.
+  struct Bench {
+    Team team;
+    std::unique_ptr<Executor> executor;
+    Link link;
+    double start_skew_seconds = 0;
+  };
+
+  Bench& bench(const std::string& executor, int ranks);
+  void answer(Record& record, Bench& bench, benchmark::State& state);
+  std::string prepare(Record& record, Bench& bench);
+  void verify(Record& record, Bench& bench);
+  void compare_outputs(Record& record, Bench& bench, std::uint64_t seed);
+  void compare_with_baseline(Record& record);
+  void keep(const Record& record, double start_skew_seconds);
+
+  const Options& options_;
+  const World& world_;
+  Journal journal_;
+  Watchdog watchdog_;
+  Progress progress_;
+  Provenance provenance_;
+  std::map<std::pair<std::string, int>, Bench> benches_;
+  std::multimap<std::string, Record> baselines_;  // by contest
+  std::string output_;
+  std::string wrong_;
+};
+
+/// The number of blocks that `question` runs with over `link`.
+int blocks_of(const Case& question, const Link& link);
+
+/// "schedule", or the name of the native that the schedules call.
+std::string implementation_of(const std::vector<Schedule>& schedules);
+
+/// What a case costs: counted from its schedules, or claimed where a native does the work.
+std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules);
+
+}  // namespace baton

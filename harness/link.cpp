@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ping-pongs, start skew and the clock's own cost.
+#include "harness/link.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "harness/machine.hpp"
+#include "harness/statistics.hpp"
+
+namespace baton {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+/// The median one-way time of `bytes` between two ranks, the same on all.
+double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes, int from, int to) {
+  const int warmup = 5, rounds = bytes < 4096 ? 200 : 20;
+  team.wait_asleep();
+  std::vector<double> seconds;
+  for (int i = 0; i < warmup + rounds; ++i) {
+    const double one = executor.one_way_seconds(bytes, from, to);
+    if (i >= warmup) seconds.push_back(one);
+  }
+  return team.max(median(seconds));
+}
+
+/// Neighbours whose links are measured: all, or 8 spread over the ranks.
+std::vector<int> sampled_neighbours(int ranks) {
+  constexpr int most = 8;
+  std::vector<int> firsts;
+  const int pairs = ranks - 1, count = std::min(pairs, most);
+  for (int i = 0; i < count; ++i) firsts.push_back(i * pairs / count);
+  return firsts;
+}
+
+double median_over_pairs(Executor& executor, const Team& team, int ranks, std::int64_t bytes) {
+  std::vector<double> seconds;
+  for (int first : sampled_neighbours(ranks))
+    seconds.push_back(one_way_seconds(executor, team, bytes, first, first + 1));
+  return median(seconds);
+}
+
+}  // namespace
+
+int Link::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const {
+  const double best = std::sqrt(std::max(0, ranks - 2) * static_cast<double>(bytes) / (alpha_seconds * beta));
+  return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(most)));
+}
+
+Link measure_link(Executor& executor, const Team& team, int ranks) {
+  if (ranks < 2) return {};
+  const double alpha = median_over_pairs(executor, team, ranks, 8);
+  double beta = 1;
+  for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20}) {
+    const double seconds = median_over_pairs(executor, team, ranks, bytes);
+    if (seconds > alpha) beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
+  }
+  return {alpha, beta};
+}
+
+double measure_start_skew(Executor& executor, const Team& team) {
+  constexpr int starts = 100;
+  for (const auto& row : team.gather({static_cast<double>(host_number())}))
+    if (row[0] != host_number()) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> mine(starts);
+  for (double& start : mine) {
+    executor.synchronise();
+    start = now_seconds();
+  }
+  const auto all = team.gather(mine);
+  std::vector<double> skews(starts);
+  for (int i = 0; i < starts; ++i) {
+    const auto [first, last] =
+        std::minmax_element(all.begin(), all.end(), [i](auto& a, auto& b) { return a[i] < b[i]; });
+    skews[i] = (*last)[i] - (*first)[i];
+  }
+  return median(skews);
+}
+
+double timer_overhead_seconds() {
+  constexpr int readings = 10000;
+  const double start = now_seconds();
+  double last = start;
+  for (int i = 0; i < readings; ++i) last = now_seconds();
+  return (last - start) / readings;
+}
+
+}  // namespace baton

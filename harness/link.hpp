@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two numbers of the alpha-beta model, measured on the machine at hand.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/executors/executor.hpp"
+#include "harness/launch.hpp"
+
+namespace baton {
+
+/// What a message costs: alpha + bytes / beta seconds.
+struct Link {
+  double alpha_seconds = 0;
+  /// Bytes a second.
+  double beta = 1;
+
+  /// The least seconds for `hops` messages that wait for one another while the busiest rank sends `bytes`.
+  double bound_seconds(int hops, std::int64_t bytes) const {
+    return hops * alpha_seconds + static_cast<double>(bytes) / beta;
+  }
+
+  /// The number of blocks that makes a chain of P ranks fastest, sqrt((P-2) N / (alpha beta)), from 1 to
+  /// `most`.
+  int best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const;
+};
+
+/// Measures by ping-pongs between neighbours, one pair at a time: alpha is half the round trip of 8 bytes;
+/// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB. Medians over rounds, then over at most 8
+/// pairs.
+Link measure_link(Executor& executor, const Team& team, int ranks);
+
+/// How far apart the ranks leave `Executor::synchronise`: the median over 100 starts of last minus first, in
+/// seconds. Not a number where the ranks run on several hosts, whose clocks differ.
+double measure_start_skew(Executor& executor, const Team& team);
+
+/// Seconds that one reading of the clock takes.
+double timer_overhead_seconds();
+
+}  // namespace baton

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timing of rounds.
+//
+//   isolated:  before every round all ranks start together; a round is the slowest rank's time
+//   streaming: all ranks start together once; rounds follow back to back with no word between the ranks
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/executors/executor.hpp"
+#include "harness/case.hpp"
+#include "harness/launch.hpp"
+
+namespace baton {
+
+/// Every rank's every round of one case.
+struct Samples {
+  /// Seconds of the first round of all, which is warm-up: it pays for connections and lazy loading.
+  double first_seconds = 0;
+  /// One value a round: the maximum over ranks.
+  std::vector<double> seconds;
+  /// One row a process, one value a round.
+  std::vector<std::vector<double>> rank_seconds;
+};
+
+/// Runs the rounds of one case, one a call.
+class Rounds {
+ public:
+  Rounds(Executor& executor, const Team& team, Cadence cadence, int rounds);
+
+  void warm_up(int rounds);
+
+  /// Seconds of the next round, the maximum over ranks.
+  double next();
+
+  /// All rounds that were run. Collective.
+  Samples samples() const;
+
+ private:
+  double run_isolated();
+  void run_stream();
+
+  Executor& executor_;
+  const Team& team_;
+  Cadence cadence_;
+  int rounds_;
+  double first_seconds_ = 0;
+  std::vector<double> mine_;     // this process's seconds
+  std::vector<double> seconds_;  // the slowest rank's
+  std::size_t handed_out_ = 0;
+};
+
+}  // namespace baton

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as JSON lines.
+#include "harness/record.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/machine.hpp"
+
+namespace baton {
+namespace {
+
+constexpr int schema = 1;
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+void add_question(Json& json, const Record& record) {
+  const Case& c = record.question;
+  json["name"] = c.collective->name;
+  json["kind"] = to_string(c.collective->kind);
+  json["implementation"] = record.implementation;
+  json["executor"] = c.executor;
+  json["ranks"] = c.ranks;
+  json["direction"] = to_string(c.direction);
+  json["heads"] = c.shape.heads;
+  json["d_k"] = c.shape.d_k;
+  json["d_v"] = c.shape.d_v;
+  json["tokens"] = c.shape.tokens;
+  json["state_bytes"] = c.shape.state_bytes();
+  json["blocks"] = record.blocks;
+  json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
+  json["cadence"] = to_string(c.cadence);
+}
+
+void add_timings(Json& json, const Record& record) {
+  json["seconds"] = record.samples.seconds;
+  json["rank_seconds"] = record.samples.rank_seconds;
+  json["first_seconds"] = record.samples.first_seconds;
+  json["mean_seconds"] = record.summary.mean;
+  json["median_seconds"] = record.summary.median;
+  json["ci95_seconds"] = record.summary.ci95;
+  json["min_seconds"] = record.summary.min;
+  json["p95_seconds"] = record.summary.p95;
+  json["max_seconds"] = record.summary.max;
+  json["algbw_bytes_per_second"] = record.payload_bytes() / record.summary.median;
+  json["busbw_bytes_per_second"] = record.port_bytes() / record.summary.median;
+  json["ratio"] = record.ratio ? Json(record.ratio->value) : Json(nullptr);
+  json["ratio_ci95"] = record.ratio ? Json(record.ratio->ci95) : Json(nullptr);
+}
+
+void add_traffic(Json& json, const Record& record) {
+  json["sent_bytes"] = record.traffic ? Json(record.traffic->sent_bytes) : Json(nullptr);
+  json["hops"] = record.traffic ? Json(record.traffic->hops) : Json(nullptr);
+  json["bound_seconds"] = or_null(record.bound_seconds());
+  json["alpha_seconds"] = record.link.alpha_seconds;
+  json["beta_bytes_per_second"] = record.link.beta;
+}
+
+}  // namespace
+
+std::optional<double> Record::bound_seconds() const {
+  if (!traffic || question.ranks < 2) return std::nullopt;
+  return link.bound_seconds(traffic->hops, traffic->sent_bytes);
+}
+
+double Record::payload_bytes() const {
+  const Shape& shape = question.shape;
+  switch (question.collective->kind) {
+    case Kind::exclusive_scan: return static_cast<double>(shape.state_bytes());
+    case Kind::all_gather: return static_cast<double>(question.ranks * shape.map_elements() * element_bytes);
+    case Kind::exchange:
+      return static_cast<double>((question.ranks - 1) * shape.key_value_elements() * element_bytes);
+  }
+  return 0;
+}
+
+double Record::port_bytes() const {
+  const double others = question.ranks - 1;
+  if (question.collective->kind == Kind::all_gather) return payload_bytes() * others / question.ranks;
+  return others > 0 ? payload_bytes() : 0;
+}
+
+Json to_json(const Record& record, const Provenance& provenance) {
+  Json json{{"schema", schema}, {"bench", "collective"}};
+  add_question(json, record);
+  json["warmup"] = record.warmup;
+  json["rounds"] = record.rounds;
+  if (record.skipped.empty()) {
+    add_traffic(json, record);
+    json["wrong"] = record.wrong;
+  } else {
+    json["skipped"] = record.skipped;
+  }
+  if (record.is_timed()) add_timings(json, record);
+  json["baseline"] = provenance.baseline;
+  json["seed"] = provenance.seed;
+  // JSON has no word for "not a number": an unknown skew is null.
+  json["start_skew_seconds"] =
+      std::isfinite(provenance.start_skew_seconds) ? Json(provenance.start_skew_seconds) : Json(nullptr);
+  json["machine"] = provenance.machine;
+  json["commit"] = provenance.commit;
+  json["time"] = utc_now();
+  json["run"] = provenance.run;
+  return json;
+}
+
+Journal::Journal(const std::string& path) : path_(path) {
+  if (path.empty()) return;
+  if (std::filesystem::is_directory(path))
+    throw UsageError("cannot write records to '" + path + "': it is a directory");
+  file_.open(path, std::ios::app);
+  if (!file_) throw UsageError("cannot write records to '" + path + "'");
+}
+
+void Journal::append(const Json& line) {
+  if (path_.empty()) return;
+  file_ << line.dump() << '\n' << std::flush;
+  if (!file_) throw SystemError("cannot append to '" + path_ + "'");
+}
+
+}  // namespace baton

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to one case, with where it comes from; and the file of such answers.
+#pragma once
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "harness/case.hpp"
+#include "harness/link.hpp"
+#include "harness/measure.hpp"
+#include "harness/statistics.hpp"
+
+namespace baton {
+
+struct Record {
+  Case question;
+  /// "schedule", or the native's name.
+  std::string implementation = "schedule";
+  /// The number of blocks that ran, where the case left it to the model.
+  int blocks = 1;
+  int warmup = 0;
+  int rounds = 0;
+  /// Why the case did not run; then there are no timings.
+  std::string skipped;
+  /// What the schedules cost; empty where a native keeps it to itself.
+  std::optional<Claim> traffic;
+  Link link;
+  std::int64_t wrong = 0;
+  /// Where the first wrong element was.
+  std::string first_wrong;
+  Samples samples;
+  Summary summary;
+  /// Time over the baseline's.
+  std::optional<Ratio> ratio;
+
+  bool is_timed() const { return !samples.seconds.empty(); }
+  std::optional<double> bound_seconds() const;
+  /// Bytes that a rank's result holds, and those of them that must cross its port (docs/metrics.md).
+  double payload_bytes() const;
+  double port_bytes() const;
+};
+
+/// What all records of one launch share.
+struct Provenance {
+  nlohmann::ordered_json machine;
+  std::string commit;
+  /// Tells the records of one launch from those of another.
+  std::string run;
+  std::uint64_t seed = 1;
+  std::string baseline;
+  double start_skew_seconds = 0;
+};
+
+/// One record as a line of JSON, keys as in docs/metrics.md.
+nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
+
+/// A file of JSON lines that only grows.
+class Journal {
+ public:
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
+  explicit Journal(const std::string& path);
+
+  /// Appends one line and flushes it: a crash loses nothing that was measured before. Throws SystemError if
+  /// it fails.
+  void append(const nlohmann::ordered_json& line);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace baton

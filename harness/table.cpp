@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reporters.
+#include "harness/table.hpp"
+
+#include "harness/columns.hpp"
+
+namespace baton {
+
+bool TableReporter::ReportContext(const Context&) {
+  GetOutputStream() << experiment_.header() << table_head() << std::flush;
+  return true;
+}
+
+void TableReporter::ReportRuns(const std::vector<Run>&) {
+  experiment_.progress().clear();
+  GetOutputStream() << experiment_.take_output() << std::flush;
+}
+
+SilentReporter::SilentReporter() { SetOutputStream(&nowhere_); }
+
+bool SilentReporter::ReportContext(const Context&) { return true; }
+
+void SilentReporter::ReportRuns(const std::vector<Run>&) {}
+
+}  // namespace baton

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the suite's records (JSON lines) and picks what a table or figure shows.
+
+Files are append-only, so one case may stand in them many times: its newest run counts. A *setting* is
+everything that must be equal before times may be compared; a *point* is one method at one rank count in it.
+"""
+
+import collections
+import json
+import sys
+
+NEEDED = ("bench", "name", "kind", "implementation", "executor", "ranks", "direction", "heads", "d_k", "d_v",
+          "tokens", "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time",
+          "run")
+NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
+
+Setting = collections.namedtuple(
+    "Setting", "machine kind executor direction heads d_k d_v state_bytes tokens cadence")
+
+
+class ResultsError(Exception):
+    """What is wrong with a results file, as file:line: what."""
+
+
+def load(paths):
+    """All records of the files, oldest line first. Throws ResultsError."""
+    return [record for path in paths for record in _load_one(path)]
+
+
+def _load_one(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise ResultsError(f"{path}: {error.strerror}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            # A run that was killed may leave half a line; what it finished before stays usable.
+            print(f"{path}:{number}: not a whole record, left out", file=sys.stderr)
+            continue
+        yield _checked(record, f"{path}:{number}")
+
+
+def _checked(record, where):
+    if not isinstance(record, dict):
+        raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
+    missing = [key for key in NEEDED if key not in record]
+    if "skipped" not in record and "wrong" not in record:
+        missing.append("wrong")
+    elif why_no_time(record) is None:
+        missing += [key for key in NEEDED_IF_TIMED if key not in record]
+    if missing:
+        raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
+    return record
+
+
+def setting(record):
+    machine = json.dumps(record["machine"], sort_keys=True)
+    return Setting(machine, *(record[field] for field in Setting._fields[1:]))
+
+
+def newest(records):
+    """Of each case, only what its newest run wrote."""
+    cases = {}
+    for record in records:
+        asked = str(record.get("blocks_asked", record["blocks"]))
+        case = (setting(record), record["bench"], method(record), record["ranks"], asked)
+        # ISO 8601 in UTC sorts as text; a later line wins a tie.
+        if case not in cases or record["time"] >= cases[case]["time"]:
+            cases[case] = record
+    return list(cases.values())
+
+
+def matching(records, **wanted):
+    """Those whose fields equal what is wanted; a field wanted as None may be anything."""
+    return [record for record in records
+            if all(value is None or record[field] == value for field, value in wanted.items())]
+
+
+def widest_setting(records):
+    """The records of the setting that holds most points; among equals the newest."""
+    groups = collections.defaultdict(list)
+    for record in records:
+        groups[setting(record)].append(record)
+
+    def width(group):
+        return len(points(group)), max(record["time"] for record in group)
+
+    return max(groups.values(), key=width, default=[])
+
+
+def points(records):
+    """{(method, ranks): record}; where several block counts were measured, `auto` or else the fastest."""
+    best = {}
+    for record in records:
+        point = (method(record), record["ranks"])
+        if point not in best or _preference(record) < _preference(best[point]):
+            best[point] = record
+    return best
+
+
+def _preference(record):
+    return (why_no_time(record) is not None, record.get("blocks_asked") != "auto",
+            record.get("median_seconds", 0))
+
+
+def method(record):
+    """The registered name, with the native that took its place where one did."""
+    name, implementation = record["name"], record["implementation"]
+    return name if implementation in ("schedule", name) else f"{name} ({implementation})"
+
+
+def why_no_time(record):
+    """Why the record has no time to show, or None if it has one: wrong results count as none."""
+    if "skipped" in record:
+        return record["skipped"]
+    return f"{record['wrong']} wrong elements" if record["wrong"] else None
+
+
+def describe(record):
+    """The setting of a record for people, in parts; the machine is the first."""
+    machine = record["machine"]
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
+             else f"d_k={record['d_k']}, d_v={record['d_v']}")
+    return [f"{machine.get('cpu', 'unknown machine')}{cores}",
+            f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}",
+            f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            f"{record['cadence']} rounds"]
+
+
+def binary_size(size):
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:g} {unit}"
+        size /= 1024
+    return f"{size:g} GiB"

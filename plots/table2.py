@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZeCO's table 2, method by ranks: what was measured here beside what was published.
+
+Writes table2.md and table2.csv. Published cells come from results/paper/, measured ones from the records;
+a blank cell was neither measured nor published.
+"""
+
+import argparse
+import collections
+import csv
+import pathlib
+import sys
+
+import results
+
+PAPER = pathlib.Path(__file__).resolve().parent.parent / "results" / "paper" / "zeco_table2.csv"
+
+# Our collective, the name of the same exchange in the paper, and whether its table has a row for it.
+Row = collections.namedtuple("Row", "collective title published")
+ROWS = (Row("all_gather_scan", "AllGather (LASP-2)", True),
+        Row("ring_scan", "Ring (LASP-1)", False),
+        Row("all_scan", "All-Scan (ZeCO)", True))
+
+CSV_COLUMNS = ("method", "collective", "ranks", "published_ms", "mean_ms", "median_ms", "ci95_low_ms",
+               "ci95_high_ms", "blocks", "note", "run", "commit", "time", "published_source")
+
+
+def main():
+    options = parse_arguments()
+    records = results.newest(results.load(options.results))
+    asked = {key: getattr(options, key)
+             for key in ("heads", "d_k", "d_v", "direction", "executor", "cadence")}
+    measured = results.widest_setting(
+        [record for record in results.matching(records, **asked)
+         if record["implementation"] == "schedule" and record["name"] in {row.collective for row in ROWS}])
+    cells = results.points(measured)
+    published = load_published(options.published)
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_csv(options.out / "table2.csv", cells, published)
+    (options.out / "table2.md").write_text(markdown(cells, published), encoding="utf-8")
+    print(f"Table: {options.out}/table2.md, {options.out}/table2.csv")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--published", type=pathlib.Path, default=PAPER, metavar="FILE.csv")
+    shape = parser.add_argument_group("which records (the defaults are the paper's shape)")
+    shape.add_argument("--heads", type=int, default=32)
+    shape.add_argument("--d-k", type=int, default=128)
+    shape.add_argument("--d-v", type=int, default=128)
+    shape.add_argument("--direction", default="forward")
+    shape.add_argument("--executor", help="default: the one with most rank counts")
+    shape.add_argument("--cadence", help="default: the one with most rank counts")
+    return parser.parse_args()
+
+
+def load_published(path):
+    """{(title, ranks): row of the CSV}."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return {(row["method"], int(row["gpus"])): row for row in csv.DictReader(file)}
+
+
+def rank_counts(cells, published):
+    return sorted({ranks for _, ranks in cells} | {ranks for _, ranks in published})
+
+
+# --- Markdown -------------------------------------------------------------------------------------------
+
+
+def markdown(cells, published):
+    ranks = rank_counts(cells, published)
+    lines = ["# Communication time by ranks, in ms", "",
+             "| method | source | " + " | ".join(str(count) for count in ranks) + " |",
+             "| --- | --- |" + " ---: |" * len(ranks)]
+    for row in ROWS:
+        lines += markdown_rows(row, ranks, cells, published)
+    return "\n".join([*lines, "", *footnotes(cells, published)]) + "\n"
+
+
+def markdown_rows(row, ranks, cells, published):
+    here = [cells.get((row.collective, count)) for count in ranks]
+    if row.published:
+        yield table_line(row.title, "published mean",
+                         [published.get((row.title, count), {}).get("value", "") for count in ranks])
+    title = "" if row.published else row.title
+    yield table_line(title, f"`{row.collective}` here, mean", [cell(record, mean_text) for record in here])
+    yield table_line("", "median [95 % interval]", [cell(record, median_text) for record in here])
+
+
+def table_line(*columns):
+    method, source, values = columns
+    return f"| {method} | {source} | " + " | ".join(values) + " |"
+
+
+def cell(record, text):
+    if record is None:
+        return ""
+    return "no time" if results.why_no_time(record) else text(record)
+
+
+def mean_text(record):
+    return milliseconds(record["mean_seconds"])
+
+
+def median_text(record):
+    low, high = (milliseconds(seconds) for seconds in record["ci95_seconds"])
+    return f"{milliseconds(record['median_seconds'])} [{low}, {high}]"
+
+
+def milliseconds(seconds):
+    return f"{seconds * 1e3:.3f}"
+
+
+def footnotes(cells, published):
+    yield "A blank cell was neither measured nor published. The mean is the paper's figure."
+    yield ""
+    yield from measured_notes(cells)
+    units = {(row["unit"], row["seq_per_gpu"]) for row in published.values()}
+    for unit, tokens in sorted(units):
+        yield f"- Published: results/paper/{PAPER.name}; a rank is a GPU with {tokens} tokens, in {unit}."
+    for source in sorted({row["source"] for row in published.values()}):
+        yield f"- Provenance of the published cells: {source}."
+    yield "- The machines differ: compare how the rows grow, not a measured cell with a published one."
+
+
+def measured_notes(cells):
+    timed = [record for record in cells.values() if not results.why_no_time(record)]
+    if not timed:
+        yield "- Measured here: nothing of this shape yet."
+    else:
+        last = max(timed, key=lambda record: record["time"])
+        yield f"- Measured here: {'; '.join(results.describe(last))}; {last['warmup']} warm-up and " \
+              f"{last['rounds']} measured rounds, each the maximum over ranks."
+        yield f"- Newest of these records: {last['time']}, commit {last['commit']}."
+    for (name, ranks), record in sorted(cells.items()):
+        reason = results.why_no_time(record)
+        if reason:
+            yield f"- No time for `{name}` on {ranks} ranks: {reason}."
+
+
+# --- CSV ------------------------------------------------------------------------------------------------
+
+
+def write_csv(path, cells, published):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n", restval="")
+        writer.writeheader()
+        for row in ROWS:
+            for ranks in rank_counts(cells, published):
+                record = cells.get((row.collective, ranks))
+                paper = published.get((row.title, ranks)) if row.published else None
+                if record or paper:
+                    writer.writerow({"method": row.title, "collective": row.collective, "ranks": ranks,
+                                     **measured_columns(record), **published_columns(paper)})
+
+
+def measured_columns(record):
+    if record is None:
+        return {}
+    reason = results.why_no_time(record)
+    origin = {"run": record["run"], "time": record["time"], "commit": record.get("commit", ""),
+              "blocks": record["blocks"]}
+    if reason:
+        return {"note": reason, **origin}
+    low, high = record["ci95_seconds"]
+    return {"mean_ms": milliseconds(record["mean_seconds"]),
+            "median_ms": milliseconds(record["median_seconds"]),
+            "ci95_low_ms": milliseconds(low), "ci95_high_ms": milliseconds(high), **origin}
+
+
+def published_columns(paper):
+    return {} if paper is None else {"published_ms": paper["value"], "published_source": paper["source"]}
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except results.ResultsError as error:
+        sys.exit(f"table2: {error}")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table shows measured beside published, and leaves blank what nobody has."""
+
+import csv
+import pathlib
+import tempfile
+import unittest
+
+from example import record, run, skipped, write
+
+
+class Table2(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def make(self, records):
+        """Runs table2 on the records; returns its Markdown and the rows of its CSV."""
+        path = write(self.folder / "r.jsonl", records)
+        done = run("table2.py", "--results", path, "--out", self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.folder / "table2.csv", encoding="utf-8", newline="") as file:
+            rows = {(row["collective"], row["ranks"]): row for row in csv.DictReader(file)}
+        return (self.folder / "table2.md").read_text(encoding="utf-8"), rows
+
+    def test_measured_stands_beside_published(self):
+        text, rows = self.make([record(ranks=8, milliseconds=1.5), record("ring_scan", ranks=2)])
+        both = rows["all_scan", "8"]
+        self.assertEqual([both[key] for key in ("mean_ms", "ci95_low_ms", "ci95_high_ms")],
+                         ["1.500", "1.350", "1.650"])
+        self.assertTrue(both["published_ms"])
+        self.assertIn("1.500 [1.350, 1.650]", text)
+        self.assertIn(both["published_ms"], text)
+        self.assertIn("second-hand", text)
+
+    def test_nobody_published_ring_scan(self):
+        _, rows = self.make([record("ring_scan", ranks=8)])
+        self.assertEqual(rows["ring_scan", "8"]["published_ms"], "")
+        self.assertNotIn(("ring_scan", "16"), rows)
+
+    def test_other_shapes_directions_and_natives_stay_out(self):
+        _, rows = self.make([record(ranks=2, heads=1), record(ranks=2, direction="reverse"),
+                             record(ranks=2, implementation="by_hand")])
+        self.assertNotIn(("all_scan", "2"), rows)
+
+    def test_a_case_without_a_time_says_why(self):
+        text, rows = self.make([skipped("no room", ranks=2), record(ranks=4, wrong=7)])
+        self.assertEqual(rows["all_scan", "2"]["note"], "no room")
+        self.assertEqual(rows["all_scan", "4"]["mean_ms"], "")
+        self.assertIn("on 4 ranks: 7 wrong elements", text)
+
+    def test_nothing_measured_still_shows_what_was_published(self):
+        text, rows = self.make([])
+        self.assertIn("nothing of this shape yet", text)
+        self.assertTrue(rows["all_gather_scan", "8"]["published_ms"])
+
+    def test_bad_input_is_one_line(self):
+        done = run("table2.py", "--results", self.folder / "none.jsonl", "--out", self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
