@@ -6,9 +6,10 @@
 //     send the first min(d, P-d) gathered blocks to rank r-d, receive as many from rank r+d behind them
 //   turn the order r, r+1, ... into 0, 1, ...          two local copies
 //
-// Cost: P-1 blocks sent a rank, ceil(log2 P) hops, and one copy of everything.
+// Cost: P-1 blocks sent a rank, at most ceil(log2 P) hops, and one copy of everything.
 // Source: J. Bruck et al., IEEE TPDS 8(11), 1997.
 #include <algorithm>
+#include <bit>
 
 #include "collectives/collective.hpp"
 
@@ -30,10 +31,18 @@ void bruck_all_gather(Schedule& s, const Operands& x) {
   s.copy(x.into.part(0, r * n), gathered.part((P - r) * n, r * n));
 }
 
+/// A message of n blocks waits for the blocks to come together, in ceil(log2 n) messages one after the other.
+int hops(int P) {
+  int most = 0;
+  for (int d = 1; d < P; d *= 2) {
+    const auto n = static_cast<unsigned>(std::min(d, P - d));
+    most = std::max(most, 1 + static_cast<int>(std::bit_width(n - 1)));
+  }
+  return most;
+}
+
 std::optional<Claim> claim(const Shape& shape, int P, int) {
-  int hops = 0;
-  for (int d = 1; d < P; d *= 2) ++hops;
-  return Claim{(P - 1) * shape.map_elements() * element_bytes, hops};
+  return Claim{(P - 1) * shape.map_elements() * element_bytes, hops(P)};
 }
 
 const Registered registered{{

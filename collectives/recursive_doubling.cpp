@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exclusive scan in log2 P hops: the span of ranks that a map stands for doubles with every hop.
+// Exclusive scan in log2 P rounds: the span of ranks that a map stands for doubles with every round.
 //
 //   total = own map                                        ranks r-d+1 .. r at the start of distance d
 //   for d = 1, 2, 4, ... while d < P:
@@ -7,11 +7,13 @@
 //     prefix = prefix after earlier                            at d = 1 the prefix is what came
 //     total  = total after earlier
 //
-// A map that reaches back to the first rank has met the zero state: its decay is spent and it travels as a
-// state. Cost: ceil(log2 P) hops, up to as many maps sent a rank. Every hop has buffers of its own, so no
-// send is waited for. Source: W. D. Hillis and G. L. Steele, CACM 29(12), 1986; order kept, for the operator
-// does not commute.
+// A map that reaches back to the first rank has met the zero state: its decay is spent and it travels as a state.
+// Every round has buffers of its own, so no send is waited for.
+// Cost: ceil(log2 P) rounds, in each of which a rank sends at most a map. Only floor(log2 P) messages wait for one
+// another: what the last round sends over a gap was there before.
+// Source: W. D. Hillis and G. L. Steele, CACM 29(12), 1986; order kept, for the operator does not commute.
 #include <algorithm>
+#include <bit>
 
 #include "collectives/collective.hpp"
 
@@ -53,9 +55,8 @@ std::int64_t sent_by(const Shape& shape, int r, int P) {
 }
 
 std::optional<Claim> claim(const Shape& shape, int P, int) {
-  Claim claim;
+  Claim claim{0, static_cast<int>(std::bit_width(static_cast<unsigned>(P))) - 1};
   for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent_by(shape, r, P));
-  for (int d = 1; d < P; d *= 2) ++claim.hops;
   return claim;
 }
 

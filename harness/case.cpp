@@ -36,10 +36,12 @@ const char* to_string(Cadence cadence) { return cadence == Cadence::isolated ? "
 
 std::string Case::name() const {
   const std::string cut = blocks == auto_blocks ? "auto" : std::to_string(blocks);
-  return fmt::format("{}/{}/blocks:{}", collective->name, contest(), cut);
+  return fmt::format("{}/{}/blocks:{}", collective->name, point(), cut);
 }
 
-std::string Case::contest() const {
+std::string Case::contest() const { return fmt::format("{}/{}", to_string(collective->kind), point()); }
+
+std::string Case::point() const {
   return fmt::format("{}/ranks:{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}/{}", executor, ranks,
                      to_string(direction), shape.heads, shape.d_k, shape.d_v, shape.tokens,
                      to_string(cadence));

@@ -32,6 +32,9 @@ struct Case {
 
   /// What two cases share that are compared with one another: everything but the algorithm and its blocks.
   std::string contest() const;
+
+ private:
+  std::string point() const;
 };
 
 /// The axes of a sweep.

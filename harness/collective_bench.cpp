@@ -30,8 +30,8 @@ void register_cases(const std::vector<Case>& all, const Options& options, Experi
         ->Unit(benchmark::kMicrosecond);
 }
 
-/// Hands Google Benchmark its own arguments; only rank 0 may write its files.
-void initialise_benchmark(std::vector<std::string> arguments, bool writes_files) {
+/// Hands Google Benchmark its own arguments, which it keeps pointers to; only rank 0 may write its files.
+void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files) {
   if (!writes_files)
     std::erase_if(arguments,
                   [](const std::string& argument) { return argument.rfind("--benchmark_out", 0) == 0; });
@@ -53,7 +53,7 @@ void run_cases(const World& world, Experiment& experiment) {
 }
 
 void bench(int argc, char** argv) {
-  const std::optional<Options> options = parse_options(argc, argv);
+  std::optional<Options> options = parse_options(argc, argv);
   if (!options) return;
   const std::vector<Case> all = cases(options->axes);
   if (options->dry_run) return print_dry_run(all, *options);

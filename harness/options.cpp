@@ -23,13 +23,16 @@ struct Words {
   std::vector<int> ranks{4};
   std::string direction = "forward";
   Shape shape;
-  std::uint64_t min_bytes = 0;
+  std::uint64_t min_bytes = 0;  // 0: the shape is named by its heads
   std::uint64_t max_bytes = 0;
   int factor = 2;
   std::vector<std::string> blocks{"auto"};
   std::vector<std::string> cadences{"isolated"};
   bool list = false;
 };
+
+/// A state of more bytes on one rank is a slip of the pen.
+constexpr std::uint64_t most_state_bytes = std::uint64_t{1} << 44;
 
 std::size_t edits(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -87,6 +90,9 @@ std::vector<int> block_counts(const std::vector<std::string>& words) {
 
 /// The ladder of state sizes, or the one shape that was named.
 std::vector<Shape> shapes(const Words& words) {
+  const double bytes_named = 4.0 * static_cast<double>(words.shape.heads * words.shape.d_k) * static_cast<double>(words.shape.d_v);
+  if (bytes_named > static_cast<double>(most_state_bytes))
+    throw UsageError(fmt::format("a state of {:.0f} TiB a rank is too large", bytes_named / (std::uint64_t{1} << 40)));
   if (words.min_bytes == 0) return {words.shape};
   const std::uint64_t max_bytes = std::max(words.min_bytes, words.max_bytes);
   const std::uint64_t head_bytes = words.shape.d_k * words.shape.d_v * element_bytes;
@@ -130,7 +136,7 @@ void add_shape_options(CLI::App& app, Words& words) {
   app.add_option("--d-v", words.shape.d_v, "value channels of a head: columns of its state")->check(size);
   app.add_option("--tokens", words.shape.tokens, "tokens a rank, for what moves keys and values")
       ->check(size);
-  const auto bytes = CLI::AsSizeValue(false);
+  const auto bytes = CLI::AsSizeValue(false) & CLI::Range(std::uint64_t{1}, most_state_bytes);
   auto* least = app.add_option("-b,--min-bytes", words.min_bytes, "least state bytes a rank; heads follow")
                     ->transform(bytes);
   auto* most = app.add_option("-e,--max-bytes", words.max_bytes, "most state bytes a rank")->transform(bytes);

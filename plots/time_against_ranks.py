@@ -113,6 +113,9 @@ def shape_axes(axes, lines):
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     if max(medians) > LOG_FROM_RATIO * min(medians):
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("ranks")

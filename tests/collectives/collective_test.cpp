@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/collective.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+
+TEST(Registry, FindsByNameAndRefusesDoubles) {
+  EXPECT_EQ(find_collective("all_scan").kind, Kind::exclusive_scan);
+  EXPECT_THROW(find_collective("no_such_scan"), UsageError);
+  EXPECT_THROW(Registered({.name = "all_scan"}), UsageError);
+}
+
+TEST(Registry, ListsEveryNameOnce) {
+  std::vector<std::string> names;
+  for (const Collective* collective : collectives()) names.push_back(collective->name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(AllScan, SendsOneStateARankWhateverTheBlocks) {
+  const Shape shape{2, 8, 4, 1};
+  for (int blocks : {1, 3, 16, 99}) {
+    const auto counts = check("all_scan", build_all(find_collective("all_scan"), shape, 5, blocks, Direction::forward));
+    EXPECT_EQ(counts.busiest_sent_bytes(), 2 * 8 * 4 * 4);  // heads*d_k*d_v elements: no decay travels
+    EXPECT_EQ(counts.hops, 4);
+    EXPECT_EQ(counts.ranks[2].messages, 2 * std::min(blocks, 16));
+  }
+}
+
+TEST(Embedding, RemembersTheCollectiveThatRecordedAStep) {
+  const auto schedule = build(find_collective("all_gather_scan"), {1, 2, 2, 1}, 1, 3, 1, Direction::forward);
+  const auto& first = schedule.steps().front();
+  EXPECT_EQ(schedule.regions()[first.region], "ring_all_gather");
+  EXPECT_EQ(schedule.regions()[schedule.steps().back().region], "");
+}
+
+TEST(Build, ReversesTheChainFromTheSameText) {
+  const Shape shape{1, 2, 2, 1};
+  const auto forward = build(find_collective("ring_scan"), shape, 1, 3, 1, Direction::forward);
+  const auto reverse = build(find_collective("ring_scan"), shape, 1, 3, 1, Direction::reverse);
+  ASSERT_EQ(forward.steps().size(), reverse.steps().size());
+  EXPECT_EQ(forward.steps().front().peer, 0);
+  EXPECT_EQ(reverse.steps().front().peer, 2);
+}
+
+}  // namespace

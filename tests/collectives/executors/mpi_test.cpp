@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the mpi executor promises beyond right results, on four ranks that this test launches.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "collectives/collective.hpp"
+#include "collectives/executors/executor.hpp"
+#include "harness/guard.hpp"
+
+namespace {
+
+using namespace baton;
+
+constexpr int ranks = 4;
+
+/// Every rank sends `messages` numbered values to the next; the receiver records its receives in another order of
+/// buffers than they are sent in.
+std::vector<Schedule> numbered_messages(int messages) {
+  std::vector<Schedule> schedules;
+  for (int r = 0; r < ranks; ++r) {
+    Schedule s(r, ranks);
+    const Slice own = s.input("own", messages), into = s.output("into", messages);
+    for (int i = 0; i < messages; ++i) {
+      s.send((r + 1) % ranks, own.part(i, 1));
+      s.recv(into.part(messages - 1 - i, 1), (r + ranks - 1) % ranks);
+    }
+    schedules.push_back(std::move(s));
+  }
+  return schedules;
+}
+
+TEST(MpiExecutor, MatchesMessagesInTheOrderOfRecording) {
+  constexpr int messages = 100;
+  const auto executor = find_executor("mpi").make(ranks);
+  executor->prepare(numbered_messages(messages));
+  const int rank = executor->local_ranks().front(), before = (rank + ranks - 1) % ranks;
+  std::vector<float> own(messages), into(messages);
+  for (int i = 0; i < messages; ++i) own[i] = static_cast<float>(1000 * rank + i);
+  executor->write(rank, {0, 0, messages}, own);
+  executor->run();
+  executor->read(into, rank, {1, 0, messages});
+  for (int i = 0; i < messages; ++i) EXPECT_EQ(into[messages - 1 - i], static_cast<float>(1000 * before + i));
+}
+
+TEST(MpiExecutor, RunsRoundAfterRoundWithoutSynchronising) {
+  const auto& collective = find_collective("ring_exchange");
+  const auto executor = find_executor("mpi").make(ranks);
+  const Shape shape{1, 2, 2, 64};
+  executor->prepare(build_all(collective, shape, ranks, 1, Direction::forward));
+  const int rank = executor->local_ranks().front();
+  const std::vector<float> own(shape.key_value_elements(), static_cast<float>(rank));
+  executor->write(rank, {0, 0, shape.key_value_elements()}, own);
+  for (int round = 0; round < 200; ++round) EXPECT_GE(executor->run(), 0.0);
+  std::vector<float> into(own.size());
+  executor->read(into, rank, {1, 0, shape.key_value_elements()});
+  EXPECT_EQ(into, std::vector<float>(own.size(), static_cast<float>((rank + 1) % ranks)));
+}
+
+TEST(MpiExecutor, RefusesNativesThatItDoesNotHave) {
+  Schedule s(0, 1);
+  s.native("no_such_native", 1, {}, {});
+  const std::vector<Schedule> schedules{s};
+  EXPECT_EQ(find_executor("mpi").make(ranks)->supports(schedules), "no_such_native is no native of mpi");
+}
+
+TEST(MpiExecutor, RefusesMessagesThatMpiCannotCount) {
+  Schedule s(0, 2);
+  s.send(1, s.input("own", std::int64_t{1} << 31));
+  const std::vector<Schedule> schedules{s};
+  const auto executor = find_executor("mpi").make(ranks);
+  EXPECT_NE(executor->supports(schedules), "");
+}
+
+TEST(MpiExecutor, TimesMessagesBetweenTwoRanksOnly) {
+  const auto executor = find_executor("mpi").make(ranks);
+  const int rank = executor->local_ranks().front();
+  const double seconds = executor->one_way_seconds(1 << 16, 1, 2);
+  EXPECT_EQ(seconds > 0, rank == 1 || rank == 2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int result = 1;
+  const int failed = baton::guarded([&] {
+    baton::relaunch(ranks, argv);
+    baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
+      world.require(ranks);
+      testing::InitGoogleTest(&argc, argv);
+      result = RUN_ALL_TESTS();
+    });
+  });
+  return failed != 0 ? failed : result;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/schedule/schedule.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+
+/// The text of the ScheduleError that `record` throws.
+template <typename Record>
+std::string error_of(Record record) {
+  try {
+    record();
+  } catch (const ScheduleError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Schedule, RecordsVerbsWithTheirLine) {
+  Schedule s(1, 3);
+  const Slice own = s.input("own", 4), into = s.output("into", 4);
+  s.recv(into, 0);
+  s.send(2, own);
+  const std::uint_least32_t line = std::source_location::current().line() - 1;
+  ASSERT_EQ(s.steps().size(), 2u);
+  EXPECT_EQ(s.steps()[1].verb, Verb::send);
+  EXPECT_EQ(s.steps()[1].peer, 2);
+  EXPECT_EQ(s.steps()[1].source.line(), line);
+}
+
+TEST(Schedule, NumbersMessagesByPeerAndDirection) {
+  Schedule s(0, 3);
+  const Slice own = s.input("own", 4);
+  s.send(1, own);
+  s.send(2, own);
+  s.send(1, own);
+  EXPECT_EQ(s.steps()[0].sequence, 0);
+  EXPECT_EQ(s.steps()[1].sequence, 0);
+  EXPECT_EQ(s.steps()[2].sequence, 1);
+}
+
+TEST(Schedule, ReversedCountsRanksFromTheOtherEnd) {
+  Schedule s(0, 4);
+  const Slice own = s.input("own", 4);
+  {
+    const Reversed reversed(s);
+    EXPECT_EQ(s.rank(), 3);
+    EXPECT_EQ(s.home_rank(), 0);
+    s.send(2, own);
+  }
+  EXPECT_EQ(s.rank(), 0);
+  EXPECT_EQ(s.steps()[0].peer, 1);
+}
+
+TEST(Schedule, StepsRememberTheirRegion) {
+  Schedule s(0, 2);
+  const Slice own = s.input("own", 4);
+  {
+    const Region region(s, "inner");
+    s.send(1, own);
+  }
+  s.send(1, own);
+  EXPECT_EQ(s.regions()[s.steps()[0].region], "inner");
+  EXPECT_EQ(s.regions()[s.steps()[1].region], "");
+}
+
+TEST(Schedule, SkipsEmptySlices) {
+  Schedule s(0, 2);
+  const Slice own = s.input("own", 0), into = s.output("into", 0);
+  s.send(1, own);
+  s.recv(into, 1);
+  s.copy(into, own);
+  EXPECT_TRUE(s.steps().empty());
+}
+
+TEST(Schedule, RejectsWhatCannotBe) {
+  Schedule s(0, 2);
+  const Slice own = s.input("own", 4), into = s.output("into", 4);
+  EXPECT_THAT(error_of([&] { s.send(0, own); }), HasSubstr("names rank 0"));
+  EXPECT_THAT(error_of([&] { s.send(2, own); }), HasSubstr("names rank 2"));
+  EXPECT_THAT(error_of([&] { s.copy(own, into); }), HasSubstr("writes the input 'own'"));
+  EXPECT_THAT(error_of([&] { s.copy(into, own.part(0, 2)); }), HasSubstr("copies 2 elements into 4"));
+  EXPECT_THAT(error_of([&] { s.send(1, own.part(2, 4)); }), HasSubstr("outside its buffer"));
+  EXPECT_THAT(error_of([&] { s.send(1, own.part(2, 4)); }), HasSubstr("schedule_test.cpp:"));
+  EXPECT_THROW(s.scratch("huge", std::int64_t{1} << 60), UsageError);
+  EXPECT_THROW(Schedule(2, 2), UsageError);
+}
+
+TEST(Schedule, CombineRejectsMapsOfDifferentShapes) {
+  Schedule s(0, 2);
+  const Slice own = s.input("own", 2 + 6), scratch = s.scratch("scratch", 8);
+  const Map map{own.part(0, 2), own.part(2, 6), 3};
+  const Map state{{}, scratch.part(0, 6), 3};
+  const Map shorter{{}, scratch.part(0, 3), 3};
+  s.combine(state, state, map);
+  EXPECT_THAT(error_of([&] { s.combine(shorter, state, map); }), HasSubstr("different shapes"));
+  EXPECT_THAT(error_of([&] { s.combine(state, map, map); }), HasSubstr("different shapes"));
+}
+
+}  // namespace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace {
+
+using namespace baton;
+
+Axes axes_of(std::vector<std::string> names) {
+  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .directions = {Direction::forward, Direction::reverse},
+            .shapes = {Shape{}}, .blocks = {1, 4}, .cadences = {Cadence::isolated}};
+  for (const auto& name : names) axes.collectives.push_back(&find_collective(name));
+  return axes;
+}
+
+TEST(Cases, BlocksVaryOnlyWhereTheyAreCut) {
+  EXPECT_EQ(cases(axes_of({"all_scan"})).size(), 2u * 2 * 2);
+  EXPECT_EQ(cases(axes_of({"ring_scan"})).size(), 2u * 2);
+}
+
+TEST(Cases, OnlyScansHaveAReverse) { EXPECT_EQ(cases(axes_of({"ring_all_gather", "ring_exchange"})).size(), 4u); }
+
+TEST(Cases, TheBaselineLeadsEveryContest) {
+  Axes axes = axes_of({"all_scan", "two_shot", "ring_scan"});
+  axes.baseline = "ring_scan";
+  std::set<std::string> begun;
+  for (const Case& c : cases(axes)) {
+    const bool leads = begun.insert(c.contest()).second;
+    EXPECT_EQ(c.collective->name == "ring_scan", leads);
+  }
+}
+
+TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {
+  std::set<std::string> names;
+  for (const Case& c : cases(axes_of({"all_scan", "ring_scan", "ring_all_gather"})))
+    EXPECT_TRUE(names.insert(c.name()).second) << c.name();
+  const auto all = cases(axes_of({"ring_scan", "ring_all_gather"}));
+  EXPECT_NE(all[0].contest(), all[1].contest());
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""collective_bench as its users meet it: python3 command_line_test.py PATH_OF_COLLECTIVE_BENCH"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = sys.argv.pop(1)
+SMALL = ["--heads", "1", "--d-k", "4", "--d-v", "4", "--tokens", "4", "-n", "3", "-w", "1"]
+
+
+def run(*arguments, launcher=(), **environment):
+    return subprocess.run([*launcher, BENCH, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment})
+
+
+def mpirun(processes):
+    return ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none", "--allow-run-as-root"]
+
+
+class BadInput(unittest.TestCase):
+    """Exit code 2 and one clear line."""
+
+    def refuse(self, *arguments, words, launcher=()):
+        ended = run(*arguments, launcher=launcher)
+        ours = [line for line in ended.stderr.splitlines() if line.startswith("baton:")]
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertEqual(len(ours), 1, ended.stderr)
+        self.assertIn(words, ours[0])
+
+    def test_names(self):
+        self.refuse("--collectives", "all_scam", words="did you mean 'all_scan'?")
+        self.refuse("--executor", "peer", words="unknown executor 'peer'")
+        self.refuse("--benchmark_filte=x", words="benchmark_filte")
+
+    def test_sizes(self):
+        self.refuse("--heads", "0", words="--heads")
+        self.refuse("-b", "100", words="cannot be cut")
+        self.refuse("-n", "-1", words="--rounds")
+
+    def test_places_of_records(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.refuse("-J", folder, words="is a directory")
+            self.refuse("-J", folder + "/none/x.jsonl", words="cannot write")
+
+    def test_worlds_that_are_too_small(self):
+        self.refuse("--ranks", "3", *SMALL, launcher=mpirun(2), words="the launcher started 2")
+        self.refuse("--ranks", "4", *SMALL, launcher=mpirun(1), words="this one runs alone")
+        self.refuse("--heads", "0", launcher=mpirun(2), words="--heads")
+
+
+class Runs(unittest.TestCase):
+    def records(self, *arguments, **options):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run(*arguments, *SMALL, "-J", path, **options)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            with open(path) as file:
+                return [json.loads(line) for line in file], ended.stdout
+
+    def test_one_launch_runs_every_rank_count(self):
+        records, _ = self.records("--collectives", "all_scan,mpi_exscan", "--ranks", "1,2,3", "--blocks", "2")
+        self.assertEqual([r["ranks"] for r in records], [1, 1, 2, 2, 3, 3])
+        for r in records:
+            self.assertEqual(r["wrong"], 0)
+            self.assertEqual(len(r["seconds"]), 3)
+            self.assertEqual([len(row) for row in r["rank_seconds"]], [3] * r["ranks"])
+            self.assertEqual(r["seconds"], [max(column) for column in zip(*r["rank_seconds"])])
+
+    def test_under_the_users_own_mpirun(self):
+        records, _ = self.records("--collectives", "two_shot", "--ranks", "2,3", launcher=mpirun(3))
+        self.assertEqual([r["ranks"] for r in records], [2, 3])
+
+    def test_streaming_and_reverse(self):
+        records, _ = self.records("--collectives", "all_scan", "--ranks", "2", "--cadence", "isolated,streaming",
+                                  "--direction", "both")
+        self.assertEqual(len(records), 4)
+        self.assertEqual({(r["cadence"], r["direction"]) for r in records},
+                         {(c, d) for c in ("isolated", "streaming") for d in ("forward", "reverse")})
+
+    def test_a_native_away_from_home_is_a_skipped_row(self):
+        records, table = self.records("--collectives", "all_scan,mpi_exscan", "--executor", "local", "--ranks", "2")
+        self.assertEqual([("skipped" in r) for r in records], [False, True])
+        self.assertNotIn("seconds", records[1])
+        self.assertIn("skipped: mpi_exscan is no native of local", table)
+
+    def test_records_are_appended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            for _ in range(2):
+                run("--executor", "local", "--collectives", "all_scan", *SMALL, "-J", path)
+            with open(path) as file:
+                self.assertEqual(len({json.loads(line)["run"] for line in file}), 2)
+
+    def test_ratios_are_to_the_baseline_of_the_same_point(self):
+        records, _ = self.records("--collectives", "ring_scan,ring_all_gather,two_shot", "--ranks", "2", "--baseline",
+                                  "two_shot")
+        self.assertEqual([r["name"] for r in records], ["two_shot", "ring_scan", "ring_all_gather"])
+        self.assertAlmostEqual(records[0]["ratio"], 1)
+        self.assertAlmostEqual(records[1]["ratio"], records[1]["median_seconds"] / records[0]["median_seconds"])
+        self.assertIsNone(records[2]["ratio"])
+
+    def test_memory_that_is_not_there_is_a_skipped_row(self):
+        records, _ = self.records("--executor", "local", "--collectives", "ring_exchange", "--ranks", "4")
+        self.assertNotIn("skipped", records[0])
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run("--executor", "local", "--collectives", "ring_exchange", "--ranks", "64", "--tokens", "4194304",
+                        "--heads", "64", "-J", path)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            with open(path) as file:
+                self.assertIn("of memory", json.loads(file.readline())["skipped"])
+
+
+class GoogleBenchmarkFlags(unittest.TestCase):
+    def test_filter_and_list(self):
+        ended = run("--ranks", "2", "--benchmark_list_tests=true", "--benchmark_filter=two_shot")
+        self.assertEqual([line.split("/")[0] for line in ended.stdout.split()], ["two_shot"])
+
+    def test_out_is_written_by_rank_0(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/x.json"
+            ended = run("--ranks", "2", "--collectives", "all_scan", *SMALL, "--benchmark_out=" + path)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            with open(path) as file:
+                self.assertEqual(json.load(file)["benchmarks"][0]["iterations"], 3)
+
+
+class Answers(unittest.TestCase):
+    def test_list_help_and_dry_run(self):
+        self.assertIn("all_scan_by_hand", run("--list").stdout)
+        self.assertIn("--benchmark_filter", run("--help").stdout)
+        dry = run("--dry-run", "--ranks", "64", "--collectives", "ring_scan", "--print-schedule").stdout
+        self.assertIn("rank 63 of 64", dry)
+
+
+if __name__ == "__main__":
+    unittest.main()

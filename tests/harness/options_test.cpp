@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/options.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+
+std::optional<Options> parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "collective_bench");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  return parse_options(static_cast<int>(words.size()), argv.data());
+}
+
+std::string error_of(const std::vector<std::string>& words) {
+  try {
+    parse(words);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Options, DefaultsAreThePapers) {
+  const auto options = parse({});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->warmup, 5);
+  EXPECT_EQ(options->rounds, 50);
+  ASSERT_EQ(options->axes.shapes.size(), 1u);
+  EXPECT_EQ(options->axes.shapes[0].state_bytes(), 2 << 20);
+  EXPECT_EQ(options->processes(), 4);
+}
+
+TEST(Options, SizesMakeALadderOfHeads) {
+  const auto options = parse({"-b", "256K", "-e", "1M", "-f", "2"});
+  ASSERT_EQ(options->axes.shapes.size(), 3u);
+  EXPECT_EQ(options->axes.shapes[0].heads, 4);
+  EXPECT_EQ(options->axes.shapes[2].state_bytes(), 1 << 20);
+}
+
+TEST(Options, UnknownNamesBringTheNearestKnownOne) {
+  EXPECT_THAT(error_of({"--collectives", "all_scam"}), HasSubstr("did you mean 'all_scan'?"));
+  EXPECT_THAT(error_of({"--baseline", "two_shoot"}), HasSubstr("did you mean 'two_shot'?"));
+  EXPECT_THAT(error_of({"--executor", "nccl"}), HasSubstr("unknown executor 'nccl'"));
+  EXPECT_EQ(nearest("zzzzzzzz", {"all_scan"}), "");
+}
+
+TEST(Options, RefusesWhatCannotBe) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--heads", "0"}, {"--heads", "-3"}, {"--d-k", "x"}, {"-n", "0"}, {"-b", "0"},
+                                             {"-b", "-1"}, {"-b", "100"}, {"-e", "1M"}, {"--ranks", "0"}, {"-c", "0"},
+                                             {"--blocks", "0"}, {"--blocks", "four"}, {"--cadence", "sometimes"},
+                                             {"--direction", "up"}, {"--no-such-flag"}, {"-b", "64K", "--heads", "4"},
+                                             {"-b", "1E"}, {"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"},
+                                             {"--benchmark_enable_random_interleaving=true"}})
+    EXPECT_NE(error_of(words), "no error") << testing::PrintToString(words);
+}
+
+TEST(Options, ErrorsAreOneLine) {
+  EXPECT_EQ(error_of({"--heads", "0"}).find('\n'), std::string::npos);
+  EXPECT_EQ(error_of({"--collectives", "nothing"}).find('\n'), std::string::npos);
+}
+
+TEST(Options, GoogleBenchmarksFlagsPassThrough) {
+  const auto options = parse({"--benchmark_filter=all_scan", "--ranks", "2"});
+  EXPECT_EQ(options->benchmark_arguments.back(), "--benchmark_filter=all_scan");
+}
+
+}  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+
+Record timed_record() {
+  Record record;
+  record.question = {.collective = &find_collective("all_scan"), .executor = "local", .ranks = 4, .blocks = auto_blocks};
+  record.blocks = 8;
+  record.rounds = 3;
+  record.traffic = Claim{2 << 20, 3};
+  record.link = {.alpha_seconds = 1e-6, .beta = 1e9};
+  record.samples = {.first_seconds = 9, .seconds = {1, 2, 3}, .rank_seconds = {{1, 2, 3}}};
+  record.summary = summarise(record.samples.seconds);
+  return record;
+}
+
+TEST(Record, HasEveryPromisedKey) {
+  const auto json = to_json(timed_record(), {.machine = {{"cpu", "some"}}, .commit = "abc", .run = "r"});
+  for (const char* key :
+       {"schema", "bench", "name", "implementation", "executor", "ranks", "direction", "heads", "d_k", "d_v", "tokens",
+        "state_bytes", "blocks", "cadence", "warmup", "rounds", "seconds", "rank_seconds", "mean_seconds",
+        "median_seconds", "ci95_seconds", "sent_bytes", "hops", "bound_seconds", "wrong", "machine", "commit", "time"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_FALSE(json.contains("skipped"));
+  EXPECT_EQ(json["blocks"], 8);
+  EXPECT_EQ(json["blocks_asked"], "auto");
+  EXPECT_DOUBLE_EQ(json["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
+}
+
+TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
+  Record record = timed_record();
+  record.samples = {};
+  record.skipped = "no such machine";
+  const auto json = to_json(record, {});
+  EXPECT_EQ(json["skipped"], "no such machine");
+  for (const char* key : {"seconds", "mean_seconds", "median_seconds"}) EXPECT_FALSE(json.contains(key)) << key;
+}
+
+TEST(Record, BandwidthsFollowTheKind) {
+  Record record = timed_record();
+  EXPECT_EQ(record.payload_bytes(), 2 << 20);
+  EXPECT_EQ(record.port_bytes(), record.payload_bytes());
+  record.question.collective = &find_collective("ring_all_gather");
+  EXPECT_EQ(record.port_bytes(), record.payload_bytes() * 3 / 4);
+  record.question.ranks = 1;
+  EXPECT_FALSE(record.bound_seconds());
+}
+
+TEST(Journal, AppendsAndNeverOverwrites) {
+  const auto path = std::filesystem::temp_directory_path() / "baton_journal_test.jsonl";
+  std::filesystem::remove(path);
+  Journal(path).append({{"line", 1}});
+  Journal(path).append({{"line", 2}});
+  std::ifstream file(path);
+  std::string first, second;
+  std::getline(file, first);
+  std::getline(file, second);
+  EXPECT_EQ(first, "{\"line\":1}");
+  EXPECT_EQ(second, "{\"line\":2}");
+  std::filesystem::remove(path);
+}
+
+TEST(Journal, RefusesDirectoriesAndPlacesThatCannotBeWritten) {
+  EXPECT_THROW(Journal(std::filesystem::temp_directory_path()), UsageError);
+  EXPECT_THROW(Journal("/no/such/folder/file.jsonl"), UsageError);
+}
+
+}  // namespace
