@@ -5,9 +5,9 @@
 //   for each hop i = 1 .. P-1:
 //     send what is held to the next rank, receive what the rank before held, and hold that
 //
-// Two slots take turns, so one hop can arrive while the one before is read. P-1 hops of
-// tokens*heads*(d_k+d_v) elements: unlike a state, a hop grows with the tokens. Source: arXiv 2310.01889
-// (Ring Attention).
+// Two slots take turns, so one hop can arrive while the one before is read.
+// Cost: P-1 hops of tokens*heads*(d_k+d_v) elements: unlike a state, a hop grows with the tokens.
+// Source: arXiv 2310.01889 (Ring Attention).
 #include "collectives/collective.hpp"
 
 namespace baton {
