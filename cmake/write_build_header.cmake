@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes baton_build.hpp with the commit at hand; run at every build, touches the file only when something changed.
+# Where there is no repository, as in an unpacked archive, the environment's BATON_COMMIT names the commit.
 find_package(Git QUIET)
 set(BUILD_COMMIT unknown)
+if(DEFINED ENV{BATON_COMMIT})
+  set(BUILD_COMMIT $ENV{BATON_COMMIT})
+endif()
 if(GIT_FOUND)
   execute_process(COMMAND ${GIT_EXECUTABLE} describe --always --dirty --abbrev=12
                   WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described

@@ -155,9 +155,10 @@ void relaunch(int processes, char** argv) {
   set_default("OMPI_ALLOW_RUN_AS_ROOT", "1");
   set_default("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
   const std::string count = std::to_string(processes);
+  // Bound where each rank can have a hardware thread; two of a core may share it.
   const bool fits = processes <= static_cast<int>(std::thread::hardware_concurrency());
   std::vector<std::string> command{"mpiexec",         "-n",        count,
-                                   "--oversubscribe", "--bind-to", fits ? "core" : "none"};
+                                   "--oversubscribe", "--bind-to", fits ? "core:overload-allowed" : "none"};
   command.push_back(std::filesystem::read_symlink("/proc/self/exe"));
   for (char** argument = argv + 1; *argument != nullptr; ++argument) command.push_back(*argument);
   std::vector<char*> pointers;

@@ -18,16 +18,14 @@ using Clock = std::chrono::steady_clock;
 
 double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-/// The median one-way time of `bytes` between two ranks, the same on all.
+/// The least one-way time of `bytes` between two ranks, the same on all. The least, for it stands in a bound: whatever
+/// else the machine did meanwhile is no property of the link.
 double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes, int from, int to) {
-  const int warmup = 5, rounds = bytes < 4096 ? 200 : 20;
+  const int rounds = bytes < 4096 ? 200 : 20;
   team.wait_asleep();
-  std::vector<double> seconds;
-  for (int i = 0; i < warmup + rounds; ++i) {
-    const double one = executor.one_way_seconds(bytes, from, to);
-    if (i >= warmup) seconds.push_back(one);
-  }
-  return team.max(median(seconds));
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < rounds; ++i) least = std::min(least, executor.one_way_seconds(bytes, from, to));
+  return team.max(least);
 }
 
 /// Neighbours whose links are measured: all, or 8 spread over the ranks.

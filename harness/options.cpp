@@ -90,9 +90,11 @@ std::vector<int> block_counts(const std::vector<std::string>& words) {
 
 /// The ladder of state sizes, or the one shape that was named.
 std::vector<Shape> shapes(const Words& words) {
-  const double bytes_named = 4.0 * static_cast<double>(words.shape.heads * words.shape.d_k) * static_cast<double>(words.shape.d_v);
+  const double bytes_named =
+      4.0 * static_cast<double>(words.shape.heads * words.shape.d_k) * static_cast<double>(words.shape.d_v);
   if (bytes_named > static_cast<double>(most_state_bytes))
-    throw UsageError(fmt::format("a state of {:.0f} TiB a rank is too large", bytes_named / (std::uint64_t{1} << 40)));
+    throw UsageError(
+        fmt::format("a state of {:.0f} TiB a rank is too large", bytes_named / (std::uint64_t{1} << 40)));
   if (words.min_bytes == 0) return {words.shape};
   const std::uint64_t max_bytes = std::max(words.min_bytes, words.max_bytes);
   const std::uint64_t head_bytes = words.shape.d_k * words.shape.d_v * element_bytes;

@@ -28,7 +28,8 @@ TEST(Registry, ListsEveryNameOnce) {
 TEST(AllScan, SendsOneStateARankWhateverTheBlocks) {
   const Shape shape{2, 8, 4, 1};
   for (int blocks : {1, 3, 16, 99}) {
-    const auto counts = check("all_scan", build_all(find_collective("all_scan"), shape, 5, blocks, Direction::forward));
+    const auto counts =
+        check("all_scan", build_all(find_collective("all_scan"), shape, 5, blocks, Direction::forward));
     EXPECT_EQ(counts.busiest_sent_bytes(), 2 * 8 * 4 * 4);  // heads*d_k*d_v elements: no decay travels
     EXPECT_EQ(counts.hops, 4);
     EXPECT_EQ(counts.ranks[2].messages, 2 * std::min(blocks, 16));

@@ -44,7 +44,8 @@ class EveryCollective : public testing::Test {
 
  private:
   void expect_exact(Executor& executor, const Team& team, std::uint64_t seed) const {
-    const Subject subject{question_.collective->kind, question_.shape, question_.ranks, question_.direction, seed};
+    const Subject subject{question_.collective->kind, question_.shape, question_.ranks, question_.direction,
+                          seed};
     write_inputs(executor, subject);
     executor.synchronise();
     executor.run();
@@ -71,10 +72,9 @@ Axes axes_of(const std::string& executor) {
 
 void register_tests(const World& world, const std::string& executor) {
   for (const Case& question : cases(axes_of(executor)))
-    testing::RegisterTest(question.collective->name.c_str(), question.name().c_str(), nullptr, nullptr, __FILE__,
-                          __LINE__, [&world, question]() -> testing::Test* {
-                            return new EveryCollective(world, question);
-                          });
+    testing::RegisterTest(
+        question.collective->name.c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [&world, question]() -> testing::Test* { return new EveryCollective(world, question); });
 }
 
 int run(int argc, char** argv) {

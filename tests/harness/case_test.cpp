@@ -10,8 +10,12 @@ namespace {
 using namespace baton;
 
 Axes axes_of(std::vector<std::string> names) {
-  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .directions = {Direction::forward, Direction::reverse},
-            .shapes = {Shape{}}, .blocks = {1, 4}, .cadences = {Cadence::isolated}};
+  Axes axes{.executors = {"local"},
+            .ranks = {2, 3},
+            .directions = {Direction::forward, Direction::reverse},
+            .shapes = {Shape{}},
+            .blocks = {1, 4},
+            .cadences = {Cadence::isolated}};
   for (const auto& name : names) axes.collectives.push_back(&find_collective(name));
   return axes;
 }
@@ -21,7 +25,9 @@ TEST(Cases, BlocksVaryOnlyWhereTheyAreCut) {
   EXPECT_EQ(cases(axes_of({"ring_scan"})).size(), 2u * 2);
 }
 
-TEST(Cases, OnlyScansHaveAReverse) { EXPECT_EQ(cases(axes_of({"ring_all_gather", "ring_exchange"})).size(), 4u); }
+TEST(Cases, OnlyScansHaveAReverse) {
+  EXPECT_EQ(cases(axes_of({"ring_all_gather", "ring_exchange"})).size(), 4u);
+}
 
 TEST(Cases, TheBaselineLeadsEveryContest) {
   Axes axes = axes_of({"all_scan", "two_shot", "ring_scan"});

@@ -11,7 +11,8 @@ using testing::HasSubstr;
 
 Record record_of(int ranks) {
   Record record;
-  record.question = {.collective = &find_collective("all_scan"), .executor = "local", .ranks = ranks, .blocks = 4};
+  record.question = {
+      .collective = &find_collective("all_scan"), .executor = "local", .ranks = ranks, .blocks = 4};
   record.blocks = 4;
   record.traffic = Claim{2 << 20, 3};
   record.link = {.alpha_seconds = 1e-6, .beta = 1e10};

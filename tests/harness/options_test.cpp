@@ -53,13 +53,26 @@ TEST(Options, UnknownNamesBringTheNearestKnownOne) {
 }
 
 TEST(Options, RefusesWhatCannotBe) {
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"--heads", "0"}, {"--heads", "-3"}, {"--d-k", "x"}, {"-n", "0"}, {"-b", "0"},
-                                             {"-b", "-1"}, {"-b", "100"}, {"-e", "1M"}, {"--ranks", "0"}, {"-c", "0"},
-                                             {"--blocks", "0"}, {"--blocks", "four"}, {"--cadence", "sometimes"},
-                                             {"--direction", "up"}, {"--no-such-flag"}, {"-b", "64K", "--heads", "4"},
-                                             {"-b", "1E"}, {"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"},
-                                             {"--benchmark_enable_random_interleaving=true"}})
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--heads", "0"},
+           {"--heads", "-3"},
+           {"--d-k", "x"},
+           {"-n", "0"},
+           {"-b", "0"},
+           {"-b", "-1"},
+           {"-b", "100"},
+           {"-e", "1M"},
+           {"--ranks", "0"},
+           {"-c", "0"},
+           {"--blocks", "0"},
+           {"--blocks", "four"},
+           {"--cadence", "sometimes"},
+           {"--direction", "up"},
+           {"--no-such-flag"},
+           {"-b", "64K", "--heads", "4"},
+           {"-b", "1E"},
+           {"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"},
+           {"--benchmark_enable_random_interleaving=true"}})
     EXPECT_NE(error_of(words), "no error") << testing::PrintToString(words);
 }
 

@@ -14,7 +14,8 @@ using namespace baton;
 
 Record timed_record() {
   Record record;
-  record.question = {.collective = &find_collective("all_scan"), .executor = "local", .ranks = 4, .blocks = auto_blocks};
+  record.question = {
+      .collective = &find_collective("all_scan"), .executor = "local", .ranks = 4, .blocks = auto_blocks};
   record.blocks = 8;
   record.rounds = 3;
   record.traffic = Claim{2 << 20, 3};
@@ -26,10 +27,13 @@ Record timed_record() {
 
 TEST(Record, HasEveryPromisedKey) {
   const auto json = to_json(timed_record(), {.machine = {{"cpu", "some"}}, .commit = "abc", .run = "r"});
-  for (const char* key :
-       {"schema", "bench", "name", "implementation", "executor", "ranks", "direction", "heads", "d_k", "d_v", "tokens",
-        "state_bytes", "blocks", "cadence", "warmup", "rounds", "seconds", "rank_seconds", "mean_seconds",
-        "median_seconds", "ci95_seconds", "sent_bytes", "hops", "bound_seconds", "wrong", "machine", "commit", "time"})
+  for (const char* key : {"schema",       "bench",        "name",         "implementation",
+                          "executor",     "ranks",        "direction",    "heads",
+                          "d_k",          "d_v",          "tokens",       "state_bytes",
+                          "blocks",       "cadence",      "warmup",       "rounds",
+                          "seconds",      "rank_seconds", "mean_seconds", "median_seconds",
+                          "ci95_seconds", "sent_bytes",   "hops",         "bound_seconds",
+                          "wrong",        "machine",      "commit",       "time"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_FALSE(json.contains("skipped"));
   EXPECT_EQ(json["blocks"], 8);
@@ -43,7 +47,8 @@ TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
   record.skipped = "no such machine";
   const auto json = to_json(record, {});
   EXPECT_EQ(json["skipped"], "no such machine");
-  for (const char* key : {"seconds", "mean_seconds", "median_seconds"}) EXPECT_FALSE(json.contains(key)) << key;
+  for (const char* key : {"seconds", "mean_seconds", "median_seconds"})
+    EXPECT_FALSE(json.contains(key)) << key;
 }
 
 TEST(Record, BandwidthsFollowTheKind) {
@@ -71,8 +76,8 @@ TEST(Journal, AppendsAndNeverOverwrites) {
 }
 
 TEST(Journal, RefusesDirectoriesAndPlacesThatCannotBeWritten) {
-  EXPECT_THROW(Journal(std::filesystem::temp_directory_path()), UsageError);
-  EXPECT_THROW(Journal("/no/such/folder/file.jsonl"), UsageError);
+  EXPECT_THROW(Journal{std::filesystem::temp_directory_path()}, UsageError);
+  EXPECT_THROW(Journal{"/no/such/folder/file.jsonl"}, UsageError);
 }
 
 }  // namespace

@@ -51,14 +51,16 @@ TEST(Check, RejectsASendWithoutItsReceive) {
   const auto error = error_of(two_ranks([](Schedule& s) {
     if (s.rank() == 0) s.send(1, s.buffer("own"));
   }));
-  EXPECT_THAT(error, AllOf(HasSubstr("example: rank 0, step 0 (send, check_test.cpp:"), HasSubstr("has no receive")));
+  EXPECT_THAT(
+      error, AllOf(HasSubstr("example: rank 0, step 0 (send, check_test.cpp:"), HasSubstr("has no receive")));
 }
 
 TEST(Check, RejectsAReceiveWithoutItsSend) {
   const auto error = error_of(two_ranks([](Schedule& s) {
     if (s.rank() == 1) s.recv(s.buffer("into"), 0);
   }));
-  EXPECT_THAT(error, AllOf(HasSubstr("example: rank 1, step 0 (recv, check_test.cpp:"), HasSubstr("has no send")));
+  EXPECT_THAT(error,
+              AllOf(HasSubstr("example: rank 1, step 0 (recv, check_test.cpp:"), HasSubstr("has no send")));
 }
 
 TEST(Check, RejectsUnequalSizes) {
@@ -76,7 +78,8 @@ TEST(Check, RejectsACycle) {
     s.recv(s.buffer("into"), 1 - s.rank());
     s.send(1 - s.rank(), s.buffer("into"));
   }));
-  EXPECT_THAT(error, AllOf(HasSubstr("deadlock"), HasSubstr("example: rank"), HasSubstr("step 1 (send, check_test.cpp:")));
+  EXPECT_THAT(error, AllOf(HasSubstr("deadlock"), HasSubstr("example: rank"),
+                           HasSubstr("step 1 (send, check_test.cpp:")));
 }
 
 TEST(Check, RejectsACycleThatOnlyGroupsClose) {
@@ -85,13 +88,13 @@ TEST(Check, RejectsACycleThatOnlyGroupsClose) {
   const auto error = error_of(two_ranks([](Schedule& s) {
     const Slice own = s.buffer("own"), into = s.buffer("into");
     if (s.rank() == 0) {
-      s.recv(into.part(0, 1), 1);     // group 0: the answer
-      s.send(1, into.part(0, 1));     // group 1
-      s.send(1, own.part(0, 1));      // group 1: what is answered
+      s.recv(into.part(0, 1), 1);  // group 0: the answer
+      s.send(1, into.part(0, 1));  // group 1
+      s.send(1, own.part(0, 1));   // group 1: what is answered
     } else {
-      s.recv(into.part(0, 1), 0);     // group 0
-      s.recv(into.part(1, 1), 0);     // group 0
-      s.send(0, into.part(1, 1));     // group 1
+      s.recv(into.part(0, 1), 0);  // group 0
+      s.recv(into.part(1, 1), 0);  // group 0
+      s.send(0, into.part(1, 1));  // group 1
     }
   }));
   EXPECT_THAT(error, HasSubstr("deadlock when messages run in groups: example: rank"));

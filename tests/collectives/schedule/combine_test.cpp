@@ -38,7 +38,9 @@ TEST(Combine, ComposesInPlaceOfEitherOperand) {
 
 TEST(Combine, IsAssociativeButDoesNotCommute) {
   const Values gamma{0.5f, 2, 4}, state{1, 2, 3};
-  const auto after = [](float later_gamma, float later, float earlier) { return later_gamma * earlier + later; };
+  const auto after = [](float later_gamma, float later, float earlier) {
+    return later_gamma * earlier + later;
+  };
   const float left = after(gamma[2], state[2], after(gamma[1], state[1], state[0]));
   Values decay{gamma[1]}, composed{state[1]};
   combine_on_host({{decay, composed}, {decay, composed, std::span(gamma).last(1), std::span(state).last(1)}});

@@ -71,10 +71,12 @@ TEST(Dependencies, OrderEveryConflictOfRandomSteps) {
       for (int j = 0; j < i; ++j) {
         const bool conflict =
             overlap(writes[j], reads[i]) || overlap(writes[j], writes[i]) || overlap(reads[j], writes[i]);
-        EXPECT_TRUE(!conflict || before.contains(j)) << "trial " << trial << ": " << i << " must wait for " << j;
+        EXPECT_TRUE(!conflict || before.contains(j))
+            << "trial " << trial << ": " << i << " must wait for " << j;
       }
       for (int j : waits_for[i])
-        EXPECT_TRUE(overlap(writes[j], reads[i]) || overlap(writes[j], writes[i]) || overlap(reads[j], writes[i]))
+        EXPECT_TRUE(overlap(writes[j], reads[i]) || overlap(writes[j], writes[i]) ||
+                    overlap(reads[j], writes[i]))
             << "trial " << trial << ": " << i << " waits for " << j << " needlessly";
     }
   }
