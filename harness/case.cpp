@@ -42,19 +42,23 @@ std::string Case::name() const {
 std::string Case::contest() const { return fmt::format("{}/{}", to_string(collective->kind), point()); }
 
 std::string Case::point() const {
-  return fmt::format("{}/ranks:{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}/{}", executor, ranks,
+  const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
+  return fmt::format("{}/ranks:{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}/{}{}", executor, ranks,
                      to_string(direction), shape.heads, shape.d_k, shape.d_v, shape.tokens,
-                     to_string(cadence));
+                     to_string(cadence), repetition);
 }
 
 std::vector<Case> cases(const Axes& axes) {
   std::vector<Case> all;
-  for (const std::string& executor : axes.executors)
-    for (int ranks : axes.ranks)
-      for (const Shape& shape : axes.shapes)
-        for (Cadence cadence : axes.cadences)
-          for (Direction direction : axes.directions)
-            add_contest(all, axes, {nullptr, executor, ranks, direction, shape, 1, cadence});
+  for (int cycle = 1; cycle <= axes.cycles; ++cycle)
+    for (const std::string& executor : axes.executors)
+      for (int ranks : axes.ranks)
+        for (const Shape& shape : axes.shapes)
+          for (Cadence cadence : axes.cadences)
+            for (Direction direction : axes.directions)
+              add_contest(
+                  all, axes,
+                  {nullptr, executor, ranks, direction, shape, 1, cadence, axes.cycles > 1 ? cycle : 0});
   return all;
 }
 

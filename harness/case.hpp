@@ -25,6 +25,8 @@ struct Case {
   Shape shape;
   int blocks = 1;
   Cadence cadence = Cadence::isolated;
+  /// Which repetition of the whole sweep this is, from 1; 0 where there is only one.
+  int cycle = 0;
 
   /// The name of the case for Google Benchmark, such as
   /// all_scan/mpi/ranks:4/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
@@ -46,6 +48,8 @@ struct Axes {
   std::vector<Shape> shapes;
   std::vector<int> blocks;
   std::vector<Cadence> cadences;
+  /// How often the whole sweep is repeated.
+  int cycles = 1;
   /// Goes first at every point, so that the others can be compared with it; may be empty.
   std::string baseline;
 };

@@ -5,7 +5,6 @@
 #include <benchmark/benchmark.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -58,7 +57,7 @@ nlohmann::ordered_json describe_machine(const std::string& mpi_library) {
   return {
       {"host", fmt::format("{:08x}", host_number())},
       {"cpu", look_up("/proc/cpuinfo", "model name")},
-      {"cores", usable_cores()},
+      {"cores", online_cores()},
       {"memory_gib", sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / (1 << 20)},
       {"system", look_up("/etc/os-release", "PRETTY_NAME")},
       {"kernel", system.release},
@@ -74,11 +73,7 @@ nlohmann::ordered_json describe_machine(const std::string& mpi_library) {
 
 std::uint32_t host_number() { return static_cast<std::uint32_t>(std::hash<std::string>{}(host_name())); }
 
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
+int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 std::int64_t available_bytes() {
   const std::string kibibytes = look_up("/proc/meminfo", "MemAvailable");

@@ -16,8 +16,8 @@ nlohmann::ordered_json describe_machine(const std::string& mpi_library);
 /// A number that two processes share exactly if they run on the same host.
 std::uint32_t host_number();
 
-/// Logical cores that this process may use.
-int usable_cores();
+/// Logical cores of this host.
+int online_cores();
 
 /// Bytes of memory that new allocations can have on this host now.
 std::int64_t available_bytes();

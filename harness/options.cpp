@@ -114,8 +114,8 @@ std::vector<Direction> directions(const std::string& word) {
   return {word == "forward" ? Direction::forward : Direction::reverse};
 }
 
-Axes axes(const Words& words, const std::string& baseline) {
-  Axes axes;
+/// Fills in the axes that are made from words.
+void look_up(Axes& axes, const Words& words) {
   for (const std::string& name : chosen("collective", words.collectives, collective_names()))
     axes.collectives.push_back(&find_collective(name));
   axes.executors = chosen("executor", words.executors, executor_names());
@@ -125,9 +125,7 @@ Axes axes(const Words& words, const std::string& baseline) {
   axes.blocks = block_counts(words.blocks);
   for (const std::string& word : chosen("cadence", words.cadences, {"isolated", "streaming"}))
     axes.cadences.push_back(word == "isolated" ? Cadence::isolated : Cadence::streaming);
-  if (!baseline.empty()) chosen("baseline", {baseline}, collective_names());
-  axes.baseline = baseline;
-  return axes;
+  if (!axes.baseline.empty()) chosen("baseline", {axes.baseline}, collective_names());
 }
 
 void add_shape_options(CLI::App& app, Words& words) {
@@ -169,6 +167,9 @@ void add_run_options(CLI::App& app, Words& words, Options& options) {
   app.add_option("-w,--warmup", options.warmup, "rounds before the measured ones")
       ->check(CLI::Range(0, 1000000));
   app.add_option("-n,--rounds", options.rounds, "measured rounds")->check(CLI::Range(1, 1000000));
+  app.add_option("-N,--cycles", options.axes.cycles,
+                 "repetitions of the whole sweep, to see the machine drift")
+      ->check(CLI::Range(1, 1000));
   app.add_option("-c,--check", options.checks, "verifications before the timing; nothing unverified is timed")
       ->check(CLI::Range(1, 1000));
   app.add_option("--seed", options.seed, "seed of the inputs");
@@ -237,7 +238,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     if (launched_rank() == 0) print_list();
     return std::nullopt;
   }
-  options.axes = axes(words, options.axes.baseline);
+  look_up(options.axes, words);
   return options;
 }
 

@@ -39,6 +39,7 @@ void add_question(Json& json, const Record& record) {
   json["blocks"] = record.blocks;
   json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
   json["cadence"] = to_string(c.cadence);
+  json["cycle"] = c.cycle;
 }
 
 void add_timings(Json& json, const Record& record) {

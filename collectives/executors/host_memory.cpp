@@ -40,8 +40,7 @@ HostOperands HostMemory::operands(const Step& step) {
   return operands;
 }
 
-void run_on_host(const Schedule& schedule, const Step& step, HostMemory& memory) {
-  const HostOperands operands = memory.operands(step);
+void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands) {
   if (step.verb == Verb::copy)
     std::copy_n(operands.reads[0].data(), operands.reads[0].size(), operands.writes[0].data());
   if (step.verb == Verb::combine) combine_on_host(operands);

@@ -29,7 +29,7 @@ class HostMemory {
   std::vector<std::unique_ptr<float[], Free>> buffers_;
 };
 
-/// Runs a copy, combine or compute step of `schedule`.
-void run_on_host(const Schedule& schedule, const Step& step, HostMemory& memory);
+/// Runs a copy, combine or compute step of `schedule` on its operands.
+void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands);
 
 }  // namespace baton

@@ -65,7 +65,7 @@ class LocalExecutor : public Executor {
         const auto from = memory_[turn.rank].view(step.reads[0]);
         std::copy(from.begin(), from.end(), memory_[step.peer].view(turn.into).begin());
       } else if (step.verb != Verb::recv) {
-        run_on_host(schedules_[turn.rank], step, memory_[turn.rank]);
+        run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
       }
     }
     return seconds_since(start);

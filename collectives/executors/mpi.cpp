@@ -97,6 +97,8 @@ class MpiExecutor : public Executor {
   Communicator in_reverse_;
   Communicator control_;  // barriers and ping-pongs, apart from the schedules' messages
   std::unique_ptr<MpiEngine> engine_;
+  std::vector<char> outgoing_;  // of the ping-pongs
+  std::vector<char> incoming_;
 };
 
 /// A dissemination barrier of our own, so that every MPI library starts rounds in the same way: after
@@ -119,12 +121,14 @@ double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (rank_ != from && rank_ != to) return 0;
   const int peer = rank_ == from ? to : from;
   const auto count = static_cast<int>(bytes);
-  std::vector<char> buffer(bytes, 1);
+  // Two buffers, as in an exchange: sending back what has just come would time the caches' quarrel over it.
+  outgoing_.resize(bytes, 1);
+  incoming_.resize(bytes, 1);
   const auto send = [&] {
-    mpi(MPI_Send(buffer.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get()));
+    mpi(MPI_Send(outgoing_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get()));
   };
   const auto recv = [&] {
-    mpi(MPI_Recv(buffer.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get(), MPI_STATUS_IGNORE));
+    mpi(MPI_Recv(incoming_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get(), MPI_STATUS_IGNORE));
   };
   const double start = MPI_Wtime();
   if (rank_ == from) send(), recv();

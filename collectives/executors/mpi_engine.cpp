@@ -14,6 +14,7 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
   const auto& steps = schedule_.steps();
   successors_.resize(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
+    operands_.push_back(memory_.operands(steps[i]));
     blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
     for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
   }
@@ -40,11 +41,11 @@ void MpiEngine::start_message(int index) {
   const Step& step = schedule_.steps()[index];
   MPI_Request request = MPI_REQUEST_NULL;
   if (step.verb == Verb::send) {
-    const auto from = std::as_const(memory_).view(step.reads[0]);
+    const auto from = operands_[index].reads[0];
     mpi(MPI_Isend(from.data(), static_cast<int>(from.size()), MPI_FLOAT, step.peer, step.sequence, in_order_,
                   &request));
   } else {
-    const auto into = memory_.view(step.writes[0]);
+    const auto into = operands_[index].writes[0];
     mpi(MPI_Irecv(into.data(), static_cast<int>(into.size()), MPI_FLOAT, step.peer, step.sequence, in_order_,
                   &request));
   }
@@ -56,9 +57,9 @@ void MpiEngine::run_local(int index) {
   const Step& step = schedule_.steps()[index];
   if (step.verb == Verb::native) {
     const NativeCall& native = schedule_.natives()[step.body];
-    natives_[step.body]({native.reversed ? in_reverse_ : in_order_, native.blocks, memory_.operands(step)});
+    natives_[step.body]({native.reversed ? in_reverse_ : in_order_, native.blocks, operands_[index]});
   } else {
-    run_on_host(schedule_, step, memory_);
+    run_on_host(schedule_, step, operands_[index]);
   }
   finish(index);
 }

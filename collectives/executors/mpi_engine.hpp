@@ -44,6 +44,7 @@ class MpiEngine {
   MPI_Comm in_order_;
   MPI_Comm in_reverse_;
   std::vector<MpiNative> natives_;
+  std::vector<HostOperands> operands_;        // of each step
   std::vector<int> blockers_;                 // how many steps each step waits for
   std::vector<std::vector<int>> successors_;  // who waits for each step
 

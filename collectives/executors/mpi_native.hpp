@@ -15,7 +15,7 @@ namespace baton {
 struct MpiCall {
   MPI_Comm comm;
   int blocks = 1;
-  HostOperands operands;
+  const HostOperands& operands;
 };
 
 using MpiNative = std::function<void(const MpiCall&)>;

@@ -26,7 +26,7 @@ TEST(HostMemory, RunsComputeStepsOnTheirSlices) {
   s.compute({.name = "fill", .body = [](const HostOperands& x) { std::ranges::fill(x.writes[0], 7.0f); }},
             {into.part(1, 2)}, {});
   HostMemory memory(s);
-  run_on_host(s, s.steps()[0], memory);
+  run_on_host(s, s.steps()[0], memory.operands(s.steps()[0]));
   const auto view = memory.view(into);
   EXPECT_EQ(std::vector<float>(view.begin(), view.end()), (std::vector<float>{0, 7, 7}));
 }
