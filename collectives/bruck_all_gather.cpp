@@ -6,7 +6,8 @@
 //     send the first min(d, P-d) gathered blocks to rank r-d, receive as many from rank r+d behind them
 //   turn the order r, r+1, ... into 0, 1, ...          two local copies
 //
-// Cost: P-1 blocks sent a rank, at most ceil(log2 P) hops, and one copy of everything.
+// Cost: P-1 blocks sent a rank, at most ceil(log2 P) hops, and one copy of everything. A block sent
+// alone is read from the input, so that no copy delays it.
 // Source: J. Bruck et al., IEEE TPDS 8(11), 1997.
 #include <algorithm>
 #include <bit>
@@ -24,7 +25,7 @@ void bruck_all_gather(Schedule& s, const Operands& x) {
   s.copy(gathered.part(0, n), own);
   for (int d = 1; d < P; d *= 2) {
     const int blocks = std::min(d, P - d);
-    s.send((r - d + P) % P, gathered.part(0, blocks * n));
+    s.send((r - d + P) % P, blocks == 1 ? own : gathered.part(0, blocks * n));
     s.recv(gathered.part(d * n, blocks * n), (r + d) % P);
   }
   s.copy(x.into.part(r * n, (P - r) * n), gathered.part(0, (P - r) * n));

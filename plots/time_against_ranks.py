@@ -18,9 +18,9 @@ import matplotlib.ticker  # noqa: E402
 
 import results  # noqa: E402
 
-# Okabe and Ito's colours, told apart by colour-blind readers; markers tell them apart in grey too.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Okabe and Ito's colours and a grey, told apart by colour-blind readers; markers tell them apart in grey too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK = "#333333"
 
 # Logarithmic time is for readers who must compare across orders of magnitude, and only then.
