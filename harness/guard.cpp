@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "collectives/schedule/errors.hpp"
 
@@ -14,6 +16,8 @@ namespace baton {
 int guarded(const std::function<void()>& body) {
   const auto fail = [](const std::exception& error, int code) {
     std::fflush(stdout);
+    // A launcher ends all ranks when the first one ends: rank 0, which speaks, must not be late.
+    if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     if (launched_rank() == 0) fmt::print(stderr, "baton: {}\n", error.what());
     return code;
   };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Under a sanitizer a buffer that cannot be had must come back as a null pointer, as it does without one.
 
+// NOLINTBEGIN(readability-identifier-naming): the sanitizers' own names
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+// NOLINTEND(readability-identifier-naming)
