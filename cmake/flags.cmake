@@ -2,6 +2,10 @@
 # Flags of everything that is compiled here.
 add_library(baton_flags INTERFACE)
 target_compile_options(baton_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+# GCC warns about its own AVX-512 headers where Eigen inlines them.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(baton_flags INTERFACE -Wno-maybe-uninitialized)
+endif()
 # Open MPI's C++ bindings are gone from the standard, and their header warns.
 target_compile_definitions(baton_flags INTERFACE OMPI_SKIP_MPICXX)
 if(BATON_NATIVE AND NOT BATON_SANITIZER)

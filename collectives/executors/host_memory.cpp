@@ -26,10 +26,12 @@ HostMemory::HostMemory(const Schedule& schedule) {
 void HostMemory::Free::operator()(float* memory) const { std::free(memory); }
 
 std::span<float> HostMemory::view(const Slice& slice) {
+  if (slice.empty()) return {};
   return {buffers_[slice.buffer].get() + slice.offset, static_cast<std::size_t>(slice.count)};
 }
 
 std::span<const float> HostMemory::view(const Slice& slice) const {
+  if (slice.empty()) return {};
   return {buffers_[slice.buffer].get() + slice.offset, static_cast<std::size_t>(slice.count)};
 }
 

@@ -2,6 +2,7 @@
 // Dependency-driven running of a schedule over MPI.
 #include "collectives/executors/mpi_engine.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "collectives/executors/mpi_error.hpp"
@@ -18,6 +19,9 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
     blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
     for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
   }
+  if (!schedule_.kernels().empty())
+    worker_ = std::make_unique<ComputeWorker>(
+        [this](int index) { run_on_host(schedule_, schedule_.steps()[index], operands_[index]); });
 }
 
 void MpiEngine::run() {
@@ -28,7 +32,7 @@ void MpiEngine::run() {
   while (unfinished_ > 0) {
     for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
     if (ready_local_.empty()) {
-      wait_for_messages();
+      wait_for_something();
     } else {
       const int index = ready_local_.front();
       ready_local_.pop_front();
@@ -64,11 +68,25 @@ void MpiEngine::run_local(int index) {
   finish(index);
 }
 
-void MpiEngine::wait_for_messages() {
+void MpiEngine::wait_for_something() {
+  const bool computes = worker_ && worker_->is_busy();
+  if (!computes) {
+    finish_messages(true);
+  } else if (requests_.empty()) {
+    finish_computed(true);
+  } else {
+    // Both may end next: look at one and the other, and let others have the core in between.
+    while (finish_messages(false) + finish_computed(false) == 0) std::this_thread::yield();
+  }
+}
+
+int MpiEngine::finish_messages(bool wait) {
   completed_.resize(requests_.size());
   int count = 0;
-  mpi(MPI_Waitsome(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
-                   MPI_STATUSES_IGNORE));
+  const auto some = wait ? MPI_Waitsome : MPI_Testsome;
+  mpi(some(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
+           MPI_STATUSES_IGNORE));
+  if (count == 0) return 0;
   for (int i = 0; i < count; ++i) finish(under_way_[completed_[i]]);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -78,6 +96,13 @@ void MpiEngine::wait_for_messages() {
   }
   requests_.resize(kept);
   under_way_.resize(kept);
+  return count;
+}
+
+int MpiEngine::finish_computed(bool wait) {
+  const std::vector<int> computed = worker_->finished(wait);
+  for (int index : computed) finish(index);
+  return static_cast<int>(computed.size());
 }
 
 void MpiEngine::finish(int index) {
@@ -87,8 +112,9 @@ void MpiEngine::finish(int index) {
 }
 
 void MpiEngine::make_ready(int index) {
-  const bool is_message = schedule_.steps()[index].is_message();
-  (is_message ? ready_messages_ : ready_local_).push_back(index);
+  const Step& step = schedule_.steps()[index];
+  if (step.verb == Verb::compute) return worker_->submit(index);
+  (step.is_message() ? ready_messages_ : ready_local_).push_back(index);
 }
 
 }  // namespace baton

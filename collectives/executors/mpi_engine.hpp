@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, local steps in between.
+// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, copies and combines in between,
+// compute steps beside them on a thread of their own.
 //
 //   ready = the steps that wait for nothing
 //   until all steps are done:
-//     start every ready message (non-blocking)
-//     if a local step is ready: run it
-//     else: wait until some message is done
+//     start every ready message (non-blocking); hand every ready compute step to the worker
+//     if a copy, combine or native is ready: run it
+//     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
+//
+// The thread that communicates never computes a kernel, so an exchange progresses under local work as it would on a
+// device with an engine of its own.
 #pragma once
 
 #include <mpi.h>
 
 #include <deque>
+#include <memory>
 #include <vector>
 
+#include "collectives/executors/compute_worker.hpp"
 #include "collectives/executors/host_memory.hpp"
 #include "collectives/executors/mpi_native.hpp"
 #include "collectives/schedule/schedule.hpp"
@@ -35,7 +41,9 @@ class MpiEngine {
  private:
   void start_message(int index);
   void run_local(int index);
-  void wait_for_messages();
+  void wait_for_something();
+  int finish_messages(bool wait);
+  int finish_computed(bool wait);
   void finish(int index);
   void make_ready(int index);
 
@@ -53,9 +61,10 @@ class MpiEngine {
   std::vector<int> blocked_by_;
   std::deque<int> ready_messages_;
   std::deque<int> ready_local_;
-  std::vector<MPI_Request> requests_;  // of the messages under way
-  std::vector<int> under_way_;         // their steps
-  std::vector<int> completed_;         // scratch for MPI_Waitsome
+  std::vector<MPI_Request> requests_;      // of the messages under way
+  std::vector<int> under_way_;             // their steps
+  std::vector<int> completed_;             // scratch for MPI_Waitsome
+  std::unique_ptr<ComputeWorker> worker_;  // only where there are compute steps; last, for it uses the memory
 };
 
 }  // namespace baton

@@ -2,6 +2,7 @@
 // Recording of steps.
 #include "collectives/schedule/schedule.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/schedule/errors.hpp"
@@ -95,6 +96,24 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
   natives_.push_back({std::move(name), blocks, reversed_});
 }
 
+void Schedule::settle() {
+  std::vector<bool> is_waited_for(steps_.size(), false);
+  for (const Step& step : steps_)
+    for (int before : step.waits_for) is_waited_for[before] = true;
+  last_.clear();
+  for (int i = settled_; i < static_cast<int>(steps_.size()); ++i)
+    if (!is_waited_for[i]) last_.push_back(i);
+  settled_ = static_cast<int>(steps_.size());
+}
+
+void Schedule::wait_for_settled(std::vector<int>& waits_for) const {
+  // A step that waits for one since then waits through it for all before.
+  if (!waits_for.empty() && waits_for.back() >= settled_) return;
+  waits_for.insert(waits_for.end(), last_.begin(), last_.end());
+  std::sort(waits_for.begin(), waits_for.end());
+  waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
+}
+
 Slice Schedule::buffer(const std::string& name) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
     if (buffers_[i].name == name) return {static_cast<int>(i), 0, buffers_[i].count};
@@ -112,14 +131,16 @@ Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice
                          const Source& source) {
   for (const auto* side : {&writes, &reads})
     for (const Slice& slice : *side) {
+      if (slice.empty()) continue;
       const bool known = slice.buffer >= 0 && slice.buffer < static_cast<int>(buffers_.size());
       if (!known || slice.offset < 0 || slice.end() > buffers_[slice.buffer].count)
         fail(std::string("a ") + to_string(verb) + " reaches outside its buffer", source);
     }
   for (const Slice& slice : writes)
-    if (buffers_[slice.buffer].role == Role::input)
+    if (!slice.empty() && buffers_[slice.buffer].role == Role::input)
       fail("writes the input '" + buffers_[slice.buffer].name + "'", source);
   auto waits_for = dependencies_.record(static_cast<int>(steps_.size()), writes, reads);
+  wait_for_settled(waits_for);
   steps_.push_back(
       {verb, -1, 0, -1, region_, std::move(writes), std::move(reads), std::move(waits_for), source});
   return steps_.back();

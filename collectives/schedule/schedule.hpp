@@ -92,6 +92,10 @@ class Schedule {
   void native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
               Source source = Source::current());
 
+  /// What is recorded from here on starts when all that was recorded before has finished: the text of a program that
+  /// waits. Slices say what *must* wait; this says what a method chooses to wait for (docs/decisions/0006).
+  void settle();
+
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<Kernel>& kernels() const { return kernels_; }
@@ -108,6 +112,7 @@ class Schedule {
   int place(int rank) const { return reversed_ ? ranks_ - 1 - rank : rank; }
   Slice add_buffer(std::string name, Role role, std::int64_t count, bool covered);
   Step& add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads, const Source& source);
+  void wait_for_settled(std::vector<int>& waits_for) const;
   void add_message(Verb verb, int peer, const Slice& slice, const Source& source);
   [[noreturn]] void fail(const std::string& what, const Source& source) const;
 
@@ -115,6 +120,8 @@ class Schedule {
   int ranks_;
   bool reversed_ = false;
   int region_ = 0;
+  int settled_ = 0;        // steps before this one have finished for all that follow
+  std::vector<int> last_;  // those of them that no other one waits for
   std::vector<Step> steps_;
   std::vector<Buffer> buffers_;
   std::vector<Kernel> kernels_;

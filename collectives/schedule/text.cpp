@@ -14,9 +14,11 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string list(const Schedule& schedule, const std::vector<Slice>& slices) {
   std::string text;
-  for (const Slice& slice : slices)
+  for (const Slice& slice : slices) {
+    if (slice.empty()) continue;
     text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
             std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
+  }
   return text;
 }
 

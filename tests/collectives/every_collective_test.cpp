@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/errors.hpp"
 #include "harness/case.hpp"
 #include "harness/experiment.hpp"
-#include "harness/guard.hpp"
 #include "harness/verify.hpp"
+#include "tests/launched_tests.hpp"
 
 namespace {
 
@@ -77,29 +76,6 @@ void register_tests(const World& world, const std::string& executor) {
         [&world, question]() -> testing::Test* { return new EveryCollective(world, question); });
 }
 
-int run(int argc, char** argv) {
-  if (argc < 2) throw UsageError("every_collective_test local|mpi");
-  const std::string executor = argv[1];
-  if (find_executor(executor).process_a_rank) relaunch(4, argv);
-  int result = 1;
-  run_in_world(&argc, &argv, [&](const World& world) {
-    testing::GTEST_FLAG(brief) = true;  // thousands of cases: only failures are worth a line
-    testing::InitGoogleTest(&argc, argv);
-    register_tests(world, executor);
-    if (world.rank() > 0) {
-      auto& listeners = testing::UnitTest::GetInstance()->listeners();
-      delete listeners.Release(listeners.default_result_printer());
-    }
-    result = RUN_ALL_TESTS();
-    if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) result = 1;
-  });
-  return result;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  int result = 1;
-  const int failed = baton::guarded([&] { result = run(argc, argv); });
-  return failed != 0 ? failed : result;
-}
+int main(int argc, char** argv) { return baton::launched_tests(argc, argv, register_tests); }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread beside the one that communicates: it runs compute steps in the order of submission.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace baton {
+
+class ComputeWorker {
+ public:
+  /// `run` runs the step of a number, on the worker's thread.
+  explicit ComputeWorker(std::function<void(int)> run);
+  /// Waits for the step under way; what is only queued is dropped.
+  ~ComputeWorker();
+  ComputeWorker(const ComputeWorker&) = delete;
+  ComputeWorker& operator=(const ComputeWorker&) = delete;
+
+  void submit(int step);
+
+  /// True while submitted steps have not been handed back by `finished`.
+  bool is_busy() const { return outstanding_ > 0; }
+
+  /// The steps that have finished since the last call; if `wait`, at least one, which must be outstanding. Throws what
+  /// a step threw.
+  std::vector<int> finished(bool wait);
+
+ private:
+  void work();
+
+  std::function<void(int)> run_;
+  int outstanding_ = 0;  // of the submitting thread alone
+  std::mutex mutex_;
+  std::condition_variable something_to_do_;
+  std::condition_variable something_done_;
+  std::deque<int> queue_;
+  std::vector<int> done_;
+  std::exception_ptr error_;
+  bool ends_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace baton

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// One core's rates: Eigen's own product at 64 x 128 x 128, and the kernel paths at d = 128, chunk 64.
+//
+//   eigen_product:  C = A B over 64 independent products
+//   forward:        chunk_states, intra_output, inter_output with a prefix
+//   backward:       chunk_state_gradients, intra_gradients, inter_gradients with prefix and suffix
+//   rate = sum of the kernels' *_flops / time
+//
+// Cost: under a second a row. What must hold: forward at least half of eigen_product.
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <vector>
+
+#include "sp_methods/kernels/inter_gradients.hpp"
+#include "sp_methods/kernels/inter_output.hpp"
+#include "sp_methods/kernels/intra_gradients.hpp"
+#include "sp_methods/kernels/intra_output.hpp"
+#include "sp_methods/kernels/softmax_gradients.hpp"
+#include "sp_methods/kernels/tiles.hpp"
+
+namespace baton {
+namespace {
+
+std::vector<float> normal(std::int64_t count) {
+  static std::mt19937 random(1);
+  std::normal_distribution<float> draw;
+  std::vector<float> out(static_cast<std::size_t>(count));
+  for (float& x : out) x = draw(random);
+  return out;
+}
+
+std::vector<float> gates(std::int64_t count, float strength) {
+  auto out = normal(count);
+  for (float& x : out) x = -strength * std::log1p(std::exp(-x));
+  return out;
+}
+
+void report(benchmark::State& state, double flops) {
+  state.counters["FLOP/s"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void eigen_product(benchmark::State& state) {
+  const Index count = 64, m = 64, n = 128, k = 128;
+  const auto a = normal(count * m * k), b = normal(count * k * n);
+  auto c = normal(count * m * n);
+  for (auto _ : state) {
+    for (Index i = 0; i < count; ++i) {
+      matrix_at(c.data(), i, m, n).noalias() = matrix_at(a.data(), i, m, k) * matrix_at(b.data(), i, k, n);
+    }
+    benchmark::ClobberMemory();
+  }
+  report(state, 2.0 * static_cast<double>(count * m * n * k));
+}
+
+/// The tensors of one rank with the paper's head size.
+struct Layer {
+  Layer(GateKind kind, float strength)
+      : shape{2048, 4, 128, 128, 64, kind},
+        q(normal(shape.tokens * shape.heads * shape.d_k)),
+        k(normal(shape.tokens * shape.heads * shape.d_k)),
+        v(normal(shape.tokens * shape.heads * shape.d_v)),
+        d_o(normal(shape.tokens * shape.heads * shape.d_v)),
+        g(gates(shape.tokens * shape.heads * shape.gate_width(), strength)),
+        incoming(normal(shape.heads * shape.d_k * shape.d_v)) {}
+
+  GlaInputs inputs() const { return {q.data(), k.data(), v.data(), g.empty() ? nullptr : g.data()}; }
+
+  GlaShape shape;
+  std::vector<float> q, k, v, d_o, g, incoming;
+};
+
+struct StateRoom {
+  explicit StateRoom(const GlaShape& s)
+      : states(normal(s.heads * s.chunks() * s.d_k * s.d_v)),
+        decays(normal(s.heads * s.chunks() * s.d_k)),
+        map_decay(normal(s.heads * s.d_k)),
+        map_state(normal(s.heads * s.d_k * s.d_v)) {}
+  ChunkStates out() { return {states.data(), decays.data(), map_decay.data(), map_state.data()}; }
+  EdgeStates edge(const Layer& layer) const { return {states.data(), decays.data(), layer.incoming.data()}; }
+  std::vector<float> states, decays, map_decay, map_state;
+};
+
+constexpr int all_parts = 0;
+
+/// Gate strength in thousandths, then the part: 0 all, 1 states, 2 intra, 3 inter.
+void forward(benchmark::State& state, GateKind kind) {
+  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
+  const int part = static_cast<int>(state.range(1));
+  StateRoom room(layer.shape);
+  auto o = normal(layer.shape.tokens * layer.shape.heads * layer.shape.d_v);
+  chunk_states(room.out(), layer.inputs(), layer.shape);
+  for (auto _ : state) {
+    if (part == all_parts || part == 1) chunk_states(room.out(), layer.inputs(), layer.shape);
+    if (part == all_parts || part == 2) intra_output(o.data(), layer.inputs(), layer.shape);
+    if (part == all_parts || part == 3) inter_output(o.data(), layer.inputs(), room.edge(layer), layer.shape);
+    benchmark::ClobberMemory();
+  }
+  const double flops[] = {chunk_states_flops(layer.shape), intra_output_flops(layer.shape),
+                          inter_output_flops(layer.shape)};
+  report(state, part == all_parts ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
+}
+
+/// As forward, for the backward kernels.
+void backward(benchmark::State& state, GateKind kind) {
+  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
+  const int part = static_cast<int>(state.range(1));
+  const GlaShape& s = layer.shape;
+  StateRoom before(s), after(s);
+  auto dq = layer.q, dk = layer.k, dv = layer.v, dg = layer.g;
+  const GlaGradients out{dq.data(), dk.data(), dv.data(), dg.data()};
+  chunk_states(before.out(), layer.inputs(), s);
+  chunk_state_gradients(after.out(), layer.inputs(), layer.d_o.data(), s);
+  for (auto _ : state) {
+    if (part == all_parts || part == 1)
+      chunk_state_gradients(after.out(), layer.inputs(), layer.d_o.data(), s);
+    if (part == all_parts || part == 2) intra_gradients(out, layer.inputs(), layer.d_o.data(), s);
+    if (part == all_parts || part == 3) {
+      inter_gradients(out, layer.inputs(), layer.d_o.data(), before.edge(layer), after.edge(layer), s);
+    }
+    benchmark::ClobberMemory();
+  }
+  const double flops[] = {chunk_state_gradients_flops(s), intra_gradients_flops(s), inter_gradients_flops(s)};
+  report(state, part == all_parts ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
+}
+
+void softmax(benchmark::State& state) {
+  const SoftmaxShape s{
+      1024, 1024, 2, 128, 128, contiguous_positions(state.range(0), 1024), contiguous_positions(0, 1024)};
+  const auto q = normal(1024 * 2 * 128), k = normal(1024 * 2 * 128), v = normal(1024 * 2 * 128);
+  auto out = normal(1024 * 2 * 128), lse = normal(1024 * 2);
+  for (auto _ : state) softmax_block(out.data(), lse.data(), {q.data(), k.data(), v.data()}, s);
+  report(state, softmax_block_flops(s));
+}
+
+const std::vector<std::vector<std::int64_t>> gentle_parts{{62}, {0, 1, 2, 3}};
+
+BENCHMARK(eigen_product);
+BENCHMARK_CAPTURE(forward, vector, GateKind::vector)->ArgsProduct(gentle_parts)->Args({8000, 0});
+BENCHMARK_CAPTURE(forward, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
+BENCHMARK_CAPTURE(forward, none, GateKind::none)->ArgsProduct({{62}, {0}});
+BENCHMARK_CAPTURE(backward, vector, GateKind::vector)->ArgsProduct(gentle_parts)->Args({8000, 0});
+BENCHMARK_CAPTURE(backward, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
+BENCHMARK_CAPTURE(backward, none, GateKind::none)->ArgsProduct({{62}, {0}});
+BENCHMARK(softmax)->Arg(0)->Arg(1);
+
+}  // namespace
+}  // namespace baton

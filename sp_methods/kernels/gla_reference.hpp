@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gated linear attention of one head over a whole sequence, token by token in double precision: the oracle.
+//
+//   forward:   S <- Diag(e^{g_t}) S + k_t^T v_t                 o_t = s q_t S
+//   backward:  D <- D + s q_t^T do_t,   dq_t = s do_t S_t^T,    dk_t = v_t D^T,   dv_t = k_t D,
+//              dg_t = rowsum(D (.) e^{g_t} S_{t-1}),            D <- Diag(e^{g_t}) D
+//
+// Cost: 5 tokens d_k d_v flop forward, 20 backward, keeping a state every sqrt(tokens) tokens and
+// recomputing the others.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (recurrent form), differentiated by hand.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sp_methods/kernels/gla_shape.hpp"
+
+namespace baton {
+
+/// One head's inputs; shape.tokens is the whole sequence, shape.heads and shape.chunk are not read.
+struct ReferenceInputs {
+  std::span<const double> q;              ///< [tokens, d_k]
+  std::span<const double> k;              ///< [tokens, d_k]
+  std::span<const double> v;              ///< [tokens, d_v]
+  std::span<const double> g;              ///< Natural-log gates: [tokens, d_k], [tokens], or empty.
+  std::span<const double> initial_state;  ///< [d_k, d_v]; empty means zero.
+};
+
+/// One head's result.
+struct ReferenceOutputs {
+  std::vector<double> o;            ///< [tokens, d_v]
+  std::vector<double> final_state;  ///< [d_k, d_v]
+};
+
+/// One head's gradients; dg is that of the natural-log gate.
+struct ReferenceGradients {
+  std::vector<double> dq;             ///< [tokens, d_k]
+  std::vector<double> dk;             ///< [tokens, d_k]
+  std::vector<double> dv;             ///< [tokens, d_v]
+  std::vector<double> dg;             ///< As g; empty where there is no gate.
+  std::vector<double> initial_state;  ///< [d_k, d_v]
+};
+
+/// The forward recurrence.
+ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape& shape);
+
+/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v]; an empty one means zero.
+ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
+                                          std::span<const double> d_final_state, const GlaShape& shape);
+
+}  // namespace baton

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape and the tensors of one rank's share of a gated linear attention layer, as all kernels take them.
+//
+//   S_t = Diag(e^{g_t}) S_{t-1} + k_t^T v_t        o_t = s q_t S_t        s = d_k^{-1/2}
+//
+// Tensors are fp32, row-major [tokens, heads, width]; one head's row of a token is contiguous.
+// Source: "Gated Linear Attention Transformers with Hardware-Efficient Training", arXiv 2312.06635.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace baton {
+
+/// The decay of a layer: one a channel, one a head, or none (plain linear attention).
+enum class GateKind { vector, scalar, none };
+
+/// The sizes of one rank's share of a layer.
+struct GlaShape {
+  std::int64_t tokens = 0;  ///< Tokens of this rank.
+  std::int64_t heads = 1;
+  std::int64_t d_k = 0;
+  std::int64_t d_v = 0;
+  std::int64_t chunk = 64;  ///< Tokens of a chunk; the last chunk may be shorter.
+  GateKind gate = GateKind::vector;
+
+  /// Chunks of this rank, a short last one included.
+  std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
+  /// Numbers that one token's gate has in one head: d_k, 1 or 0.
+  std::int64_t gate_width() const {
+    return gate == GateKind::vector ? d_k : gate == GateKind::scalar ? 1 : 0;
+  }
+  /// The factor s of the scores.
+  float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
+  /// The sum over chunks of (tokens of the chunk)^2, counted once and not for every head.
+  double chunk_pairs() const {
+    const auto c = static_cast<double>(chunk);
+    const auto rest = static_cast<double>(tokens % chunk);
+    return static_cast<double>(tokens / chunk) * c * c + rest * rest;
+  }
+  /// tokens * heads, as a double for cost formulas.
+  double rows() const { return static_cast<double>(tokens) * static_cast<double>(heads); }
+  /// heads * d_k * d_v, the elements of one state.
+  double state_elements() const { return static_cast<double>(heads * d_k * d_v); }
+};
+
+/// The inputs of a layer.
+struct GlaInputs {
+  const float* q = nullptr;  ///< [tokens, heads, d_k]
+  const float* k = nullptr;  ///< [tokens, heads, d_k]
+  const float* v = nullptr;  ///< [tokens, heads, d_v]
+  const float* g = nullptr;  ///< Natural-log gates, <= 0: [tokens, heads, d_k], [tokens, heads], or null.
+};
+
+/// The gradients of a layer's inputs, shaped as the inputs; dg is that of the natural-log gate.
+struct GlaGradients {
+  float* dq = nullptr;
+  float* dk = nullptr;
+  float* dv = nullptr;
+  float* dg = nullptr;  ///< Null where there is no gate.
+};
+
+/// Which heads a call computes, and on how many threads. Pointers to what has tokens name the whole tensors.
+struct Work {
+  std::int64_t first_head = 0;
+  std::int64_t head_count = -1;  ///< -1 means every head from first_head on.
+  int threads = 1;
+
+  /// Heads this call computes.
+  std::int64_t heads(const GlaShape& shape) const {
+    return head_count < 0 ? shape.heads - first_head : head_count;
+  }
+};
+
+}  // namespace baton

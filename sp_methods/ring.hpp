@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes round the ring of ranks, and the small local steps that go with it.
+//
+//   hop:   send what is held to the next rank, receive what the rank before held, and hold that
+//
+// Two slots take turns: while one arrives, the other is still computed on. What is one slot is one message.
+// Cost: two slots of memory; a hop is as many elements as a slot has.
+// Source: arXiv 2310.01889 (Ring Attention).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <utility>
+
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+
+/// A run of elements of every rank on its way round the ring.
+class Ring {
+ public:
+  using Source = std::source_location;
+
+  Ring(Schedule& schedule, std::string name, std::int64_t count)
+      : schedule_(schedule),
+        count_(count),
+        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count)) {}
+
+  /// What this rank holds now; after i hops what left the rank i places before.
+  Slice held() const { return slots_.part(turn_ * count_, count_); }
+
+  /// One hop. A ring of one rank has none.
+  void hop(Source source = Source::current()) {
+    const int ranks = schedule_.ranks(), rank = schedule_.rank();
+    if (ranks == 1) return;
+    const Slice leaves = held();
+    turn_ = 1 - turn_;
+    schedule_.send((rank + 1) % ranks, leaves, source);
+    schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
+  }
+
+ private:
+  Schedule& schedule_;
+  std::int64_t count_;
+  Slice slots_;
+  std::int64_t turn_ = 0;
+};
+
+/// Keys and values, or their gradients.
+struct RingBlock {
+  Slice k;      ///< [tokens, heads, d_k]
+  Slice v;      ///< [tokens, heads, d_v]
+  Slice decay;  ///< [heads, d_k], or empty
+};
+
+/// The block that lies in a slot: keys, values, and behind them the decay.
+inline RingBlock block_in(const Slice& slot, const GlaShape& share) {
+  const std::int64_t keys = share.tokens * share.heads * share.d_k;
+  const std::int64_t values = share.tokens * share.heads * share.d_v;
+  return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
+}
+
+/// Elements of one rank's keys and values.
+inline std::int64_t key_value_elements(const GlaShape& share) {
+  return share.tokens * share.heads * (share.d_k + share.d_v);
+}
+
+/// In mode `exposed`, what follows waits for what was recorded so far.
+inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
+  if (layer.mode == Mode::exposed) schedule.settle();
+}
+
+/// Sets every element of a slice.
+inline void fill(Schedule& schedule, const Slice& into, float value,
+                 Ring::Source source = Ring::Source::current()) {
+  if (into.empty()) return;
+  const auto body = [value](const HostOperands& x) { std::ranges::fill(x.writes[0], value); };
+  schedule.compute({"fill", body, 0.0, static_cast<double>(into.bytes())}, {into}, {}, source);
+}
+
+/// Adds one slice to another of as many elements.
+inline void add(Schedule& schedule, const Slice& into, const Slice& from,
+                Ring::Source source = Ring::Source::current()) {
+  const auto body = [](const HostOperands& x) {
+    std::ranges::transform(x.writes[0], x.reads[0], x.writes[0].begin(), std::plus<>());
+  };
+  const double bytes = 3.0 * static_cast<double>(into.bytes());
+  schedule.compute({"add", body, static_cast<double>(into.count), bytes}, {into}, {from, into}, source);
+}
+
+/// Why no ring method can run this layer, or an empty string.
+inline std::string ring_refuses(const Layer& layer) {
+  if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
+  if (layer.groups != 1) return "its exchange is not cut into head groups";
+  return {};
+}
+
+}  // namespace baton

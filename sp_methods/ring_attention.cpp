@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring Attention for linear attention without its states: products from the left, keys and values go round.
+//
+//   held = K^ | V | decay of this rank                     K^: keys decayed to the end of their rank
+//   o = own block
+//   for i = 1 .. P-1:  hop;  held is now the block of rank r-i
+//     if that is an earlier rank:  o += block (.) between;  between = between (.) decay of the block
+//   backward, in the same turn:  dK^ | dV of a block leave the rank after its own with that rank's part, follow one
+//     block behind, take a part from every rank that saw the block, and are home after P-1 hops;
+//     the gates' part of all later ranks by one small scan over the reversed ranks
+//
+// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements (and heads*d_k of decay), though blocks of later ranks are
+// passed on unseen; backward the same, P-1 hops of gradients, of which a block's last waits for P hops in a row, and
+// log2 P hops of heads*d_k. Work grows with the square of the tokens.
+// Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, section 4.1.
+#include "collectives/collective.hpp"
+#include "sp_methods/kernels/left_product_gradients.hpp"
+#include "sp_methods/layer_steps.hpp"
+#include "sp_methods/ring.hpp"
+
+namespace baton {
+namespace {
+
+KeyBlock key_block(const HostOperands& m, std::size_t k, std::int64_t tokens) {
+  return {m.reads[k].data(), m.reads[k + 1].data(), tokens};
+}
+
+class LinearRing {
+ public:
+  LinearRing(Schedule& s, const Layer& layer, const LayerTensors& x)
+      : s_(s),
+        layer_(layer),
+        share_(layer.share),
+        x_(x),
+        decays_(share_.gate == GateKind::none ? 0 : share_.heads * share_.d_k),
+        blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) + decays_ : 0),
+        between_(s.scratch("between", decays_)) {}
+
+  void forward() {
+    const int P = s_.ranks(), r = s_.rank();
+    pack_own();
+    for (int i = 0; i < P; ++i) {
+      const Slice held = blocks_.held();
+      if (i + 1 < P) blocks_.hop();
+      wait_if_exposed(s_, layer_);
+      if (i == 0) own_block();
+      if (0 < i && i <= r) earlier_block(held, i);
+      wait_if_exposed(s_, layer_);
+    }
+  }
+
+  void backward() {
+    const int P = s_.ranks(), r = s_.rank();
+    const std::int64_t count = P > 1 ? key_value_elements(share_) : 0;
+    Ring gradients(s_, "gradients", count);
+    const Slice part = s_.scratch("part", count), edges = s_.scratch("edges", 2 * decays_);
+    const Map edge{edges.part(0, decays_), edges.part(decays_, decays_), 1};
+    fill(s_, edge.state, 0.0F);
+    pack_own();
+    for (int i = 0; i < P; ++i) {
+      const Slice held = blocks_.held();
+      if (i + 1 < P) blocks_.hop();
+      if (i > 1) gradients.hop();
+      wait_if_exposed(s_, layer_);
+      if (i == 0) own_gradients();
+      if (i == 1) fill(s_, gradients.held(), 0.0F);
+      // The sum that travels may still be on its way: what is added to it is computed apart from it.
+      if (i == 1 && i <= r) earlier_gradients(held, i, gradients.held(), edge.state);
+      if (i > 1 && i <= r) {
+        fill(s_, part, 0.0F);
+        earlier_gradients(held, i, part, edge.state);
+        add(s_, gradients.held(), part);
+      }
+      wait_if_exposed(s_, layer_);
+    }
+    gradients.hop();
+    wait_if_exposed(s_, layer_);
+    if (P > 1) home_gradients(gradients.held(), edge.state);
+    if (P > 1 && decays_ > 0) later_gates(edge);
+  }
+
+ private:
+  /// Makes what this rank sends round.
+  void pack_own() {
+    if (s_.ranks() == 1) return;
+    const RingBlock own = block_in(blocks_.held(), share_);
+    const auto keys = [share = share_](const HostOperands& m) {
+      left_product_keys(m.writes[0].data(), m.writes[1].data(), inputs_of(m), share);
+    };
+    if (decays_ == 0) s_.copy(own.k, x_.k);
+    if (decays_ > 0)
+      s_.compute(
+          {"left_product_keys", keys, left_product_keys_flops(share_), left_product_keys_bytes(share_)},
+          {own.k, own.decay}, input_slices(x_));
+    s_.copy(own.v, x_.v);
+  }
+
+  void own_block() {
+    const auto body = [share = share_](const HostOperands& m) {
+      left_product_own_block(m.writes[0].data(), inputs_of(m), share);
+    };
+    s_.compute({"left_product_own_block", body, left_product_own_block_flops(share_),
+                left_product_own_block_bytes(share_)},
+               {x_.o}, input_slices(x_));
+  }
+
+  void earlier_block(const Slice& held, int i) {
+    const RingBlock block = block_in(held, share_);
+    const auto body = [share = share_](const HostOperands& m) {
+      left_product_block(m.writes[0].data(), inputs_of(m), key_block(m, 4, share.tokens), pointer(m.reads[6]),
+                         share);
+    };
+    s_.compute({"left_product_block", body, left_product_block_flops(share_, share_.tokens),
+                left_product_block_bytes(share_, share_.tokens)},
+               {x_.o}, with(input_slices(x_), {block.k, block.v, between(i), x_.o}));
+    extend(block.decay, i);
+  }
+
+  void own_gradients() {
+    const auto body = [share = share_](const HostOperands& m) {
+      left_product_own_gradients(gradients_of(m), inputs_of(m), m.reads[4].data(), share);
+    };
+    s_.compute({"left_product_own_gradients", body, left_product_own_gradients_flops(share_),
+                left_product_own_gradients_bytes(share_)},
+               gradient_slices(x_), with(input_slices(x_), {x_.d_o}));
+  }
+
+  /// Adds to dq, dg and edge of this rank, and to `into`, the gradients of the held block.
+  void earlier_gradients(const Slice& held, int i, const Slice& into, const Slice& edge) {
+    const RingBlock block = block_in(held, share_), out = block_in(into, share_);
+    const auto body = [share = share_](const HostOperands& m) {
+      const GlaGradients own{m.writes[0].data(), nullptr, nullptr, pointer(m.writes[1])};
+      left_product_block_gradients(own, pointer(m.writes[2]), {m.writes[3].data(), m.writes[4].data()},
+                                   inputs_of(m), m.reads[4].data(), key_block(m, 5, share.tokens),
+                                   pointer(m.reads[7]), share);
+    };
+    const std::vector<Slice> sums{x_.dq, x_.dg, edge, out.k, out.v};
+    s_.compute(
+        {"left_product_block_gradients", body, left_product_block_gradients_flops(share_, share_.tokens),
+         left_product_block_gradients_bytes(share_, share_.tokens)},
+        sums, with(with(input_slices(x_), {x_.d_o, block.k, block.v, between(i)}), sums));
+    extend(block.decay, i);
+  }
+
+  /// Adds what the gradients of this rank's keys and values brought home.
+  void home_gradients(const Slice& held, const Slice& edge) {
+    const RingBlock home = block_in(held, share_);
+    const auto body = [share = share_](const HostOperands& m) {
+      left_product_home_gradients(gradients_of(m), pointer(m.writes[4]),
+                                  {m.writes[5].data(), m.writes[6].data()}, inputs_of(m), share);
+    };
+    // The kernel takes what came home as memory of its own, though it leaves it as it was.
+    const std::vector<Slice> sums = with(gradient_slices(x_), {edge, home.k, home.v});
+    s_.compute({"left_product_home_gradients", body, left_product_home_gradients_flops(share_),
+                left_product_home_gradients_bytes(share_)},
+               sums, with(input_slices(x_), sums));
+  }
+
+  /// Adds to dg the edges of all later ranks: an exclusive scan of states whose decay is one.
+  void later_gates(const Map& edge) {
+    const Slice later = s_.scratch("later", decays_);
+    fill(s_, edge.decay, 1.0F);
+    {
+      const Reversed reversed(s_);
+      embed(s_, "recursive_doubling", {edge, later, 1});
+    }
+    wait_if_exposed(s_, layer_);
+    if (s_.rank() + 1 == s_.ranks()) return;
+    const auto body = [share = share_](const HostOperands& m) {
+      left_product_edge_gradients(m.writes[0].data(), m.reads[0].data(), share);
+    };
+    const auto gates = static_cast<double>(x_.dg.count);
+    s_.compute({"left_product_edge_gradients", body, gates, 8.0 * gates + static_cast<double>(later.bytes())},
+               {x_.dg}, {later, x_.dg});
+  }
+
+  /// The decay of the ranks between this one and the block that came with hop i: none for the nearest.
+  Slice between(int i) const { return i > 1 ? between_ : Slice{}; }
+
+  /// Puts the rank of that block between, if another earlier one comes.
+  void extend(const Slice& decay, int i) {
+    if (i == s_.rank() || decay.empty()) return;
+    if (i == 1) return s_.copy(between_, decay);
+    const auto body = [share = share_](const HostOperands& m) {
+      extend_decay(m.writes[0].data(), m.reads[0].data(), share);
+    };
+    const auto bytes = static_cast<double>(decay.bytes());
+    s_.compute({"extend_decay", body, static_cast<double>(decay.count), 3.0 * bytes}, {between_},
+               {decay, between_});
+  }
+
+  Schedule& s_;
+  const Layer& layer_;
+  GlaShape share_;
+  const LayerTensors& x_;
+  std::int64_t decays_;  // elements of one rank's decay, 0 where there is no gate
+  Ring blocks_;
+  Slice between_;
+};
+
+void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
+  LinearRing ring(s, layer, x);
+  if (layer.pass != Pass::backward) ring.forward();
+  if (layer.pass == Pass::both) s.settle();  // the gradient of the output is not there before the output
+  if (layer.pass != Pass::forward) ring.backward();
+}
+
+const RegisteredMethod registered{{
+    .name = "ring_attention",
+    .summary = "keys and values around the ring, left products: quadratic in the tokens",
+    .attention = Attention::linear,
+    .build = ring_attention,
+    .refuses = [](const Layer& layer, int) { return ring_refuses(layer); },
+}};
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registry of methods, and the buffers of a layer.
+#include "sp_methods/sp_method.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+std::deque<SpMethod>& registry() {
+  static std::deque<SpMethod> all;
+  return all;
+}
+
+/// Adds the buffers that the layer's pass needs.
+LayerTensors declare(Schedule& s, const Layer& layer) {
+  const GlaShape& share = layer.share;
+  const std::int64_t rows = share.tokens * share.heads;
+  const std::int64_t keys = rows * share.d_k, values = rows * share.d_v, gates = rows * share.gate_width();
+  LayerTensors x;
+  x.q = s.input("q", keys);
+  x.k = s.input("k", keys);
+  x.v = s.input("v", values);
+  x.g = s.input("g", gates);
+  if (layer.pass != Pass::backward) x.o = s.output("o", values);
+  if (layer.pass == Pass::forward) return x;
+  x.d_o = s.input("d_o", values);
+  x.dq = s.output("dq", keys);
+  x.dk = s.output("dk", keys);
+  x.dv = s.output("dv", values);
+  x.dg = s.output("dg", gates);
+  return x;
+}
+
+}  // namespace
+
+const char* to_string(Pass pass) {
+  return pass == Pass::forward ? "forward" : pass == Pass::backward ? "backward" : "both";
+}
+
+const char* to_string(Mode mode) {
+  return mode == Mode::overlapped ? "overlapped" : mode == Mode::exposed ? "exposed" : "compute_only";
+}
+
+const char* to_string(GateKind gate) {
+  return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
+}
+
+RegisteredMethod::RegisteredMethod(SpMethod method) { registry().push_back(std::move(method)); }
+
+std::vector<const SpMethod*> sp_methods() {
+  std::vector<const SpMethod*> all;
+  for (const SpMethod& method : registry()) all.push_back(&method);
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return all;
+}
+
+const SpMethod& find_method(const std::string& name) {
+  for (const SpMethod& method : registry())
+    if (method.name == name) return method;
+  throw UsageError("there is no method '" + name + "'");
+}
+
+Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
+  return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);
+}
+
+Slice kept(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count) {
+  return layer.pass == Pass::backward ? schedule.input(name, count) : schedule.scratch(name, count);
+}
+
+Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks) {
+  Schedule schedule(rank, ranks);
+  method.build(schedule, layer, declare(schedule, layer));
+  return schedule;
+}
+
+std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks; ++rank) schedules.push_back(build(method, layer, rank, ranks));
+  return schedules;
+}
+
+}  // namespace baton

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every registered method, those of tomorrow included, against the double-precision recurrence over the whole sequence:
+// each pass, mode and gate kind, several rank counts, scans and head groups.
+//
+//   every_method_test local|mpi [GoogleTest's flags]
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "collectives/collective.hpp"
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
+#include "harness/guard.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "tests/launched_tests.hpp"
+
+namespace {
+
+using namespace baton;
+
+constexpr double tolerance = 2e-5;
+
+struct Problem {
+  const SpMethod* method;
+  Layer layer;
+  int ranks;
+  GateDraw gates = GateDraw::layer;
+  std::uint64_t seed = 1;
+
+  bool is_alone() const { return layer.mode == Mode::compute_only || method->name == "local"; }
+  std::string name() const {
+    const GlaShape& s = layer.share;
+    return fmt::format(
+        "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/seed:{}",
+        method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
+        to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed);
+  }
+};
+
+/// Fills the inputs of this process's ranks, poisons the outputs, runs twice and compares.
+class EveryMethod : public testing::Test {
+ public:
+  EveryMethod(const World& world, std::string executor, Problem problem)
+      : world_(world), executor_(std::move(executor)), problem_(std::move(problem)) {}
+
+  void TestBody() override {
+    const ExecutorEntry& entry = find_executor(executor_);
+    const Team team = world_.team(entry.process_a_rank ? problem_.ranks : 1);
+    if (!team.is_member()) return;
+    const auto& [method, layer, ranks, gates, seed] = problem_;
+    const std::string refusal = method->refuses ? method->refuses(layer, ranks) : "";
+    if (!refusal.empty()) GTEST_SKIP() << refusal;
+    const auto schedules = build_all(*method, layer, ranks);
+    ASSERT_NO_THROW(check(method->name, schedules));
+    const auto executor = entry.make(ranks);
+    executor->prepare(schedules);
+    const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed);
+    for (int round = 0; round < 2; ++round) {
+      for (int rank : executor->local_ranks()) fill(*executor, schedules[rank], oracle);
+      executor->synchronise();
+      executor->run();
+      for (int rank : executor->local_ranks()) expect_close(*executor, schedules[rank], oracle);
+    }
+  }
+
+ private:
+  Positions positions(int rank) const {
+    return positions_of(*problem_.method, rank, problem_.ranks, problem_.layer.share.tokens);
+  }
+
+  void fill(Executor& executor, const Schedule& s, const LayerOracle& oracle) const {
+    for (const Buffer& buffer : s.buffers()) {
+      const Slice slice = s.buffer(buffer.name);
+      const int rank = s.home_rank();
+      if (buffer.role == Role::input)
+        executor.write(rank, slice, oracle.input(buffer.name, rank, positions(rank)));
+      if (buffer.role == Role::output) executor.write(rank, slice, std::vector<float>(buffer.count, NAN));
+    }
+  }
+
+  void expect_close(const Executor& executor, const Schedule& s, const LayerOracle& oracle) const {
+    for (const Buffer& buffer : s.buffers()) {
+      if (buffer.role != Role::output) continue;
+      std::vector<float> got(buffer.count);
+      executor.read(got, s.home_rank(), s.buffer(buffer.name));
+      const double error = relative_error(got, oracle.expected(buffer.name, positions(s.home_rank())));
+      EXPECT_LT(error, tolerance) << buffer.name << " of rank " << s.home_rank();
+    }
+  }
+
+  const World& world_;
+  std::string executor_;
+  Problem problem_;
+};
+
+/// d_k != d_v; one head and a chunk that does not divide the tokens; one chunk a rank.
+std::vector<GlaShape> shapes(GateKind gate) {
+  return {{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
+}
+
+Problem held_out(const SpMethod& method) {
+  Problem problem{
+      .method = &method, .layer = {}, .ranks = 3, .gates = GateDraw::layer, .seed = held_out_seed()};
+  std::mt19937_64 random(problem.seed);
+  const auto pick = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
+  problem.layer.share = {2 * pick(1, 40), pick(1, 4),  pick(1, 40),
+                         pick(1, 40),     pick(1, 70), GateKind{pick(0, 2)}};
+  if (method.attention == Attention::softmax) problem.layer.share.gate = GateKind::none;
+  problem.layer.pass = Pass::both;
+  problem.gates = pick(0, 1) == 0 ? GateDraw::layer : GateDraw::strong;
+  return problem;
+}
+
+/// One method under every pass, mode, gate kind and draw, on one shape and rank count.
+void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaShape& shape, int ranks) {
+  for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
+    for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
+      for (GateDraw gates : {GateDraw::layer, GateDraw::strong}) {
+        if (shape.gate == GateKind::none && gates == GateDraw::strong) continue;
+        all.push_back({&method, {.share = shape, .pass = pass, .mode = mode}, ranks, gates});
+      }
+}
+
+/// Head groups, and every exclusive scan in the place of the method's own.
+void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
+  const Layer layer{.share = {12, 4, 6, 8, 8, GateKind::vector}, .pass = Pass::both, .blocks = 3};
+  for (int groups : {2, 4}) {
+    all.push_back({&method, layer, ranks});
+    all.back().layer.groups = groups;
+  }
+  if (method.scan.empty()) return;
+  for (const Collective* scan : collectives()) {
+    if (scan->kind != Kind::exclusive_scan) continue;
+    all.push_back({&method, layer, ranks});
+    all.back().layer.scan = scan->name;
+  }
+}
+
+std::vector<Problem> problems(const std::string& executor) {
+  const bool is_local = executor == "local";
+  std::vector<Problem> all;
+  for (const SpMethod* method : sp_methods()) {
+    for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
+      for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+        for (const GlaShape& shape : shapes(gate)) add_variants(all, *method, shape, ranks);
+    // A native runs where its executor is.
+    if (!is_local) add_choices(all, *method, 3);
+    all.push_back(held_out(*method));
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return launched_tests(argc, argv, [](const World& world, const std::string& executor) {
+    if (world.rank() == 0) fmt::print("held-out seed {}\n", held_out_seed());
+    for (const Problem& problem : problems(executor))
+      testing::RegisterTest(problem.method->name.c_str(), problem.name().c_str(), nullptr, nullptr, __FILE__,
+                            __LINE__, [&world, executor, problem]() -> testing::Test* {
+                              return new EveryMethod(world, executor, problem);
+                            });
+  });
+}

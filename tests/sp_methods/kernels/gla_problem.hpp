@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random layers for the tests: fp32 inputs of all ranks, the oracle's answer, the error between two answers.
+//
+//   inputs are drawn in fp32 and given to the oracle as the same numbers in double
+//   rank p of P takes tokens [T p / P, T (p + 1) / P): a run of rows, so its tensors start at an offset
+//
+// Cost: the oracle's.
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sp_methods/kernels/chunk_states.hpp"
+#include "sp_methods/kernels/gla_reference.hpp"
+#include "sp_methods/kernels/gla_shape.hpp"
+
+namespace baton::test {
+
+/// How a test's log gates are drawn.
+enum class Gates { layer, unit_normal, constant, near_zero, near_one, mixed };
+
+/// One layer to test: its shape over all ranks, its gates, its seed.
+struct Problem {
+  GlaShape shape;
+  Gates gates = Gates::layer;
+  float constant = 0.0F;  ///< The log gate of Gates::constant.
+  unsigned seed = 1;
+  std::string name() const;
+};
+
+/// All inputs and gradients of one layer, [tokens, heads, width] each.
+struct Tensors {
+  std::vector<float> q, k, v, g, d_o;
+  GlaInputs inputs(const GlaShape& shape, std::int64_t first_token) const;
+};
+
+/// All results of one layer, [tokens, heads, width] each, either precision.
+template <class Number>
+struct Results {
+  std::vector<Number> o, dq, dk, dv, dg;
+};
+
+/// Draws the inputs.
+Tensors draw(const Problem& problem);
+
+/// The oracle's results.
+Results<double> reference(const Tensors& tensors, const GlaShape& shape);
+
+/// The same for causal softmax attention; dg stays empty.
+Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape);
+
+/// Room for the results of the whole layer, filled with NaN.
+Results<float> room(const GlaShape& shape);
+
+/// Frobenius norm of x - y over that of y.
+double relative_error(const std::vector<float>& x, const std::vector<double>& y);
+
+/// The tokens of rank p of P: the shape with that many tokens, and the first of them.
+struct RankTokens {
+  GlaShape shape;
+  std::int64_t first;
+};
+RankTokens rank_tokens(const GlaShape& whole, int rank, int ranks);
+
+/// The gradients' pointers at a rank's first token.
+GlaGradients gradients_at(Results<float>& results, const GlaShape& shape, std::int64_t first);
+
+/// Expects every result within the tolerance and keeps the greatest errors for the summary of the run.
+void expect_close(const Results<float>& results, const Results<double>& oracle, const Problem& problem,
+                  const std::string& what);
+
+/// The problems every operator must solve: all gate kinds, awkward shapes, gentle and strong gates.
+std::vector<Problem> problems();
+
+/// A random problem, new in every run.
+Problem held_out();
+
+}  // namespace baton::test
