@@ -2,10 +2,11 @@
 // One point of a sweep: a question that gets one row.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "collectives/collective.hpp"
+#include "harness/workload.hpp"
 
 namespace baton {
 
@@ -18,43 +19,37 @@ const char* to_string(Cadence cadence);
 inline constexpr int auto_blocks = 0;
 
 struct Case {
-  const Collective* collective = nullptr;
+  std::shared_ptr<const Workload> workload;
   std::string executor;
   int ranks = 1;
-  Direction direction = Direction::forward;
-  Shape shape;
   int blocks = 1;
   Cadence cadence = Cadence::isolated;
   /// Which repetition of the whole sweep this is, from 1; 0 where there is only one.
   int cycle = 0;
 
   /// The name of the case for Google Benchmark, such as
-  /// all_scan/mpi/ranks:4/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
+  /// all_scan/mpi/ranks:4/exclusive_scan/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
   std::string name() const;
 
-  /// What two cases share that are compared with one another: everything but the algorithm and its blocks.
+  /// What two cases share that are compared with one another: everything but the algorithm, its variant and its blocks.
   std::string contest() const;
-
- private:
-  std::string point() const;
 };
 
 /// The axes of a sweep.
 struct Axes {
-  std::vector<const Collective*> collectives;
   std::vector<std::string> executors;
   std::vector<int> ranks;
-  std::vector<Direction> directions;
-  std::vector<Shape> shapes;
   std::vector<int> blocks;
   std::vector<Cadence> cadences;
   /// How often the whole sweep is repeated.
   int cycles = 1;
-  /// Goes first at every point, so that the others can be compared with it; may be empty.
+  /// The rows that all ratios are taken to, by name; may be empty.
   std::string baseline;
+  /// What competes, contest by contest.
+  std::vector<std::vector<std::shared_ptr<const Workload>>> contests;
 };
 
-/// The product of the axes, contest by contest. Direction and blocks vary only where they mean something.
+/// The product of the axes, contest by contest, the baseline first. Blocks vary only where they are cut.
 std::vector<Case> cases(const Axes& axes);
 
 }  // namespace baton

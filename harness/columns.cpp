@@ -32,13 +32,23 @@ auto microseconds(double Summary::*member) {
   return timed([member](const Record& record) { return number(record.summary.*member * 1e6); });
 }
 
+std::string text_of(const Record& record, const char* key) {
+  nlohmann::ordered_json json;
+  record.question.workload->describe(json);
+  return json.at(key).get<std::string>();
+}
+
 std::string blocks(const Record& record) {
-  if (!record.question.collective->cuts_blocks) return nothing;
+  if (!record.question.workload->cuts_blocks()) return nothing;
   return fmt::format("{}{}", record.blocks, record.question.blocks == auto_blocks ? "*" : "");
 }
 
-std::string gigabytes_a_second(double bytes, const Record& record) {
-  return number(bytes / record.summary.median * 1e-9);
+/// A rate from bytes that the workload tells for a number of ranks.
+auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
+  return timed([bytes](const Record& record) {
+    const Case& c = record.question;
+    return number(((*c.workload).*bytes)(c.ranks) / record.summary.median * 1e-9);
+  });
 }
 
 std::string share_of_bound(const Record& record) {
@@ -57,49 +67,50 @@ std::string interval(const Record& record) {
   return fmt::format("[{},{}]", number(ci[0] * 1e6), number(ci[1] * 1e6));
 }
 
-/// What the case was: these columns stand in a skipped row too.
-const std::vector<Column>& question_columns() {
-  static const std::vector<Column> all{
-      {"collective", "", -22, [](const Record& r) { return r.question.collective->name; }},
-      {"run by", "", -10,
-       [](const Record& r) {
-         return r.question.executor + (r.implementation == "schedule" ? "" : " native");
-       }},
-      {"P", "", 5, [](const Record& r) { return fmt::format("{}", r.question.ranks); }},
-      {"dir", "", 3,
-       [](const Record& r) {
-         return std::string(r.question.direction == Direction::forward ? "fwd" : "rev");
-       }},
-      {"state", "B", 7, [](const Record& r) { return binary_size(r.question.shape.state_bytes()); }},
-      {"K", "", 4, blocks},
-  };
-  return all;
+std::string run_by(const Record& record) {
+  return record.question.executor + (record.implementation == "schedule" ? "" : " native");
 }
 
-const std::vector<Column>& answer_columns() {
-  static const std::vector<Column> all{
+std::string direction(const Record& record) {
+  return text_of(record, "direction") == "forward" ? "fwd" : "rev";
+}
+
+std::string bound(const Record& record) {
+  const auto seconds = record.bound_seconds();
+  return seconds ? number(*seconds * 1e6) : nothing;
+}
+
+std::string first(const Record& record) {
+  const auto& seconds = record.samples.first_seconds;
+  return seconds ? number(*seconds * 1e6) : nothing;
+}
+
+std::string hidden(const Record& record) {
+  return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : nothing;
+}
+
+const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.question.ranks); }};
+const Column state{"state", "B", 7,
+                   [](const Record& r) { return binary_size(r.question.workload->state_bytes()); }};
+const Column sent{"sent", "B", 9,
+                  [](const Record& r) { return r.traffic ? binary_size(r.traffic->sent_bytes) : nothing; }};
+const Column hops{"hops", "", 4,
+                  [](const Record& r) { return r.traffic ? fmt::format("{}", r.traffic->hops) : nothing; }};
+const Column ratio_to_baseline{"ratio", "", 16, timed(ratio)};
+const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.wrong); }};
+
+/// The times of the rounds, with `more` behind them.
+std::vector<Column> timings_and(const std::vector<Column>& more) {
+  std::vector<Column> all{
       {"mean", "us", 8, microseconds(&Summary::mean)},
       {"median", "us", 8, microseconds(&Summary::median)},
       {"95 % interval", "us", 17, timed(interval)},
       {"min", "us", 8, microseconds(&Summary::min)},
       {"p95", "us", 8, microseconds(&Summary::p95)},
       {"max", "us", 8, microseconds(&Summary::max)},
-      {"first", "us", 8, timed([](const Record& r) { return number(r.samples.first_seconds * 1e6); })},
-      {"algbw", "GB/s", 6, timed([](const Record& r) { return gigabytes_a_second(r.payload_bytes(), r); })},
-      {"busbw", "GB/s", 6, timed([](const Record& r) { return gigabytes_a_second(r.port_bytes(), r); })},
-      {"sent", "B", 9,
-       [](const Record& r) { return r.traffic ? binary_size(r.traffic->sent_bytes) : nothing; }},
-      {"hops", "", 4,
-       [](const Record& r) { return r.traffic ? fmt::format("{}", r.traffic->hops) : nothing; }},
-      {"bound", "us", 8,
-       [](const Record& r) {
-         const auto bound = r.bound_seconds();
-         return bound ? number(*bound * 1e6) : nothing;
-       }},
-      {"of it", "%", 5, timed(share_of_bound)},
-      {"ratio", "", 16, timed(ratio)},
-      {"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.wrong); }},
+      {"first", "us", 8, timed(first)},
   };
+  all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -107,31 +118,65 @@ std::string aligned(const std::string& text, int width) {
   return width < 0 ? fmt::format("{:<{}} ", text, -width) : fmt::format("{:>{}} ", text, width);
 }
 
+/// The cells one after the other, no space behind the last.
+std::string line(const std::vector<const std::vector<Column>*>& parts,
+                 const std::function<std::string(const Column&)>& cell) {
+  std::string text;
+  for (const auto* part : parts)
+    for (const Column& column : *part) text += aligned(cell(column), column.width);
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
 }  // namespace
 
-const std::vector<Column>& columns() {
-  static const std::vector<Column> all = [] {
-    auto both = question_columns();
-    both.insert(both.end(), answer_columns().begin(), answer_columns().end());
-    return both;
-  }();
-  return all;
+const Table& collective_table() {
+  static const Table table{
+      {{"collective", "", -22, [](const Record& r) { return r.question.workload->name(); }},
+       {"run by", "", -10, run_by},
+       ranks,
+       {"dir", "", 3, direction},
+       state,
+       {"K", "", 4, blocks}},
+      timings_and({{"algbw", "GB/s", 6, gigabytes_a_second(&Workload::payload_bytes)},
+                   {"busbw", "GB/s", 6, gigabytes_a_second(&Workload::port_bytes)},
+                   sent,
+                   hops,
+                   {"bound", "us", 8, bound},
+                   {"of it", "%", 5, timed(share_of_bound)},
+                   ratio_to_baseline,
+                   wrong}),
+  };
+  return table;
 }
 
-std::string table_head() {
-  std::string titles, units;
-  for (const Column& column : columns()) {
-    titles += aligned(column.title, column.width);
-    units += aligned(column.unit, column.width);
-  }
-  return titles + "\n" + units + "\n";
+const Table& operator_table() {
+  static const Table table{
+      {{"method", "", -22, [](const Record& r) { return r.question.workload->name(); }},
+       {"run by", "", -6, run_by},
+       ranks,
+       {"pass", "", -8, [](const Record& r) { return text_of(r, "pass"); }},
+       {"mode", "", -12, [](const Record& r) { return text_of(r, "mode"); }},
+       state,
+       {"K", "", 4, blocks}},
+      timings_and({sent,
+                   hops,
+                   {"hidden", "%", 6, timed(hidden)},
+                   ratio_to_baseline,
+                   {"error", "", 7, [](const Record& r) { return fmt::format("{:.1e}", r.relative_error); }},
+                   wrong}),
+  };
+  return table;
 }
 
-std::string table_row(const Record& record) {
-  std::string row;
-  for (const Column& column : record.skipped.empty() ? columns() : question_columns())
-    row += aligned(column.cell(record), column.width);
-  return row + (record.skipped.empty() ? "" : "skipped: " + record.skipped) + "\n";
+std::string Table::head() const {
+  return line({&question, &answer}, [](const Column& column) { return column.title; }) + "\n" +
+         line({&question, &answer}, [](const Column& column) { return column.unit; }) + "\n";
+}
+
+std::string Table::row(const Record& record) const {
+  const auto cell = [&](const Column& column) { return column.cell(record); };
+  if (!record.skipped.empty()) return line({&question}, cell) + " skipped: " + record.skipped + "\n";
+  return line({&question, &answer}, cell) + "\n";
 }
 
 }  // namespace baton

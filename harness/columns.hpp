@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table: the only place where its columns are described. docs/metrics.md derives them.
+// Tables: the only place where columns are described. docs/metrics.md derives them.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,21 @@ struct Column {
   std::function<std::string(const Record&)> cell;
 };
 
-const std::vector<Column>& columns();
+/// A bench's table.
+struct Table {
+  /// What a case was: these columns stand in a skipped row too.
+  std::vector<Column> question;
+  std::vector<Column> answer;
 
-/// The two lines above the rows: titles and units.
-std::string table_head();
+  /// The two lines above the rows: titles and units.
+  std::string head() const;
+  /// One row. A skipped case shows its reason after the columns that say what it was.
+  std::string row(const Record& record) const;
+};
 
-/// One row. A skipped case shows its reason after the columns that say what it was.
-std::string table_row(const Record& record);
+/// The table of collective_bench.
+const Table& collective_table();
+/// The table of operator_bench.
+const Table& operator_table();
 
 }  // namespace baton

@@ -10,16 +10,21 @@
 
 namespace baton {
 
-void print_dry_run(const std::vector<Case>& all, const Options& options) {
+void print_dry_run(const Options& options) {
   if (launched_rank() != 0) return;
-  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case", "busiest sends", "hops", "messages");
-  for (const Case& question : all) {
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
+             "messages");
+  for (const Case& question : options.cases) {
+    const std::string refusal = question.workload->refuses(question.ranks);
+    if (!refusal.empty()) {
+      fmt::print("{:<96} skipped: {}\n", question.name(), refusal);
+      continue;
+    }
     const int blocks = question.blocks == auto_blocks ? 16 : question.blocks;
-    const auto schedules =
-        build_all(*question.collective, question.shape, question.ranks, blocks, question.direction);
+    const auto schedules = question.workload->build(question.ranks, blocks);
     const auto traffic = traffic_of(question, blocks, schedules);
     std::int64_t messages = 0;
-    for (const Traffic& rank : check(question.collective->name, schedules).ranks) messages += rank.messages;
+    for (const Traffic& rank : check(question.workload->name(), schedules).ranks) messages += rank.messages;
     const auto or_unknown = [&](std::int64_t count) {
       return traffic ? fmt::format("{}", count) : "unknown";
     };

@@ -2,15 +2,12 @@
 // What a sweep would run, proved and counted, without running it.
 #pragma once
 
-#include <vector>
-
-#include "harness/case.hpp"
 #include "harness/options.hpp"
 
 namespace baton {
 
 /// Builds, checks and counts the schedules of every case and prints a line each, or all their steps. Where
 /// blocks are left to the model, which needs a machine, counts are those of 16 blocks. Throws ScheduleError.
-void print_dry_run(const std::vector<Case>& all, const Options& options);
+void print_dry_run(const Options& options);
 
 }  // namespace baton

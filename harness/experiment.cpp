@@ -12,20 +12,11 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/columns.hpp"
 #include "harness/machine.hpp"
-#include "harness/verify.hpp"
 
 namespace baton {
 namespace {
 
-Subject subject_of(const Case& question, std::uint64_t seed) {
-  return {question.collective->kind, question.shape, question.ranks, question.direction, seed};
-}
-
-std::vector<Schedule> build_schedules(const Case& question, int blocks) {
-  return build_all(*question.collective, question.shape, question.ranks, blocks, question.direction);
-}
-
-/// Bytes of the buffers of the ranks that `host_ranks` tells.
+/// Bytes of the buffers of all ranks.
 double buffer_bytes(const std::vector<Schedule>& schedules) {
   double bytes = 0;
   for (const Schedule& schedule : schedules)
@@ -37,7 +28,7 @@ double buffer_bytes(const std::vector<Schedule>& schedules) {
 /// Why the buffers do not fit, or an empty string. Ranks of other hosts are counted too: a safe guess.
 std::string lacks_memory(const std::vector<Schedule>& schedules) {
   const double needed = buffer_bytes(schedules), free = static_cast<double>(available_bytes());
-  if (needed <= 0.8 * free) return {};
+  if (needed <= 0.6 * free) return {};  // the oracle needs some too
   return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
 }
 
@@ -53,29 +44,41 @@ void sit_out(benchmark::State& state) {
 
 }  // namespace
 
-Experiment::Experiment(const Options& options, const World& world, int cases)
+Experiment::Experiment(const Options& options, const World& world, const Table& table)
     : options_(options),
       world_(world),
+      table_(table),
       journal_(world.rank() == 0 ? options.journal : ""),
       watchdog_(world, options.time_limit_seconds),
-      progress_(world.rank() == 0, cases) {
+      progress_(world.rank() == 0, static_cast<int>(options.cases.size())) {
   provenance_ = {.machine = describe_machine(world.library()),
                  .commit = commit(),
                  .run = new_run_name(),
                  .seed = options.seed,
-                 .baseline = options.axes.baseline};
+                 .baseline = options.baseline};
 }
 
 void Experiment::run(benchmark::State& state, const Case& question) {
   watchdog_.enter(question.name());
   progress_.enter(question.name());
-  world_.all().wait_asleep();
   Bench& bench = this->bench(question.executor, question.ranks);
-  if (!bench.team.is_member()) return sit_out(state);
-  Record record{
-      .question = question, .warmup = options_.warmup, .rounds = options_.rounds, .link = bench.link};
-  answer(record, bench, state);
-  keep(record, bench.start_skew_seconds);
+  std::string error;
+  if (bench.team.is_member()) {
+    Record record{
+        .question = question, .warmup = options_.warmup, .rounds = options_.rounds, .link = bench.link};
+    try {
+      answer(record, bench, state);
+      keep(record, bench.start_skew_seconds);
+    } catch (const ScheduleError& wrong) {
+      error = wrong.what();
+    }
+  } else {
+    sit_out(state);
+  }
+  // Those who sat out wait here, asleep; what the members found wrong with a schedule is everybody's end.
+  world_.all().wait_asleep();
+  error = world_.all().first(error);
+  if (!error.empty()) throw ScheduleError(error);
 }
 
 std::string Experiment::take_output() { return std::exchange(output_, {}); }
@@ -108,22 +111,34 @@ void Experiment::answer(Record& record, Bench& bench, benchmark::State& state) {
   if (!record.skipped.empty()) return state.SkipWithError(record.skipped.c_str());
   verify(record, bench);
   if (record.wrong > 0) return state.SkipWithError("wrong result");
-  Rounds rounds(*bench.executor, bench.team, record.question.cadence, options_.rounds);
+  time(record, bench, state);
+  if (record.wrong > 0) return;
+  record.summary = summarise(record.samples.seconds);
+  compare_with_others(record);
+}
+
+void Experiment::time(Record& record, Bench& bench, benchmark::State& state) {
+  const Case& question = record.question;
+  // Inputs that no verified run has seen: what is right after the rounds was computed in them.
+  const std::uint64_t seed = options_.seed + options_.checks;
+  question.workload->load(*bench.executor, question.ranks, seed);
+  Rounds rounds(*bench.executor, bench.team, question.cadence, options_.rounds);
   rounds.warm_up(options_.warmup);
   for (auto _ : state) state.SetIterationTime(rounds.next());
   record.samples = rounds.samples();
-  record.summary = summarise(record.samples.seconds);
-  // Once more on what the timed rounds left: a race may spare the first check.
-  compare_outputs(record, bench, options_.seed + options_.checks - 1);
-  compare_with_baseline(record);
+  note(record, bench, question.workload->verify_timed(*bench.executor, question.ranks, seed));
+  if (record.wrong > 0) record.samples = {};
 }
 
 std::string Experiment::prepare(Record& record, Bench& bench) {
-  record.blocks = blocks_of(record.question, bench.link);
-  auto schedules = build_schedules(record.question, record.blocks);
+  const Case& question = record.question;
+  std::string reason = question.workload->refuses(question.ranks);
+  if (!reason.empty()) return reason;
+  record.blocks = blocks_of(question, bench.link);
+  auto schedules = question.workload->build(question.ranks, record.blocks);
   record.implementation = implementation_of(schedules);
-  record.traffic = traffic_of(record.question, record.blocks, schedules);
-  std::string reason = bench.executor->supports(schedules);
+  record.traffic = traffic_of(question, record.blocks, schedules);
+  reason = bench.executor->supports(schedules);
   if (reason.empty()) reason = lacks_memory(schedules);
   reason = bench.team.first(reason);
   if (reason.empty()) bench.executor->prepare(std::move(schedules));
@@ -131,37 +146,60 @@ std::string Experiment::prepare(Record& record, Bench& bench) {
 }
 
 void Experiment::verify(Record& record, Bench& bench) {
-  for (int i = 0; i < options_.checks; ++i) {
-    const std::uint64_t seed = options_.seed + i;
-    write_inputs(*bench.executor, subject_of(record.question, seed));
-    bench.executor->synchronise();
-    bench.executor->run();
-    compare_outputs(record, bench, seed);
-  }
+  const Case& question = record.question;
+  for (int i = 0; i < options_.checks; ++i)
+    note(record, bench,
+         question.workload->verify(*bench.executor, question.ranks, record.blocks, options_.seed + i));
 }
 
-void Experiment::compare_outputs(Record& record, Bench& bench, std::uint64_t seed) {
-  const Comparison comparison = compare(*bench.executor, subject_of(record.question, seed));
+void Experiment::note(Record& record, Bench& bench, const Comparison& comparison) const {
   const std::string first = bench.team.first(comparison.first);
   record.wrong += bench.team.sum(comparison.wrong);
+  record.relative_error = std::max(record.relative_error, bench.team.max(comparison.relative_error));
   if (record.first_wrong.empty()) record.first_wrong = first;
 }
 
+void Experiment::compare_with_others(Record& record) {
+  find_hidden_share(record);
+  timed_.emplace(record.question.contest(), record);
+  compare_with_baseline(record);
+}
+
 void Experiment::compare_with_baseline(Record& record) {
-  const std::string contest = record.question.contest();
-  if (record.question.collective->name == options_.axes.baseline) baselines_.emplace(contest, record);
-  const auto [first, last] = baselines_.equal_range(contest);
-  if (first == last) return;
-  // Where the baseline ran with several block counts: the same count, or else its fastest.
-  auto best = first;
+  if (record.question.workload->name() == options_.baseline && !record.question.workload->cuts_blocks()) {
+    record.ratio = Ratio{1, {1, 1}};
+    return;
+  }
+  // Where the baseline ran with several block counts: the same count if both cut, or else its fastest.
+  const Record* best = nullptr;
+  const auto [first, last] = timed_.equal_range(record.question.contest());
   for (auto other = first; other != last; ++other) {
-    if (other->second.question.blocks == record.question.blocks) {
-      best = other;
+    const Record& candidate = other->second;
+    if (candidate.question.workload->name() != options_.baseline) continue;
+    const bool both_cut =
+        candidate.question.workload->cuts_blocks() && record.question.workload->cuts_blocks();
+    if (both_cut && candidate.question.blocks == record.question.blocks) {
+      best = &candidate;
       break;
     }
-    if (other->second.summary.median < best->second.summary.median) best = other;
+    if (best == nullptr || candidate.summary.median < best->summary.median) best = &candidate;
   }
-  record.ratio = ratio_of_medians(record.samples.seconds, best->second.samples.seconds);
+  if (best != nullptr) record.ratio = ratio_of_medians(record.samples.seconds, best->samples.seconds);
+}
+
+void Experiment::find_hidden_share(Record& record) const {
+  const Workload& workload = *record.question.workload;
+  if (workload.variant() != "overlapped") return;
+  std::optional<double> exposed, compute_only;
+  const auto [first, last] = timed_.equal_range(record.question.contest());
+  for (auto other = first; other != last; ++other) {
+    const Workload& sibling = *other->second.question.workload;
+    if (sibling.name() != workload.name()) continue;
+    if (sibling.variant() == "exposed") exposed = other->second.summary.median;
+    if (sibling.variant() == "compute_only") compute_only = other->second.summary.median;
+  }
+  if (exposed && compute_only && *exposed > *compute_only)
+    record.hidden = (*exposed - record.summary.median) / (*exposed - *compute_only);
 }
 
 void Experiment::keep(const Record& record, double start_skew_seconds) {
@@ -170,8 +208,8 @@ void Experiment::keep(const Record& record, double start_skew_seconds) {
                          record.first_wrong);
   if (world_.rank() != 0) return;
   provenance_.start_skew_seconds = start_skew_seconds;
+  output_ += table_.row(record);  // first: the row is there even if the journal's disk is full
   journal_.append(to_json(record, provenance_));
-  output_ += table_row(record);
 }
 
 std::string Experiment::header() const {
@@ -187,12 +225,12 @@ std::string Experiment::header() const {
       machine["system"].get<std::string>(), machine["mpi"].get<std::string>(),
       machine["compiler"].get<std::string>(), machine["build"].get<std::string>(), options_.warmup,
       options_.rounds, timer * 1e9, options_.seed,
-      options_.axes.baseline.empty() ? "nothing (--baseline)" : options_.axes.baseline);
+      options_.baseline.empty() ? "nothing (--baseline)" : options_.baseline);
 }
 
 int blocks_of(const Case& question, const Link& link) {
   if (question.blocks != auto_blocks) return question.blocks;
-  return link.best_blocks(question.ranks, question.shape.state_bytes(), question.shape.rows());
+  return link.best_blocks(question.ranks, question.workload->state_bytes(), question.workload->state_rows());
 }
 
 std::string implementation_of(const std::vector<Schedule>& schedules) {
@@ -202,8 +240,8 @@ std::string implementation_of(const std::vector<Schedule>& schedules) {
 }
 
 std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules) {
-  const Counts counts = check(question.collective->name, schedules);
-  const auto claim = question.collective->claim(question.shape, question.ranks, blocks);
+  const Counts counts = check(question.workload->name(), schedules);
+  const auto claim = question.workload->claim(question.ranks, blocks);
   if (implementation_of(schedules) != "schedule") return claim;
   const Claim counted{counts.busiest_sent_bytes(), counts.hops};
   if (claim && (claim->sent_bytes != counted.sent_bytes || claim->hops != counted.hops))

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/case.hpp"
+#include "harness/columns.hpp"
 #include "harness/launch.hpp"
 #include "harness/options.hpp"
 #include "harness/progress.hpp"
@@ -23,7 +24,7 @@ namespace baton {
 class Experiment {
  public:
   /// Throws UsageError if the journal cannot be written. Collective over `world`.
-  Experiment(const Options& options, const World& world, int cases);
+  Experiment(const Options& options, const World& world, const Table& table);
 
   /// Runs `question` and keeps its record. Collective over the world. Throws what Executor and check throw.
   void run(benchmark::State& state, const Case& question);
@@ -34,6 +35,7 @@ class Experiment {
   /// The lines above the table: machine, versions, how rounds are timed.
   std::string header() const;
 
+  const Table& table() const { return table_; }
   const Progress& progress() const { return progress_; }
 
   /// Throws WrongResult if any row had wrong elements.
@@ -50,20 +52,24 @@ class Experiment {
 
   Bench& bench(const std::string& executor, int ranks);
   void answer(Record& record, Bench& bench, benchmark::State& state);
+  void time(Record& record, Bench& bench, benchmark::State& state);
   std::string prepare(Record& record, Bench& bench);
   void verify(Record& record, Bench& bench);
-  void compare_outputs(Record& record, Bench& bench, std::uint64_t seed);
+  void note(Record& record, Bench& bench, const Comparison& comparison) const;
+  void compare_with_others(Record& record);
   void compare_with_baseline(Record& record);
+  void find_hidden_share(Record& record) const;
   void keep(const Record& record, double start_skew_seconds);
 
   const Options& options_;
   const World& world_;
+  const Table& table_;
   Journal journal_;
   Watchdog watchdog_;
   Progress progress_;
   Provenance provenance_;
   std::map<std::pair<std::string, int>, Bench> benches_;
-  std::multimap<std::string, Record> baselines_;  // by contest
+  std::multimap<std::string, Record> timed_;  // by contest
   std::string output_;
   std::string wrong_;
 };

@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -93,10 +94,12 @@ World::World(int* argc, char*** argv) : uses_mpi_(is_launched()), all_(std::make
 }
 
 void World::require(int processes) const {
-  if (size() < processes)
-    throw UsageError("the ranks asked for need " + std::to_string(processes) + " processes, but " +
-                     (size() == 1 ? "this one runs alone: was it started without the launcher of its MPI?"
-                                  : "the launcher started " + std::to_string(size())));
+  if (size() == std::max(processes, 1)) return;
+  const std::string asked =
+      "the ranks asked for need " + std::to_string(std::max(processes, 1)) + " processes, but ";
+  if (size() == 1)
+    throw UsageError(asked + "this one runs alone: was it started without the launcher of its MPI?");
+  throw UsageError(asked + "the launcher started " + std::to_string(size()));
 }
 
 World::~World() {
@@ -150,8 +153,14 @@ bool is_launched() { return launcher_variable() != nullptr; }
 
 int launched_rank() { return is_launched() ? std::atoi(std::getenv(launcher_variable())) : 0; }
 
+int launched_size() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
+    if (is_launched() && std::getenv(name) != nullptr) return std::atoi(std::getenv(name));
+  return 0;
+}
+
 void relaunch(int processes, char** argv) {
-  if (is_launched() || processes == 1) return;
+  if (is_launched() || processes == 0) return;
   set_default("OMPI_ALLOW_RUN_AS_ROOT", "1");
   set_default("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
   const std::string count = std::to_string(processes);

@@ -46,7 +46,7 @@ class World {
   int size() const { return all_.size(); }
   const Team& all() const { return all_; }
 
-  /// Throws UsageError where fewer than `processes` run.
+  /// Throws UsageError unless `processes` run, or where `processes` is 0 a single one.
   void require(int processes) const;
 
   /// The first `members` processes. Collective over all.
@@ -69,9 +69,11 @@ bool is_launched();
 /// This process's number as its launcher's environment tells it, 0 without one. Needs no MPI.
 int launched_rank();
 
-/// Replaces this process by `processes` of the same command under mpiexec, also as root and with more
-/// processes than cores; returns at once if they are started already or one is enough. Throws SystemError if
-/// there is no mpiexec.
+/// How many processes the launcher's environment tells of, 0 without one. Needs no MPI.
+int launched_size();
+
+/// Replaces this process by `processes` of the same command under mpiexec, also as root and with more processes than
+/// cores; returns at once if they are started already or none is needed. Throws SystemError if there is no mpiexec.
 void relaunch(int processes, char** argv);
 
 }  // namespace baton

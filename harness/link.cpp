@@ -47,7 +47,8 @@ double median_over_pairs(Executor& executor, const Team& team, int ranks, std::i
 }  // namespace
 
 int Link::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const {
-  const double best = std::sqrt(std::max(0, ranks - 2) * static_cast<double>(bytes) / (alpha_seconds * beta));
+  if (ranks < 3 || alpha_seconds <= 0) return 1;
+  const double best = std::sqrt((ranks - 2) * static_cast<double>(bytes) / (alpha_seconds * beta));
   return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(most)));
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
@@ -16,8 +17,9 @@ namespace baton {
 
 /// Every rank's every round of one case.
 struct Samples {
-  /// Seconds of the first round of all, which is warm-up: it pays for connections and lazy loading.
-  double first_seconds = 0;
+  /// Seconds of the first round of all, which is warm-up: it pays for connections and lazy loading. Empty without
+  /// warm-up.
+  std::optional<double> first_seconds;
   /// One value a round: the maximum over ranks.
   std::vector<double> seconds;
   /// One row a process, one value a round.
@@ -45,7 +47,7 @@ class Rounds {
   const Team& team_;
   Cadence cadence_;
   int rounds_;
-  double first_seconds_ = 0;
+  std::optional<double> first_seconds_;
   std::vector<double> mine_;     // this process's seconds
   std::vector<double> seconds_;  // the slowest rank's
   std::size_t handed_out_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user asked for.
+// What the user asked for: settings that all benches share, and the cases.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 namespace baton {
 
 struct Options {
-  Axes axes;
+  std::vector<Case> cases;
+  /// The name that all ratios are taken to; may be empty.
+  std::string baseline;
   int warmup = 5;
   int rounds = 50;
   /// Verifications before the timing, each with inputs of its own.
@@ -31,11 +33,9 @@ struct Options {
   int processes() const;
 };
 
-/// Reads the command line. Prints and returns nothing where the answer was --help or --list. Throws
+/// Read a bench's command line. They print and return nothing where the answer was --help or --list, and throw
 /// UsageError with one line where the arguments are off.
-std::optional<Options> parse_options(int argc, char** argv);
-
-/// The one of `known` that differs from `word` by the fewest edits, or an empty string where none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
+std::optional<Options> parse_collective_options(int argc, char** argv);
+std::optional<Options> parse_operator_options(int argc, char** argv);
 
 }  // namespace baton

@@ -25,17 +25,11 @@ std::vector<double> rounded(std::vector<double> seconds) {
 
 void add_question(Json& json, const Record& record) {
   const Case& c = record.question;
-  json["name"] = c.collective->name;
-  json["kind"] = to_string(c.collective->kind);
+  c.workload->describe(json);
   json["implementation"] = record.implementation;
   json["executor"] = c.executor;
   json["ranks"] = c.ranks;
-  json["direction"] = to_string(c.direction);
-  json["heads"] = c.shape.heads;
-  json["d_k"] = c.shape.d_k;
-  json["d_v"] = c.shape.d_v;
-  json["tokens"] = c.shape.tokens;
-  json["state_bytes"] = c.shape.state_bytes();
+  json["state_bytes"] = c.workload->state_bytes();
   json["blocks"] = record.blocks;
   json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
   json["cadence"] = to_string(c.cadence);
@@ -45,16 +39,20 @@ void add_question(Json& json, const Record& record) {
 void add_timings(Json& json, const Record& record) {
   json["seconds"] = rounded(record.samples.seconds);
   for (const auto& row : record.samples.rank_seconds) json["rank_seconds"].push_back(rounded(row));
-  json["first_seconds"] = record.samples.first_seconds;
+  json["first_seconds"] = or_null(record.samples.first_seconds);
   json["mean_seconds"] = record.summary.mean;
   json["median_seconds"] = record.summary.median;
   json["ci95_seconds"] = record.summary.ci95;
   json["min_seconds"] = record.summary.min;
   json["p95_seconds"] = record.summary.p95;
   json["max_seconds"] = record.summary.max;
-  json["algbw_bytes_per_second"] = record.payload_bytes() / record.summary.median;
-  json["busbw_bytes_per_second"] = record.port_bytes() / record.summary.median;
+  const Case& c = record.question;
+  if (c.workload->payload_bytes(c.ranks) > 0) {
+    json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;
+    json["busbw_bytes_per_second"] = c.workload->port_bytes(c.ranks) / record.summary.median;
+  }
   json["ratio"] = record.ratio ? Json(record.ratio->value) : Json(nullptr);
+  json["hidden"] = or_null(record.hidden);
   json["ratio_ci95"] = record.ratio ? Json(record.ratio->ci95) : Json(nullptr);
 }
 
@@ -73,31 +71,15 @@ std::optional<double> Record::bound_seconds() const {
   return link.bound_seconds(traffic->hops, traffic->sent_bytes);
 }
 
-double Record::payload_bytes() const {
-  const Shape& shape = question.shape;
-  switch (question.collective->kind) {
-    case Kind::exclusive_scan: return static_cast<double>(shape.state_bytes());
-    case Kind::all_gather: return static_cast<double>(question.ranks * shape.map_elements() * element_bytes);
-    case Kind::exchange:
-      return static_cast<double>((question.ranks - 1) * shape.key_value_elements() * element_bytes);
-  }
-  return 0;
-}
-
-double Record::port_bytes() const {
-  const double others = question.ranks - 1;
-  if (question.collective->kind == Kind::all_gather) return payload_bytes() * others / question.ranks;
-  return others > 0 ? payload_bytes() : 0;
-}
-
 Json to_json(const Record& record, const Provenance& provenance) {
-  Json json{{"schema", schema}, {"bench", "collective"}};
+  Json json{{"schema", schema}};
   add_question(json, record);
   json["warmup"] = record.warmup;
   json["rounds"] = record.rounds;
   if (record.skipped.empty()) {
     add_traffic(json, record);
     json["wrong"] = record.wrong;
+    json["relative_error"] = record.relative_error;
   } else {
     json["skipped"] = record.skipped;
   }

@@ -28,6 +28,7 @@ struct Record {
   std::optional<Claim> traffic;
   Link link;
   std::int64_t wrong = 0;
+  double relative_error = 0;
   /// Where the first wrong element was.
   std::string first_wrong;
   Samples samples;
@@ -35,11 +36,11 @@ struct Record {
   /// Time over the baseline's.
   std::optional<Ratio> ratio;
 
+  /// The share of the exchange that local work hid, of a method's overlapped row; docs/metrics.md.
+  std::optional<double> hidden;
+
   bool is_timed() const { return !samples.seconds.empty(); }
   std::optional<double> bound_seconds() const;
-  /// Bytes that a rank's result holds, and those of them that must cross its port (docs/metrics.md).
-  double payload_bytes() const;
-  double port_bytes() const;
 };
 
 /// What all records of one launch share.

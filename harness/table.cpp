@@ -7,7 +7,7 @@
 namespace baton {
 
 bool TableReporter::ReportContext(const Context&) {
-  GetOutputStream() << experiment_.header() << table_head() << std::flush;
+  GetOutputStream() << experiment_.header() << experiment_.table().head() << std::flush;
   return true;
 }
 
@@ -16,7 +16,10 @@ void TableReporter::ReportRuns(const std::vector<Run>&) {
   GetOutputStream() << experiment_.take_output() << std::flush;
 }
 
-SilentReporter::SilentReporter() { SetOutputStream(&nowhere_); }
+SilentReporter::SilentReporter() {
+  SetOutputStream(&nowhere_);
+  SetErrorStream(&nowhere_);
+}
 
 bool SilentReporter::ReportContext(const Context&) { return true; }
 

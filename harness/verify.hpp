@@ -7,15 +7,9 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
+#include "harness/workload.hpp"
 
 namespace baton {
-
-/// What a comparison found in this process's ranks.
-struct Comparison {
-  std::int64_t wrong = 0;
-  /// The first wrong element, for people.
-  std::string first;
-};
 
 /// One collective's run to be checked.
 struct Subject {

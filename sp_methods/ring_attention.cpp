@@ -5,13 +5,12 @@
 //   o = own block
 //   for i = 1 .. P-1:  hop;  held is now the block of rank r-i
 //     if that is an earlier rank:  o += block (.) between;  between = between (.) decay of the block
-//   backward, in the same turn:  dK^ | dV of a block leave the rank after its own with that rank's part, follow one
-//     block behind, take a part from every rank that saw the block, and are home after P-1 hops;
-//     the gates' part of all later ranks by one small scan over the reversed ranks
+//   backward, in the same turn:  dK^ | dV of a block start at the rank after its own, go one block behind it, take
+//     a part from every rank that sees it, and come home;  then the gates' part of all later ranks by a small scan
 //
-// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements (and heads*d_k of decay), though blocks of later ranks are
-// passed on unseen; backward the same, P-1 hops of gradients, of which a block's last waits for P hops in a row, and
-// log2 P hops of heads*d_k. Work grows with the square of the tokens.
+// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements, and heads*d_k of decay where there are gates; blocks of
+// later ranks are passed on unseen. Backward the same, as many hops of gradients (the first of their P hops would carry
+// zeros), and a scan of heads*d_k. At most P + log2 P hops wait for one another. Work: the square of the tokens.
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, section 4.1.
 #include "collectives/collective.hpp"
 #include "sp_methods/kernels/left_product_gradients.hpp"

@@ -4,11 +4,11 @@
 //   held = K | V of this rank;  (out, lse) = attention over the own block
 //   for i = 1 .. P-1:  hop;  held is now the block of rank r-i
 //     if any of it is visible:  (out, lse) = merge of (out, lse) and attention over it
-//   backward, in the same turn, from out and lse of the whole sequence:  dK | dV of a block leave its own rank with
-//     that rank's part, follow one block behind, take a part from every rank, and are home after P hops
+//   backward, in the same turn, from out and lse of the whole sequence:  dK | dV of a block start at its own rank, go
+//     one block behind it, take a part from every rank that sees it, and come home
 //
-// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements, backward the same and P hops of gradients, of which a
-// block's last waits for P hops in a row. Contiguous tokens leave half the ranks' time idle; zigzag leaves none.
+// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements; backward the same and P hops of gradients, and at most P
+// hops wait for one another. Contiguous tokens leave the ranks idle for half of the time, zigzag tokens do not.
 // Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py and
 // zigzag_ring_flash_attn.py.
 #include "sp_methods/kernels/softmax_gradients.hpp"

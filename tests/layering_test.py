@@ -26,7 +26,7 @@ COLLECTIVE = r"collectives/collective\.hpp"
 ANY_EXECUTOR = r"collectives/executors/\w+\.(hpp|cuh)"
 KERNEL = r"collectives/schedule/(slice|kernel)\.hpp|sp_methods/kernels/\w+\.hpp"
 KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/\w*device\w*\.cuh"
-HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/executor\.hpp|sp_methods/sp_method\.hpp"
+HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/executor\.hpp|sp_methods/\w+\.hpp"
            r"|harness/.*\.hpp|baton_build\.hpp")  # the last is written by CMake
 
 STD = {"the standard library"}

@@ -97,6 +97,7 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
 }
 
 void Schedule::settle() {
+  if (settled_ == static_cast<int>(steps_.size())) return;
   std::vector<bool> is_waited_for(steps_.size(), false);
   for (const Step& step : steps_)
     for (int before : step.waits_for) is_waited_for[before] = true;

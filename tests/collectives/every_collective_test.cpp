@@ -10,8 +10,8 @@
 
 #include "collectives/schedule/check.hpp"
 #include "harness/case.hpp"
+#include "harness/collective_workload.hpp"
 #include "harness/experiment.hpp"
-#include "harness/verify.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {
@@ -28,8 +28,7 @@ class EveryCollective : public testing::Test {
     const Team team = world_.team(entry.process_a_rank ? question_.ranks : 1);
     if (!team.is_member()) return;
     const auto executor = entry.make(question_.ranks);
-    auto schedules = build_all(*question_.collective, question_.shape, question_.ranks, question_.blocks,
-                               question_.direction);
+    auto schedules = question_.workload->build(question_.ranks, question_.blocks);
     ASSERT_NO_THROW(traffic_of(question_, question_.blocks, schedules));
     const std::string reason = executor->supports(schedules);
     if (!reason.empty()) {
@@ -38,41 +37,36 @@ class EveryCollective : public testing::Test {
       GTEST_SKIP() << reason;
     }
     executor->prepare(std::move(schedules));
-    for (std::uint64_t seed : {1, 2}) expect_exact(*executor, team, seed);
+    for (std::uint64_t seed : {1, 2}) {
+      const Comparison comparison =
+          question_.workload->verify(*executor, question_.ranks, question_.blocks, seed);
+      EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
+    }
   }
 
  private:
-  void expect_exact(Executor& executor, const Team& team, std::uint64_t seed) const {
-    const Subject subject{question_.collective->kind, question_.shape, question_.ranks, question_.direction,
-                          seed};
-    write_inputs(executor, subject);
-    executor.synchronise();
-    executor.run();
-    const Comparison comparison = compare(executor, subject);
-    EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
-  }
-
   const World& world_;
   Case question_;
 };
 
 Axes axes_of(const std::string& executor) {
-  return {
-      .collectives = collectives(),
-      .executors = {executor},
-      .ranks = executor == "local" ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4},
-      .directions = {Direction::forward, Direction::reverse},
-      // d_k != d_v; one head; one row, which no rank can share with another.
-      .shapes = {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}},
-      .blocks = {1, 3, 16, 100},  // 100: more blocks than rows
-      .cadences = {Cadence::isolated},
-  };
+  Axes axes{.executors = {executor},
+            .ranks = executor == "local" ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4},
+            .blocks = {1, 3, 16, 100},  // 100: more blocks than rows
+            .cadences = {Cadence::isolated}};
+  // d_k != d_v; one head; one row, which no rank can share with another.
+  for (const Shape& shape : {Shape{2, 5, 3, 4}, Shape{1, 8, 16, 3}, Shape{3, 4, 4, 5}, Shape{1, 1, 2, 1}})
+    for (Direction direction : {Direction::forward, Direction::reverse})
+      for (const Collective* collective : collectives())
+        if (direction == Direction::forward || collective->kind == Kind::exclusive_scan)
+          axes.contests.push_back({collective_workload(*collective, shape, direction)});
+  return axes;
 }
 
 void register_tests(const World& world, const std::string& executor) {
   for (const Case& question : cases(axes_of(executor)))
     testing::RegisterTest(
-        question.collective->name.c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        question.workload->name().c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
         [&world, question]() -> testing::Test* { return new EveryCollective(world, question); });
 }
 

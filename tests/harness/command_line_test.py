@@ -35,6 +35,8 @@ class BadInput(unittest.TestCase):
         self.refuse("--collectives", "all_scam", words="did you mean 'all_scan'?")
         self.refuse("--executor", "peer", words="unknown executor 'peer'")
         self.refuse("--benchmark_filte=x", words="benchmark_filte")
+        self.refuse("--benchmark_repetitions=2", words="--benchmark_repetitions is not for several ranks")
+        self.refuse("--ranks", "2", *SMALL, "--benchmark_filter=nothing", words="matches no case")
 
     def test_sizes(self):
         self.refuse("--heads", "0", words="--heads")
@@ -45,9 +47,11 @@ class BadInput(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.refuse("-J", folder, words="is a directory")
             self.refuse("-J", folder + "/none/x.jsonl", words="cannot write")
+            self.refuse("--benchmark_out=" + folder + "/none/x.json", words="cannot write")
 
     def test_worlds_that_are_too_small(self):
         self.refuse("--ranks", "3", *SMALL, launcher=mpirun(2), words="the launcher started 2")
+        self.refuse("--ranks", "2", *SMALL, launcher=mpirun(3), words="the launcher started 3")
         self.refuse("--ranks", "4", *SMALL, launcher=mpirun(1), words="this one runs alone")
         self.refuse("--heads", "0", launcher=mpirun(2), words="--heads")
 
@@ -74,12 +78,22 @@ class Runs(unittest.TestCase):
         records, _ = self.records("--collectives", "two_shot", "--ranks", "2,3", launcher=mpirun(3))
         self.assertEqual([r["ranks"] for r in records], [2, 3])
 
+    def test_under_mpirun_alone_it_takes_the_world_it_finds(self):
+        records, _ = self.records("--collectives", "two_shot", launcher=mpirun(3))
+        self.assertEqual([r["ranks"] for r in records], [3])
+
+    def test_one_rank_and_the_users_benchmark_variables(self):
+        records, _ = self.records("--collectives", "all_scan,mpi_exscan", "--ranks", "1", BENCHMARK_REPETITIONS="3")
+        self.assertEqual([(r["ranks"], r["blocks"]) for r in records], [(1, 1), (1, 1)])
+
     def test_streaming_and_reverse(self):
         records, _ = self.records("--collectives", "all_scan", "--ranks", "2", "--cadence", "isolated,streaming",
                                   "--direction", "both")
         self.assertEqual(len(records), 4)
         self.assertEqual({(r["cadence"], r["direction"]) for r in records},
                          {(c, d) for c in ("isolated", "streaming") for d in ("forward", "reverse")})
+        for r in records:
+            self.assertEqual(r["seconds"], [max(column) for column in zip(*r["rank_seconds"])])
 
     def test_a_native_away_from_home_is_a_skipped_row(self):
         records, table = self.records("--collectives", "all_scan,mpi_exscan", "--executor", "local", "--ranks", "2")
@@ -108,7 +122,7 @@ class Runs(unittest.TestCase):
         self.assertNotIn("skipped", records[0])
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
-            ended = run("--executor", "local", "--collectives", "ring_exchange", "--ranks", "64", "--tokens", "4194304",
+            ended = run("--executor", "local", "--collectives", "ring_exchange", "--ranks", "64", "--tokens", "1048576",
                         "--heads", "64", "-J", path)
             self.assertEqual(ended.returncode, 0, ended.stderr)
             with open(path) as file:

@@ -26,6 +26,7 @@ TEST(Link, BlocksStayBetweenOneAndTheRows) {
   const Link link{.alpha_seconds = 1e-9, .beta = 1e6};
   EXPECT_EQ(link.best_blocks(64, 1 << 30, 128), 128);
   EXPECT_EQ(link.best_blocks(2, 1 << 30, 128), 1);
+  EXPECT_EQ(Link{}.best_blocks(1, 1 << 30, 128), 1);  // nothing was measured on a rank alone
 }
 
 TEST(Link, TheBoundIsAlphaAHopAndBetaAByte) {

@@ -5,23 +5,27 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/names.hpp"
 
 namespace {
 
 using namespace baton;
 using testing::HasSubstr;
 
-std::optional<Options> parse(std::vector<std::string> words) {
-  words.insert(words.begin(), "collective_bench");
+using Parse = std::optional<Options>(int, char**);
+
+std::optional<Options> parse(std::vector<std::string> words,
+                             Parse* parse_options = parse_collective_options) {
+  words.insert(words.begin(), "bench");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   return parse_options(static_cast<int>(words.size()), argv.data());
 }
 
-std::string error_of(const std::vector<std::string>& words) {
+std::string error_of(const std::vector<std::string>& words, Parse* parse_options = parse_collective_options) {
   try {
-    parse(words);
+    parse(words, parse_options);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -33,23 +37,24 @@ TEST(Options, DefaultsAreThePapers) {
   ASSERT_TRUE(options);
   EXPECT_EQ(options->warmup, 5);
   EXPECT_EQ(options->rounds, 50);
-  ASSERT_EQ(options->axes.shapes.size(), 1u);
-  EXPECT_EQ(options->axes.shapes[0].state_bytes(), 2 << 20);
+  EXPECT_EQ(options->cases.size(), collectives().size());
+  EXPECT_EQ(options->cases[0].workload->state_bytes(), 2 << 20);
   EXPECT_EQ(options->processes(), 4);
 }
 
 TEST(Options, SizesMakeALadderOfHeads) {
-  const auto options = parse({"-b", "256K", "-e", "1M", "-f", "2"});
-  ASSERT_EQ(options->axes.shapes.size(), 3u);
-  EXPECT_EQ(options->axes.shapes[0].heads, 4);
-  EXPECT_EQ(options->axes.shapes[2].state_bytes(), 1 << 20);
+  const auto options = parse({"-b", "256K", "-e", "1M", "-f", "2", "--collectives", "two_shot"});
+  ASSERT_EQ(options->cases.size(), 3u);
+  EXPECT_EQ(options->cases[0].workload->state_rows(), 4 * 128);
+  EXPECT_EQ(options->cases[2].workload->state_bytes(), 1 << 20);
 }
 
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
   EXPECT_THAT(error_of({"--collectives", "all_scam"}), HasSubstr("did you mean 'all_scan'?"));
   EXPECT_THAT(error_of({"--baseline", "two_shoot"}), HasSubstr("did you mean 'two_shot'?"));
   EXPECT_THAT(error_of({"--executor", "nccl"}), HasSubstr("unknown executor 'nccl'"));
-  EXPECT_EQ(nearest("zzzzzzzz", {"all_scan"}), "");
+  EXPECT_THAT(error_of({"--methods", "zecco"}, parse_operator_options), HasSubstr("did you mean 'zeco'?"));
+  EXPECT_THAT(error_of({"--scan", "all_gather"}, parse_operator_options), HasSubstr("unknown scan"));
 }
 
 TEST(Options, RefusesWhatCannotBe) {
@@ -72,8 +77,23 @@ TEST(Options, RefusesWhatCannotBe) {
            {"-b", "64K", "--heads", "4"},
            {"-b", "1E"},
            {"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"},
-           {"--benchmark_enable_random_interleaving=true"}})
+           {"--benchmark_enable_random_interleaving=true"},
+           {"--benchmark_repetitions=2"},
+           {"--ranks", "2,2"},
+           {"--collectives", "all_scan,all_scan"},
+           {"-b", "2M", "-e", "1M"},
+           {"--collectives", "two_shot", "--baseline", "all_scan"},
+           {"--collectives", "ring_exchange", "--direction", "reverse"},
+           {"--blocks", "2000000000"}})
     EXPECT_NE(error_of(words), "no error") << testing::PrintToString(words);
+}
+
+TEST(Options, OperatorsVaryPassAndModeAndLocalHasNoMode) {
+  const auto options =
+      parse({"--methods", "zeco,local", "--pass", "all", "--mode", "all"}, parse_operator_options);
+  EXPECT_EQ(options->cases.size(), 3u * (3 + 1));
+  EXPECT_EQ(options->baseline, "local");
+  EXPECT_EQ(options->cases[0].workload->name(), "local");
 }
 
 TEST(Options, ErrorsAreOneLine) {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/collective_workload.hpp"
 
 namespace {
 
@@ -15,7 +16,10 @@ using namespace baton;
 Record timed_record() {
   Record record;
   record.question = {
-      .collective = &find_collective("all_scan"), .executor = "local", .ranks = 4, .blocks = auto_blocks};
+      .workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward),
+      .executor = "local",
+      .ranks = 4,
+      .blocks = auto_blocks};
   record.blocks = 8;
   record.rounds = 3;
   record.traffic = Claim{2 << 20, 3};
@@ -52,11 +56,20 @@ TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
 }
 
 TEST(Record, BandwidthsFollowTheKind) {
+  const Shape shape{.heads = 2, .d_k = 4, .d_v = 8, .tokens = 16};
+  const auto scan = collective_workload(find_collective("all_scan"), shape, Direction::forward);
+  const auto gather = collective_workload(find_collective("ring_all_gather"), shape, Direction::forward);
+  const auto exchange = collective_workload(find_collective("ring_exchange"), shape, Direction::forward);
+  EXPECT_EQ(scan->payload_bytes(4), 4 * 2 * 4 * 8);
+  EXPECT_EQ(scan->port_bytes(4), scan->payload_bytes(4));
+  EXPECT_EQ(scan->port_bytes(1), 0);
+  EXPECT_EQ(gather->payload_bytes(4), 4 * 4 * 2 * 4 * (8 + 1));
+  EXPECT_EQ(gather->port_bytes(4), gather->payload_bytes(4) * 3 / 4);
+  EXPECT_EQ(exchange->payload_bytes(4), 3 * 4 * 16 * 2 * (4 + 8));
+}
+
+TEST(Record, ARankAloneHasNoBound) {
   Record record = timed_record();
-  EXPECT_EQ(record.payload_bytes(), 2 << 20);
-  EXPECT_EQ(record.port_bytes(), record.payload_bytes());
-  record.question.collective = &find_collective("ring_all_gather");
-  EXPECT_EQ(record.port_bytes(), record.payload_bytes() * 3 / 4);
   record.question.ranks = 1;
   EXPECT_FALSE(record.bound_seconds());
 }

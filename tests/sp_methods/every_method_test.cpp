@@ -13,15 +13,13 @@
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/guard.hpp"
+#include "harness/verify_layer.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {
 
 using namespace baton;
-
-constexpr double tolerance = 2e-5;
 
 struct Problem {
   const SpMethod* method;
@@ -59,38 +57,15 @@ class EveryMethod : public testing::Test {
     executor->prepare(schedules);
     const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed);
     for (int round = 0; round < 2; ++round) {
-      for (int rank : executor->local_ranks()) fill(*executor, schedules[rank], oracle);
+      write_layer(*executor, schedules, *method, oracle, layer.share.tokens);
       executor->synchronise();
       executor->run();
-      for (int rank : executor->local_ranks()) expect_close(*executor, schedules[rank], oracle);
+      const Comparison comparison = compare_layer(*executor, schedules, *method, oracle, layer.share.tokens);
+      EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }
 
  private:
-  Positions positions(int rank) const {
-    return positions_of(*problem_.method, rank, problem_.ranks, problem_.layer.share.tokens);
-  }
-
-  void fill(Executor& executor, const Schedule& s, const LayerOracle& oracle) const {
-    for (const Buffer& buffer : s.buffers()) {
-      const Slice slice = s.buffer(buffer.name);
-      const int rank = s.home_rank();
-      if (buffer.role == Role::input)
-        executor.write(rank, slice, oracle.input(buffer.name, rank, positions(rank)));
-      if (buffer.role == Role::output) executor.write(rank, slice, std::vector<float>(buffer.count, NAN));
-    }
-  }
-
-  void expect_close(const Executor& executor, const Schedule& s, const LayerOracle& oracle) const {
-    for (const Buffer& buffer : s.buffers()) {
-      if (buffer.role != Role::output) continue;
-      std::vector<float> got(buffer.count);
-      executor.read(got, s.home_rank(), s.buffer(buffer.name));
-      const double error = relative_error(got, oracle.expected(buffer.name, positions(s.home_rank())));
-      EXPECT_LT(error, tolerance) << buffer.name << " of rank " << s.home_rank();
-    }
-  }
-
   const World& world_;
   std::string executor_;
   Problem problem_;

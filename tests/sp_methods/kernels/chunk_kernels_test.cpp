@@ -12,11 +12,11 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tests/sp_methods/kernels/gla_problem.hpp"
 #include "sp_methods/kernels/inter_gradients.hpp"
 #include "sp_methods/kernels/inter_output.hpp"
 #include "sp_methods/kernels/intra_gradients.hpp"
 #include "sp_methods/kernels/intra_output.hpp"
+#include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
 namespace {
@@ -53,6 +53,18 @@ struct Ranks {
   std::vector<StateRoom> before, after;
 };
 
+/// The part of states that belongs to the heads of a call.
+ChunkStates from_head(const ChunkStates& all, const GlaShape& s, const Work& work) {
+  const auto head = work.first_head, edges = head * s.chunks();
+  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, all.map_decay + head * s.d_k,
+          all.map_state + head * s.d_k * s.d_v};
+}
+EdgeStates from_head(const EdgeStates& all, const GlaShape& s, const Work& work) {
+  const auto head = work.first_head, edges = head * s.chunks();
+  const float* incoming = all.incoming == nullptr ? nullptr : all.incoming + head * s.d_k * s.d_v;
+  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, incoming};
+}
+
 /// Head groups: each kernel is called once a group.
 using Groups = std::vector<Work>;
 
@@ -65,8 +77,8 @@ Ranks state_passes(const Tensors& tensors, const GlaShape& whole, int count, con
     auto& before = out.before.emplace_back(shape);
     auto& after = out.after.emplace_back(shape);
     for (const Work& work : groups) {
-      chunk_states(before.out(), in, shape, work);
-      chunk_state_gradients(after.out(), in, d_o, shape, work);
+      chunk_states(from_head(before.out(), shape, work), in, shape, work);
+      chunk_state_gradients(from_head(after.out(), shape, work), in, d_o, shape, work);
     }
     if (p > 0) before.incoming = handed_on(out.before[size_t(p) - 1], shape);
   }
@@ -89,9 +101,10 @@ Results<float> run(const Tensors& tensors, const GlaShape& whole, int count,
     const EdgeStates before = ranks.before[p].edge(), after = ranks.after[p].edge();
     for (const Work& work : groups) {
       intra_output(o, in, shape, work);
-      inter_output(o, in, before, shape, work);
+      inter_output(o, in, from_head(before, shape, work), shape, work);
       intra_gradients(gradients, in, d_o, shape, work);
-      inter_gradients(gradients, in, d_o, before, after, shape, work);
+      inter_gradients(gradients, in, d_o, from_head(before, shape, work), from_head(after, shape, work),
+                      shape, work);
     }
   }
   return out;

@@ -12,8 +12,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "tests/sp_methods/kernels/gla_problem.hpp"
 #include "sp_methods/kernels/left_product_gradients.hpp"
+#include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
 namespace {

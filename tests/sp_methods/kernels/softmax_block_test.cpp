@@ -10,8 +10,8 @@
 
 #include <cmath>
 
-#include "tests/sp_methods/kernels/gla_problem.hpp"
 #include "sp_methods/kernels/softmax_gradients.hpp"
+#include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
 namespace {

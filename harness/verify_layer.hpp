@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verification of a layer on this process's ranks against the double-precision oracle.
+#pragma once
+
+#include <span>
+
+#include "harness/workload.hpp"
+#include "sp_methods/layer_oracle.hpp"
+
+namespace baton {
+
+/// ||got - expected|| / ||expected|| that no output tensor may exceed in f32.
+inline constexpr double layer_tolerance = 2e-5;
+
+/// Writes the oracle's inputs into, and NaN over the outputs of, the local ranks of `schedules`.
+void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
+                 const LayerOracle& oracle, std::int64_t tokens);
+
+/// Compares the outputs; `wrong` counts tensors outside the tolerance.
+Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
+                         const SpMethod& method, const LayerOracle& oracle, std::int64_t tokens);
+
+}  // namespace baton

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong results and wrong claims end a run, with their exit codes: python3 wrong_collectives_test.py PATH_OF_BENCH"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = sys.argv.pop(1)
+SMALL = ["--heads", "1", "--d-k", "4", "--d-v", "4", "-n", "3", "-w", "1", "-T", "20"]
+
+
+class WrongCollectives(unittest.TestCase):
+    def run_bench(self, *arguments):
+        with tempfile.NamedTemporaryFile("r") as file:
+            ended = subprocess.run([BENCH, *arguments, *SMALL, "-J", file.name], capture_output=True, text=True,
+                                   timeout=60)
+            return ended, [json.loads(line) for line in file]
+
+    def test_a_wrong_result_is_a_row_without_times_and_exit_code_4(self):
+        for executor in ("local", "mpi"):
+            ended, records = self.run_bench("--collectives", "wrong_scan,all_scan", "--executor", executor,
+                                            "--ranks", "3")
+            self.assertEqual(ended.returncode, 4, ended.stderr)
+            self.assertIn("wrong elements, first rank", ended.stderr)
+            records = {record["name"]: record for record in records}
+            self.assertGreater(records["wrong_scan"]["wrong"], 0)
+            self.assertNotIn("seconds", records["wrong_scan"])
+            self.assertEqual(records["all_scan"]["wrong"], 0)  # the others still run
+
+    def test_a_wrong_claim_on_some_of_the_ranks_ends_all_of_them(self):
+        ended, _ = self.run_bench("--collectives", "lying_scan", "--ranks", "2,3")
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertIn("claims 64 bytes and 7 hops, but its schedules have 64 and 1", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
