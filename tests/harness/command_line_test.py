@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""collective_bench as its users meet it: python3 command_line_test.py PATH_OF_COLLECTIVE_BENCH"""
+"""The benches as their users meet them: python3 command_line_test.py COLLECTIVE_BENCH
+OPERATOR_BENCH"""
 
 import json
 import os
@@ -8,12 +9,13 @@ import sys
 import tempfile
 import unittest
 
+OPERATOR_BENCH = sys.argv.pop(2)
 BENCH = sys.argv.pop(1)
 SMALL = ["--heads", "1", "--d-k", "4", "--d-v", "4", "--tokens", "4", "-n", "3", "-w", "1"]
 
 
-def run(*arguments, launcher=(), **environment):
-    return subprocess.run([*launcher, BENCH, *arguments], capture_output=True, text=True, timeout=120,
+def run(*arguments, launcher=(), bench=BENCH, **environment):
+    return subprocess.run([*launcher, bench, *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **environment})
 
 
@@ -127,6 +129,49 @@ class Runs(unittest.TestCase):
             self.assertEqual(ended.returncode, 0, ended.stderr)
             with open(path) as file:
                 self.assertIn("of memory", json.loads(file.readline())["skipped"])
+
+
+class Operators(unittest.TestCase):
+    LAYER = ["--heads", "2", "--d-k", "4", "--d-v", "6", "--tokens", "20", "--chunk", "8", "-n", "3", "-w", "1"]
+
+    def records(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run(*arguments, *self.LAYER, "-J", path, bench=OPERATOR_BENCH)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            with open(path) as file:
+                return [json.loads(line) for line in file]
+
+    def test_every_method_pass_and_mode(self):
+        records = self.records("--pass", "all", "--mode", "all", "--ranks", "2,3")
+        self.assertEqual({r["bench"] for r in records}, {"operator"})
+        for r in records:
+            if "skipped" in r:
+                self.assertTrue(r["name"].startswith("ring_attention") and r["mode"] == "compute_only", r["name"])
+                continue
+            self.assertEqual((r["wrong"], len(r["seconds"])), (0, 3))
+            self.assertLess(r["relative_error"], 2e-5)
+            self.assertEqual((r["chunk"], r["groups"]), (8, 1))
+
+    def test_the_ratio_is_to_local_and_the_hidden_share_to_the_other_modes(self):
+        by_mode = {r["mode"]: r for r in self.records("--methods", "zeco,local", "--mode", "all", "--ranks", "2")
+                   if r["name"] == "zeco"}
+        overlapped = by_mode["overlapped"]
+        self.assertIsNotNone(overlapped["ratio"])
+        exposed, alone = (by_mode[mode]["median_seconds"] for mode in ("exposed", "compute_only"))
+        if exposed > alone:
+            self.assertAlmostEqual(overlapped["hidden"], (exposed - overlapped["median_seconds"]) / (exposed - alone))
+
+    def test_another_scan_and_head_groups(self):
+        records = self.records("--methods", "zeco", "--scan", "two_shot", "--groups", "2", "--ranks", "3")
+        self.assertEqual((records[0]["scan"], records[0]["groups"], records[0]["wrong"]), ("two_shot", 2, 0))
+
+    def test_bad_input(self):
+        for words, said in ((["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate"),
+                            (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk")):
+            ended = run(*words, bench=OPERATOR_BENCH)
+            self.assertEqual(ended.returncode, 2)
+            self.assertIn(said, ended.stderr)
 
 
 class GoogleBenchmarkFlags(unittest.TestCase):

@@ -2,10 +2,12 @@
 // What the mpi executor promises beyond right results, on four ranks that this test launches.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <vector>
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
+#include "collectives/executors/mpi_native.hpp"
 #include "harness/guard.hpp"
 
 namespace {
@@ -55,6 +57,41 @@ TEST(MpiExecutor, RunsRoundAfterRoundWithoutSynchronising) {
   std::vector<float> into(own.size());
   executor->read(into, rank, {1, 0, shape.key_value_elements()});
   EXPECT_EQ(into, std::vector<float>(own.size(), static_cast<float>((rank + 1) % ranks)));
+}
+
+/// Set by the native below, on the thread that communicates.
+std::atomic<bool> answer_came = false;
+const RegisteredMpiNative notes_the_answer{"note_the_answer", [](const MpiCall&) {
+                                             answer_came = true;
+                                             answer_came.notify_all();
+                                           }};
+
+TEST(MpiExecutor, MessagesGoOnWhileAKernelRuns) {
+  // Rank 0's kernel ends when rank 1's answer has come: if messages waited for kernels, this would never end.
+  std::vector<Schedule> schedules;
+  for (int r = 0; r < ranks; ++r) {
+    Schedule s(r, ranks);
+    const Slice own = s.input("own", 1), into = s.output("into", 1, r == 0), ball = s.scratch("ball", 1);
+    if (r == 0) {
+      s.compute({"waits", [](const HostOperands&) { answer_came.wait(false); }}, {ball}, {});
+      s.send(1, own);
+      s.recv(into, 1);
+      s.native("note_the_answer", 1, {}, {into});
+    }
+    if (r == 1) {
+      s.recv(ball, 0);
+      s.send(0, ball);
+    }
+    schedules.push_back(std::move(s));
+  }
+  const auto executor = find_executor("mpi").make(ranks);
+  const int rank = executor->local_ranks().front();
+  executor->prepare(schedules);
+  executor->write(rank, {0, 0, 1}, std::vector{7.0f});
+  executor->run();
+  std::vector<float> got(1);
+  executor->read(got, rank, {1, 0, 1});
+  EXPECT_EQ(got[0], rank == 0 ? 7.0f : 0.0f);
 }
 
 TEST(MpiExecutor, RefusesNativesThatItDoesNotHave) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/executors/compute_worker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stdexcept>
+
+namespace {
+
+using namespace baton;
+
+TEST(ComputeWorker, RunsInOrderBesideTheCaller) {
+  std::promise<void> go;
+  std::vector<int> ran;
+  ComputeWorker worker([&, started = go.get_future().share()](int step) {
+    started.wait();
+    ran.push_back(step);
+  });
+  for (int step : {3, 1, 2}) worker.submit(step);
+  EXPECT_TRUE(worker.finished(false).empty());  // the caller is here, the worker waits for it
+  go.set_value();
+  std::vector<int> finished;
+  while (worker.is_busy())
+    for (int step : worker.finished(true)) finished.push_back(step);
+  EXPECT_EQ(finished, (std::vector<int>{3, 1, 2}));
+  EXPECT_EQ(ran, finished);
+}
+
+TEST(ComputeWorker, HandsOnWhatAStepThrows) {
+  ComputeWorker worker([](int) { throw std::runtime_error("a step failed"); });
+  worker.submit(0);
+  EXPECT_THROW(worker.finished(true), std::runtime_error);
+}
+
+TEST(ComputeWorker, EndsWithoutRunningWhatIsQueued) {
+  std::promise<void> go;
+  int ran = 0;
+  {
+    ComputeWorker worker([&, started = go.get_future().share()](int) {
+      started.wait();
+      ++ran;
+    });
+    for (int step = 0; step < 100; ++step) worker.submit(step);
+    go.set_value();
+  }
+  EXPECT_LE(ran, 100);
+}
+
+}  // namespace

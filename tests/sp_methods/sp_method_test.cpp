@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/sp_method.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+
+Layer layer(Pass pass, Mode mode = Mode::overlapped) {
+  return {.share = {8, 2, 4, 6, 4, GateKind::vector}, .pass = pass, .mode = mode};
+}
+
+std::int64_t state_bytes() { return 2 * 4 * 6 * 4; }
+
+TEST(SpMethods, ZecoSendsOneStateARankAndPass) {
+  for (Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+    const auto counts = check("zeco", build_all(find_method("zeco"), layer(pass), 4));
+    EXPECT_EQ(counts.busiest_sent_bytes(), (pass == Pass::both ? 2 : 1) * state_bytes());
+    EXPECT_EQ(counts.hops, (pass == Pass::both ? 2 : 1) * 3);
+  }
+}
+
+TEST(SpMethods, NothingTravelsWithoutAnExchange) {
+  EXPECT_EQ(check("local", build_all(find_method("local"), layer(Pass::both), 4)).busiest_sent_bytes(), 0);
+  const auto alone = build_all(find_method("lasp2"), layer(Pass::both, Mode::compute_only), 4);
+  EXPECT_EQ(check("lasp2", alone).busiest_sent_bytes(), 0);
+}
+
+/// True if step `later` waits, through any chain, for a step that `is_one`.
+template <typename IsOne>
+bool waits_for(const Schedule& s, int later, IsOne is_one) {
+  for (int before : s.steps()[later].waits_for)
+    if (is_one(s.steps()[before]) || waits_for(s, before, is_one)) return true;
+  return false;
+}
+
+/// The number of the step that runs the kernel called `name`.
+int step_of(const Schedule& s, const std::string& name) {
+  for (int i = 0; i < static_cast<int>(s.steps().size()); ++i)
+    if (s.steps()[i].verb == Verb::compute && s.kernels()[s.steps()[i].body].name == name) return i;
+  return -1;
+}
+
+TEST(SpMethods, LocalWorkWaitsForTheExchangeOnlyWhereItIsExposed) {
+  const auto is_message = [](const Step& step) { return step.is_message(); };
+  const auto overlapped = build(find_method("zeco"), layer(Pass::forward), 1, 3);
+  const auto exposed = build(find_method("zeco"), layer(Pass::forward, Mode::exposed), 1, 3);
+  const auto released = build(find_method("lasp2_as_released"), layer(Pass::forward), 1, 3);
+  EXPECT_FALSE(waits_for(overlapped, step_of(overlapped, "intra_output"), is_message));
+  EXPECT_TRUE(waits_for(exposed, step_of(exposed, "intra_output"), is_message));
+  EXPECT_TRUE(waits_for(released, step_of(released, "intra_output"), is_message));
+}
+
+TEST(SpMethods, Lasp1ComputesBeforeItSendsAndItsReleaseReceivesBeforeItComputes) {
+  const auto is_compute = [](const Step& step) { return step.verb == Verb::compute; };
+  const auto is_message = [](const Step& step) { return step.is_message(); };
+  const auto paper = build(find_method("lasp1"), layer(Pass::forward), 1, 3);
+  const auto released = build(find_method("lasp1_as_released"), layer(Pass::forward), 1, 3);
+  const auto first_message = std::find_if(paper.steps().begin(), paper.steps().end(), is_message);
+  EXPECT_TRUE(waits_for(paper, static_cast<int>(first_message - paper.steps().begin()), is_compute));
+  EXPECT_TRUE(waits_for(released, step_of(released, "chunk_states"), is_message));
+}
+
+TEST(SpMethods, RefusalsSayWhy) {
+  Layer odd = layer(Pass::forward);
+  odd.share.tokens = 7;
+  odd.share.gate = GateKind::none;
+  EXPECT_NE(find_method("ring_attention_zigzag").refuses(odd, 2), "");
+  Layer groups = layer(Pass::forward);
+  groups.groups = 3;
+  EXPECT_EQ(find_method("zeco").refuses(groups, 2), "2 heads cannot be cut into 3 groups");
+  EXPECT_THROW(find_method("no_such_method"), UsageError);
+}
+
+}  // namespace
