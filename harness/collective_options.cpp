@@ -101,7 +101,8 @@ void print_list() {
 }  // namespace
 
 std::optional<Options> parse_collective_options(int argc, char** argv) {
-  CommandLine line("Times the exchanges of sequence-parallel attention, verified, each beside its bound.");
+  CommandLine line("collective_bench",
+                   "Times the exchanges of sequence-parallel attention, verified, each beside its bound.");
   Words words;
   add_options(line.app, words);
   if (!line.parse(argc, argv, print_list)) return std::nullopt;

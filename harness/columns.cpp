@@ -80,6 +80,12 @@ std::string bound(const Record& record) {
   return seconds ? number(*seconds * 1e6) : nothing;
 }
 
+std::string verified(const Record& record) {
+  nlohmann::ordered_json json;
+  record.question.workload->describe_verification(json, record.question.ranks);
+  return fmt::format("{}", json.at("verified_tokens").get<std::int64_t>());
+}
+
 std::string first(const Record& record) {
   const auto& seconds = record.samples.first_seconds;
   return seconds ? number(*seconds * 1e6) : nothing;
@@ -162,6 +168,7 @@ const Table& operator_table() {
                    hops,
                    {"hidden", "%", 6, timed(hidden)},
                    ratio_to_baseline,
+                   {"verified", "tokens", 8, verified},
                    {"error", "", 7, [](const Record& r) { return fmt::format("{:.1e}", r.relative_error); }},
                    wrong}),
   };

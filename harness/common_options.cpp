@@ -101,11 +101,12 @@ std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& argu
 
 }  // namespace
 
-CommandLine::CommandLine(const std::string& description)
+CommandLine::CommandLine(const std::string& program, const std::string& description)
     : app(description +
-          "\n"
-          "Google Benchmark's own flags (--benchmark_filter, --benchmark_list_tests, --benchmark_out) "
-          "work too.") {
+              "\n"
+              "Google Benchmark's own flags (--benchmark_filter, --benchmark_list_tests, --benchmark_out) "
+              "work too.",
+          program) {
   app.option_defaults()->always_capture_default();
   add_axis_options(app, words, options);
   add_run_options(app, words, options);

@@ -24,7 +24,7 @@ struct CommonWords {
 
 /// A command line under way.
 struct CommandLine {
-  explicit CommandLine(const std::string& description);
+  CommandLine(const std::string& program, const std::string& description);
 
   /// Adds the shared flags; a bench adds its own to `app` as well.
   CLI::App app;

@@ -26,8 +26,8 @@ struct Link {
 };
 
 /// Measures by ping-pongs between neighbours, one pair at a time: alpha is half the round trip of 8 bytes;
-/// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB. Medians over rounds, then over at most 8
-/// pairs.
+/// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB. The least of the rounds, the median over at
+/// most 8 pairs.
 Link measure_link(Executor& executor, const Team& team, int ranks);
 
 /// How far apart the ranks leave `Executor::synchronise`: the median over 100 starts of last minus first, in

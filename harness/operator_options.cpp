@@ -126,7 +126,8 @@ void print_list() {
 }  // namespace
 
 std::optional<Options> parse_operator_options(int argc, char** argv) {
-  CommandLine line("Times one layer's attention under each sequence-parallel method, verified.");
+  CommandLine line("operator_bench",
+                   "Times one layer's attention under each sequence-parallel method, verified.");
   Words words;
   add_options(line.app, words);
   if (!line.parse(argc, argv, print_list)) return std::nullopt;

@@ -77,6 +77,7 @@ class OperatorWorkload : public Workload {
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   void describe(nlohmann::ordered_json& json) const override;
+  void describe_verification(nlohmann::ordered_json& json, int ranks) const override;
 
  private:
   bool is_alone() const { return layer_.mode == Mode::compute_only || method_.name == "local"; }
@@ -151,6 +152,12 @@ void OperatorWorkload::describe(nlohmann::ordered_json& json) const {
   json["d_k"] = share.d_k;
   json["d_v"] = share.d_v;
   json["tokens"] = share.tokens;
+}
+
+void OperatorWorkload::describe_verification(nlohmann::ordered_json& json, int ranks) const {
+  const GlaShape share = verified_share(layer_, ranks);
+  json["verified_tokens"] = share.tokens;
+  json["verified_heads"] = share.heads;
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ Json to_json(const Record& record, const Provenance& provenance) {
     add_traffic(json, record);
     json["wrong"] = record.wrong;
     json["relative_error"] = record.relative_error;
+    record.question.workload->describe_verification(json, record.question.ranks);
   } else {
     json["skipped"] = record.skipped;
   }

@@ -61,6 +61,8 @@ class Workload {
 
   /// Adds its keys to a record.
   virtual void describe(nlohmann::ordered_json& json) const = 0;
+  /// Adds keys that say at which size it is verified, where that is not its own.
+  virtual void describe_verification(nlohmann::ordered_json& /*json*/, int /*ranks*/) const {}
 };
 
 }  // namespace baton

@@ -2,32 +2,44 @@
 """Reads the suite's records (JSON lines) and picks what a table or figure shows.
 
 Files are append-only, so one case may stand in them many times: its newest run counts. A *setting* is
-everything that must be equal before times may be compared; a *point* is one method at one rank count in it.
+everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
+run never takes a full one's place; a *point* is what a table or figure has one place for in it.
 """
 
 import collections
 import json
 import sys
 
-NEEDED = ("bench", "name", "kind", "implementation", "executor", "ranks", "direction", "heads", "d_k", "d_v",
-          "tokens", "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time",
-          "run")
+NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
+          "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
 
-Setting = collections.namedtuple(
-    "Setting", "machine kind executor direction heads d_k d_v state_bytes tokens cadence")
+# Of each bench: what its records have beside NEEDED, and the fields that make a setting (beside the machine)
+# and a point (beside the method).
+Bench = collections.namedtuple("Bench", "needed setting point")
+BENCHES = {
+    "collective": Bench(
+        needed=("kind", "direction"),
+        setting=("kind", "executor", "direction", "heads", "d_k", "d_v", "state_bytes", "tokens", "cadence",
+                 "warmup", "rounds"),
+        point=("ranks",)),
+    # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
+    "operator": Bench(
+        needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
+        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "cadence", "warmup", "rounds"),
+        point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
 
 class ResultsError(Exception):
     """What is wrong with a results file, as file:line: what."""
 
 
-def load(paths):
-    """All records of the files, oldest line first. Throws ResultsError."""
-    return [record for path in paths for record in _load_one(path)]
+def load(paths, bench="collective"):
+    """All records of the files that this bench wrote, oldest line first. Throws ResultsError."""
+    return [record for path in paths for record in _load_one(path, bench)]
 
 
-def _load_one(path):
+def _load_one(path, bench):
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -42,13 +54,16 @@ def _load_one(path):
             # A run that was killed may leave half a line; what it finished before stays usable.
             print(f"{path}:{number}: not a whole record, left out", file=sys.stderr)
             continue
-        yield _checked(record, f"{path}:{number}")
+        where = f"{path}:{number}"
+        if not isinstance(record, dict):
+            raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
+        if record.get("bench", bench) == bench:
+            yield _checked(record, where)
 
 
 def _checked(record, where):
-    if not isinstance(record, dict):
-        raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
-    missing = [key for key in NEEDED if key not in record]
+    needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
+    missing = [key for key in needed if key not in record]
     if "skipped" not in record and "wrong" not in record:
         missing.append("wrong")
     elif why_no_time(record) is None:
@@ -60,15 +75,18 @@ def _checked(record, where):
 
 def setting(record):
     machine = json.dumps(record["machine"], sort_keys=True)
-    return Setting(machine, *(record[field] for field in Setting._fields[1:]))
+    return (record["bench"], machine, *(record[field] for field in BENCHES[record["bench"]].setting))
+
+
+def point(record):
+    return (method(record), *(record[field] for field in BENCHES[record["bench"]].point))
 
 
 def newest(records):
     """Of each case, only what its newest run wrote."""
     cases = {}
     for record in records:
-        asked = str(record.get("blocks_asked", record["blocks"]))
-        case = (setting(record), record["bench"], method(record), record["ranks"], asked)
+        case = (setting(record), point(record), str(record.get("blocks_asked", record["blocks"])))
         # ISO 8601 in UTC sorts as text; a later line wins a tie.
         if case not in cases or record["time"] >= cases[case]["time"]:
             cases[case] = record
@@ -94,12 +112,12 @@ def widest_setting(records):
 
 
 def points(records):
-    """{(method, ranks): record}; where several block counts were measured, `auto` or else the fastest."""
+    """{point: record}; where several block counts were measured, `auto` or else the fastest."""
     best = {}
     for record in records:
-        point = (method(record), record["ranks"])
-        if point not in best or _preference(record) < _preference(best[point]):
-            best[point] = record
+        place = point(record)
+        if place not in best or _preference(record) < _preference(best[place]):
+            best[place] = record
     return best
 
 
@@ -128,9 +146,16 @@ def describe(record):
     width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
              else f"d_k={record['d_k']}, d_v={record['d_v']}")
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
-            f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}",
+            *_asked(record),
             f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
             f"{record['cadence']} rounds"]
+
+
+def _asked(record):
+    if record["bench"] == "operator":
+        return [f"operator of one layer, executor {record['executor']}",
+                f"chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
+    return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
 
 
 def binary_size(size):

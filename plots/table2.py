@@ -7,13 +7,14 @@ a blank cell was neither measured nor published.
 
 import argparse
 import collections
-import csv
 import pathlib
 import sys
 
 import results
+import tables
+from tables import cell, mean_text, median_text, table_line
 
-PAPER = pathlib.Path(__file__).resolve().parent.parent / "results" / "paper" / "zeco_table2.csv"
+PAPER = tables.PAPER / "zeco_table2.csv"
 
 # Our collective, the name of the same exchange in the paper, and whether its table has a row for it.
 Row = collections.namedtuple("Row", "collective title published")
@@ -21,8 +22,7 @@ ROWS = (Row("all_gather_scan", "AllGather (LASP-2)", True),
         Row("ring_scan", "Ring (LASP-1)", False),
         Row("all_scan", "All-Scan (ZeCO)", True))
 
-CSV_COLUMNS = ("method", "collective", "ranks", "published_ms", "mean_ms", "median_ms", "ci95_low_ms",
-               "ci95_high_ms", "blocks", "note", "run", "commit", "time", "published_source")
+CSV_COLUMNS = ("method", "collective", "ranks", "published_ms", *tables.MEASURED_COLUMNS, "published_source")
 
 
 def main():
@@ -34,12 +34,9 @@ def main():
         [record for record in results.matching(records, **asked)
          if record["implementation"] == "schedule" and record["name"] in {row.collective for row in ROWS}])
     cells = results.points(measured)
-    published = load_published(options.published)
+    published = tables.load_published(options.published)
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_csv(options.out / "table2.csv", cells, published)
-    (options.out / "table2.md").write_text(markdown(cells, published), encoding="utf-8")
-    print(f"Table: {options.out}/table2.md, {options.out}/table2.csv")
+    tables.save(options.out, "table2", markdown(cells, published), CSV_COLUMNS, csv_rows(cells, published))
 
 
 def parse_arguments():
@@ -55,12 +52,6 @@ def parse_arguments():
     shape.add_argument("--executor", help="default: the one with most rank counts")
     shape.add_argument("--cadence", help="default: the one with most rank counts")
     return parser.parse_args()
-
-
-def load_published(path):
-    """{(title, ranks): row of the CSV}."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return {(row["method"], int(row["gpus"])): row for row in csv.DictReader(file)}
 
 
 def rank_counts(cells, published):
@@ -90,30 +81,6 @@ def markdown_rows(row, ranks, cells, published):
     yield table_line("", "median [95 % interval]", [cell(record, median_text) for record in here])
 
 
-def table_line(*columns):
-    method, source, values = columns
-    return f"| {method} | {source} | " + " | ".join(values) + " |"
-
-
-def cell(record, text):
-    if record is None:
-        return ""
-    return "no time" if results.why_no_time(record) else text(record)
-
-
-def mean_text(record):
-    return milliseconds(record["mean_seconds"])
-
-
-def median_text(record):
-    low, high = (milliseconds(seconds) for seconds in record["ci95_seconds"])
-    return f"{milliseconds(record['median_seconds'])} [{low}, {high}]"
-
-
-def milliseconds(seconds):
-    return f"{seconds * 1e3:.3f}"
-
-
 def footnotes(cells, published):
     yield "A blank cell was neither measured nor published. The mean is the paper's figure."
     yield ""
@@ -127,14 +94,7 @@ def footnotes(cells, published):
 
 
 def measured_notes(cells):
-    timed = [record for record in cells.values() if not results.why_no_time(record)]
-    if not timed:
-        yield "- Measured here: nothing of this shape yet."
-    else:
-        last = max(timed, key=lambda record: record["time"])
-        yield f"- Measured here: {'; '.join(results.describe(last))}; {last['warmup']} warm-up and " \
-              f"{last['rounds']} measured rounds, each the maximum over ranks."
-        yield f"- Newest of these records: {last['time']}, commit {last['commit']}."
+    yield from tables.caption(cells.values())
     for (name, ranks), record in sorted(cells.items()):
         reason = results.why_no_time(record)
         if reason:
@@ -144,35 +104,14 @@ def measured_notes(cells):
 # --- CSV ------------------------------------------------------------------------------------------------
 
 
-def write_csv(path, cells, published):
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n", restval="")
-        writer.writeheader()
-        for row in ROWS:
-            for ranks in rank_counts(cells, published):
-                record = cells.get((row.collective, ranks))
-                paper = published.get((row.title, ranks)) if row.published else None
-                if record or paper:
-                    writer.writerow({"method": row.title, "collective": row.collective, "ranks": ranks,
-                                     **measured_columns(record), **published_columns(paper)})
-
-
-def measured_columns(record):
-    if record is None:
-        return {}
-    reason = results.why_no_time(record)
-    origin = {"run": record["run"], "time": record["time"], "commit": record.get("commit", ""),
-              "blocks": record["blocks"]}
-    if reason:
-        return {"note": reason, **origin}
-    low, high = record["ci95_seconds"]
-    return {"mean_ms": milliseconds(record["mean_seconds"]),
-            "median_ms": milliseconds(record["median_seconds"]),
-            "ci95_low_ms": milliseconds(low), "ci95_high_ms": milliseconds(high), **origin}
-
-
-def published_columns(paper):
-    return {} if paper is None else {"published_ms": paper["value"], "published_source": paper["source"]}
+def csv_rows(cells, published):
+    for row in ROWS:
+        for ranks in rank_counts(cells, published):
+            record = cells.get((row.collective, ranks))
+            paper = published.get((row.title, ranks)) if row.published else None
+            if record or paper:
+                yield {"method": row.title, "collective": row.collective, "ranks": ranks,
+                       **tables.measured_columns(record), **tables.published_columns(paper)}
 
 
 if __name__ == "__main__":

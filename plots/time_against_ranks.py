@@ -10,18 +10,11 @@ import collections
 import pathlib
 import sys
 
-import matplotlib
+import matplotlib.ticker
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402 (the backend must be chosen first)
-import matplotlib.ticker  # noqa: E402
-
-import results  # noqa: E402
-
-# Okabe and Ito's colours and a grey, told apart by colour-blind readers; markers tell them apart in grey too.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-INK = "#333333"
+import results
+import style
+from style import plt
 
 # Logarithmic time is for readers who must compare across orders of magnitude, and only then.
 LOG_FROM_RATIO = 20
@@ -38,12 +31,7 @@ def main():
     if not lines:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    figure = draw(lines, subtitle(records))
-    for suffix in ("png", "svg"):
-        figure.savefig(options.out / f"time_against_ranks.{suffix}", dpi=160,
-                       metadata={"Date": None} if suffix == "svg" else None)
-    print(f"Figure: {options.out}/time_against_ranks.png, {options.out}/time_against_ranks.svg")
+    style.save(draw(lines, subtitle(records)), options.out, "time_against_ranks")
 
 
 def parse_arguments():
@@ -77,22 +65,18 @@ def subtitle(records):
 
 
 def draw(lines, subtitle_text):
-    plt.rcParams.update({"svg.hashsalt": "baton", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
-                         "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
+    style.use()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     ends = []
     for index, (method, records) in enumerate(lines.items()):
-        colour = COLOURS[index % len(COLOURS)]
+        colour = style.COLOURS[index % len(style.COLOURS)]
         # Neighbours stand a little apart, so that one interval does not hide another.
         shift = 2 ** (0.008 * (index - (len(lines) - 1) / 2))
-        draw_line(axes, records, shift, colour, MARKERS[index % len(MARKERS)])
+        draw_line(axes, records, shift, colour, style.MARKERS[index % len(style.MARKERS)])
         ends.append((records[-1]["median_seconds"] * 1e3, method, colour))
     shape_axes(axes, lines)
     label_ends(axes, ends)
-    axes.set_title(subtitle_text, loc="left", fontsize=8)
-    title = figure.suptitle("Time against ranks", ha="left", fontsize=13, fontweight="bold")
-    figure.draw_without_rendering()
-    title.set_x(axes.get_position().x0)
+    style.add_titles(figure, axes, "Time against ranks", subtitle_text)
     return figure
 
 
@@ -120,9 +104,7 @@ def shape_axes(axes, lines):
         axes.set_ylim(bottom=0)
     axes.set_xlabel("ranks")
     axes.set_ylabel("time of a round, ms")
-    axes.grid(axis="y", color="#dddddd", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    style.add_grid(axes, "y")
 
 
 def label_ends(axes, ends):
