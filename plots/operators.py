@@ -11,6 +11,8 @@ import results
 
 LOCAL = "local"
 PASSES = ("forward", "backward", "both")
+SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
+SETTING_WORDS = ("gate", "gates", "executor", "cadence")
 
 Row = collections.namedtuple("Row", "method gate scan")
 
@@ -27,10 +29,6 @@ def add_setting_options(parser):
         which.add_argument(f"--{name.replace('_', '-')}", type=int)
     for name in SETTING_WORDS:
         which.add_argument(f"--{name}")
-
-
-SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
-SETTING_WORDS = ("gate", "gates", "executor", "cadence")
 
 
 def asked_setting(options):

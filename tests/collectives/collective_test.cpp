@@ -36,6 +36,16 @@ TEST(AllScan, SendsOneStateARankWhateverTheBlocks) {
   }
 }
 
+TEST(AllScan, ByHandClaimsTheSame) {
+  const auto& schedule = find_collective("all_scan");
+  const auto& native = find_collective("all_scan_by_hand");
+  for (int ranks : {1, 2, 5}) {
+    const auto expected = schedule.claim(Shape{}, ranks, 4), claimed = native.claim(Shape{}, ranks, 4);
+    EXPECT_EQ(claimed->sent_bytes, expected->sent_bytes);
+    EXPECT_EQ(claimed->hops, expected->hops);
+  }
+}
+
 TEST(Embedding, RemembersTheCollectiveThatRecordedAStep) {
   const auto schedule = build(find_collective("all_gather_scan"), {1, 2, 2, 1}, 1, 3, 1, Direction::forward);
   const auto& first = schedule.steps().front();

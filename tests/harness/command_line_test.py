@@ -119,6 +119,14 @@ class Runs(unittest.TestCase):
         self.assertAlmostEqual(records[1]["ratio"], records[1]["median_seconds"] / records[0]["median_seconds"])
         self.assertIsNone(records[2]["ratio"])
 
+    def test_a_baseline_that_cuts_blocks_is_its_fastest_to_those_that_do_not(self):
+        records, _ = self.records("--collectives", "all_scan,ring_scan", "--ranks", "2", "--blocks", "1,4",
+                                  "--baseline", "all_scan")
+        fastest = min(r["median_seconds"] for r in records if r["name"] == "all_scan")
+        self.assertAlmostEqual(records[-1]["ratio"], records[-1]["median_seconds"] / fastest)
+        for r in records[:-1]:
+            self.assertAlmostEqual(r["ratio"], 1)
+
     def test_memory_that_is_not_there_is_a_skipped_row(self):
         records, _ = self.records("--executor", "local", "--collectives", "ring_exchange", "--ranks", "4")
         self.assertNotIn("skipped", records[0])

@@ -58,6 +58,10 @@ TEST(Statistics, RatioOfMediansHasAnIntervalAroundIt) {
   EXPECT_DOUBLE_EQ(ratio.value, 25.5 / 50.5);
   EXPECT_LT(ratio.ci95[0], ratio.value);
   EXPECT_GT(ratio.ci95[1], ratio.value);
+  // Of the median's standard error, 1.25 sigma / sqrt(n), a 95 % interval is about four: (0.5 * 50 / 50.5) * 0.51 here.
+  const double width = ratio.ci95[1] - ratio.ci95[0];
+  EXPECT_GT(width, 0.25);
+  EXPECT_LT(width, 0.5);
   const Ratio same = ratio_of_medians({2, 2, 2}, {1, 1, 1});
   EXPECT_EQ(same.value, 2);
   EXPECT_EQ(same.ci95, (Interval{2, 2}));

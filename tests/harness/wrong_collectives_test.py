@@ -29,6 +29,14 @@ class WrongCollectives(unittest.TestCase):
             self.assertNotIn("seconds", records["wrong_scan"])
             self.assertEqual(records["all_scan"]["wrong"], 0)  # the others still run
 
+    def test_every_check_has_inputs_of_its_own_and_counts(self):
+        wrong = {}
+        for checks in ("1", "3"):
+            _, records = self.run_bench("--collectives", "wrong_scan", "--executor", "local", "--ranks", "3", "-c", checks)
+            wrong[checks] = records[0]["wrong"]
+        self.assertGreater(wrong["3"], 2 * wrong["1"])
+        self.assertNotEqual(wrong["3"], 3 * wrong["1"])
+
     def test_a_wrong_claim_on_some_of_the_ranks_ends_all_of_them(self):
         ended, _ = self.run_bench("--collectives", "lying_scan", "--ranks", "2,3")
         self.assertEqual(ended.returncode, 3, ended.stderr)

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "collectives/collective.hpp"
@@ -107,6 +109,19 @@ TEST(MpiExecutor, RefusesMessagesThatMpiCannotCount) {
   const std::vector<Schedule> schedules{s};
   const auto executor = find_executor("mpi").make(ranks);
   EXPECT_NE(executor->supports(schedules), "");
+}
+
+TEST(MpiExecutor, NobodyLeavesTheBarrierBeforeTheLastHasCome) {
+  const auto executor = find_executor("mpi").make(ranks);
+  const int rank = executor->local_ranks().front();
+  for (int late = 0; late < ranks; ++late) {
+    executor->synchronise();
+    const auto start = std::chrono::steady_clock::now();
+    if (rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    executor->synchronise();
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(40))
+        << "rank " << late << " was late";
+  }
 }
 
 TEST(MpiExecutor, TimesMessagesBetweenTwoRanksOnly) {
