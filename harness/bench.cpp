@@ -86,7 +86,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     Journal(options->journal);
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
-  relaunch(options->processes(), argv);
+  relaunch(options->processes(), options->threads, argv);
 
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());

@@ -145,6 +145,13 @@ const char* launcher_variable() {
   return in_step ? "SLURM_PROCID" : nullptr;
 }
 
+/// Bound where every thread can have a core of its own; a bound rank that shares one is worse off than a free one.
+std::vector<std::string> binding(int processes, int threads) {
+  if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
+    return {"--bind-to", "none"};
+  return {"--map-by", "slot:PE=" + std::to_string(threads), "--bind-to", "core"};
+}
+
 void set_default(const char* name, const char* value) { setenv(name, value, 0); }
 
 }  // namespace
@@ -159,15 +166,12 @@ int launched_size() {
   return 0;
 }
 
-void relaunch(int processes, char** argv) {
+void relaunch(int processes, int threads, char** argv) {
   if (is_launched() || processes == 0) return;
   set_default("OMPI_ALLOW_RUN_AS_ROOT", "1");
   set_default("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-  const std::string count = std::to_string(processes);
-  // Bound where each rank can have a hardware thread; two of a core may share it.
-  const bool fits = processes <= static_cast<int>(std::thread::hardware_concurrency());
-  std::vector<std::string> command{"mpiexec",         "-n",        count,
-                                   "--oversubscribe", "--bind-to", fits ? "core:overload-allowed" : "none"};
+  std::vector<std::string> command{"mpiexec", "-n", std::to_string(processes), "--oversubscribe"};
+  for (const std::string& word : binding(processes, threads)) command.push_back(word);
   command.push_back(std::filesystem::read_symlink("/proc/self/exe"));
   for (char** argument = argv + 1; *argument != nullptr; ++argument) command.push_back(*argument);
   std::vector<char*> pointers;

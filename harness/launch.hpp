@@ -73,7 +73,8 @@ int launched_rank();
 int launched_size();
 
 /// Replaces this process by `processes` of the same command under mpiexec, also as root and with more processes than
-/// cores; returns at once if they are started already or none is needed. Throws SystemError if there is no mpiexec.
-void relaunch(int processes, char** argv);
+/// cores, each bound to as many cores as it has busy threads where there are enough; returns at once if they are
+/// started already or none is needed. Throws SystemError if there is no mpiexec.
+void relaunch(int processes, int threads, char** argv);
 
 }  // namespace baton

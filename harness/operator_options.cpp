@@ -138,6 +138,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
   Axes axes = line.axes(names);
   axes.contests = contests(words, names);
   line.options.cases = cases(axes);
+  line.options.threads = 2;
   return line.options;
 }
 

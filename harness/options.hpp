@@ -26,6 +26,8 @@ struct Options {
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.
   int time_limit_seconds = 300;
+  /// Threads of a rank that are busy at a time: one that communicates, and one that computes where there are kernels.
+  int threads = 1;
   /// The arguments that are Google Benchmark's, the program's name first.
   std::vector<std::string> benchmark_arguments;
 

@@ -11,6 +11,10 @@ import collections
 import pathlib
 import sys
 
+from matplotlib.collections import LineCollection
+from matplotlib.legend_handler import HandlerLineCollection
+from matplotlib.lines import Line2D
+
 import operators
 import results
 import style
@@ -33,8 +37,7 @@ def main():
     records = operators.measured(options.results, operators.asked_setting(options))
     bars = chosen_bars(results.points(records), options)
     if not bars:
-        raise results.ResultsError(
-            f"{', '.join(options.results)}: no timed record of pass {options.pass_} to draw")
+        raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
     style.save(draw(bars), options.out, NAME)
 
 
@@ -42,7 +45,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
-    parser.add_argument("--pass", dest="pass_", choices=operators.PASSES, default="both")
+    parser.add_argument("--pass", dest="pass_", choices=operators.PASSES,
+                        help="default: both, or else what was measured")
     parser.add_argument("--ranks", type=int, help="default: the most")
     parser.add_argument("--tokens", type=int, help="a rank; default: those with most methods")
     operators.add_setting_options(parser)
@@ -50,20 +54,21 @@ def parse_arguments():
 
 
 def chosen_bars(points, options):
-    """The bars at one rank count and number of tokens, the fastest method first."""
-    timed = [record for record in points.values()
-             if operators.stands_for_its_method(record) and results.why_no_time(record) is None]
+    """The bars of one pass at one rank count and number of tokens, the fastest method first."""
     asked = {"pass": options.pass_, "ranks": options.ranks, "tokens": options.tokens}
     groups = collections.defaultdict(list)
-    for record in results.matching(timed, **asked):
-        groups[record["ranks"], record["tokens"]].append(record)
-    if not groups:
-        return []
-    most_ranks = max(ranks for ranks, _ in groups)
-    group = max((group for (ranks, _), group in groups.items() if ranks == most_ranks),
-                key=lambda group: (len(group), group[0]["tokens"]))
+    for record in results.matching(points.values(), **asked):
+        if operators.stands_for_its_method(record) and results.why_no_time(record) is None:
+            groups[record["pass"], record["ranks"], record["tokens"]].append(record)
+    group = max(groups.values(), key=preference, default=[])
     labels = operators.labels({operators.row(record) for record in group})
     return sorted((bar(points, labels, record) for record in group), key=lambda one: one.total)
+
+
+def preference(group):
+    """Rather both passes than one, rather more ranks, then methods, then tokens."""
+    one = group[0]
+    return operators.PASSES.index(one["pass"]), one["ranks"], len(group), one["tokens"]
 
 
 def bar(points, labels, record):
@@ -84,7 +89,7 @@ def milliseconds(record):
 
 def draw(bars):
     style.use()
-    figure, axes = plt.subplots(figsize=(8, 2.6 + 0.36 * len(bars)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8, 2.7 + 0.36 * len(bars)), layout="constrained")
     for height, one in enumerate(bars):
         draw_bar(axes, height, one)
     right = max(max(one.interval[1], one.waited_for or 0, one.local_work or 0) for one in bars)
@@ -134,21 +139,33 @@ def add_legend(figure, axes):
     shown = [entry["label"] for entry in (LOCAL_WORK, EXPOSED, WAITED_FOR, INTERVAL, UNSPLIT)
              if entry["label"] in first]
     figure.legend([first[label] for label in shown], shown, loc="outside lower left", ncols=2, frameon=False,
-                  fontsize=8)
+                  fontsize=8, handler_map={LineCollection: UprightTick()})
+
+
+class UprightTick(HandlerLineCollection):
+    """Shows a tick in the legend as it stands in the figure."""
+
+    def create_artists(self, legend, handle, xdescent, ydescent, width, height, fontsize, transform):
+        middle = width / 2 - xdescent
+        tick = Line2D([middle, middle], [-ydescent - 0.2 * height, 1.2 * height - ydescent],
+                      color=handle.get_color()[0], linewidth=handle.get_linewidth()[0])
+        tick.set_transform(transform)
+        return [tick]
 
 
 def title(record):
     passes = "forward and backward" if record["pass"] == "both" else record["pass"]
-    return f"Where the operator's time goes on {record['ranks']} ranks, {passes}"
+    return f"Operator time on {record['ranks']} ranks, {passes}"
 
 
 def subtitle(bars):
     newest = max((one.record for one in bars), key=lambda record: record["time"])
-    machine, what, *setting = results.describe(newest)
+    machine, what, chunks, shape, cadence = results.describe(newest)
     mixed = any(len(one.launches) > 1 for one in bars)
     return "\n".join([
         f"{machine}; {what}",
-        f"{newest['tokens']} tokens a rank, {', '.join(setting)}",
+        f"{newest['tokens']} tokens a rank, {shape}",
+        f"{chunks}; {cadence}",
         f"medians of {newest['rounds']} rounds after {newest['warmup']} of warm-up, each the slowest rank's"
         + ("; some bars are made of different launches" if mixed else "")])
 

@@ -26,7 +26,8 @@ BENCHES = {
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "cadence", "warmup", "rounds"),
+        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "cadence", "warmup",
+                 "rounds"),
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
 

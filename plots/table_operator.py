@@ -149,8 +149,8 @@ def markdown(sections, points):
 
 
 def footnotes(sections, points):
-    yield "A blank cell was neither measured nor published. The mean is the paper's figure. \"both\" is forward " \
-          "and then backward, measured as one; nothing here is a sum of two cells."
+    yield "A blank cell was neither measured nor published. The mean is the paper's figure. The pass both " \
+          "is forward and then backward, measured as one; nothing here is a sum of two cells."
     yield ""
     shown = [record for section in sections.values() for record in section.measured]
     yield from tables.caption(shown)
@@ -163,8 +163,8 @@ def footnotes(sections, points):
 def measured_notes(shown, points):
     timed = [record for record in shown if not results.why_no_time(record)]
     if timed:
-        yield "- Exchanges overlapped as published; `local`, the same operator on a rank's own tokens, has none. " \
-              "Over `local` is median over median, at the same pass, ranks and gate; blank where there is none."
+        yield "- Exchanges overlapped as published; `local`, the same operator on a rank's own tokens, has " \
+              "none. Over `local`: median over median at the same pass, ranks and gate, or else blank."
     ratios = [(record, over_local(points, record)) for record in timed]
     if any(ratio and ratio[1]["run"] != record["run"] for record, ratio in ratios):
         yield f"- {ELSEWHERE} The two times are of different launches."
@@ -193,8 +193,8 @@ def untimed_notes(shown):
 def published_notes(published):
     units = sorted({paper["unit"] for paper in published})
     yield f"- Published: results/paper/{PAPER.name}; P is GPUs, in {', '.join(units)}. Not stated: whether " \
-          "forward, backward or their sum, and which form of LASP-1 and LASP-2 ran; so they stand in columns " \
-          "of their own, by `lasp1` and `lasp2`."
+          "forward, backward or their sum, and which form of LASP-1 and LASP-2 ran; so they stand in " \
+          "columns of their own, by `lasp1` and `lasp2`."
     for source in sorted({paper["source"] for paper in published}):
         yield f"- Provenance of the published cells: {source}."
     yield "- The machines differ: compare how the rows grow, not a measured cell with a published one."

@@ -19,7 +19,7 @@ int launched_tests(int argc, char** argv,
     if (argc < 2) throw UsageError("an executor must be named");
     const std::string executor = argv[1];
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
-    if (find_executor(executor).process_a_rank) relaunch(4, argv);
+    if (find_executor(executor).process_a_rank) relaunch(4, 1, argv);
     run_in_world(&argc, &argv, [&](const World& world) {
       testing::GTEST_FLAG(brief) = true;  // thousands of cases: only failures are worth a line
       testing::InitGoogleTest(&argc, argv);

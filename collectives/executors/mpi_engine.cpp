@@ -2,15 +2,39 @@
 // Dependency-driven running of a schedule over MPI.
 #include "collectives/executors/mpi_engine.hpp"
 
+#include <sched.h>
+
 #include <thread>
 #include <utility>
 
 #include "collectives/executors/mpi_error.hpp"
 
 namespace baton {
+namespace {
+
+/// Cores that this process may use and need not share with the ranks of its host.
+int cores_a_rank(MPI_Comm ranks) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  MPI_Comm host = MPI_COMM_NULL;
+  int neighbours = 1;
+  mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+  mpi(MPI_Comm_size(host, &neighbours));
+  mpi(MPI_Comm_free(&host));
+  const int online = static_cast<int>(std::thread::hardware_concurrency());
+  // Bound to cores of its own, or free to use all of them like its neighbours.
+  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / neighbours;
+}
+
+}  // namespace
 
 MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
-    : schedule_(std::move(schedule)), memory_(schedule_), in_order_(in_order), in_reverse_(in_reverse) {
+    : schedule_(std::move(schedule)),
+      memory_(schedule_),
+      in_order_(in_order),
+      in_reverse_(in_reverse),
+      has_spare_core_(cores_a_rank(in_order) >= 2) {
   for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
   const auto& steps = schedule_.steps();
   successors_.resize(steps.size());
@@ -37,6 +61,7 @@ void MpiEngine::run() {
       const int index = ready_local_.front();
       ready_local_.pop_front();
       run_local(index);
+      look_after_messages();
     }
   }
 }
@@ -68,6 +93,14 @@ void MpiEngine::run_local(int index) {
   finish(index);
 }
 
+/// Several long local steps in a row would stall the ranks that wait for this one to pass their data on; a look after
+/// every short one would cost more than it saves.
+void MpiEngine::look_after_messages() {
+  constexpr auto patience = std::chrono::microseconds(20);
+  if (requests_.empty() || std::chrono::steady_clock::now() - looked_after_ < patience) return;
+  finish_messages(false);
+}
+
 void MpiEngine::wait_for_something() {
   const bool computes = worker_ && worker_->is_busy();
   if (!computes) {
@@ -75,14 +108,16 @@ void MpiEngine::wait_for_something() {
   } else if (requests_.empty()) {
     finish_computed(true);
   } else {
-    // Both may end next: look at one and the other, and let others have the core in between.
-    while (finish_messages(false) + finish_computed(false) == 0) std::this_thread::yield();
+    // Both may end next: look at one and the other. On a core that the worker shares, polling would slow it down.
+    while (finish_messages(false) + finish_computed(false) == 0)
+      if (!has_spare_core_) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
 int MpiEngine::finish_messages(bool wait) {
   completed_.resize(requests_.size());
   int count = 0;
+  looked_after_ = std::chrono::steady_clock::now();
   const auto some = wait ? MPI_Waitsome : MPI_Testsome;
   mpi(some(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
            MPI_STATUSES_IGNORE));

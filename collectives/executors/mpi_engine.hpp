@@ -5,7 +5,7 @@
 //   ready = the steps that wait for nothing
 //   until all steps are done:
 //     start every ready message (non-blocking); hand every ready compute step to the worker
-//     if a copy, combine or native is ready: run it
+//     if a copy, combine or native is ready: run it, and look after the messages if that took long
 //     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
 //
@@ -15,6 +15,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -41,6 +42,7 @@ class MpiEngine {
  private:
   void start_message(int index);
   void run_local(int index);
+  void look_after_messages();
   void wait_for_something();
   int finish_messages(bool wait);
   int finish_computed(bool wait);
@@ -56,7 +58,10 @@ class MpiEngine {
   std::vector<int> blockers_;                 // how many steps each step waits for
   std::vector<std::vector<int>> successors_;  // who waits for each step
 
+  bool has_spare_core_;  // for the worker, while this thread polls
+
   // The state of one run.
+  std::chrono::steady_clock::time_point looked_after_;
   int unfinished_ = 0;
   std::vector<int> blocked_by_;
   std::deque<int> ready_messages_;

@@ -26,10 +26,30 @@ def record(name="all_scan", ranks=4, milliseconds=1.0, **changes):
 
 
 def skipped(reason, **changes):
-    untimed = record(**changes)
-    for key in ("seconds", "rank_seconds", "mean_seconds", "median_seconds", "ci95_seconds"):
-        del untimed[key]
-    return {**untimed, "skipped": reason}
+    return untimed(record(**changes), reason)
+
+
+def untimed(made, reason):
+    timings = ("seconds", "rank_seconds", "mean_seconds", "median_seconds", "ci95_seconds")
+    return {**{key: value for key, value in made.items() if key not in timings}, "skipped": reason}
+
+
+def layer(name="zeco", which="both", mode="overlapped", milliseconds=1.0, **changes):
+    """One timed record of operator_bench, `which` its pass."""
+    operator = {"bench": "operator", "pass": which, "mode": mode, "gate": "vector", "gates": "layer",
+                "chunk": 64, "groups": 1, "scan": "all_scan", "heads": 4, "tokens": 1024, "hidden": None,
+                "relative_error": 1e-7}
+    made = record(name, milliseconds=milliseconds, **{**operator, **changes})
+    del made["kind"]
+    return made
+
+
+def local(**changes):
+    return layer("local", mode="compute_only", **{"scan": "", **changes})
+
+
+def skipped_layer(reason, **changes):
+    return untimed(layer(**changes), reason)
 
 
 def write(path, records):

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 import unittest
 
-from example import record, skipped, write
+from example import layer, local, record, skipped, write
 
 import results
 
@@ -52,6 +52,23 @@ class Loading(unittest.TestCase):
         with self.assertRaisesRegex(results.ResultsError, "r.jsonl: No such file"):
             results.load([self.path])
 
+    def test_each_bench_reads_its_own_records(self):
+        write(self.path, [record(), layer(), {"bench": "another"}])
+        self.assertEqual(results.load([self.path]), [record()])
+        self.assertEqual(results.load([self.path], "operator"), [layer()])
+
+    def test_names_what_an_operators_record_lacks(self):
+        broken = layer()
+        del broken["mode"]
+        write(self.path, [broken])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*mode"):
+            results.load([self.path], "operator")
+
+    def test_names_a_record_of_no_bench(self):
+        write(self.path, [{"name": "all_scan"}])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*bench"):
+            results.load([self.path])
+
 
 class Choosing(unittest.TestCase):
     def test_the_newest_run_of_a_case_counts(self):
@@ -64,6 +81,21 @@ class Choosing(unittest.TestCase):
         old = record(ranks=2)
         new = record(ranks=4, time="2030-01-02T00:00:00Z", run="b")
         self.assertCountEqual(results.newest([old, new]), [old, new])
+
+    def test_a_quick_run_takes_no_full_ones_place(self):
+        full = [record(ranks=2), record(ranks=4)]
+        quick = record(ranks=2, warmup=0, rounds=1, time="2030-01-02T00:00:00Z", run="b")
+        self.assertEqual(results.widest_setting(results.newest([*full, quick])), full)
+
+    def test_cycles_of_one_run_are_one_case(self):
+        first, second = record(cycle=0), record(cycle=1)
+        self.assertEqual(results.newest([first, second]), [second])
+
+    def test_an_operators_cases_are_told_apart(self):
+        cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
+                 layer(gate="none"), layer(tokens=512), local()]
+        self.assertCountEqual(results.newest(cases), cases)
+        self.assertCountEqual(results.widest_setting(cases), cases)
 
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")

@@ -136,7 +136,7 @@ TEST(MpiExecutor, TimesMessagesBetweenTwoRanksOnly) {
 int main(int argc, char** argv) {
   int result = 1;
   const int failed = baton::guarded([&] {
-    baton::relaunch(ranks, argv);
+    baton::relaunch(ranks, 1, argv);
     baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
       world.require(ranks);
       testing::InitGoogleTest(&argc, argv);
