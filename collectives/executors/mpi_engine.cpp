@@ -43,6 +43,10 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
     blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
     for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
   }
+  feeds_message_.resize(steps.size());
+  for (std::size_t i = steps.size(); i-- > 0;)
+    for (int after : successors_[i])
+      if (steps[after].is_message() || feeds_message_[after]) feeds_message_[i] = true;
   if (!schedule_.kernels().empty())
     worker_ = std::make_unique<ComputeWorker>(
         [this](int index) { run_on_host(schedule_, schedule_.steps()[index], operands_[index]); });
@@ -55,15 +59,21 @@ void MpiEngine::run() {
     if (blockers_[i] == 0) make_ready(i);
   while (unfinished_ > 0) {
     for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
-    if (ready_local_.empty()) {
-      wait_for_something();
+    if (!ready_urgent_.empty()) {
+      run_next(ready_urgent_);
+    } else if (!ready_local_.empty() && requests_.empty()) {
+      run_next(ready_local_);
     } else {
-      const int index = ready_local_.front();
-      ready_local_.pop_front();
-      run_local(index);
-      look_after_messages();
+      wait_for_something();
     }
   }
+}
+
+void MpiEngine::run_next(std::deque<int>& ready) {
+  const int index = ready.front();
+  ready.pop_front();
+  run_local(index);
+  look_after_messages();
 }
 
 void MpiEngine::start_message(int index) {
@@ -96,7 +106,7 @@ void MpiEngine::run_local(int index) {
 /// Several long local steps in a row would stall the ranks that wait for this one to pass their data on; a look after
 /// every short one would cost more than it saves.
 void MpiEngine::look_after_messages() {
-  constexpr auto patience = std::chrono::microseconds(20);
+  constexpr auto patience = std::chrono::microseconds(50);
   if (requests_.empty() || std::chrono::steady_clock::now() - looked_after_ < patience) return;
   finish_messages(false);
 }
@@ -149,7 +159,10 @@ void MpiEngine::finish(int index) {
 void MpiEngine::make_ready(int index) {
   const Step& step = schedule_.steps()[index];
   if (step.verb == Verb::compute) return worker_->submit(index);
-  (step.is_message() ? ready_messages_ : ready_local_).push_back(index);
+  (step.is_message()       ? ready_messages_
+   : feeds_message_[index] ? ready_urgent_
+                           : ready_local_)
+      .push_back(index);
 }
 
 }  // namespace baton

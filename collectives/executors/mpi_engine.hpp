@@ -5,7 +5,8 @@
 //   ready = the steps that wait for nothing
 //   until all steps are done:
 //     start every ready message (non-blocking); hand every ready compute step to the worker
-//     if a copy, combine or native is ready: run it, and look after the messages if that took long
+//     if a copy, combine or native is ready that some message waits for: run it
+//     else if no message is under way and any other is ready: run that
 //     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
 //
@@ -42,6 +43,7 @@ class MpiEngine {
  private:
   void start_message(int index);
   void run_local(int index);
+  void run_next(std::deque<int>& ready);
   void look_after_messages();
   void wait_for_something();
   int finish_messages(bool wait);
@@ -58,14 +60,16 @@ class MpiEngine {
   std::vector<int> blockers_;                 // how many steps each step waits for
   std::vector<std::vector<int>> successors_;  // who waits for each step
 
-  bool has_spare_core_;  // for the worker, while this thread polls
+  std::vector<bool> feeds_message_;  // true where some message waits for a step
+  bool has_spare_core_;              // for the worker, while this thread polls
 
   // The state of one run.
   std::chrono::steady_clock::time_point looked_after_;
   int unfinished_ = 0;
   std::vector<int> blocked_by_;
   std::deque<int> ready_messages_;
-  std::deque<int> ready_local_;
+  std::deque<int> ready_urgent_;           // copies, combines and natives that some message waits for
+  std::deque<int> ready_local_;            // those that none does: they would only hold up the other ranks
   std::vector<MPI_Request> requests_;      // of the messages under way
   std::vector<int> under_way_;             // their steps
   std::vector<int> completed_;             // scratch for MPI_Waitsome
