@@ -99,16 +99,16 @@ void MpiEngine::run_local(int index) {
     natives_[step.body]({native.reversed ? in_reverse_ : in_order_, native.blocks, operands_[index]});
   } else {
     run_on_host(schedule_, step, operands_[index]);
+    worked_ += step.writes.back().count;
   }
   finish(index);
 }
 
-/// Several long local steps in a row would stall the ranks that wait for this one to pass their data on; a look after
-/// every short one would cost more than it saves.
+/// Long local work in one piece would stall the ranks that wait for this one to pass their data on: a library without
+/// threads of its own moves data only inside its calls. A look after every short step would cost more than it saves.
 void MpiEngine::look_after_messages() {
-  constexpr auto patience = std::chrono::microseconds(50);
-  if (requests_.empty() || std::chrono::steady_clock::now() - looked_after_ < patience) return;
-  finish_messages(false);
+  constexpr std::int64_t patience = 16 * 1024;  // elements, about ten microseconds
+  if (worked_ >= patience && !requests_.empty()) finish_messages(false);
 }
 
 void MpiEngine::wait_for_something() {
@@ -127,7 +127,7 @@ void MpiEngine::wait_for_something() {
 int MpiEngine::finish_messages(bool wait) {
   completed_.resize(requests_.size());
   int count = 0;
-  looked_after_ = std::chrono::steady_clock::now();
+  worked_ = 0;
   const auto some = wait ? MPI_Waitsome : MPI_Testsome;
   mpi(some(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
            MPI_STATUSES_IGNORE));

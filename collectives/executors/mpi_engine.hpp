@@ -16,7 +16,7 @@
 
 #include <mpi.h>
 
-#include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -64,7 +64,7 @@ class MpiEngine {
   bool has_spare_core_;              // for the worker, while this thread polls
 
   // The state of one run.
-  std::chrono::steady_clock::time_point looked_after_;
+  std::int64_t worked_ = 0;  // elements written by local steps since the messages were last looked after
   int unfinished_ = 0;
   std::vector<int> blocked_by_;
   std::deque<int> ready_messages_;
