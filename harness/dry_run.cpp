@@ -6,7 +6,8 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/text.hpp"
-#include "harness/experiment.hpp"
+#include "harness/launch.hpp"
+#include "harness/traffic.hpp"
 
 namespace baton {
 

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <random>
 
-#include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/columns.hpp"
 #include "harness/machine.hpp"
+#include "harness/traffic.hpp"
 
 namespace baton {
 namespace {
@@ -226,29 +226,6 @@ std::string Experiment::header() const {
       machine["compiler"].get<std::string>(), machine["build"].get<std::string>(), options_.warmup,
       options_.rounds, timer * 1e9, options_.seed,
       options_.baseline.empty() ? "nothing (--baseline)" : options_.baseline);
-}
-
-int blocks_of(const Case& question, const Link& link) {
-  if (question.blocks != auto_blocks) return question.blocks;
-  return link.best_blocks(question.ranks, question.workload->state_bytes(), question.workload->state_rows());
-}
-
-std::string implementation_of(const std::vector<Schedule>& schedules) {
-  for (const Schedule& schedule : schedules)
-    for (const NativeCall& native : schedule.natives()) return native.name;
-  return "schedule";
-}
-
-std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules) {
-  const Counts counts = check(question.workload->name(), schedules);
-  const auto claim = question.workload->claim(question.ranks, blocks);
-  if (implementation_of(schedules) != "schedule") return claim;
-  const Claim counted{counts.busiest_sent_bytes(), counts.hops};
-  if (claim && (claim->sent_bytes != counted.sent_bytes || claim->hops != counted.hops))
-    throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",
-                                    question.name(), claim->sent_bytes, claim->hops, counted.sent_bytes,
-                                    counted.hops));
-  return counted;
 }
 
 }  // namespace baton

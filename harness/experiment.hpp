@@ -74,13 +74,4 @@ class Experiment {
   std::string wrong_;
 };
 
-/// The number of blocks that `question` runs with over `link`.
-int blocks_of(const Case& question, const Link& link);
-
-/// "schedule", or the name of the native that the schedules call.
-std::string implementation_of(const std::vector<Schedule>& schedules);
-
-/// What a case costs: counted from its schedules, or claimed where a native does the work.
-std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules);
-
 }  // namespace baton

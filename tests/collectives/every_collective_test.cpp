@@ -11,7 +11,7 @@
 #include "collectives/schedule/check.hpp"
 #include "harness/case.hpp"
 #include "harness/collective_workload.hpp"
-#include "harness/experiment.hpp"
+#include "harness/traffic.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {

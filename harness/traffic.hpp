@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a case costs before it runs: its blocks, and its traffic, counted and compared with its claim.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/case.hpp"
+#include "harness/link.hpp"
+
+namespace baton {
+
+/// The number of blocks that `question` runs with over `link`.
+int blocks_of(const Case& question, const Link& link);
+
+/// "schedule", or the name of the native that the schedules call.
+std::string implementation_of(const std::vector<Schedule>& schedules);
+
+/// What a case costs: counted from its schedules, or claimed where a native does the work.
+std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules);
+
+}  // namespace baton
