@@ -17,8 +17,8 @@ LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("CUDA", r"cuda.*|coop
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
 
 # An executor is a family of files that share the first word of their names, and has libraries of its own.
-EXECUTORS = {"local": set(), "simulator": set(), "mpi": {"MPI"}, "nccl": {"NCCL", "CUDA"},
-             "peer": {"NCCL", "CUDA"}}
+EXECUTORS = {"local": set(), "simulator": {"JSON"}, "mpi": {"MPI"}, "cuda": {"NCCL", "CUDA", "MPI"},
+             "nccl": {"NCCL", "CUDA", "MPI"}, "peer": {"NCCL", "CUDA", "MPI"}}
 
 # Project headers, as patterns.
 SCHEDULE = r"collectives/schedule/\w+\.hpp"

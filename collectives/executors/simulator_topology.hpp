@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine as the simulator sees it: nodes, the ranks on them, what a message and a local step cost. Read from a file
+// of topologies/, whose keys docs/topologies.md explains.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// What moves the bytes of a message. A wire has a port for each direction, beside the rank's engine; where the engine
+/// copies (a processor through shared memory), sends, receives, copies and combines of a rank queue for it.
+enum class Mover { wire, engine };
+
+/// Seconds that `bytes` take, by measured points: straight lines between them, the last slope beyond the last.
+struct Curve {
+  struct Point {
+    double bytes = 0;
+    double seconds = 0;
+  };
+  /// Ascending in both, at least two; or none.
+  std::vector<Point> points;
+
+  bool empty() const { return points.empty(); }
+  double seconds(double bytes) const;
+};
+
+/// What a message costs between two ranks: it holds a port for `busy_seconds` and is there `latency_seconds` after.
+struct LinkClass {
+  /// Holds up the message, occupies nothing.
+  double latency_seconds = 0;
+  /// A message's fixed share of its ports' time.
+  double overhead_seconds = 0;
+  /// Of one port in one direction.
+  double bytes_a_second = 1;
+  /// Takes the place of overhead and rate where it is not empty.
+  Curve measured;
+  Mover moved_by = Mover::wire;
+  /// Through what all ranks of a node share in each direction (a node's network card, a memory bus); 0 for nothing.
+  double node_bytes_a_second = 0;
+
+  /// Seconds that a message of `bytes` holds a port.
+  double busy_seconds(double bytes) const;
+  /// Seconds from a message's start to its end on an idle network.
+  double message_seconds(double bytes) const { return latency_seconds + busy_seconds(bytes); }
+};
+
+/// What a local step costs: the larger of its operations and its bytes over the rates, and a launch.
+struct Rate {
+  double launch_seconds = 0;
+  double flops_a_second = 1;
+  double bytes_a_second = 1;
+  Curve measured;  // by bytes; takes the place of all three where it is not empty
+
+  double seconds(double flops, double bytes) const;
+};
+
+struct Device {
+  /// Of any kernel that `kernels` does not name.
+  Rate kernel;
+  Rate copy;
+  Rate combine;
+  /// By the kernels' names.
+  std::map<std::string, Rate> kernels;
+
+  const Rate& rate_of(const std::string& kernel_name) const;
+};
+
+/// What a topology was measured with; a prediction beyond it is marked as extrapolated.
+struct Calibration {
+  /// Date, commit, machine and executor, in words.
+  std::string stands_on;
+  /// Rank counts, bytes of a message: from the least to the most that was measured; 0 where nothing was.
+  int most_ranks = 0;
+  std::int64_t least_bytes = 0;
+  std::int64_t most_bytes = 0;
+  /// Of the fit: the geometric mean of max(measured / fitted, fitted / measured), less 1.
+  double residual = 0;
+};
+
+struct Topology {
+  std::string name;
+  std::string description;
+  int nodes = 1;
+  int ranks_a_node = 1;
+  /// What a round costs before its first step: the launch of a kernel, a barrier's exit.
+  double round_seconds = 0;
+  LinkClass intra_node;
+  /// Between nodes; where there is a spine, between ranks of equal place in their nodes: a rail.
+  LinkClass inter_node;
+  /// Between nodes off the rails, through the same network port of a rank.
+  std::optional<LinkClass> spine;
+  Device device;
+  Calibration calibration;
+
+  int ranks() const { return nodes * ranks_a_node; }
+  int node_of(int rank) const { return rank / ranks_a_node; }
+  const LinkClass& link(int from, int to) const;
+};
+
+/// The topology in the file `path`. Throws UsageError that names the file, the key and what was expected there.
+Topology read_topology(const std::string& path);
+
+/// The topology in `text`; `name` stands for it in errors.
+Topology parse_topology(const std::string& text, const std::string& name);
+
+/// The text of a file that `parse_topology` reads back.
+std::string write_topology(const Topology& topology);
+
+}  // namespace baton
