@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ready, start, pass, finish.
+#include "collectives/executors/simulator_events.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+constexpr std::int32_t ready_mark = -1;
+
+}  // namespace
+
+EventLoop::EventLoop(std::string name, std::vector<std::shared_ptr<const Program>> programs,
+                     const Topology& topology, bool with_timeline)
+    : name_(std::move(name)),
+      programs_(std::move(programs)),
+      network_(topology, static_cast<int>(programs_.size())),
+      round_seconds_(topology.round_seconds),
+      defers_(topology.intra_node.moved_by == Mover::engine),
+      with_timeline_(with_timeline),
+      under_way_(programs_.size()),
+      deferred_(programs_.size()) {
+  for (const auto& program : programs_) {
+    first_.push_back(unfinished_);
+    unfinished_ += static_cast<std::int64_t>(program->tasks().size());
+  }
+  waits_.reserve(unfinished_);
+  for (const auto& program : programs_)
+    for (const Task& task : program->tasks()) waits_.push_back(task.blockers);
+  depth_.resize(unfinished_);
+  result_.steps = unfinished_;
+  result_.rank_seconds.resize(programs_.size());
+}
+
+Simulation EventLoop::run() {
+  now_ = round_seconds_;
+  for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
+    for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
+      if (task(rank, i).blockers == 0) make_ready(rank, i);
+  while (!events_.empty()) {
+    const Event event = events_.top();
+    events_.pop();
+    now_ = event.seconds;
+    if (event.rank < 0)
+      pass_stage(event.index);
+    else
+      finish(event.rank, event.index);
+  }
+  if (unfinished_ > 0) report_deadlock();
+  return outcome();
+}
+
+void EventLoop::push(double seconds, int rank, int index) { events_.push({seconds, orders_++, rank, index}); }
+
+void EventLoop::make_ready(int rank, int index) {
+  const Task& step = task(rank, index);
+  waits_[number(rank, index)] = ready_mark;
+  if (step.is_message()) return make_message_ready(rank, index);
+  if (step.verb == Verb::compute) return run_local(rank, index, network_.compute_engine(rank));
+  if (!defers_ || step.feeds_message) return run_local(rank, index, network_.engine(rank));
+  deferred_[rank].push_back(index);
+  run_deferred(rank);
+}
+
+void EventLoop::make_message_ready(int rank, int index) {
+  const Task& step = task(rank, index);
+  ++under_way_[rank];
+  const int peer = rank + step.peer_offset;
+  const bool sends = step.verb == Verb::send;
+  const int partner =
+      programs_[peer]->find_message(sends ? Verb::recv : Verb::send, -step.peer_offset, step.sequence);
+  if (waits_[number(peer, partner)] != ready_mark) return;
+  if (sends)
+    start_transfer(rank, index, peer, partner);
+  else
+    start_transfer(peer, partner, rank, index);
+}
+
+void EventLoop::start_transfer(int from, int send, int to, int recv) {
+  int index = static_cast<int>(transfers_.size());
+  if (free_transfers_.empty()) {
+    transfers_.emplace_back();
+  } else {
+    index = free_transfers_.back();
+    free_transfers_.pop_back();
+  }
+  transfers_[index] = {from, send, to, recv, network_.way(from, to, task(from, send).bytes), 0, now_};
+  auto& depth = depth_[number(from, send)];
+  depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
+  ++result_.messages;
+  pass_stage(index);
+}
+
+void EventLoop::pass_stage(int index) {
+  Transfer& transfer = transfers_[index];
+  const Way::Stage& stage = transfer.way.stage[transfer.stage];
+  const double start = network_.occupy(stage.server, now_, stage.service_seconds);
+  const double end = std::max(transfer.reached_until + stage.latency_seconds, start + stage.service_seconds);
+  transfer.reached_until = end;
+  if (transfer.stage == 0) {
+    note(transfer.from, transfer.send, start, end);
+    push(end, transfer.from, transfer.send);
+  }
+  if (++transfer.stage < transfer.way.stages)
+    return push(start + transfer.way.stage[transfer.stage].latency_seconds, -1, index);
+  note(transfer.to, transfer.recv, start, end);
+  push(end, transfer.to, transfer.recv);
+  free_transfers_.push_back(index);
+}
+
+void EventLoop::run_local(int rank, int index, int server) {
+  const double seconds = task(rank, index).seconds, start = network_.occupy(server, now_, seconds);
+  note(rank, index, start, start + seconds);
+  push(start + seconds, rank, index);
+}
+
+void EventLoop::finish(int rank, int index) {
+  --unfinished_;
+  result_.rank_seconds[rank] = now_;
+  if (task(rank, index).is_message()) --under_way_[rank];
+  const std::int32_t depth = depth_[number(rank, index)];
+  for (int after : programs_[rank]->successors(index)) {
+    const std::int64_t n = number(rank, after);
+    depth_[n] = std::max(depth_[n], depth);
+    if (--waits_[n] == 0) make_ready(rank, after);
+  }
+  run_deferred(rank);
+}
+
+void EventLoop::run_deferred(int rank) {
+  const int engine = network_.engine(rank);
+  if (deferred_[rank].empty() || under_way_[rank] > 0 || network_.free_at(engine) > now_) return;
+  const int index = deferred_[rank].front();
+  deferred_[rank].pop_front();
+  run_local(rank, index, engine);
+}
+
+void EventLoop::note(int rank, int index, double start, double end) {
+  if (with_timeline_) result_.timeline.push_back({rank, index, start, end});
+}
+
+Simulation EventLoop::outcome() {
+  result_.seconds = round_seconds_;
+  for (double& seconds : result_.rank_seconds) {
+    seconds = std::max(seconds, round_seconds_);
+    result_.seconds = std::max(result_.seconds, seconds);
+  }
+  for (const auto& program : programs_)
+    result_.busiest_sent_bytes = std::max(result_.busiest_sent_bytes, program->sent_bytes());
+  if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
+  return std::move(result_);
+}
+
+void EventLoop::report_deadlock() const {
+  for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
+    for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
+      if (task(rank, i).is_message() && waits_[number(rank, i)] == ready_mark)
+        throw ScheduleError("deadlock: " + name_ + ": rank " + std::to_string(rank) + ", step " +
+                            std::to_string(i) + " (" + to_string(task(rank, i).verb) +
+                            ") waits for a partner that never comes");
+  throw ScheduleError("deadlock: " + name_ + ": steps that wait for one another");
+}
+
+}  // namespace baton

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event loop of the simulator.
+//
+//   a step is ready when all that it waits for have finished
+//   the send and the receive of a message are ready: it starts, and passes the servers of its way one by one
+//   a copy or combine is ready: it queues for the rank's communication engine
+//   a compute is ready: it queues for the rank's compute engine
+//   events in order of time, equal times in the order of their making: the same every time
+//
+// Where the engine itself moves the bytes, a copy or combine that no message waits for lets messages go first, as the
+// engine of executor mpi does.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/simulator.hpp"
+#include "collectives/executors/simulator_network.hpp"
+#include "collectives/executors/simulator_program.hpp"
+
+namespace baton {
+
+class EventLoop {
+ public:
+  /// `programs`: one a rank, whose messages match.
+  EventLoop(std::string name, std::vector<std::shared_ptr<const Program>> programs, const Topology& topology,
+            bool with_timeline);
+
+  /// Throws ScheduleError if some step can never start.
+  Simulation run();
+
+ private:
+  struct Event {
+    double seconds = 0;
+    std::uint64_t order = 0;
+    int rank = -1;  // of a step that finishes, -1 where a transfer reaches its next server
+    int index = 0;  // of the step in its rank, or of the transfer
+    bool operator>(const Event& other) const {
+      return seconds != other.seconds ? seconds > other.seconds : order > other.order;
+    }
+  };
+
+  /// A message under way.
+  struct Transfer {
+    int from = 0, send = 0;
+    int to = 0, recv = 0;
+    Way way;
+    int stage = 0;
+    double reached_until = 0;  // when its tail has left the server before
+  };
+
+  std::int64_t number(int rank, int task) const { return first_[rank] + task; }
+  const Task& task(int rank, int index) const { return programs_[rank]->tasks()[index]; }
+
+  void push(double seconds, int rank, int index);
+  void make_ready(int rank, int index);
+  void make_message_ready(int rank, int index);
+  void start_transfer(int from, int send, int to, int recv);
+  void pass_stage(int transfer);
+  void run_local(int rank, int index, int server);
+  void finish(int rank, int index);
+  void run_deferred(int rank);
+  void note(int rank, int index, double start, double end);
+  Simulation outcome();
+  [[noreturn]] void report_deadlock() const;
+
+  std::string name_;
+  std::vector<std::shared_ptr<const Program>> programs_;
+  Network network_;
+  double round_seconds_;
+  bool defers_;
+  bool with_timeline_;
+
+  double now_ = 0;
+  std::uint64_t orders_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::int64_t> first_;  // number of each rank's first task
+  std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
+  std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
+  std::vector<Transfer> transfers_;
+  std::vector<int> free_transfers_;
+  std::vector<int> under_way_;             // messages of each rank that are ready and not finished
+  std::vector<std::deque<int>> deferred_;  // of each rank: local steps that let messages go first
+  std::int64_t unfinished_ = 0;
+  Simulation result_;
+};
+
+}  // namespace baton

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shared in a simulated machine, and the way that a message takes through it.
+//
+// Everything that can be busy is a server with a queue, first come, first served: of each rank its communication engine,
+// its compute engine, and the two directions of its local and of its network port; of each node its memory bus and the
+// two directions of its network card. A message passes the servers of its way one behind the other like a train: its
+// head reaches the next while its tail is still in the last one (cut-through).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/executors/simulator_topology.hpp"
+
+namespace baton {
+
+/// The servers that a message passes, in order.
+struct Way {
+  struct Stage {
+    int server = 0;
+    /// How long the message keeps it.
+    double service_seconds = 0;
+    /// Of the wire before it.
+    double latency_seconds = 0;
+  };
+  int stages = 0;
+  Stage stage[4];
+};
+
+class Network {
+ public:
+  Network(const Topology& topology, int ranks);
+
+  Way way(int from, int to, std::int64_t bytes) const;
+
+  int engine(int rank) const { return rank * servers_a_rank; }
+  int compute_engine(int rank) const { return rank * servers_a_rank + 1; }
+
+  /// Takes `server` for `seconds` from `now` on or from when it is free; when that starts.
+  double occupy(int server, double now, double seconds);
+  double free_at(int server) const { return free_at_[server]; }
+
+ private:
+  enum RankServer { engine_, compute_engine_, local_out, local_in, network_out, network_in, servers_a_rank };
+  enum NodeServer { memory_bus, card_out, card_in, servers_a_node };
+
+  int of_rank(int rank, RankServer which) const { return rank * servers_a_rank + which; }
+  int of_node(int node, NodeServer which) const { return nodes_from_ + node * servers_a_node + which; }
+
+  const Topology& topology_;
+  int nodes_from_;
+  std::vector<double> free_at_;
+};
+
+}  // namespace baton

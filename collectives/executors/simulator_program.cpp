@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// From steps to tasks.
+#include "collectives/executors/simulator_program.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <tuple>
+
+#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+double touched_bytes(const Step& step) {
+  std::int64_t bytes = 0;
+  for (const Slice& slice : step.writes) bytes += slice.bytes();
+  for (const Slice& slice : step.reads) bytes += slice.bytes();
+  return static_cast<double>(bytes);
+}
+
+double local_seconds(const Schedule& schedule, const Step& step, const Device& device) {
+  if (step.verb == Verb::copy) return device.copy.seconds(0, touched_bytes(step));
+  if (step.verb == Verb::combine)
+    return device.combine.seconds(combine_flops(step.writes.back().count), touched_bytes(step));
+  const Kernel& kernel = schedule.kernels()[step.body];
+  return device.rate_of(kernel.name).seconds(kernel.flops, kernel.bytes);
+}
+
+auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
+
+auto facts_of(const Task& task) {
+  return std::tuple(task.verb, task.peer_offset, task.sequence, task.blockers, task.feeds_message, task.bytes,
+                    task.seconds);
+}
+
+}  // namespace
+
+Program::Program(const std::string& collective, const Schedule& schedule, const Device& device) {
+  if (!schedule.natives().empty())
+    throw ScheduleError(collective + ": " + schedule.natives()[0].name +
+                        " is a native: no steps to simulate");
+  tasks_.reserve(schedule.steps().size());
+  for (const Step& step : schedule.steps()) add_task(schedule, step, device);
+  find_successors(schedule);
+  find_fed_messages();
+  index_messages();
+}
+
+void Program::add_task(const Schedule& schedule, const Step& step, const Device& device) {
+  Task task;
+  task.verb = step.verb;
+  task.blockers = static_cast<std::int32_t>(step.waits_for.size());
+  if (step.is_message()) {
+    task.peer_offset = step.peer - schedule.home_rank();
+    task.sequence = step.sequence;
+    task.bytes = step.verb == Verb::send ? step.reads[0].bytes() : step.writes[0].bytes();
+    if (step.verb == Verb::send) sent_bytes_ += task.bytes;
+  } else {
+    task.seconds = local_seconds(schedule, step, device);
+  }
+  tasks_.push_back(task);
+}
+
+void Program::find_successors(const Schedule& schedule) {
+  const auto& steps = schedule.steps();
+  first_successor_.assign(steps.size() + 1, 0);
+  for (const Step& step : steps)
+    for (int before : step.waits_for) ++first_successor_[before + 1];
+  std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
+  successors_.resize(first_successor_.back());
+  std::vector<std::int32_t> next(first_successor_.begin(), first_successor_.end() - 1);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (int before : steps[i].waits_for) successors_[next[before]++] = static_cast<std::int32_t>(i);
+}
+
+void Program::find_fed_messages() {
+  for (int i = static_cast<int>(tasks_.size()) - 1; i >= 0; --i)
+    for (int after : successors(i))
+      if (tasks_[after].is_message() || tasks_[after].feeds_message) tasks_[i].feeds_message = true;
+}
+
+void Program::index_messages() {
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i].is_message()) messages_.push_back(static_cast<std::int32_t>(i));
+  std::sort(messages_.begin(), messages_.end(),
+            [this](int a, int b) { return key_of(tasks_[a]) < key_of(tasks_[b]); });
+}
+
+int Program::find_message(Verb verb, int peer_offset, int sequence) const {
+  const std::tuple wanted(verb, peer_offset, sequence);
+  const auto found = std::lower_bound(messages_.begin(), messages_.end(), wanted,
+                                      [this](int a, const auto& key) { return key_of(tasks_[a]) < key; });
+  return found != messages_.end() && key_of(tasks_[*found]) == wanted ? *found : -1;
+}
+
+std::vector<std::pair<std::pair<Verb, int>, int>> Program::channels() const {
+  std::vector<std::pair<std::pair<Verb, int>, int>> channels;
+  for (int message : messages_) {
+    const std::pair channel(tasks_[message].verb, static_cast<int>(tasks_[message].peer_offset));
+    if (channels.empty() || channels.back().first != channel) channels.emplace_back(channel, 0);
+    ++channels.back().second;
+  }
+  return channels;
+}
+
+std::size_t Program::hash() const {
+  std::size_t hash = tasks_.size();
+  const auto add = [&hash](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  };
+  for (const Task& task : tasks_) {
+    add(static_cast<std::uint64_t>(task.verb) << 32 ^ static_cast<std::uint32_t>(task.peer_offset));
+    add(static_cast<std::uint64_t>(task.bytes) ^ std::bit_cast<std::uint64_t>(task.seconds));
+  }
+  for (std::int32_t successor : successors_) add(static_cast<std::uint64_t>(successor));
+  return hash;
+}
+
+bool Program::operator==(const Program& other) const {
+  const auto same = [](const Task& a, const Task& b) { return facts_of(a) == facts_of(b); };
+  return first_successor_ == other.first_successor_ && successors_ == other.successors_ &&
+         std::equal(tasks_.begin(), tasks_.end(), other.tasks_.begin(), other.tasks_.end(), same);
+}
+
+std::shared_ptr<const Program> ProgramPool::keep(Program program) {
+  const std::size_t hash = program.hash();
+  const auto [first, last] = programs_.equal_range(hash);
+  for (auto known = first; known != last; ++known)
+    if (*known->second == program) return known->second;
+  return programs_.emplace(hash, std::make_shared<const Program>(std::move(program)))->second;
+}
+
+}  // namespace baton
