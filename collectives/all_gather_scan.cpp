@@ -32,8 +32,8 @@ Collective over(const std::string& name, const std::string& all_gather) {
       .kind = Kind::exclusive_scan,
       .summary = "LASP-2: " + all_gather + " of the maps, then a local fold",
       .build = [all_gather](Schedule& s, const Operands& x) { scan_over(all_gather, s, x); },
-      .claim = [all_gather](const Shape& shape, int P,
-                            int K) { return find_collective(all_gather).claim(shape, P, K); },
+      .claim = [all_gather](const Shape& shape,
+                            const Split& split) { return find_collective(all_gather).claim(shape, split); },
   };
 }
 

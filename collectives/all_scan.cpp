@@ -29,7 +29,8 @@ void all_scan(Schedule& s, const Operands& x) {
   }
 }
 
-std::optional<Claim> claim(const Shape& shape, int P, int) {
+std::optional<Claim> claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 

@@ -42,7 +42,8 @@ int hops(int P) {
   return most;
 }
 
-std::optional<Claim> claim(const Shape& shape, int P, int) {
+std::optional<Claim> claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   return Claim{(P - 1) * shape.map_elements() * element_bytes, hops(P)};
 }
 

@@ -79,21 +79,18 @@ void embed(Schedule& schedule, const std::string& name, const Operands& operands
   collective.build(schedule, operands);
 }
 
-Schedule build(const Collective& collective, const Shape& shape, int rank, int ranks, int blocks,
-               Direction direction) {
-  Schedule schedule(rank, ranks);
+Schedule build(const Collective& collective, const Shape& shape, int rank, const Split& split) {
+  Schedule schedule(rank, split.ranks, split.ranks_a_node);
   std::optional<Reversed> reversed;
-  if (direction == Direction::reverse) reversed.emplace(schedule);
-  collective.build(schedule, declare(schedule, collective.kind, shape, blocks));
+  if (split.direction == Direction::reverse) reversed.emplace(schedule);
+  collective.build(schedule, declare(schedule, collective.kind, shape, split.blocks));
   return schedule;
 }
 
-std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, int ranks, int blocks,
-                                Direction direction) {
+std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, const Split& split) {
   std::vector<Schedule> schedules;
-  schedules.reserve(ranks);
-  for (int rank = 0; rank < ranks; ++rank)
-    schedules.push_back(build(collective, shape, rank, ranks, blocks, direction));
+  schedules.reserve(split.ranks);
+  for (int rank = 0; rank < split.ranks; ++rank) schedules.push_back(build(collective, shape, rank, split));
   return schedules;
 }
 

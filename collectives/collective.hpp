@@ -46,6 +46,20 @@ struct Shape {
   std::int64_t state_bytes() const { return state_elements() * element_bytes; }
 };
 
+/// How a sequence is split.
+struct Split {
+  int ranks = 1;
+  /// Into how many blocks a state is cut, where the collective cuts it.
+  int blocks = 1;
+  /// Ranks on a full node, filled one after the other; 0 for all on one node.
+  int ranks_a_node = 0;
+  /// Which rank is the first one. It matters to a claim where the last node is partly filled: in reverse it is the first.
+  Direction direction = Direction::forward;
+
+  /// How the ranks lie on nodes, in scan order.
+  Nodes nodes() const { return {ranks, ranks_a_node, direction == Direction::reverse}; }
+};
+
 /// What the text of a collective works on: this rank's contribution and where the result goes.
 struct Operands {
   Map own;
@@ -70,7 +84,7 @@ struct Collective {
   std::string summary;
   std::function<void(Schedule&, const Operands&)> build;
   /// Empty where nobody can say: a library's own choice.
-  std::function<std::optional<Claim>(const Shape&, int ranks, int blocks)> claim;
+  std::function<std::optional<Claim>(const Shape&, const Split&)> claim;
   /// True where `Operands::blocks` matters.
   bool cuts_blocks = false;
 };
@@ -90,11 +104,9 @@ const Collective& find_collective(const std::string& name);
 void embed(Schedule& schedule, const std::string& name, const Operands& operands);
 
 /// One rank's schedule of `collective`, with the buffers of its kind: inputs "own", outputs "into".
-Schedule build(const Collective& collective, const Shape& shape, int rank, int ranks, int blocks,
-               Direction direction);
+Schedule build(const Collective& collective, const Shape& shape, int rank, const Split& split);
 
 /// The schedules of all ranks.
-std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, int ranks, int blocks,
-                                Direction direction);
+std::vector<Schedule> build_all(const Collective& collective, const Shape& shape, const Split& split);
 
 }  // namespace baton

@@ -22,7 +22,8 @@ void direct_all_gather(Schedule& s, const Operands& x) {
   s.copy(x.into.block(r, P, own.count), own);
 }
 
-std::optional<Claim> claim(const Shape& shape, int P, int) {
+std::optional<Claim> claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   return Claim{(P - 1) * shape.map_elements() * element_bytes, P > 1 ? 1 : 0};
 }
 

@@ -54,7 +54,8 @@ std::int64_t sent_by(const Shape& shape, int r, int P) {
   return elements * element_bytes;
 }
 
-std::optional<Claim> claim(const Shape& shape, int P, int) {
+std::optional<Claim> claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   Claim claim{0, static_cast<int>(std::bit_width(static_cast<unsigned>(P))) - 1};
   for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent_by(shape, r, P));
   return claim;

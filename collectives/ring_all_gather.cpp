@@ -24,7 +24,8 @@ void ring_all_gather(Schedule& s, const Operands& x) {
   s.copy(block(0), own);
 }
 
-std::optional<Claim> claim(const Shape& shape, int P, int) {
+std::optional<Claim> claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   return Claim{(P - 1) * shape.map_elements() * element_bytes, P - 1};
 }
 

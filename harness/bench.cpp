@@ -19,6 +19,7 @@
 #include "harness/guard.hpp"
 #include "harness/launch.hpp"
 #include "harness/table.hpp"
+#include "harness/traced_round.hpp"
 
 namespace baton {
 namespace {
@@ -84,6 +85,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     // Before anything starts: what cannot be kept need not be measured.
     try_benchmark_out(options->benchmark_arguments);
     Journal(options->journal);
+    try_trace(*options);
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   relaunch(options->processes(), options->threads, argv);

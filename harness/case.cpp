@@ -34,7 +34,8 @@ std::string Case::name() const {
 
 std::string Case::contest() const {
   const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
-  return fmt::format("{}/ranks:{}/{}/{}{}", executor, ranks, workload->point(), to_string(cadence),
+  const std::string nodes = ranks_a_node == 0 ? "" : fmt::format("/ranks_a_node:{}", ranks_a_node);
+  return fmt::format("{}/ranks:{}{}/{}/{}{}", executor, ranks, nodes, workload->point(), to_string(cadence),
                      repetition);
 }
 
@@ -45,8 +46,9 @@ std::vector<Case> cases(const Axes& axes) {
       for (int ranks : axes.ranks)
         for (Cadence cadence : axes.cadences)
           for (const auto& contest : axes.contests)
-            add_contest(all, axes, contest,
-                        {nullptr, executor, ranks, 1, cadence, axes.cycles > 1 ? cycle : 0});
+            add_contest(
+                all, axes, contest,
+                {nullptr, executor, ranks, 1, cadence, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node});
   return all;
 }
 

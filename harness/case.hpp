@@ -26,6 +26,11 @@ struct Case {
   Cadence cadence = Cadence::isolated;
   /// Which repetition of the whole sweep this is, from 1; 0 where there is only one.
   int cycle = 0;
+  /// Ranks on a full node; 0 for all on one node.
+  int ranks_a_node = 0;
+
+  /// How its sequence is split where the state is cut into `cut` blocks.
+  Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
   /// The name of the case for Google Benchmark, such as
   /// all_scan/mpi/ranks:4/exclusive_scan/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
@@ -43,6 +48,8 @@ struct Axes {
   std::vector<Cadence> cadences;
   /// How often the whole sweep is repeated.
   int cycles = 1;
+  /// Ranks on a full node; 0 for all on one node.
+  int ranks_a_node = 0;
   /// The rows that all ratios are taken to, by name; may be empty.
   std::string baseline;
   /// What competes, contest by contest.

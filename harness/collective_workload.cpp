@@ -23,18 +23,18 @@ class CollectiveWorkload : public Workload {
   std::int64_t state_rows() const override { return shape_.rows(); }
   bool cuts_blocks() const override { return collective_.cuts_blocks; }
 
-  std::vector<Schedule> build(int ranks, int blocks) const override {
-    return build_all(collective_, shape_, ranks, blocks, direction_);
+  Schedule build_rank(int rank, const Split& split) const override {
+    return baton::build(collective_, shape_, rank, directed(split));
   }
-  std::optional<Claim> claim(int ranks, int blocks) const override {
-    return collective_.claim(shape_, ranks, blocks);
+  std::optional<Claim> claim(const Split& split) const override {
+    return collective_.claim(shape_, directed(split));
   }
 
-  Comparison verify(Executor& executor, int ranks, int, std::uint64_t seed) const override {
-    write_inputs(executor, subject(ranks, seed));
+  Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const override {
+    write_inputs(executor, subject(split.ranks, seed));
     executor.synchronise();
     executor.run();
-    return compare(executor, subject(ranks, seed));
+    return compare(executor, subject(split.ranks, seed));
   }
   void load(Executor& executor, int ranks, std::uint64_t seed) const override {
     write_inputs(executor, subject(ranks, seed));
@@ -43,11 +43,20 @@ class CollectiveWorkload : public Workload {
     return compare(executor, subject(ranks, seed));
   }
 
+  std::shared_ptr<const Workload> reduced() const override {
+    const Shape small{.heads = 2, .d_k = 32, .d_v = 4, .tokens = 8};
+    return collective_workload(collective_, small, direction_);
+  }
+
   double payload_bytes(int ranks) const override;
   double port_bytes(int ranks) const override;
   void describe(nlohmann::ordered_json& json) const override;
 
  private:
+  Split directed(Split split) const {
+    split.direction = direction_;
+    return split;
+  }
   Subject subject(int ranks, std::uint64_t seed) const {
     return {collective_.kind, shape_, ranks, direction_, seed};
   }

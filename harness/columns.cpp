@@ -95,6 +95,13 @@ std::string hidden(const Record& record) {
   return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : nothing;
 }
 
+/// Of a row that ran what the model says it takes; of a simulated one only whether it reaches beyond its calibration.
+std::string predicted(const Record& record) {
+  const std::string mark = record.extrapolated.empty() ? "" : "~";
+  if (record.predicted_seconds) return number(*record.predicted_seconds * 1e6) + mark;
+  return mark.empty() ? nothing : mark;
+}
+
 const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.question.ranks); }};
 const Column state{"state", "B", 7,
                    [](const Record& r) { return binary_size(r.question.workload->state_bytes()); }};
@@ -103,6 +110,7 @@ const Column sent{"sent", "B", 9,
 const Column hops{"hops", "", 4,
                   [](const Record& r) { return r.traffic ? fmt::format("{}", r.traffic->hops) : nothing; }};
 const Column ratio_to_baseline{"ratio", "", 16, timed(ratio)};
+const Column model{"predicted", "us", 9, timed(predicted)};
 const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.wrong); }};
 
 /// The times of the rounds, with `more` behind them.
@@ -149,6 +157,7 @@ const Table& collective_table() {
                    hops,
                    {"bound", "us", 8, bound},
                    {"of it", "%", 5, timed(share_of_bound)},
+                   model,
                    ratio_to_baseline,
                    wrong}),
   };
@@ -158,7 +167,7 @@ const Table& collective_table() {
 const Table& operator_table() {
   static const Table table{
       {{"method", "", -22, [](const Record& r) { return r.question.workload->name(); }},
-       {"run by", "", -6, run_by},
+       {"run by", "", -9, run_by},
        ranks,
        {"pass", "", -8, [](const Record& r) { return text_of(r, "pass"); }},
        {"mode", "", -12, [](const Record& r) { return text_of(r, "mode"); }},
@@ -167,6 +176,7 @@ const Table& operator_table() {
       timings_and({sent,
                    hops,
                    {"hidden", "%", 6, timed(hidden)},
+                   model,
                    ratio_to_baseline,
                    {"verified", "tokens", 8, verified},
                    {"error", "", 7, [](const Record& r) { return fmt::format("{:.1e}", r.relative_error); }},

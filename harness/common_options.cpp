@@ -49,6 +49,12 @@ void add_axis_options(CLI::App& app, CommonWords& words, Options& options) {
                  "rank counts; the largest is launched, or must be the world it runs in")
       ->delimiter(',')
       ->check(CLI::Range(1, 16384));
+  app.add_option("--ranks-per-node", words.ranks_a_node,
+                 "ranks fill nodes of this size one after the other, for what knows of nodes; 0: all on one")
+      ->check(CLI::Range(0, 16384));
+  app.add_option(
+      "--topology", words.topology,
+      "a file of topologies/: the machine of executor simulator; beside rows that run, what it predicts");
   app.add_option("--blocks", words.blocks, "cuts of the state, 'auto' by the alpha-beta model")
       ->delimiter(',');
   app.add_option("--cadence", words.cadences,
@@ -70,8 +76,21 @@ void add_run_options(CLI::App& app, CommonWords& words, Options& options) {
   app.add_option("-T,--timeout", options.time_limit_seconds, "seconds that a case may take, 0 for no limit")
       ->check(CLI::Range(0, 1000000));
   app.add_flag("--list", words.list, "print what is registered and stop");
-  app.add_flag("--dry-run", options.dry_run, "check and count all schedules, run nothing");
+  auto* dry_run = app.add_flag("--dry-run", options.dry_run, "check and count all schedules, run nothing");
+  app.add_option("--trace", options.trace,
+                 "run one more round of the only case and write its steps to this file, for ui.perfetto.dev")
+      ->excludes(dry_run);
   app.add_flag("--print-schedule", options.print_schedules, "with --dry-run: print every step too");
+}
+
+/// Throws UsageError where the simulator is asked without a machine, or with one that is too small.
+void require_topology(const Axes& axes, const std::optional<Topology>& topology) {
+  if (std::find(axes.executors.begin(), axes.executors.end(), "simulator") == axes.executors.end()) return;
+  if (!topology) throw UsageError("executor simulator needs a machine: --topology topologies/NAME.json");
+  for (const int ranks : axes.ranks)
+    if (ranks > topology->ranks())
+      throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", ranks, topology->name,
+                                   topology->nodes, topology->ranks_a_node, topology->ranks()));
 }
 
 /// Of Google Benchmark's flags only those that leave the rounds alone: repetitions, minimal times and shuffling are
@@ -124,6 +143,7 @@ bool CommandLine::parse(int argc, char** argv, const std::function<void()>& prin
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
+  if (!words.topology.empty()) options.topology = read_topology(words.topology);
   if (words.list && launched_rank() == 0) print_list();
   return !words.list;
 }
@@ -137,8 +157,10 @@ Axes CommandLine::axes(const std::vector<std::string>& names) const {
             .blocks = block_counts(words.blocks),
             .cadences = {},
             .cycles = words.cycles,
+            .ranks_a_node = words.ranks_a_node,
             .baseline = options.baseline,
             .contests = {}};
+  require_topology(axes, options.topology);
   for (const std::string& word : chosen("cadence", words.cadences, {"isolated", "streaming"}))
     axes.cadences.push_back(word == "isolated" ? Cadence::isolated : Cadence::streaming);
   return axes;

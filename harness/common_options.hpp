@@ -19,6 +19,8 @@ struct CommonWords {
   std::vector<std::string> blocks{"auto"};
   std::vector<std::string> cadences{"isolated"};
   int cycles = 1;
+  int ranks_a_node = 0;
+  std::string topology;
   bool list = false;
 };
 

@@ -22,7 +22,7 @@ void print_dry_run(const Options& options) {
       continue;
     }
     const int blocks = question.blocks == auto_blocks ? 16 : question.blocks;
-    const auto schedules = question.workload->build(question.ranks, blocks);
+    const auto schedules = question.workload->build(question.split(blocks));
     const auto traffic = traffic_of(question, blocks, schedules);
     std::int64_t messages = 0;
     for (const Traffic& rank : check(question.workload->name(), schedules).ranks) messages += rank.messages;

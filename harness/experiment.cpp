@@ -11,26 +11,11 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/columns.hpp"
 #include "harness/machine.hpp"
+#include "harness/traced_round.hpp"
 #include "harness/traffic.hpp"
 
 namespace baton {
 namespace {
-
-/// Bytes of the buffers of all ranks.
-double buffer_bytes(const std::vector<Schedule>& schedules) {
-  double bytes = 0;
-  for (const Schedule& schedule : schedules)
-    for (const Buffer& buffer : schedule.buffers())
-      bytes += static_cast<double>(buffer.count * element_bytes);
-  return bytes;
-}
-
-/// Why the buffers do not fit, or an empty string. Ranks of other hosts are counted too: a safe guess.
-std::string lacks_memory(const std::vector<Schedule>& schedules) {
-  const double needed = buffer_bytes(schedules), free = static_cast<double>(available_bytes());
-  if (needed <= 0.6 * free) return {};  // the oracle needs some too
-  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
-}
 
 std::string new_run_name() {
   std::random_device random;
@@ -61,14 +46,14 @@ Experiment::Experiment(const Options& options, const World& world, const Table& 
 void Experiment::run(benchmark::State& state, const Case& question) {
   watchdog_.enter(question.name());
   progress_.enter(question.name());
-  Bench& bench = this->bench(question.executor, question.ranks);
+  Testbed& testbed = this->testbed(question.executor, question.ranks);
   std::string error;
-  if (bench.team.is_member()) {
-    Record record{
-        .question = question, .warmup = options_.warmup, .rounds = options_.rounds, .link = bench.link};
+  if (testbed.team().is_member()) {
+    Record record{.question = question, .warmup = options_.warmup, .rounds = options_.rounds};
     try {
-      answer(record, bench, state);
-      keep(record, bench.start_skew_seconds);
+      answer(record, testbed, state);
+      keep(record, testbed.start_skew_seconds());
+      output_ += trace_round(options_.trace, record, testbed);
     } catch (const ScheduleError& wrong) {
       error = wrong.what();
     }
@@ -87,76 +72,26 @@ void Experiment::throw_if_wrong() const {
   if (!wrong_.empty()) throw WrongResult(wrong_);
 }
 
-Experiment::Bench& Experiment::bench(const std::string& executor, int ranks) {
-  const auto found = benches_.find({executor, ranks});
-  if (found != benches_.end()) return found->second;
+Testbed& Experiment::testbed(const std::string& executor, int ranks) {
+  auto& testbed = testbeds_[{executor, ranks}];
+  if (testbed) return *testbed;
   const ExecutorEntry& entry = find_executor(executor);
-  Bench bench{.team = world_.team(entry.process_a_rank ? ranks : 1), .executor = nullptr, .link = {}};
-  if (bench.team.is_member()) {
-    bench.executor = entry.make(ranks);
-    bench.link = measure_link(*bench.executor, bench.team, ranks);
-    bench.start_skew_seconds = measure_start_skew(*bench.executor, bench.team);
-    if (ranks > 1)
-      output_ += fmt::format("# {}, {} ranks: alpha {:.2f} us, beta {:.2f} GB/s, start skew {}\n", executor,
-                             ranks, bench.link.alpha_seconds * 1e6, bench.link.beta * 1e-9,
-                             std::isnan(bench.start_skew_seconds)
-                                 ? "unknown (several hosts)"
-                                 : fmt::format("{:.2f} us", bench.start_skew_seconds * 1e6));
-  }
-  return benches_.emplace(std::pair{executor, ranks}, std::move(bench)).first->second;
+  Team team = world_.team(entry.process_a_rank ? ranks : 1);
+  testbed = entry.make ? real_testbed(options_, entry, ranks, std::move(team))
+                       : simulated_testbed(options_, ranks, std::move(team));
+  if (testbed->team().is_member()) output_ += testbed->description();
+  return *testbed;
 }
 
-void Experiment::answer(Record& record, Bench& bench, benchmark::State& state) {
-  record.skipped = prepare(record, bench);
+void Experiment::answer(Record& record, Testbed& testbed, benchmark::State& state) {
+  record.skipped = testbed.prepare(record);
   if (!record.skipped.empty()) return state.SkipWithError(record.skipped.c_str());
-  verify(record, bench);
+  testbed.verify(record);
   if (record.wrong > 0) return state.SkipWithError("wrong result");
-  time(record, bench, state);
+  testbed.time(record, state);
   if (record.wrong > 0) return;
   record.summary = summarise(record.samples.seconds);
   compare_with_others(record);
-}
-
-void Experiment::time(Record& record, Bench& bench, benchmark::State& state) {
-  const Case& question = record.question;
-  // Inputs that no verified run has seen: what is right after the rounds was computed in them.
-  const std::uint64_t seed = options_.seed + options_.checks;
-  question.workload->load(*bench.executor, question.ranks, seed);
-  Rounds rounds(*bench.executor, bench.team, question.cadence, options_.rounds);
-  rounds.warm_up(options_.warmup);
-  for (auto _ : state) state.SetIterationTime(rounds.next());
-  record.samples = rounds.samples();
-  note(record, bench, question.workload->verify_timed(*bench.executor, question.ranks, seed));
-  if (record.wrong > 0) record.samples = {};
-}
-
-std::string Experiment::prepare(Record& record, Bench& bench) {
-  const Case& question = record.question;
-  std::string reason = question.workload->refuses(question.ranks);
-  if (!reason.empty()) return reason;
-  record.blocks = blocks_of(question, bench.link);
-  auto schedules = question.workload->build(question.ranks, record.blocks);
-  record.implementation = implementation_of(schedules);
-  record.traffic = traffic_of(question, record.blocks, schedules);
-  reason = bench.executor->supports(schedules);
-  if (reason.empty()) reason = lacks_memory(schedules);
-  reason = bench.team.first(reason);
-  if (reason.empty()) bench.executor->prepare(std::move(schedules));
-  return reason;
-}
-
-void Experiment::verify(Record& record, Bench& bench) {
-  const Case& question = record.question;
-  for (int i = 0; i < options_.checks; ++i)
-    note(record, bench,
-         question.workload->verify(*bench.executor, question.ranks, record.blocks, options_.seed + i));
-}
-
-void Experiment::note(Record& record, Bench& bench, const Comparison& comparison) const {
-  const std::string first = bench.team.first(comparison.first);
-  record.wrong += bench.team.sum(comparison.wrong);
-  record.relative_error = std::max(record.relative_error, bench.team.max(comparison.relative_error));
-  if (record.first_wrong.empty()) record.first_wrong = first;
 }
 
 void Experiment::compare_with_others(Record& record) {

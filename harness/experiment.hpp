@@ -16,6 +16,7 @@
 #include "harness/options.hpp"
 #include "harness/progress.hpp"
 #include "harness/record.hpp"
+#include "harness/testbed.hpp"
 #include "harness/watchdog.hpp"
 
 namespace baton {
@@ -42,20 +43,8 @@ class Experiment {
   void throw_if_wrong() const;
 
  private:
-  /// An executor for some number of ranks, with its team and its link.
-  struct Bench {
-    Team team;
-    std::unique_ptr<Executor> executor;
-    Link link;
-    double start_skew_seconds = 0;
-  };
-
-  Bench& bench(const std::string& executor, int ranks);
-  void answer(Record& record, Bench& bench, benchmark::State& state);
-  void time(Record& record, Bench& bench, benchmark::State& state);
-  std::string prepare(Record& record, Bench& bench);
-  void verify(Record& record, Bench& bench);
-  void note(Record& record, Bench& bench, const Comparison& comparison) const;
+  Testbed& testbed(const std::string& executor, int ranks);
+  void answer(Record& record, Testbed& testbed, benchmark::State& state);
   void compare_with_others(Record& record);
   void compare_with_baseline(Record& record);
   void find_hidden_share(Record& record) const;
@@ -68,7 +57,7 @@ class Experiment {
   Watchdog watchdog_;
   Progress progress_;
   Provenance provenance_;
-  std::map<std::pair<std::string, int>, Bench> benches_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<Testbed>> testbeds_;
   std::multimap<std::string, Record> timed_;  // by contest
   std::string output_;
   std::string wrong_;

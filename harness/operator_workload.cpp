@@ -65,14 +65,24 @@ class OperatorWorkload : public Workload {
   std::string refuses(int ranks) const override {
     return method_.refuses ? method_.refuses(layer_, ranks) : "";
   }
-  std::vector<Schedule> build(int ranks, int blocks) const override {
-    return build_share(layer_.share, ranks, blocks);
+  Schedule build_rank(int rank, const Split& split) const override {
+    return baton::build(method_, cut(layer_.share, split), rank, split.ranks, split.ranks_a_node);
   }
-  std::optional<Claim> claim(int, int) const override { return std::nullopt; }
+  std::optional<Claim> claim(const Split&) const override { return std::nullopt; }
 
-  Comparison verify(Executor& executor, int ranks, int blocks, std::uint64_t seed) const override;
+  Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const override;
   void load(Executor& executor, int ranks, std::uint64_t seed) const override;
   Comparison verify_timed(const Executor& executor, int ranks, std::uint64_t seed) const override;
+
+  std::shared_ptr<const Workload> reduced() const override {
+    Layer small = layer_;
+    small.share.heads = std::max<std::int64_t>(2, layer_.groups);
+    small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
+    small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
+    small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
+    small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);  // two chunks and a short one, even
+    return operator_workload(method_, small, gates_);
+  }
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
@@ -82,11 +92,12 @@ class OperatorWorkload : public Workload {
  private:
   bool is_alone() const { return layer_.mode == Mode::compute_only || method_.name == "local"; }
 
-  std::vector<Schedule> build_share(const GlaShape& share, int ranks, int blocks) const {
+  /// The layer in so many blocks, with another share.
+  Layer cut(const GlaShape& share, const Split& split) const {
     Layer layer = layer_;
     layer.share = share;
-    layer.blocks = blocks;
-    return build_all(method_, layer, ranks);
+    layer.blocks = split.blocks;
+    return layer;
   }
 
   const SpMethod& method_;
@@ -95,21 +106,21 @@ class OperatorWorkload : public Workload {
   std::string scan_;
 };
 
-Comparison OperatorWorkload::verify(Executor& executor, int ranks, int blocks, std::uint64_t seed) const {
-  const GlaShape share = verified_share(layer_, ranks);
-  const LayerOracle oracle(method_.attention, share, ranks, is_alone(), gates_, seed);
-  const auto schedules = build_share(share, ranks, blocks);
+Comparison OperatorWorkload::verify(Executor& executor, const Split& split, std::uint64_t seed) const {
+  const GlaShape share = verified_share(layer_, split.ranks);
+  const LayerOracle oracle(method_.attention, share, split.ranks, is_alone(), gates_, seed);
+  const auto schedules = build_all(method_, cut(share, split), split.ranks, split.ranks_a_node);
   executor.prepare(schedules);
   write_layer(executor, schedules, method_, oracle, share.tokens);
   executor.synchronise();
   executor.run();
   const Comparison result = compare_layer(executor, schedules, method_, oracle, share.tokens);
-  executor.prepare(build(ranks, blocks));
+  executor.prepare(build(split));
   return result;
 }
 
 void OperatorWorkload::load(Executor& executor, int ranks, std::uint64_t seed) const {
-  const auto timed = build(ranks, 1);  // its inputs and outputs, which do not depend on the blocks
+  const auto timed = build({.ranks = ranks});  // its inputs and outputs, which depend on no blocks
   for (int rank : executor.local_ranks())
     for (const Buffer& buffer : timed[rank].buffers()) {
       const Slice slice = timed[rank].buffer(buffer.name);
@@ -121,7 +132,7 @@ void OperatorWorkload::load(Executor& executor, int ranks, std::uint64_t seed) c
 
 Comparison OperatorWorkload::verify_timed(const Executor& executor, int ranks, std::uint64_t) const {
   Comparison result;
-  const auto timed = build(ranks, 1);  // its outputs, which do not depend on the blocks
+  const auto timed = build({.ranks = ranks});  // its outputs, which depend on no blocks
   for (int rank : executor.local_ranks())
     for (const Buffer& buffer : timed[rank].buffers()) {
       if (buffer.role != Role::output) continue;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/executors/simulator_topology.hpp"
 #include "harness/case.hpp"
 
 namespace baton {
@@ -22,6 +23,10 @@ struct Options {
   std::uint64_t seed = 1;
   /// Where records go; empty for nowhere.
   std::string journal;
+  /// Where the trace of one more round goes; empty for nowhere.
+  std::string trace;
+  /// The machine of executor `simulator`, and the model that predicts rows which really run.
+  std::optional<Topology> topology;
   bool dry_run = false;
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.

@@ -29,6 +29,7 @@ void add_question(Json& json, const Record& record) {
   json["implementation"] = record.implementation;
   json["executor"] = c.executor;
   json["ranks"] = c.ranks;
+  json["ranks_a_node"] = c.ranks_a_node;
   json["state_bytes"] = c.workload->state_bytes();
   json["blocks"] = record.blocks;
   json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
@@ -64,6 +65,13 @@ void add_traffic(Json& json, const Record& record) {
   json["beta_bytes_per_second"] = record.link.beta;
 }
 
+void add_prediction(Json& json, const Record& record) {
+  if (!record.topology.empty()) json["topology"] = record.topology;
+  if (record.verified_ranks > 0) json["verified_ranks"] = record.verified_ranks;
+  json["predicted_seconds"] = or_null(record.predicted_seconds);
+  if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
+}
+
 }  // namespace
 
 std::optional<double> Record::bound_seconds() const {
@@ -85,6 +93,7 @@ Json to_json(const Record& record, const Provenance& provenance) {
     json["skipped"] = record.skipped;
   }
   if (record.is_timed()) add_timings(json, record);
+  add_prediction(json, record);
   json["baseline"] = provenance.baseline;
   json["seed"] = provenance.seed;
   // JSON has no word for "not a number": an unknown skew is null.

@@ -36,6 +36,15 @@ struct Record {
   /// Time over the baseline's.
   std::optional<Ratio> ratio;
 
+  /// The simulated machine, of a row that did not run.
+  std::string topology;
+  /// The number of ranks on which a simulated row's text was verified; 0 where it was all of them.
+  int verified_ranks = 0;
+  /// What the simulator says that a row takes which did run.
+  std::optional<double> predicted_seconds;
+  /// Why a predicted or simulated time reaches beyond what its topology was calibrated with; empty where it does not.
+  std::string extrapolated;
+
   /// The share of the exchange that local work hid, of a method's overlapped row; docs/metrics.md.
   std::optional<double> hidden;
 

@@ -22,14 +22,18 @@ std::string implementation_of(const std::vector<Schedule>& schedules) {
 
 std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules) {
   const Counts counts = check(question.workload->name(), schedules);
-  const auto claim = question.workload->claim(question.ranks, blocks);
-  if (implementation_of(schedules) != "schedule") return claim;
+  if (implementation_of(schedules) != "schedule") return question.workload->claim(question.split(blocks));
   const Claim counted{counts.busiest_sent_bytes(), counts.hops};
+  require_claim(question, blocks, counted);
+  return counted;
+}
+
+void require_claim(const Case& question, int blocks, const Claim& counted) {
+  const auto claim = question.workload->claim(question.split(blocks));
   if (claim && (claim->sent_bytes != counted.sent_bytes || claim->hops != counted.hops))
     throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",
                                     question.name(), claim->sent_bytes, claim->hops, counted.sent_bytes,
                                     counted.hops));
-  return counted;
 }
 
 }  // namespace baton

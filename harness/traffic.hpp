@@ -20,4 +20,7 @@ std::string implementation_of(const std::vector<Schedule>& schedules);
 /// What a case costs: counted from its schedules, or claimed where a native does the work.
 std::optional<Claim> traffic_of(const Case& question, int blocks, const std::vector<Schedule>& schedules);
 
+/// Throws ScheduleError if the author of `question` claims something else than was counted.
+void require_claim(const Case& question, int blocks, const Claim& counted);
+
 }  // namespace baton

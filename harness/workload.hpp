@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -42,18 +43,23 @@ class Workload {
 
   /// Why it cannot run on so many ranks, or an empty string.
   virtual std::string refuses(int /*ranks*/) const { return {}; }
+  /// One rank's schedule. The direction is the workload's own, whatever `split` says.
+  virtual Schedule build_rank(int rank, const Split& split) const = 0;
   /// The schedules of all ranks.
-  virtual std::vector<Schedule> build(int ranks, int blocks) const = 0;
+  std::vector<Schedule> build(const Split& split) const;
   /// What their author says they cost; empty where nobody says.
-  virtual std::optional<Claim> claim(int ranks, int blocks) const = 0;
+  virtual std::optional<Claim> claim(const Split& split) const = 0;
 
   /// Runs on inputs of `seed` and compares with the oracle. The executor has the schedules of `build` prepared, before
   /// and after. Collective over the executor's ranks.
-  virtual Comparison verify(Executor& executor, int ranks, int blocks, std::uint64_t seed) const = 0;
+  virtual Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const = 0;
   /// Fills the inputs for the timed rounds and poisons the outputs, so that nothing is left of a verified run.
   virtual void load(Executor& executor, int ranks, std::uint64_t seed) const = 0;
   /// Compares what the timed rounds left with what `load` asked for.
   virtual Comparison verify_timed(const Executor& executor, int ranks, std::uint64_t seed) const = 0;
+
+  /// The same text at a size that one process verifies in no time.
+  virtual std::shared_ptr<const Workload> reduced() const = 0;
 
   /// Bytes that a rank's result holds, and those of them that must cross its port (docs/metrics.md).
   virtual double payload_bytes(int ranks) const = 0;
@@ -64,5 +70,12 @@ class Workload {
   /// Adds keys that say at which size it is verified, where that is not its own.
   virtual void describe_verification(nlohmann::ordered_json& /*json*/, int /*ranks*/) const {}
 };
+
+inline std::vector<Schedule> Workload::build(const Split& split) const {
+  std::vector<Schedule> schedules;
+  schedules.reserve(split.ranks);
+  for (int rank = 0; rank < split.ranks; ++rank) schedules.push_back(build_rank(rank, split));
+  return schedules;
+}
 
 }  // namespace baton

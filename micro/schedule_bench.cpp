@@ -13,7 +13,7 @@ void build_and_check(benchmark::State& state, const char* name) {
   const int ranks = static_cast<int>(state.range(0));
   const Collective& collective = find_collective(name);
   for (auto _ : state) {
-    const auto schedules = build_all(collective, Shape{}, ranks, 16, Direction::forward);
+    const auto schedules = build_all(collective, Shape{}, {.ranks = ranks, .blocks = 16});
     benchmark::DoNotOptimize(check(name, schedules).hops);
   }
 }

@@ -73,15 +73,16 @@ Slice kept(Schedule& schedule, const Layer& layer, const std::string& name, std:
   return layer.pass == Pass::backward ? schedule.input(name, count) : schedule.scratch(name, count);
 }
 
-Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks) {
-  Schedule schedule(rank, ranks);
+Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node) {
+  Schedule schedule(rank, ranks, ranks_a_node);
   method.build(schedule, layer, declare(schedule, layer));
   return schedule;
 }
 
-std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks) {
+std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks, int ranks_a_node) {
   std::vector<Schedule> schedules;
-  for (int rank = 0; rank < ranks; ++rank) schedules.push_back(build(method, layer, rank, ranks));
+  for (int rank = 0; rank < ranks; ++rank)
+    schedules.push_back(build(method, layer, rank, ranks, ranks_a_node));
   return schedules;
 }
 

@@ -84,10 +84,11 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
 /// called `name` where only the backward pass runs. Buffers start as zeros.
 Slice kept(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count);
 
-/// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass needs them.
-Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks);
+/// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass needs them. Ranks
+/// fill nodes of `ranks_a_node`; 0 for all on one node.
+Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.
-std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks);
+std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks, int ranks_a_node = 0);
 
 }  // namespace baton

@@ -26,7 +26,7 @@ COLLECTIVE = r"collectives/collective\.hpp"
 ANY_EXECUTOR = r"collectives/executors/\w+\.(hpp|cuh)"
 KERNEL = r"collectives/schedule/(slice|kernel)\.hpp|sp_methods/kernels/\w+\.hpp"
 KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/\w*device\w*\.cuh"
-HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/executor\.hpp|sp_methods/\w+\.hpp"
+HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timeline|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
            r"|harness/.*\.hpp|baton_build\.hpp")  # the last is written by CMake
 
 STD = {"the standard library"}
@@ -38,7 +38,7 @@ RULES = (
     (r"collectives/schedule/.*", SCHEDULE, STD),
     (r"collectives/executors/.*", rf"{SCHEDULE}|{ANY_EXECUTOR}", SYSTEM),
     (r"collectives/native/.*", rf"{SCHEDULE}|{COLLECTIVE}|{ANY_EXECUTOR}", STD),
-    (r"collectives/.*", rf"{SCHEDULE}|{COLLECTIVE}", STD),
+    (r"collectives/.*", rf"{SCHEDULE}|{COLLECTIVE}|collectives/slice_owners\.hpp", STD),
     (r"sp_methods/kernels/.*\.cuh?", KERNEL_ON_DEVICE, STD | {"CUDA"}),
     (r"sp_methods/kernels/.*", KERNEL, STD | {"Eigen"}),
     (r"sp_methods/.*", rf"{SCHEDULE}|{COLLECTIVE}|sp_methods/(kernels/)?\w+\.hpp", STD),

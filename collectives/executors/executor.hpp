@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/executors/timeline.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -37,6 +38,11 @@ class Executor {
 
   /// Runs the prepared schedules once; the seconds that this process took.
   virtual double run() = 0;
+
+  /// Runs once as `run` does and tells when each step of the local ranks started and finished; nothing where the
+  /// executor cannot tell. To be called by all ranks, right after `synchronise`. Where ranks run on several hosts,
+  /// whose clocks differ, every rank counts from its own leaving of `synchronise`.
+  virtual std::vector<StepTime> run_traced() { return {}; }
 
   /// Seconds that a message of `bytes` takes from one rank to another, by the plainest means of the library
   /// beneath. To be called by all ranks; those that are neither `from` nor `to` get 0 at once.

@@ -12,6 +12,7 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/host_memory.hpp"
 #include "collectives/schedule/check.hpp"
+#include "collectives/schedule/matching.hpp"
 #include "collectives/schedule/order.hpp"
 
 namespace baton {
@@ -59,16 +60,28 @@ class LocalExecutor : public Executor {
 
   double run() override {
     const auto start = Clock::now();
-    for (const Turn& turn : order_) {
-      const Step& step = schedules_[turn.rank].steps()[turn.step];
-      if (step.verb == Verb::send) {
-        const auto from = memory_[turn.rank].view(step.reads[0]);
-        std::copy(from.begin(), from.end(), memory_[step.peer].view(turn.into).begin());
-      } else if (step.verb != Verb::recv) {
-        run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
-      }
-    }
+    for (const Turn& turn : order_) take(turn);
     return seconds_since(start);
+  }
+
+  std::vector<StepTime> run_traced() override {
+    const Matching matching("local", schedules_);
+    std::vector<StepTime> times;
+    times.reserve(matching.steps());
+    const auto start = Clock::now();
+    for (const Turn& turn : order_) {
+      const double from = seconds_since(start);
+      take(turn);
+      times.push_back({turn.rank, turn.step, from, seconds_since(start)});
+    }
+    for (std::size_t i = 0, turns = times.size(); i < turns; ++i) {
+      const int receive = matching.partner(matching.number(times[i].rank, times[i].step));
+      if (receive < 0) continue;
+      const int rank = matching.rank(receive);
+      times.push_back(
+          {rank, receive - matching.number(rank, 0), times[i].start_seconds, times[i].finish_seconds});
+    }
+    return times;
   }
 
   double one_way_seconds(std::int64_t bytes, int, int) override {
@@ -79,6 +92,16 @@ class LocalExecutor : public Executor {
   }
 
  private:
+  void take(const Turn& turn) {
+    const Step& step = schedules_[turn.rank].steps()[turn.step];
+    if (step.verb == Verb::send) {
+      const auto from = memory_[turn.rank].view(step.reads[0]);
+      std::copy(from.begin(), from.end(), memory_[step.peer].view(turn.into).begin());
+    } else {
+      run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
+    }
+  }
+
   int ranks_;
   std::vector<Schedule> schedules_;
   std::vector<Turn> order_;

@@ -87,6 +87,7 @@ class MpiExecutor : public Executor {
 
   void synchronise() override;
   double run() override;
+  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
 
  private:
@@ -117,6 +118,16 @@ double MpiExecutor::run() {
   const double start = MPI_Wtime();
   engine_->run();
   return MPI_Wtime() - start;
+}
+
+/// On one host all ranks count from the earliest of their starts; on several, each from its own.
+std::vector<StepTime> MpiExecutor::run_traced() {
+  double start = monotonic_seconds();
+  std::vector<StepTime> times = engine_->run_traced();
+  if (ranks_on_this_host(control_.get()) == ranks_)
+    mpi(MPI_Allreduce(MPI_IN_PLACE, &start, 1, MPI_DOUBLE, MPI_MIN, control_.get()));
+  for (StepTime& time : times) time.start_seconds -= start, time.finish_seconds -= start;
+  return times;
 }
 
 double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {

@@ -17,11 +17,7 @@ int cores_a_rank(MPI_Comm ranks) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  MPI_Comm host = MPI_COMM_NULL;
-  int neighbours = 1;
-  mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-  mpi(MPI_Comm_size(host, &neighbours));
-  mpi(MPI_Comm_free(&host));
+  const int neighbours = ranks_on_this_host(ranks);
   const int online = static_cast<int>(std::thread::hardware_concurrency());
   // Bound to cores of its own, or free to use all of them like its neighbours.
   return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / neighbours;
@@ -29,11 +25,21 @@ int cores_a_rank(MPI_Comm ranks) {
 
 }  // namespace
 
+int ranks_on_this_host(MPI_Comm ranks) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int count = 1;
+  mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+  mpi(MPI_Comm_size(host, &count));
+  mpi(MPI_Comm_free(&host));
+  return count;
+}
+
 MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
     : schedule_(std::move(schedule)),
       memory_(schedule_),
       in_order_(in_order),
       in_reverse_(in_reverse),
+      recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
       has_spare_core_(cores_a_rank(in_order) >= 2) {
   for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
   const auto& steps = schedule_.steps();
@@ -48,8 +54,18 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
     for (int after : successors_[i])
       if (steps[after].is_message() || feeds_message_[after]) feeds_message_[i] = true;
   if (!schedule_.kernels().empty())
-    worker_ = std::make_unique<ComputeWorker>(
-        [this](int index) { run_on_host(schedule_, schedule_.steps()[index], operands_[index]); });
+    worker_ = std::make_unique<ComputeWorker>([this](int index) {
+      recorder_.starts(index);
+      run_on_host(schedule_, schedule_.steps()[index], operands_[index]);
+      recorder_.finishes(index);
+    });
+}
+
+std::vector<StepTime> MpiEngine::run_traced() {
+  recorder_.record(true);
+  run();
+  recorder_.record(false);
+  return recorder_.times();
 }
 
 void MpiEngine::run() {
@@ -77,6 +93,7 @@ void MpiEngine::run_next(std::deque<int>& ready) {
 }
 
 void MpiEngine::start_message(int index) {
+  recorder_.starts(index);
   const Step& step = schedule_.steps()[index];
   MPI_Request request = MPI_REQUEST_NULL;
   if (step.verb == Verb::send) {
@@ -93,6 +110,7 @@ void MpiEngine::start_message(int index) {
 }
 
 void MpiEngine::run_local(int index) {
+  recorder_.starts(index);
   const Step& step = schedule_.steps()[index];
   if (step.verb == Verb::native) {
     const NativeCall& native = schedule_.natives()[step.body];
@@ -101,6 +119,7 @@ void MpiEngine::run_local(int index) {
     run_on_host(schedule_, step, operands_[index]);
     worked_ += step.writes.back().count;
   }
+  recorder_.finishes(index);
   finish(index);
 }
 
@@ -132,7 +151,10 @@ int MpiEngine::finish_messages(bool wait) {
   mpi(some(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
            MPI_STATUSES_IGNORE));
   if (count == 0) return 0;
-  for (int i = 0; i < count; ++i) finish(under_way_[completed_[i]]);
+  for (int i = 0; i < count; ++i) {
+    recorder_.finishes(under_way_[completed_[i]]);
+    finish(under_way_[completed_[i]]);
+  }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;

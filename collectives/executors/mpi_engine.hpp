@@ -24,9 +24,13 @@
 #include "collectives/executors/compute_worker.hpp"
 #include "collectives/executors/host_memory.hpp"
 #include "collectives/executors/mpi_native.hpp"
+#include "collectives/executors/step_recorder.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
+
+/// How many of the communicator's processes run on the host of this one. Collective.
+int ranks_on_this_host(MPI_Comm ranks);
 
 /// One rank's prepared schedule.
 class MpiEngine {
@@ -39,6 +43,9 @@ class MpiEngine {
 
   /// Runs the schedule once. Throws SystemError if MPI fails.
   void run();
+
+  /// The same, and when each step started and finished, on the monotonic clock. Compute steps tell of the worker.
+  std::vector<StepTime> run_traced();
 
  private:
   void start_message(int index);
@@ -55,6 +62,7 @@ class MpiEngine {
   HostMemory memory_;
   MPI_Comm in_order_;
   MPI_Comm in_reverse_;
+  StepRecorder recorder_;
   std::vector<MpiNative> natives_;
   std::vector<HostOperands> operands_;        // of each step
   std::vector<int> blockers_;                 // how many steps each step waits for

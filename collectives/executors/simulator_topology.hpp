@@ -15,13 +15,14 @@ namespace baton {
 /// copies (a processor through shared memory), sends, receives, copies and combines of a rank queue for it.
 enum class Mover { wire, engine };
 
-/// Seconds that `bytes` take, by measured points: straight lines between them, the last slope beyond the last.
+/// Seconds that `bytes` take, by measured points: straight lines between them, the last slope beyond the last, the
+/// first below the first, never less than 0.
 struct Curve {
   struct Point {
     double bytes = 0;
     double seconds = 0;
   };
-  /// Ascending in both, at least two; or none.
+  /// At least two, or none. Bytes ascend; seconds never descend, and ascend at the end.
   std::vector<Point> points;
 
   bool empty() const { return points.empty(); }
@@ -41,6 +42,8 @@ struct LinkClass {
   Mover moved_by = Mover::wire;
   /// Through what all ranks of a node share in each direction (a node's network card, a memory bus); 0 for nothing.
   double node_bytes_a_second = 0;
+  /// Where the numbers come from.
+  std::string source;
 
   /// Seconds that a message of `bytes` holds a port.
   double busy_seconds(double bytes) const;
@@ -54,6 +57,8 @@ struct Rate {
   double flops_a_second = 1;
   double bytes_a_second = 1;
   Curve measured;  // by bytes; takes the place of all three where it is not empty
+  /// Where the numbers come from.
+  std::string source;
 
   double seconds(double flops, double bytes) const;
 };
@@ -88,6 +93,8 @@ struct Topology {
   int ranks_a_node = 1;
   /// What a round costs before its first step: the launch of a kernel, a barrier's exit.
   double round_seconds = 0;
+  /// Where the four above come from.
+  std::string source;
   LinkClass intra_node;
   /// Between nodes; where there is a spine, between ranks of equal place in their nodes: a rail.
   LinkClass inter_node;
@@ -101,13 +108,15 @@ struct Topology {
   const LinkClass& link(int from, int to) const;
 };
 
-/// The topology in the file `path`. Throws UsageError that names the file, the key and what was expected there.
+/// The topology in the file `path` (docs/topologies.md). Throws UsageError, one line that names the file, the key, what
+/// was expected there and what was found.
 Topology read_topology(const std::string& path);
 
-/// The topology in `text`; `name` stands for it in errors.
+/// The topology in `text`; `name` stands for it in errors. Throws as above.
 Topology parse_topology(const std::string& text, const std::string& name);
 
-/// The text of a file that `parse_topology` reads back.
+/// The text of a file that `parse_topology` reads back. What has no source of its own gets that of the calibration.
+/// Throws as above where no file can say this topology.
 std::string write_topology(const Topology& topology);
 
 }  // namespace baton

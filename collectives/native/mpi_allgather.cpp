@@ -44,7 +44,7 @@ const Registered registered{{
     .kind = Kind::exclusive_scan,
     .summary = "native: LASP-2 as MPI_Allgather of the maps and a local fold",
     .build = build,
-    .claim = [](const Shape&, int, int) { return std::nullopt; },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
 }};
 
 }  // namespace

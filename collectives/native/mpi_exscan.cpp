@@ -63,7 +63,7 @@ const Registered registered{{
     .kind = Kind::exclusive_scan,
     .summary = "native: MPI_Exscan with a user-defined operator on maps",
     .build = build,
-    .claim = [](const Shape&, int, int) { return std::nullopt; },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
 }};
 
 }  // namespace

@@ -19,10 +19,16 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 50;
 
 }  // namespace
 
-Schedule::Schedule(int rank, int ranks)
-    : rank_(rank), ranks_(ranks), sent_(ranks > 0 ? ranks : 0), received_(sent_) {
+Schedule::Schedule(int rank, int ranks, int ranks_a_node)
+    : rank_(rank),
+      ranks_(ranks),
+      ranks_a_node_(ranks_a_node),
+      index_(rank),
+      sent_(ranks > 0 ? ranks : 0),
+      received_(sent_) {
   if (ranks < 1 || rank < 0 || rank >= ranks)
     throw UsageError("rank " + std::to_string(rank) + " is not one of " + std::to_string(ranks) + " ranks");
+  if (ranks_a_node < 0) throw UsageError("a node cannot have " + std::to_string(ranks_a_node) + " ranks");
 }
 
 Slice Schedule::input(std::string name, std::int64_t count) {
@@ -91,6 +97,7 @@ void Schedule::compute(Kernel kernel, std::vector<Slice> writes, std::vector<Sli
 
 void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
                       Source source) {
+  if (!among_.empty()) fail("a native runs on all ranks, not among some", source);
   add_step(Verb::native, std::move(writes), std::move(reads), source).body =
       static_cast<int>(natives_.size());
   natives_.push_back({std::move(name), blocks, reversed_});
@@ -149,9 +156,9 @@ Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice
 
 void Schedule::add_message(Verb verb, int peer, const Slice& slice, const Source& source) {
   if (slice.empty()) return;
-  if (peer < 0 || peer >= ranks_ || peer == rank())
+  if (peer < 0 || peer >= ranks() || peer == rank())
     fail(std::string("a ") + to_string(verb) + " names rank " + std::to_string(peer), source);
-  const int home = place(peer);
+  const int home = home_of(peer);
   const bool sends = verb == Verb::send;
   Step& step = sends ? add_step(verb, {}, {slice}, source) : add_step(verb, {slice}, {}, source);
   step.peer = home;
@@ -161,6 +168,24 @@ void Schedule::add_message(Verb verb, int peer, const Slice& slice, const Source
 void Schedule::fail(const std::string& what, const Source& source) const {
   throw ScheduleError("rank " + std::to_string(rank_) + ", step " + std::to_string(steps_.size()) + ": " +
                       what + " (" + source.file_name() + ":" + std::to_string(source.line()) + ")");
+}
+
+Among::Among(Schedule& schedule, const std::vector<int>& ranks)
+    : schedule_(schedule), index_before_(schedule.index_), reversed_before_(schedule.reversed_) {
+  const auto own = std::find(ranks.begin(), ranks.end(), schedule.rank());
+  if (own == ranks.end())
+    throw ScheduleError("rank " + std::to_string(schedule.rank()) + " is not among those that take part");
+  std::vector<int> homes;
+  for (int rank : ranks) homes.push_back(schedule.home_of(rank));
+  before_ = std::exchange(schedule.among_, std::move(homes));
+  schedule.index_ = static_cast<int>(own - ranks.begin());
+  schedule.reversed_ = false;
+}
+
+Among::~Among() {
+  schedule_.among_ = std::move(before_);
+  schedule_.index_ = index_before_;
+  schedule_.reversed_ = reversed_before_;
 }
 
 const char* to_string(Verb verb) {

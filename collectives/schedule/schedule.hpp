@@ -12,6 +12,7 @@
 
 #include "collectives/schedule/dependencies.hpp"
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/nodes.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
@@ -53,14 +54,20 @@ class Schedule {
  public:
   using Source = std::source_location;
 
-  /// Throws UsageError if `rank` is not one of `ranks`.
-  Schedule(int rank, int ranks);
+  /// Ranks fill nodes of `ranks_a_node` one after the other; 0 for all on one node. Throws UsageError if `rank` is not
+  /// one of `ranks`, or `ranks_a_node` is negative.
+  Schedule(int rank, int ranks, int ranks_a_node = 0);
 
   /// This rank's place in scan order: 0 is first. Inside a `Reversed` scope the last rank is first.
-  int rank() const { return place(rank_); }
-  int ranks() const { return ranks_; }
+  int rank() const { return place(index_); }
+  int ranks() const { return among_.empty() ? ranks_ : static_cast<int>(among_.size()); }
 
-  /// The number of this rank outside every `Reversed` scope.
+  /// How the ranks lie on nodes, in scan order. Inside an `Among` scope every rank counts as a node of its own.
+  Nodes nodes() const { return {ranks(), among_.empty() ? ranks_a_node_ : 1, reversed_}; }
+  /// Ranks on a full node; all of them where there is one node.
+  int ranks_a_node() const { return nodes().full_size(); }
+
+  /// The number of this rank outside every `Reversed` and `Among` scope.
   int home_rank() const { return rank_; }
 
   /// A new buffer of `count` elements.
@@ -107,9 +114,11 @@ class Schedule {
 
  private:
   friend class Reversed;
+  friend class Among;
   friend class Region;
 
-  int place(int rank) const { return reversed_ ? ranks_ - 1 - rank : rank; }
+  int place(int index) const { return reversed_ ? ranks() - 1 - index : index; }
+  int home_of(int rank) const { return among_.empty() ? place(rank) : among_[place(rank)]; }
   Slice add_buffer(std::string name, Role role, std::int64_t count, bool covered);
   Step& add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads, const Source& source);
   void wait_for_settled(std::vector<int>& waits_for) const;
@@ -118,6 +127,9 @@ class Schedule {
 
   int rank_;
   int ranks_;
+  int ranks_a_node_;
+  int index_;               // of this rank among those that take part
+  std::vector<int> among_;  // the home ranks of those that take part; empty for all
   bool reversed_ = false;
   int region_ = 0;
   int settled_ = 0;        // steps before this one have finished for all that follow
@@ -145,6 +157,23 @@ class Reversed {
  private:
   Schedule& schedule_;
   bool before_;
+};
+
+/// While it lives, only some ranks take part, numbered in the order in which they are named: a whole collective, embedded,
+/// runs among them.
+class Among {
+ public:
+  /// `ranks` in the numbering from before. Throws ScheduleError if this rank is not one of them.
+  Among(Schedule& schedule, const std::vector<int>& ranks);
+  ~Among();
+  Among(const Among&) = delete;
+  Among& operator=(const Among&) = delete;
+
+ private:
+  Schedule& schedule_;
+  std::vector<int> before_;
+  int index_before_;
+  bool reversed_before_;
 };
 
 /// While it lives, recorded steps remember that they came from the embedded collective `name`.

@@ -12,19 +12,9 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-std::string list(const Schedule& schedule, const std::vector<Slice>& slices) {
-  std::string text;
-  for (const Slice& slice : slices) {
-    if (slice.empty()) continue;
-    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
-            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
-  }
-  return text;
-}
-
 std::string action(const Schedule& schedule, const Step& step) {
   const std::string peer = "rank " + std::to_string(step.peer);
-  const std::string writes = list(schedule, step.writes), reads = list(schedule, step.reads);
+  const std::string writes = text(schedule, step.writes), reads = text(schedule, step.reads);
   switch (step.verb) {
     case Verb::send: return reads + " to " + peer;
     case Verb::recv: return writes + " from " + peer;
@@ -35,6 +25,16 @@ std::string action(const Schedule& schedule, const Step& step) {
 }
 
 }  // namespace
+
+std::string text(const Schedule& schedule, const std::vector<Slice>& slices) {
+  std::string text;
+  for (const Slice& slice : slices) {
+    if (slice.empty()) continue;
+    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
+            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
+  }
+  return text;
+}
 
 std::string text(const Schedule& schedule) {
   std::string text =

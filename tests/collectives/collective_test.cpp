@@ -29,7 +29,7 @@ TEST(AllScan, SendsOneStateARankWhateverTheBlocks) {
   const Shape shape{2, 8, 4, 1};
   for (int blocks : {1, 3, 16, 99}) {
     const auto counts =
-        check("all_scan", build_all(find_collective("all_scan"), shape, 5, blocks, Direction::forward));
+        check("all_scan", build_all(find_collective("all_scan"), shape, {.ranks = 5, .blocks = blocks}));
     EXPECT_EQ(counts.busiest_sent_bytes(), 2 * 8 * 4 * 4);  // heads*d_k*d_v elements: no decay travels
     EXPECT_EQ(counts.hops, 4);
     EXPECT_EQ(counts.ranks[2].messages, 2 * std::min(blocks, 16));
@@ -40,14 +40,14 @@ TEST(AllScan, ByHandClaimsTheSame) {
   const auto& schedule = find_collective("all_scan");
   const auto& native = find_collective("all_scan_by_hand");
   for (int ranks : {1, 2, 5}) {
-    const auto expected = schedule.claim(Shape{}, ranks, 4), claimed = native.claim(Shape{}, ranks, 4);
+    const auto expected = schedule.claim(Shape{}, {ranks, 4}), claimed = native.claim(Shape{}, {ranks, 4});
     EXPECT_EQ(claimed->sent_bytes, expected->sent_bytes);
     EXPECT_EQ(claimed->hops, expected->hops);
   }
 }
 
 TEST(Embedding, RemembersTheCollectiveThatRecordedAStep) {
-  const auto schedule = build(find_collective("all_gather_scan"), {1, 2, 2, 1}, 1, 3, 1, Direction::forward);
+  const auto schedule = build(find_collective("all_gather_scan"), {1, 2, 2, 1}, 1, {.ranks = 3});
   const auto& first = schedule.steps().front();
   EXPECT_EQ(schedule.regions()[first.region], "ring_all_gather");
   EXPECT_EQ(schedule.regions()[schedule.steps().back().region], "");
@@ -55,8 +55,9 @@ TEST(Embedding, RemembersTheCollectiveThatRecordedAStep) {
 
 TEST(Build, ReversesTheChainFromTheSameText) {
   const Shape shape{1, 2, 2, 1};
-  const auto forward = build(find_collective("ring_scan"), shape, 1, 3, 1, Direction::forward);
-  const auto reverse = build(find_collective("ring_scan"), shape, 1, 3, 1, Direction::reverse);
+  const auto forward = build(find_collective("ring_scan"), shape, 1, {.ranks = 3});
+  const auto reverse =
+      build(find_collective("ring_scan"), shape, 1, {.ranks = 3, .direction = Direction::reverse});
   ASSERT_EQ(forward.steps().size(), reverse.steps().size());
   EXPECT_EQ(forward.steps().front().peer, 0);
   EXPECT_EQ(reverse.steps().front().peer, 2);

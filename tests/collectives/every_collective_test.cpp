@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered collective, those of tomorrow included, against the oracle of its kind: in both directions, at many
-// rank counts, shapes and block counts, zero wrong elements, the claim equal to the count.
+// rank counts, nodes, shapes and block counts, zero wrong elements, the claim equal to the count.
 //
 //   every_collective_test local|mpi [GoogleTest's flags]
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class EveryCollective : public testing::Test {
     const Team team = world_.team(entry.process_a_rank ? question_.ranks : 1);
     if (!team.is_member()) return;
     const auto executor = entry.make(question_.ranks);
-    auto schedules = question_.workload->build(question_.ranks, question_.blocks);
+    auto schedules = question_.workload->build(question_.split(question_.blocks));
     ASSERT_NO_THROW(traffic_of(question_, question_.blocks, schedules));
     const std::string reason = executor->supports(schedules);
     if (!reason.empty()) {
@@ -39,7 +39,7 @@ class EveryCollective : public testing::Test {
     executor->prepare(std::move(schedules));
     for (std::uint64_t seed : {1, 2}) {
       const Comparison comparison =
-          question_.workload->verify(*executor, question_.ranks, question_.blocks, seed);
+          question_.workload->verify(*executor, question_.split(question_.blocks), seed);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }
@@ -49,13 +49,10 @@ class EveryCollective : public testing::Test {
   Case question_;
 };
 
-Axes axes_of(const std::string& executor) {
-  Axes axes{.executors = {executor},
-            .ranks = executor == "local" ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4},
-            .blocks = {1, 3, 16, 100},  // 100: more blocks than rows
-            .cadences = {Cadence::isolated}};
-  // d_k != d_v; one head; one row, which no rank can share with another.
-  for (const Shape& shape : {Shape{2, 5, 3, 4}, Shape{1, 8, 16, 3}, Shape{3, 4, 4, 5}, Shape{1, 1, 2, 1}})
+/// Every collective under every shape and direction that it has.
+Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Shape>& shapes) {
+  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_a_node = ranks_a_node};
+  for (const Shape& shape : shapes)
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const Collective* collective : collectives())
         if (direction == Direction::forward || collective->kind == Kind::exclusive_scan)
@@ -63,8 +60,25 @@ Axes axes_of(const std::string& executor) {
   return axes;
 }
 
+std::vector<Case> all_cases(const std::string& executor) {
+  const bool is_local = executor == "local";
+  // d_k != d_v; one head; one row, which no rank can share with another.
+  Axes axes = axes_of(executor, 0, {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}});
+  axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};
+  axes.blocks = {1, 3, 16, 100};  // 100: more blocks than rows
+  std::vector<Case> all = cases(axes);
+  // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks than rows.
+  for (int ranks_a_node : {1, 2, 3, 4}) {
+    Axes nodes = axes_of(executor, ranks_a_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
+    nodes.ranks = is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4};
+    nodes.blocks = {1, 16};
+    for (const Case& question : cases(nodes)) all.push_back(question);
+  }
+  return all;
+}
+
 void register_tests(const World& world, const std::string& executor) {
-  for (const Case& question : cases(axes_of(executor)))
+  for (const Case& question : all_cases(executor))
     testing::RegisterTest(
         question.workload->name().c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
         [&world, question]() -> testing::Test* { return new EveryCollective(world, question); });

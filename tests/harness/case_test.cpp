@@ -33,6 +33,16 @@ TEST(Cases, CyclesRepeatTheSweepUnderOtherNames) {
   EXPECT_NE(all[0].contest(), all[2].contest());
 }
 
+TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
+  Axes axes = axes_of({"ring_scan"});
+  EXPECT_EQ(cases(axes)[0].name().find("ranks_a_node"), std::string::npos);
+  axes.ranks_a_node = 2;
+  const Case question = cases(axes)[0];
+  EXPECT_NE(question.contest().find("ranks:2/ranks_a_node:2/"), std::string::npos) << question.contest();
+  EXPECT_EQ(question.split(5).blocks, 5);
+  EXPECT_EQ(question.split(5).ranks_a_node, 2);
+}
+
 TEST(Cases, TheBaselineLeadsEveryContest) {
   Axes axes = axes_of({"all_scan", "two_shot", "ring_scan"});
   axes.baseline = "ring_scan";

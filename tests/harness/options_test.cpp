@@ -49,6 +49,11 @@ TEST(Options, SizesMakeALadderOfHeads) {
   EXPECT_EQ(options->cases[2].workload->state_bytes(), 1 << 20);
 }
 
+TEST(Options, RanksAreOnOneNodeUnlessToldOtherwise) {
+  EXPECT_EQ(parse({})->cases[0].ranks_a_node, 0);
+  EXPECT_EQ(parse({"--ranks-per-node", "3"})->cases[0].ranks_a_node, 3);
+}
+
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
   EXPECT_THAT(error_of({"--collectives", "all_scam"}), HasSubstr("did you mean 'all_scan'?"));
   EXPECT_THAT(error_of({"--baseline", "two_shoot"}), HasSubstr("did you mean 'two_shot'?"));
@@ -68,6 +73,7 @@ TEST(Options, RefusesWhatCannotBe) {
            {"-b", "100"},
            {"-e", "1M"},
            {"--ranks", "0"},
+           {"--ranks-per-node", "-1"},
            {"-c", "0"},
            {"--blocks", "0"},
            {"--blocks", "four"},

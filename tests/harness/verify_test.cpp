@@ -14,7 +14,8 @@ constexpr Shape shape{1, 4, 3, 2};
 /// A run of `name` on three local ranks, ready to be compared.
 std::unique_ptr<Executor> run(const std::string& name, const Subject& subject) {
   auto executor = find_executor("local").make(subject.ranks);
-  executor->prepare(build_all(find_collective(name), subject.shape, subject.ranks, 2, subject.direction));
+  executor->prepare(build_all(find_collective(name), subject.shape,
+                              {.ranks = subject.ranks, .blocks = 2, .direction = subject.direction}));
   write_inputs(*executor, subject);
   executor->run();
   return executor;
@@ -42,7 +43,7 @@ TEST(Verify, CountsAndNamesASingleWrongElement) {
 TEST(Verify, MissesNoElementThatNobodyWrote) {
   const Subject subject = subject_of("all_scan");
   auto executor = find_executor("local").make(subject.ranks);
-  executor->prepare(build_all(find_collective("all_scan"), shape, 3, 2, Direction::forward));
+  executor->prepare(build_all(find_collective("all_scan"), shape, {.ranks = 3, .blocks = 2}));
   write_inputs(*executor, subject);
   EXPECT_EQ(compare(*executor, subject).wrong, 2 * shape.state_elements());  // all but the first rank's
 }

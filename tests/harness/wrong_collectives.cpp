@@ -11,7 +11,8 @@ void wrong_scan(Schedule& s, const Operands& x) {
 }
 
 /// Right, but claims what is not so at two ranks.
-std::optional<Claim> wrong_claim(const Shape& shape, int P, int) {
+std::optional<Claim> wrong_claim(const Shape& shape, const Split& split) {
+  const int P = split.ranks;
   return Claim{P > 1 ? shape.state_bytes() : 0, P == 2 ? 7 : P - 1};
 }
 
@@ -21,7 +22,7 @@ const Registered wrong{{
     .summary = "wrong results",
     .build = wrong_scan,
     .claim =
-        [](const Shape&, int, int) {
+        [](const Shape&, const Split&) {
           return Claim{0, 0};
         },
 }};

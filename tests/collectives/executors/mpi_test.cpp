@@ -51,7 +51,7 @@ TEST(MpiExecutor, RunsRoundAfterRoundWithoutSynchronising) {
   const auto& collective = find_collective("ring_exchange");
   const auto executor = find_executor("mpi").make(ranks);
   const Shape shape{1, 2, 2, 64};
-  executor->prepare(build_all(collective, shape, ranks, 1, Direction::forward));
+  executor->prepare(build_all(collective, shape, {.ranks = ranks}));
   const int rank = executor->local_ranks().front();
   const std::vector<float> own(shape.key_value_elements(), static_cast<float>(rank));
   executor->write(rank, {0, 0, shape.key_value_elements()}, own);

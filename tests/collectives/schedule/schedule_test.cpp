@@ -58,6 +58,56 @@ TEST(Schedule, ReversedCountsRanksFromTheOtherEnd) {
   EXPECT_EQ(s.steps()[0].peer, 1);
 }
 
+TEST(Schedule, NodesAreThoseOfTheHomeRanksInScanOrder) {
+  Schedule s(6, 7, 3);  // nodes {0, 1, 2}, {3, 4, 5}, {6}
+  EXPECT_EQ(s.ranks_a_node(), 3);
+  EXPECT_EQ(s.nodes().of(s.rank()), 2);
+  const Reversed reversed(s);
+  EXPECT_EQ(s.nodes().of(s.rank()), 0);
+  EXPECT_EQ(s.nodes().end(0), 1);
+  EXPECT_EQ(Schedule(0, 7).ranks_a_node(), 7);
+}
+
+TEST(Schedule, AmongSomeRanksTheseAreAll) {
+  Schedule s(4, 6, 3);
+  const Slice own = s.input("own", 4);
+  {
+    const Among some(s, {5, 4, 1});
+    EXPECT_EQ(s.rank(), 1);
+    EXPECT_EQ(s.ranks(), 3);
+    EXPECT_EQ(s.home_rank(), 4);
+    EXPECT_EQ(s.nodes().count(), 3);
+    s.send(2, own);
+    EXPECT_THAT(error_of([&] { s.send(3, own); }), HasSubstr("names rank 3"));
+    EXPECT_THAT(error_of([&] { s.native("any", 1, {}, {}); }), HasSubstr("among some"));
+    const Reversed reversed(s);
+    s.send(0, own);
+    const Among fewer(s, {1, 0});
+    EXPECT_EQ(s.rank(), 0);
+    s.send(1, own);
+  }
+  EXPECT_EQ(s.rank(), 4);
+  EXPECT_EQ(s.ranks(), 6);
+  s.send(5, own);
+  const std::vector<Step>& steps = s.steps();
+  EXPECT_EQ(steps[0].peer, 1);
+  EXPECT_EQ(steps[1].peer, 1);  // of 5, 4, 1 the first from the other end
+  EXPECT_EQ(steps[2].peer, 1);
+  EXPECT_EQ(steps[3].peer, 5);
+  EXPECT_EQ(steps[2].sequence, 2);
+}
+
+TEST(Schedule, AmongSomeRanksInReverseTheyAreNamedInScanOrder) {
+  Schedule s(4, 6);
+  const Slice own = s.input("own", 4);
+  const Reversed reversed(s);
+  const Among some(s, {1, 3});  // home ranks 4 and 2
+  EXPECT_EQ(s.rank(), 0);
+  s.send(1, own);
+  EXPECT_EQ(s.steps()[0].peer, 2);
+  EXPECT_THROW(Among(s, {1}), ScheduleError);
+}
+
 TEST(Schedule, StepsRememberTheirRegion) {
   Schedule s(0, 2);
   const Slice own = s.input("own", 4);
@@ -103,6 +153,7 @@ TEST(Schedule, RejectsWhatCannotBe) {
   EXPECT_THAT(error_of([&] { s.send(1, own.part(2, 4)); }), HasSubstr("schedule_test.cpp:"));
   EXPECT_THROW(s.scratch("huge", std::int64_t{1} << 60), UsageError);
   EXPECT_THROW(Schedule(2, 2), UsageError);
+  EXPECT_THROW(Schedule(0, 2, -1), UsageError);
 }
 
 TEST(Schedule, CombineRejectsMapsOfDifferentShapes) {

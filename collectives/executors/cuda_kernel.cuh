@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device bodies of compute steps, registered under the name of the Kernel whose host body they double.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/kernel.hpp"
+
+namespace baton {
+
+/// The device memory of one step, in the order of the step's slices. The spans are never read on the host. Buffers are
+/// 256-byte aligned, a slice only as far as its offset in the buffer is.
+struct DeviceOperands {
+  std::vector<std::span<float>> writes;
+  std::vector<std::span<const float>> reads;
+};
+
+/// What a device body gets.
+struct CudaKernelCall {
+  /// Enqueue here and return; nothing may synchronise or allocate, since the call may be captured into a graph.
+  cudaStream_t stream;
+  const DeviceOperands& operands;
+  /// The step's kernel, with the numbers its host body was made with (`Kernel::parameters`).
+  const Kernel& kernel;
+};
+
+using CudaKernel = std::function<void(const CudaKernelCall&)>;
+
+/// Adds the device body of the kernels called `name` to the registry, before `main`.
+struct RegisteredCudaKernel {
+  RegisteredCudaKernel(std::string name, CudaKernel body);
+};
+
+/// The device body registered under `name`, or an empty function.
+CudaKernel find_cuda_kernel(const std::string& name);
+
+}  // namespace baton

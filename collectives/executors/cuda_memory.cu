@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arenas of device memory.
+#include "collectives/executors/cuda_error.cuh"
+#include "collectives/executors/cuda_memory.cuh"
+
+namespace baton {
+namespace {
+
+/// Where each buffer begins, and behind the last where all end.
+std::vector<std::size_t> layout(const Schedule& schedule) {
+  constexpr std::size_t alignment = 256;
+  std::vector<std::size_t> offsets{0};
+  for (const Buffer& buffer : schedule.buffers()) {
+    const auto bytes = static_cast<std::size_t>(buffer.count * element_bytes);
+    offsets.push_back(offsets.back() + (bytes + alignment - 1) / alignment * alignment);
+  }
+  return offsets;
+}
+
+std::byte* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  if (bytes > 0) cuda(cudaMalloc(&memory, bytes));
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+std::size_t DeviceMemory::bytes(const Schedule& schedule) { return layout(schedule).back(); }
+
+DeviceMemory::DeviceMemory(const Schedule& schedule)
+    : own_(allocate(bytes(schedule))),
+      arena_(own_.get()),
+      bytes_(bytes(schedule)),
+      offsets_(layout(schedule)) {
+  clear();
+}
+
+DeviceMemory::DeviceMemory(const Schedule& schedule, void* arena)
+    : arena_(static_cast<std::byte*>(arena)), bytes_(bytes(schedule)), offsets_(layout(schedule)) {
+  clear();
+}
+
+void DeviceMemory::Free::operator()(std::byte* memory) const { cudaFree(memory); }
+
+float* DeviceMemory::at(const Slice& slice) const {
+  if (slice.empty()) return nullptr;
+  return reinterpret_cast<float*>(arena_ + offsets_[slice.buffer]) + slice.offset;
+}
+
+DeviceOperands DeviceMemory::operands(const Step& step) const {
+  const auto count = [](const Slice& slice) { return static_cast<std::size_t>(slice.count); };
+  DeviceOperands operands;
+  for (const Slice& slice : step.writes) operands.writes.emplace_back(at(slice), count(slice));
+  for (const Slice& slice : step.reads) operands.reads.emplace_back(at(slice), count(slice));
+  return operands;
+}
+
+void DeviceMemory::clear() {
+  if (bytes_ > 0) cuda(cudaMemset(arena_, 0, bytes_));
+  cuda(cudaDeviceSynchronize());
+}
+
+void DeviceMemory::write(const Slice& into, std::span<const float> from) {
+  cuda(cudaMemcpy(at(into), from.data(), from.size_bytes(), cudaMemcpyHostToDevice));
+  // From pageable memory the call may return before the device has the data.
+  cuda(cudaDeviceSynchronize());
+}
+
+void DeviceMemory::read(std::span<float> into, const Slice& from) const {
+  cuda(cudaMemcpy(into.data(), at(from), into.size_bytes(), cudaMemcpyDeviceToHost));
+}
+
+}  // namespace baton

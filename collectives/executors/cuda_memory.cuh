@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's buffers in device memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collectives/executors/cuda_kernel.cuh"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros at first.
+class DeviceMemory {
+ public:
+  /// Bytes of the arena that `schedule` needs.
+  static std::size_t bytes(const Schedule& schedule);
+
+  /// In memory of its own. Throws SystemError if it is not to be had.
+  explicit DeviceMemory(const Schedule& schedule);
+  /// In `bytes(schedule)` bytes at `arena`, 256-byte aligned, which must outlive it.
+  DeviceMemory(const Schedule& schedule, void* arena);
+
+  /// Where `slice` lies; a null pointer where it is empty.
+  float* at(const Slice& slice) const;
+  /// What `step` writes and reads.
+  DeviceOperands operands(const Step& step) const;
+
+  /// Wait until done.
+  void clear();
+  void write(const Slice& into, std::span<const float> from);
+  void read(std::span<float> into, const Slice& from) const;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+
+  std::unique_ptr<std::byte, Free> own_;  // empty where the arena is somebody else's
+  std::byte* arena_;
+  std::size_t bytes_;
+  std::vector<std::size_t> offsets_;  // of each buffer
+};
+
+}  // namespace baton

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The start kernel.
+#include <atomic>
+#include <string>
+
+#include "collectives/executors/cuda_error.cuh"
+#include "collectives/executors/cuda_flag.cuh"
+#include "collectives/executors/cuda_gpu.cuh"
+#include "collectives/executors/cuda_start.cuh"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+constexpr std::uint64_t host_limit = 20'000'000;       // nanoseconds
+constexpr std::uint64_t ranks_limit = 10'000'000'000;  // nanoseconds
+constexpr int most_ranks = 1024;
+
+/// The flag that `from` raises in phase 0 or 1, in the memory of the rank that polls it.
+__device__ unsigned* flag_in(std::byte* memory, int phase, int ranks, int from) {
+  return reinterpret_cast<unsigned*>(memory) + (phase * ranks + from) * flag_words;
+}
+
+__global__ void __launch_bounds__(most_ranks)
+    start_line_kernel(const unsigned* go, int* missing, unsigned round, std::byte* const* memory, int rank,
+                      int ranks) {
+  const int other = static_cast<int>(threadIdx.x);
+  if (other == 0) await_flag(go, round, host_limit);
+  __syncthreads();
+  for (int phase = 0; phase < 2 && memory != nullptr; ++phase) {
+    if (other < ranks) {
+      raise_flag(flag_in(memory[other], phase, ranks, rank), round);
+      if (!await_flag(flag_in(memory[rank], phase, ranks, other), round, ranks_limit)) *missing = 1 + other;
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+StartLine::StartLine(const CudaRanks& ranks) : ranks_(ranks) {
+  if (ranks.size() <= most_ranks && lacks_peer_access(ranks).empty())
+    flags_ = std::make_unique<SharedBuffer>(ranks, 2 * ranks.size() * flag_words * sizeof(unsigned));
+  void* memory = nullptr;
+  cuda(cudaMallocHost(&memory, sizeof(Word)));
+  word_ = new (memory) Word;
+}
+
+StartLine::~StartLine() { cudaFreeHost(word_); }
+
+void StartLine::enqueue(cudaStream_t stream) {
+  ++round_;
+  const int threads = flags_ ? (ranks_.size() + 31) / 32 * 32 : 32;
+  start_line_kernel<<<1, threads, 0, stream>>>(&word_->go, &word_->missing, round_,
+                                               flags_ ? flags_->on_device() : nullptr, ranks_.rank(),
+                                               ranks_.size());
+  cuda_launched();
+}
+
+void StartLine::release() { std::atomic_ref(word_->go).store(round_, std::memory_order_release); }
+
+void StartLine::check() const {
+  if (word_->missing == 0) return;
+  throw SystemError("rank " + std::to_string(ranks_.rank()) + " waited in vain for rank " +
+                    std::to_string(word_->missing - 1) + " to start a round");
+}
+
+}  // namespace baton

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// From schedules to programs: order the steps, fuse them, merge blocks, share the elements out among threads.
+#include "collectives/executors/peer_program.hpp"
+
+#include <algorithm>
+
+#include "collectives/executors/peer_columns.hpp"
+#include "collectives/executors/peer_fuse.hpp"
+#include "collectives/executors/peer_order.hpp"
+#include "collectives/schedule/check.hpp"
+
+namespace baton {
+namespace {
+
+/// True where one thread would read what another one writes, within the step.
+bool overlaps_itself(const Step& step) {
+  for (const Slice& written : step.writes)
+    for (const Slice& read : step.reads) {
+      const bool overlap =
+          written.buffer == read.buffer && written.offset < read.end() && read.offset < written.end();
+      if (overlap && written != read) return true;
+    }
+  return false;
+}
+
+std::string refuses(const Schedule& schedule, const Step& step) {
+  const std::string which = "step " + where(step) + " of rank " + std::to_string(schedule.home_rank());
+  if (step.verb == Verb::compute)
+    return "runs no local kernels yet: " + schedule.kernels()[step.body].name;
+  if (step.verb == Verb::native) return schedule.natives()[step.body].name + " is no native of peer";
+  for (const auto* side : {&step.writes, &step.reads})
+    for (const Slice& slice : *side)
+      if (slice.count > PeerLimits::elements) return which + " has more than 2^31-1 elements";
+  if (!step.is_message() && overlaps_itself(step)) return which + " shifts a slice within itself";
+  return {};
+}
+
+}  // namespace
+
+bool PeerProgram::has_barriers() const {
+  return std::any_of(instructions.begin(), instructions.end(), [](const auto& i) { return i.barrier; });
+}
+
+std::int64_t PeerProgram::widest() const {
+  std::int64_t widest = 0;
+  for (const PeerInstruction& instruction : instructions)
+    widest = std::max(widest, instruction.packets(packet_elements));
+  return widest;
+}
+
+std::string peer_program_refuses(std::span<const Schedule> schedules) {
+  for (const Schedule& schedule : schedules)
+    for (const Step& step : schedule.steps())
+      if (std::string reason = refuses(schedule, step); !reason.empty()) return reason;
+  return {};
+}
+
+PeerProgram compile_peer_program(std::span<const Schedule> schedules, int rank,
+                                 const PeerProgramOptions& options) {
+  const PeerInboxes inboxes(schedules, options.packet_elements);
+  const auto orders = peer_order(schedules);
+  auto instructions = fuse_peer_steps(schedules[rank], orders[rank], inboxes);
+  if (options.merges) instructions = merge_peer_instructions(std::move(instructions), options.packet_elements);
+  assign_columns(instructions, options.packet_elements);
+  return {std::move(instructions), inboxes.packets(), inboxes.messages(), options.packet_elements};
+}
+
+}  // namespace baton

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What messages and local steps cost on a topology, and which link a message takes.
+#include "collectives/executors/simulator_topology.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace baton {
+
+double Curve::seconds(double bytes) const {
+  // The segment that holds `bytes`; outside of all, the first or the last goes on.
+  const auto above = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
+                                      [](double b, const Point& point) { return b < point.bytes; });
+  const Point &end = *above, &start = *std::prev(above);
+  const double slope = (end.seconds - start.seconds) / (end.bytes - start.bytes);
+  return std::max(0.0, start.seconds + (bytes - start.bytes) * slope);
+}
+
+double LinkClass::busy_seconds(double bytes) const {
+  return measured.empty() ? overhead_seconds + bytes / bytes_a_second : measured.seconds(bytes);
+}
+
+double Rate::seconds(double flops, double bytes) const {
+  if (!measured.empty()) return measured.seconds(bytes);
+  return launch_seconds + std::max(flops / flops_a_second, bytes / bytes_a_second);
+}
+
+const Rate& Device::rate_of(const std::string& kernel_name) const {
+  const auto own = kernels.find(kernel_name);
+  return own == kernels.end() ? kernel : own->second;
+}
+
+const LinkClass& Topology::link(int from, int to) const {
+  if (node_of(from) == node_of(to)) return intra_node;
+  const bool same_place = from % ranks_a_node == to % ranks_a_node;
+  return spine && !same_place ? *spine : inter_node;
+}
+
+}  // namespace baton

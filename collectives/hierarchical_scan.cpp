@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slice owners on every node, and an exclusive scan across nodes on every rail: nodes talk in slices, all cards at once.
+//
+//   send slice j of the own map to owner j of the node, for all j < G           (G ranks on a full node)
+//   as owner of slice j:
+//     total  = maps of the node's members, composed
+//     before = exclusive scan of the totals among the owners of slice j of all nodes      (a rail)
+//     for each member q:  send before to rank q;  before = map slice of member q applied to before
+//   receive slice j of the own prefix from owner j of the node, for all j
+//
+// A last node that is partly filled has fewer owners, and each owns several slices. On one node it is two_shot.
+// Cost: 2 hops in the node and those of the rail's scan; about 2 (G-1)/G states sent in the node, 1/G of what the rail's
+// scan sends between nodes. By recursive doubling, ceil(log2 M) rounds for M nodes; or down the chain of nodes in blocks,
+// K of the whole state, which pays where nodes are few and the state is large.
+#include <algorithm>
+#include <bit>
+
+#include "collectives/slice_owners.hpp"
+
+namespace baton {
+namespace {
+
+/// The members of `node` and the slices that they own.
+SliceOwners owners_on(const Nodes& nodes, int node) {
+  return {nodes.begin(node), nodes.size(node), nodes.full_size()};
+}
+
+/// All maps as one, decay and state side by side.
+Map compose(Schedule& s, const std::vector<Map>& maps) {
+  const Map total = s.scratch_map("total", maps[0]);
+  if (maps.size() == 1) s.copy(total, maps[0]);
+  for (std::size_t q = 1; q < maps.size(); ++q) s.combine(total, q == 1 ? maps[0] : total, maps[q]);
+  return total;
+}
+
+/// What the nodes before this one make of `slice`; nothing on the first.
+Map scan_across(Schedule& s, const std::string& scan, int slice, const Map& total, int blocks) {
+  const Nodes nodes = s.nodes();
+  const int of_slice = (blocks + nodes.full_size() - 1) / nodes.full_size();
+  std::vector<int> rail;
+  for (int node = 0; node < nodes.count(); ++node) rail.push_back(owners_on(nodes, node).owner(slice));
+  const Map before = s.scratch_map("before", total).only_state();
+  const Among peers(s, rail);
+  embed(s, scan, {total, before.state, of_slice});
+  return before;
+}
+
+struct OwnedSlice {
+  int slice = 0;
+  std::vector<Map> maps;
+  Map before;
+};
+
+void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across) {
+  const Nodes nodes = s.nodes();
+  const int r = s.rank(), node = nodes.of(r);
+  const bool is_first = node == 0, is_last = node + 1 == nodes.count();
+  const SliceOwners owners = owners_on(nodes, node);
+  send_slices(s, x.own, owners);
+  std::vector<OwnedSlice> owned;
+  for (int slice = owners.first_slice(r); slice < owners.first_slice(r + 1); ++slice)
+    owned.push_back({slice, receive_maps(s, x.own, owners, slice), {}});
+  for (OwnedSlice& o : owned) {
+    Map total = x.own.block(o.slice, owners.slices);  // of the last node nobody looks at it
+    if (is_first) total = hand_out(s, x, owners, o.slice, o.maps, {});
+    if (!is_first && !is_last) total = compose(s, o.maps);
+    if (nodes.count() > 1) o.before = scan_across(s, across, o.slice, total, x.blocks);
+  }
+  for (const OwnedSlice& o : owned)
+    if (!is_first) hand_out(s, x, owners, o.slice, o.maps, o.before);
+  receive_prefix(s, x, owners);
+}
+
+/// Elements a row that an owner on `node` of M sends across.
+using RowAcross = std::int64_t(const Shape& shape, int node, int M);
+
+/// Messages on the longest path through the ends of the scan across, where some ends are alone on their nodes.
+using HopsAcross = int(int M, int ends);
+
+std::optional<Claim> claim(const Shape& shape, const Split& split, RowAcross row_across,
+                           HopsAcross hops_across) {
+  const Nodes nodes = split.nodes();
+  const int P = split.ranks, M = nodes.count();
+  const int ends = (nodes.size(0) > 1 ? 1 : 0) + (nodes.size(M - 1) > 1 ? 1 : 0);
+  Claim claim{0, M == 1 ? std::min(P - 1, 2) : hops_across(M, ends)};
+  for (int r = 0; r < P; ++r) {
+    const int node = nodes.of(r);
+    const SliceOwners owners = owners_on(nodes, node);
+    const std::int64_t across = owners.owned_rows(shape, r) * row_across(shape, node, M);
+    claim.sent_bytes =
+        std::max(claim.sent_bytes, (owners.sent_elements(shape, r, P) + across) * element_bytes);
+  }
+  return claim;
+}
+
+std::int64_t row_of_chain(const Shape& shape, int node, int M) { return node + 1 < M ? shape.d_v : 0; }
+
+int hops_of_chain(int M, int ends) { return M - 1 + ends; }
+
+int log2_of(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))); }
+
+/// A message to each node 1, 2, 4, ... behind; what has not met the first node's state brings its decay.
+std::int64_t row_of_doubling(const Shape& shape, int node, int M) {
+  return shape.d_v * log2_of(M - 1 - node) + log2_of(std::min(node, M - 1 - node));
+}
+
+/// Only where M is a power of two does the longest path lead from the first node to the last.
+int hops_of_doubling(int M, int ends) {
+  const bool is_power = std::has_single_bit(static_cast<unsigned>(M));
+  return log2_of(M) - 1 + (is_power || ends == 0 ? ends : 2);
+}
+
+Collective across_by(const std::string& name, const std::string& scan, const std::string& how, RowAcross row,
+                     HopsAcross hops, bool cuts_blocks) {
+  return {
+      .name = name,
+      .kind = Kind::exclusive_scan,
+      .summary = "two_shot on every node, slices across nodes " + how,
+      .build = [scan](Schedule& s, const Operands& x) { hierarchical_scan(s, x, scan); },
+      .claim = [row, hops](const Shape& shape, const Split& split) { return claim(shape, split, row, hops); },
+      .cuts_blocks = cuts_blocks,
+  };
+}
+
+const Registered doubling{across_by("hierarchical_scan", "recursive_doubling", "by doubling, log2 rounds",
+                                    row_of_doubling, hops_of_doubling, false)};
+const Registered chain{across_by("hierarchical_scan_chain", "all_scan", "down the chain in blocks",
+                                 row_of_chain, hops_of_chain, true)};
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulator says of a case.
+#pragma once
+
+#include <string>
+
+#include "collectives/executors/simulator.hpp"
+#include "harness/record.hpp"
+
+namespace baton {
+
+/// The schedules of `question`, in so many blocks, made one by one. Keeps a reference to `question`.
+ScheduleSource schedules_of(const Case& question, int blocks);
+
+/// The number of blocks that `question` runs with on `topology`: the fastest of the powers of two and what lies between
+/// them, as the simulator sees it, local work and all; by the alpha-beta model where that would take too long.
+int best_blocks_on(const Case& question, const Topology& topology);
+
+/// Fills in the predicted time of the record's question in its blocks, and whether the prediction reaches beyond what
+/// `topology` was calibrated with. Leaves it empty where the simulator cannot tell.
+void predict(Record& record, const Topology& topology);
+
+/// In words why a prediction for such a case reaches beyond what `topology` was calibrated with; empty where it does
+/// not, or where the topology was not measured at all.
+std::string extrapolates(const Case& question, const Topology& topology);
+
+}  // namespace baton

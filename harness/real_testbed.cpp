@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases that really run: prove, prepare, verify, time. Beside each the time that the model of this machine predicts.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/link.hpp"
+#include "harness/machine.hpp"
+#include "harness/measure.hpp"
+#include "harness/prediction.hpp"
+#include "harness/testbed.hpp"
+#include "harness/traffic.hpp"
+
+namespace baton {
+namespace {
+
+/// Bytes of the buffers of all ranks.
+double buffer_bytes(const std::vector<Schedule>& schedules) {
+  double bytes = 0;
+  for (const Schedule& schedule : schedules)
+    for (const Buffer& buffer : schedule.buffers())
+      bytes += static_cast<double>(buffer.count * element_bytes);
+  return bytes;
+}
+
+/// Why the buffers do not fit, or an empty string. Ranks of other hosts are counted too: a safe guess.
+std::string lacks_memory(const std::vector<Schedule>& schedules) {
+  const double needed = buffer_bytes(schedules), free = static_cast<double>(available_bytes());
+  if (needed <= 0.6 * free) return {};  // the oracle needs some too
+  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
+}
+
+/// The times of all processes, on each of them. Processes have different numbers of steps, so rows are filled up.
+std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team) {
+  constexpr double filler = -1;
+  const auto most = static_cast<std::size_t>(team.max(static_cast<double>(mine.size())));
+  std::vector<double> row;
+  for (const StepTime& time : mine)
+    for (double value : {double(time.rank), double(time.step), time.start_seconds, time.finish_seconds})
+      row.push_back(value);
+  row.resize(4 * most, filler);
+  std::vector<StepTime> all;
+  for (const auto& values : team.gather(row))
+    for (std::size_t i = 0; i < values.size() && values[i] != filler; i += 4)
+      all.push_back(
+          {static_cast<int>(values[i]), static_cast<int>(values[i + 1]), values[i + 2], values[i + 3]});
+  return all;
+}
+
+class RealTestbed : public Testbed {
+ public:
+  RealTestbed(const Options& options, const ExecutorEntry& entry, int ranks, Team team)
+      : Testbed(std::move(team)), options_(options), name_(entry.name), ranks_(ranks) {
+    if (!this->team().is_member()) return;
+    executor_ = entry.make(ranks);
+    link_ = measure_link(*executor_, this->team(), ranks);
+    start_skew_seconds_ = measure_start_skew(*executor_, this->team());
+  }
+
+  std::string description() const override {
+    if (ranks_ < 2) return {};
+    const std::string skew = std::isnan(start_skew_seconds_)
+                                 ? "unknown (several hosts)"
+                                 : fmt::format("{:.2f} us", start_skew_seconds_ * 1e6);
+    return fmt::format("# {}, {} ranks: alpha {:.2f} us, beta {:.2f} GB/s, start skew {}\n", name_, ranks_,
+                       link_.alpha_seconds * 1e6, link_.beta * 1e-9, skew);
+  }
+  double start_skew_seconds() const override { return start_skew_seconds_; }
+
+  std::string prepare(Record& record) override;
+  void verify(Record& record) override;
+  void time(Record& record, benchmark::State& state) override;
+  std::vector<StepTime> run_traced(const Record& record) override;
+
+ private:
+  const Options& options_;
+  std::string name_;
+  int ranks_;
+  std::unique_ptr<Executor> executor_;
+  Link link_;
+  double start_skew_seconds_ = 0;
+};
+
+std::string RealTestbed::prepare(Record& record) {
+  const Case& question = record.question;
+  record.link = link_;
+  std::string reason = question.workload->refuses(question.ranks);
+  if (!reason.empty()) return reason;
+  record.blocks = blocks_of(question, link_);
+  auto schedules = question.workload->build(question.split(record.blocks));
+  record.implementation = implementation_of(schedules);
+  record.traffic = traffic_of(question, record.blocks, schedules);
+  reason = executor_->supports(schedules);
+  if (reason.empty()) reason = lacks_memory(schedules);
+  reason = team().first(reason);
+  if (!reason.empty()) return reason;
+  if (options_.topology) predict(record, *options_.topology);
+  executor_->prepare(std::move(schedules));
+  return {};
+}
+
+void RealTestbed::verify(Record& record) {
+  const Case& question = record.question;
+  for (int i = 0; i < options_.checks; ++i)
+    note(record, question.workload->verify(*executor_, question.split(record.blocks), options_.seed + i));
+}
+
+void RealTestbed::time(Record& record, benchmark::State& state) {
+  const Case& question = record.question;
+  // Inputs that no verified run has seen: what is right after the rounds was computed in them.
+  const std::uint64_t seed = options_.seed + options_.checks;
+  question.workload->load(*executor_, question.ranks, seed);
+  Rounds rounds(*executor_, team(), question.cadence, options_.rounds);
+  rounds.warm_up(options_.warmup);
+  for (auto _ : state) state.SetIterationTime(rounds.next());
+  record.samples = rounds.samples();
+  note(record, question.workload->verify_timed(*executor_, question.ranks, seed));
+  if (record.wrong > 0) record.samples = {};
+}
+
+std::vector<StepTime> RealTestbed::run_traced(const Record&) {
+  executor_->synchronise();
+  return gather(executor_->run_traced(), team());
+}
+
+}  // namespace
+
+std::unique_ptr<Testbed> real_testbed(const Options& options, const ExecutorEntry& entry, int ranks,
+                                      Team team) {
+  return std::make_unique<RealTestbed>(options, entry, ranks, std::move(team));
+}
+
+}  // namespace baton

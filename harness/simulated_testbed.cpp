@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases in virtual time: the very schedules, on the machine of a topology. The text is verified on real data first, at a
+// size and number of ranks that one process runs in no time; one round is all, for every round would be the same.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/prediction.hpp"
+#include "harness/testbed.hpp"
+#include "harness/traffic.hpp"
+
+namespace baton {
+namespace {
+
+class SimulatedTestbed : public Testbed {
+ public:
+  SimulatedTestbed(const Options& options, int ranks, Team team)
+      : Testbed(std::move(team)), options_(options), topology_(*options.topology), ranks_(ranks) {}
+
+  std::string description() const override {
+    const Link link = this->link();
+    const std::string& stands_on = topology_.calibration.stands_on;
+    return fmt::format(
+        "# simulator, {} ranks on {} ({}): alpha {:.2f} us, beta {:.2f} GB/s; {}\n", ranks_, topology_.name,
+        topology_.description, link.alpha_seconds * 1e6, link.beta * 1e-9,
+        stands_on.empty() ? "from published figures, calibrated on nothing" : "calibrated: " + stands_on);
+  }
+  double start_skew_seconds() const override { return 0; }
+
+  std::string prepare(Record& record) override;
+  void verify(Record& record) override;
+  void time(Record& record, benchmark::State& state) override;
+  std::vector<StepTime> run_traced(const Record& record) override;
+
+ private:
+  /// The best that any two neighbours have: what a bound may stand on.
+  Link link() const;
+
+  const Options& options_;
+  const Topology& topology_;
+  int ranks_;
+};
+
+Link SimulatedTestbed::link() const {
+  const auto of = [](const LinkClass& c) {
+    constexpr double large = 1 << 30;
+    return Link{c.message_seconds(0), large / (c.busy_seconds(large) - c.busy_seconds(0))};
+  };
+  Link best = of(topology_.intra_node);
+  if (ranks_ <= topology_.ranks_a_node) return best;
+  const Link far = of(topology_.inter_node);
+  return {std::min(best.alpha_seconds, far.alpha_seconds), std::max(best.beta, far.beta)};
+}
+
+std::string SimulatedTestbed::prepare(Record& record) {
+  Case& question = record.question;
+  record.link = link();
+  record.topology = topology_.name;
+  record.warmup = 0;
+  record.rounds = 1;
+  if (question.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
+    question.ranks_a_node = topology_.ranks_a_node;
+  std::string reason = question.workload->refuses(ranks_);
+  if (reason.empty()) reason = refuses_to_simulate(schedules_of(question, 1), topology_);
+  if (!reason.empty()) return reason;
+  record.blocks = question.blocks == auto_blocks && question.workload->cuts_blocks()
+                      ? best_blocks_on(question, topology_)
+                      : std::max(1, question.blocks);
+  record.extrapolated = extrapolates(question, topology_);
+  return refuses_to_simulate(schedules_of(question, record.blocks), topology_);
+}
+
+void SimulatedTestbed::verify(Record& record) {
+  constexpr int most_ranks = 16, most_blocks = 64;
+  Case small = record.question;
+  small.workload = small.workload->reduced();
+  small.ranks = std::min(ranks_, most_ranks);
+  if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
+  small.executor = "local";
+  const Split split = small.split(std::min(record.blocks, most_blocks));
+  const auto local = find_executor(small.executor).make(small.ranks);
+  auto schedules = small.workload->build(split);
+  check(small.workload->name(), schedules);
+  local->prepare(std::move(schedules));
+  for (int i = 0; i < options_.checks; ++i)
+    note(record, small.workload->verify(*local, split, options_.seed + i));
+  record.verified_ranks = small.ranks;
+}
+
+void SimulatedTestbed::time(Record& record, benchmark::State& state) {
+  const Case& question = record.question;
+  const Simulation simulation = simulate(schedules_of(question, record.blocks), topology_);
+  for (auto _ : state) state.SetIterationTime(simulation.seconds);
+  record.samples.seconds = {simulation.seconds};
+  record.traffic = Claim{simulation.busiest_sent_bytes, simulation.hops};
+  require_claim(question, record.blocks, *record.traffic);
+}
+
+std::vector<StepTime> SimulatedTestbed::run_traced(const Record& record) {
+  return simulate(schedules_of(record.question, record.blocks), topology_, true).timeline;
+}
+
+}  // namespace
+
+std::unique_ptr<Testbed> simulated_testbed(const Options& options, int ranks, Team team) {
+  return std::make_unique<SimulatedTestbed>(options, ranks, std::move(team));
+}
+
+}  // namespace baton
