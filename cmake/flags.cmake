@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Flags of everything that is compiled here.
 add_library(baton_flags INTERFACE)
-target_compile_options(baton_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+set(warnings -Wall -Wextra -Wno-missing-field-initializers)
+target_compile_options(baton_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")
+# NCCL's device headers have unused parameters.
+string(REPLACE ";" "," cuda_warnings "${warnings};-Wno-unused-parameter")
+target_compile_options(baton_flags INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${cuda_warnings}>")
 # GCC warns about its own AVX-512 headers where Eigen inlines them.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  target_compile_options(baton_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(baton_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
 endif()
 # Open MPI's C++ bindings are gone from the standard, and their header warns.
 target_compile_definitions(baton_flags INTERFACE OMPI_SKIP_MPICXX)
 if(BATON_NATIVE AND NOT BATON_SANITIZER)
-  target_compile_options(baton_flags INTERFACE -march=native)
+  target_compile_options(baton_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(BATON_SANITIZER)
   target_compile_options(baton_flags INTERFACE -fsanitize=${BATON_SANITIZER} -fno-omit-frame-pointer)

@@ -53,7 +53,8 @@ struct Split {
   int blocks = 1;
   /// Ranks on a full node, filled one after the other; 0 for all on one node.
   int ranks_a_node = 0;
-  /// Which rank is the first one. It matters to a claim where the last node is partly filled: in reverse it is the first.
+  /// From which end ranks are counted. It matters to a claim where the last node is partly filled: in reverse it is the
+  /// first one.
   Direction direction = Direction::forward;
 
   /// How the ranks lie on nodes, in scan order.

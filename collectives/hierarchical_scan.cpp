@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice owners on every node, and an exclusive scan across nodes on every rail: nodes talk in slices, all cards at once.
+// Slice owners on every node, and an exclusive scan across nodes on every rail: all network cards carry slices at once.
 //
 //   send slice j of the own map to owner j of the node, for all j < G           (G ranks on a full node)
 //   as owner of slice j:
@@ -9,9 +9,9 @@
 //   receive slice j of the own prefix from owner j of the node, for all j
 //
 // A last node that is partly filled has fewer owners, and each owns several slices. On one node it is two_shot.
-// Cost: 2 hops in the node and those of the rail's scan; about 2 (G-1)/G states sent in the node, 1/G of what the rail's
-// scan sends between nodes. By recursive doubling, ceil(log2 M) rounds for M nodes; or down the chain of nodes in blocks,
-// K of the whole state, which pays where nodes are few and the state is large.
+// Cost: 2 hops in the node and those of the rail's scan; a rank sends about 2 (G-1)/G states in its node, and between
+// nodes what the rail's scan sends of 1/G state. By recursive doubling that is ceil(log2 M) rounds for M nodes; down the
+// chain of nodes in blocks, K of the whole state, M-1 hops, it pays where nodes are few and the state is large.
 #include <algorithm>
 #include <bit>
 

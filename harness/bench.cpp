@@ -16,6 +16,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/dry_run.hpp"
 #include "harness/experiment.hpp"
+#include "harness/files.hpp"
 #include "harness/guard.hpp"
 #include "harness/launch.hpp"
 #include "harness/table.hpp"
@@ -86,6 +87,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     try_benchmark_out(options->benchmark_arguments);
     Journal(options->journal);
     try_trace(*options);
+    if (!options->calibrate.empty()) require_writable(options->calibrate, "a topology");
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   relaunch(options->processes(), options->threads, argv);

@@ -55,6 +55,8 @@ void add_axis_options(CLI::App& app, CommonWords& words, Options& options) {
   app.add_option(
       "--topology", words.topology,
       "a file of topologies/: the machine of executor simulator; beside rows that run, what it predicts");
+  app.add_option("--calibrate", options.calibrate,
+                 "measure this machine first, write it to this file as a topology, and predict from it");
   app.add_option("--blocks", words.blocks, "cuts of the state, 'auto' by the alpha-beta model")
       ->delimiter(',');
   app.add_option("--cadence", words.cadences,

@@ -142,6 +142,7 @@ void Experiment::keep(const Record& record, double start_skew_seconds) {
     wrong_ = fmt::format("{}: {} wrong elements, first {}", record.question.name(), record.wrong,
                          record.first_wrong);
   if (world_.rank() != 0) return;
+  prediction_errors_.add(record);
   provenance_.start_skew_seconds = start_skew_seconds;
   output_ += table_.row(record);  // first: the row is there even if the journal's disk is full
   journal_.append(to_json(record, provenance_));

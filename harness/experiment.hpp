@@ -14,6 +14,7 @@
 #include "harness/columns.hpp"
 #include "harness/launch.hpp"
 #include "harness/options.hpp"
+#include "harness/prediction_errors.hpp"
 #include "harness/progress.hpp"
 #include "harness/record.hpp"
 #include "harness/testbed.hpp"
@@ -35,6 +36,9 @@ class Experiment {
 
   /// The lines above the table: machine, versions, how rounds are timed.
   std::string header() const;
+
+  /// The lines below the table.
+  std::string footer() const { return prediction_errors_.table(); }
 
   const Table& table() const { return table_; }
   const Progress& progress() const { return progress_; }
@@ -59,6 +63,7 @@ class Experiment {
   Provenance provenance_;
   std::map<std::pair<std::string, int>, std::unique_ptr<Testbed>> testbeds_;
   std::multimap<std::string, Record> timed_;  // by contest
+  PredictionErrors prediction_errors_;
   std::string output_;
   std::string wrong_;
 };

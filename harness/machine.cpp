@@ -71,6 +71,10 @@ nlohmann::ordered_json describe_machine(const std::string& mpi_library) {
   };
 }
 
+std::string machine_name() {
+  return fmt::format("{}, {} cores", look_up("/proc/cpuinfo", "model name"), online_cores());
+}
+
 std::uint32_t host_number() { return static_cast<std::uint32_t>(std::hash<std::string>{}(host_name())); }
 
 int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }

@@ -13,6 +13,9 @@ namespace baton {
 /// World::library.
 nlohmann::ordered_json describe_machine(const std::string& mpi_library);
 
+/// The processor and its cores, for people.
+std::string machine_name();
+
 /// A number that two processes share exactly if they run on the same host.
 std::uint32_t host_number();
 

@@ -27,6 +27,8 @@ struct Options {
   std::string trace;
   /// The machine of executor `simulator`, and the model that predicts rows which really run.
   std::optional<Topology> topology;
+  /// Where the measured topology of this machine goes; empty where none is to be measured.
+  std::string calibrate;
   bool dry_run = false;
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.

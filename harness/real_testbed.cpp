@@ -2,8 +2,11 @@
 // Cases that really run: prove, prepare, verify, time. Beside each the time that the model of this machine predicts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "harness/calibration.hpp"
+#include "harness/files.hpp"
 #include "harness/link.hpp"
 #include "harness/machine.hpp"
 #include "harness/measure.hpp"
@@ -54,6 +57,8 @@ class RealTestbed : public Testbed {
     if (!this->team().is_member()) return;
     executor_ = entry.make(ranks);
     link_ = measure_link(*executor_, this->team(), ranks);
+    topology_ = options.topology;
+    if (calibrates()) calibrate();
     start_skew_seconds_ = measure_start_skew(*executor_, this->team());
   }
 
@@ -73,13 +78,42 @@ class RealTestbed : public Testbed {
   std::vector<StepTime> run_traced(const Record& record) override;
 
  private:
+  bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
+  void calibrate();
+  void calibrate_kernels_of(const std::vector<Schedule>& schedules);
+  void keep_calibration() const;
+
   const Options& options_;
   std::string name_;
   int ranks_;
   std::unique_ptr<Executor> executor_;
   Link link_;
+  std::optional<Topology> topology_;  // what predictions stand on
   double start_skew_seconds_ = 0;
 };
+
+void RealTestbed::calibrate() {
+  topology_ = baton::calibrate(*executor_, team(), ranks_,
+                               fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine_name(), name_,
+                                           ranks_, commit(), utc_now()));
+  keep_calibration();
+}
+
+void RealTestbed::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
+  const auto is_known = [this](const Kernel& kernel) {
+    return topology_->device.kernels.count(kernel.name) > 0;
+  };
+  const auto& kernels = schedules[0].kernels();
+  if (std::all_of(kernels.begin(), kernels.end(), is_known)) return;
+  calibrate_kernels(*topology_, *executor_, team(), schedules);
+  keep_calibration();
+}
+
+/// The file gets what the most ranks showed.
+void RealTestbed::keep_calibration() const {
+  if (team().rank() == 0 && ranks_ == options_.processes())
+    write_text(options_.calibrate, write_topology(*topology_));
+}
 
 std::string RealTestbed::prepare(Record& record) {
   const Case& question = record.question;
@@ -94,7 +128,8 @@ std::string RealTestbed::prepare(Record& record) {
   if (reason.empty()) reason = lacks_memory(schedules);
   reason = team().first(reason);
   if (!reason.empty()) return reason;
-  if (options_.topology) predict(record, *options_.topology);
+  if (calibrates()) calibrate_kernels_of(schedules);
+  if (topology_) predict(record, *topology_);
   executor_->prepare(std::move(schedules));
   return {};
 }

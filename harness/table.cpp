@@ -16,6 +16,8 @@ void TableReporter::ReportRuns(const std::vector<Run>&) {
   GetOutputStream() << experiment_.take_output() << std::flush;
 }
 
+void TableReporter::Finalize() { GetOutputStream() << experiment_.footer() << std::flush; }
+
 SilentReporter::SilentReporter() {
   SetOutputStream(&nowhere_);
   SetErrorStream(&nowhere_);

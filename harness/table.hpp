@@ -17,6 +17,7 @@ class TableReporter : public benchmark::BenchmarkReporter {
 
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
+  void Finalize() override;
 
  private:
   Experiment& experiment_;

@@ -5,36 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/files.hpp"
 #include "harness/machine.hpp"
 #include "harness/trace.hpp"
 
 namespace baton {
-namespace {
-
-void write(const std::string& path, const nlohmann::ordered_json& trace) {
-  std::ofstream file(path);
-  file << trace.dump() << '\n' << std::flush;
-  if (!file) throw SystemError("cannot write the trace to '" + path + "'");
-}
-
-}  // namespace
-
 void try_trace(const Options& options) {
   const std::string& path = options.trace;
   if (path.empty()) return;
   if (options.cases.size() != 1)
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
-  if (std::filesystem::is_directory(path))
-    throw UsageError("cannot write a trace to '" + path + "': it is a directory");
-  const bool is_new = !std::filesystem::exists(path);
-  if (!std::ofstream(path, std::ios::app)) throw UsageError("cannot write a trace to '" + path + "'");
-  if (is_new) std::filesystem::remove(path);  // a run that ends early leaves no empty file behind
+  require_writable(path, "a trace");
 }
 
 std::string trace_round(const std::string& path, const Record& record, Testbed& testbed) {
@@ -48,7 +33,7 @@ std::string trace_round(const std::string& path, const Record& record, Testbed& 
   if (times.empty() && has_steps)
     return fmt::format("# no trace: the executor '{}' does not tell when its steps ran\n", question.executor);
   const TraceTitle title{question.name(), question.executor, record.blocks, commit()};
-  if (testbed.team().rank() == 0) write(path, chrome_trace(schedules, times, title));
+  if (testbed.team().rank() == 0) write_text(path, chrome_trace(schedules, times, title).dump() + "\n");
   return fmt::format(
       "# trace of one more round: {} (ui.perfetto.dev shows it, plots/space_time.py draws it)\n", path);
 }

@@ -42,6 +42,10 @@ void CudaRanks::barrier() const {
   }
 }
 
+void CudaRanks::broadcast(void* data, std::size_t bytes) const {
+  mpi(MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, comm_));
+}
+
 std::string CudaRanks::first(const std::string& text) const {
   std::array<char, 512> mine{};
   text.copy(mine.data(), mine.size() - 1);

@@ -38,6 +38,9 @@ class CudaRanks {
     return all;
   }
 
+  /// Overwrites `bytes` bytes at `data` by those of rank 0.
+  void broadcast(void* data, std::size_t bytes) const;
+
   /// The first text that is not empty, by rank; the same on all.
   std::string first(const std::string& text) const;
 

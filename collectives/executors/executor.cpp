@@ -18,6 +18,17 @@ std::deque<ExecutorEntry>& registry() {
 
 }  // namespace
 
+std::vector<double> Executor::stream(int rounds) {
+  std::vector<double> seconds(rounds);
+  for (double& round : seconds) round = run();
+  return seconds;
+}
+
+ExecutorChoices& executor_choices() {
+  static ExecutorChoices choices;
+  return choices;
+}
+
 RegisteredExecutor::RegisteredExecutor(ExecutorEntry entry) { registry().push_back(std::move(entry)); }
 
 std::vector<const ExecutorEntry*> executors() {

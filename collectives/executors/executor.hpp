@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/executors/device.hpp"
 #include "collectives/executors/timeline.hpp"
 #include "collectives/schedule/schedule.hpp"
 
@@ -39,6 +40,9 @@ class Executor {
   /// Runs the prepared schedules once; the seconds that this process took.
   virtual double run() = 0;
 
+  /// Runs the prepared schedules `rounds` times back to back, with no word between the ranks; the seconds of each.
+  virtual std::vector<double> stream(int rounds);
+
   /// Runs once as `run` does and tells when each step of the local ranks started and finished; nothing where the
   /// executor cannot tell. To be called by all ranks, right after `synchronise`. Where ranks run on several hosts,
   /// whose clocks differ, every rank counts from its own leaving of `synchronise`.
@@ -47,7 +51,19 @@ class Executor {
   /// Seconds that a message of `bytes` takes from one rank to another, by the plainest means of the library
   /// beneath. To be called by all ranks; those that are neither `from` nor `to` get 0 at once.
   virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
+
+  /// The accelerators that the ranks are, or a null pointer where they are processors.
+  virtual Device* device() { return nullptr; }
 };
+
+/// What the user chose for all executors of this process.
+struct ExecutorChoices {
+  /// Whether libraries may use NVLink multicast.
+  bool multicast = false;
+};
+
+/// To be set before the first executor is made.
+ExecutorChoices& executor_choices();
 
 /// A registered executor.
 struct ExecutorEntry {
@@ -56,6 +72,11 @@ struct ExecutorEntry {
   /// True where each rank is a process of its own.
   bool process_a_rank = false;
   std::function<std::unique_ptr<Executor>(int ranks)> make;
+  /// What this machine lacks to run so many ranks, or an empty string; not there where nothing can be lacking. Needs no
+  /// MPI.
+  std::function<std::string(int ranks)> lacks = nullptr;
+
+  std::string lacking(int ranks) const { return lacks ? lacks(ranks) : std::string{}; }
 };
 
 /// Adds an executor to the registry, before `main`.

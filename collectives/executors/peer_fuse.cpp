@@ -58,7 +58,8 @@ class Parts {
     const Step& step = schedule_.steps()[index];
     const int home = schedule_.home_rank();
     if (step.verb == Verb::recv) {
-      all_.push_back({Action::receive, index, {}, step.writes[0], inboxes_.message(home, step.peer, step.sequence), {}});
+      all_.push_back(
+          {Action::receive, index, {}, step.writes[0], inboxes_.message(home, step.peer, step.sequence), {}});
     } else if (step.verb == Verb::send) {
       PeerMessage message = inboxes_.message(step.peer, home, step.sequence);
       message.peer = step.peer;
@@ -139,6 +140,12 @@ class Growing {
     return std::find(value.begin(), value.end(), slice) != value.end();
   }
 
+  /// True where memory holds `slice` only once the instruction is done.
+  bool stores(const Slice& slice) const {
+    return std::any_of(instruction_.keep.begin(), instruction_.keep.end(),
+                       [&](const Slice& kept) { return overlap(kept, slice); });
+  }
+
   bool join_send(const Part& part) {
     const bool of_x = holds(x_, part.from);
     if (!of_x && !holds(y_, part.from)) return false;
@@ -166,6 +173,7 @@ class Growing {
     } else {
       return false;
     }
+    if (stores(fold.other) || (!fold.arrived && stores(fold.decay))) return false;
     // In place: what x's slice is to hold is y.
     std::erase(x_, part.into);
     std::erase(instruction_.keep, part.into);
@@ -222,7 +230,6 @@ void drop_unread_stores(const Schedule& schedule, std::vector<PeerInstruction>& 
   const auto is_useless = [&](const Slice& slice) {
     return schedule.buffers()[slice.buffer].role == Role::scratch && is_unread(slice, instructions);
   };
-  std::vector<std::pair<int, Slice>> useless;
   for (PeerInstruction& instruction : instructions) {
     std::erase_if(instruction.keep, is_useless);
     std::erase_if(instruction.results, is_useless);

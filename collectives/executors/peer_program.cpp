@@ -25,8 +25,7 @@ bool overlaps_itself(const Step& step) {
 
 std::string refuses(const Schedule& schedule, const Step& step) {
   const std::string which = "step " + where(step) + " of rank " + std::to_string(schedule.home_rank());
-  if (step.verb == Verb::compute)
-    return "runs no local kernels yet: " + schedule.kernels()[step.body].name;
+  if (step.verb == Verb::compute) return "runs no local kernels yet: " + schedule.kernels()[step.body].name;
   if (step.verb == Verb::native) return schedule.natives()[step.body].name + " is no native of peer";
   for (const auto* side : {&step.writes, &step.reads})
     for (const Slice& slice : *side)
@@ -60,7 +59,8 @@ PeerProgram compile_peer_program(std::span<const Schedule> schedules, int rank,
   const PeerInboxes inboxes(schedules, options.packet_elements);
   const auto orders = peer_order(schedules);
   auto instructions = fuse_peer_steps(schedules[rank], orders[rank], inboxes);
-  if (options.merges) instructions = merge_peer_instructions(std::move(instructions), options.packet_elements);
+  if (options.merges)
+    instructions = merge_peer_instructions(std::move(instructions), options.packet_elements);
   assign_columns(instructions, options.packet_elements);
   return {std::move(instructions), inboxes.packets(), inboxes.messages(), options.packet_elements};
 }

@@ -14,7 +14,7 @@ namespace {
 
 using Programs = std::vector<std::shared_ptr<const Program>>;
 
-Programs compile(const ScheduleSource& source, const Device& device) {
+Programs compile(const ScheduleSource& source, const DeviceRates& device) {
   ProgramPool pool;
   Programs programs;
   for (int rank = 0; rank < source.ranks; ++rank)

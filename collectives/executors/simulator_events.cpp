@@ -60,8 +60,7 @@ void EventLoop::make_ready(int rank, int index) {
   const Task& step = task(rank, index);
   waits_[number(rank, index)] = ready_mark;
   if (step.is_message()) return make_message_ready(rank, index);
-  if (step.verb == Verb::compute) return run_local(rank, index, network_.compute_engine(rank));
-  if (!defers_ || step.feeds_message) return run_local(rank, index, network_.engine(rank));
+  if (!defers_ || step.feeds_message || step.verb == Verb::compute) return run_local(rank, index);
   deferred_[rank].push_back(index);
   run_deferred(rank);
 }
@@ -75,23 +74,27 @@ void EventLoop::make_message_ready(int rank, int index) {
       programs_[peer]->find_message(sends ? Verb::recv : Verb::send, -step.peer_offset, step.sequence);
   if (waits_[number(peer, partner)] != ready_mark) return;
   if (sends)
-    start_transfer(rank, index, peer, partner);
+    start_message(rank, index, peer, partner);
   else
-    start_transfer(peer, partner, rank, index);
+    start_message(peer, partner, rank, index);
 }
 
-void EventLoop::start_transfer(int from, int send, int to, int recv) {
-  int index = static_cast<int>(transfers_.size());
-  if (free_transfers_.empty()) {
-    transfers_.emplace_back();
-  } else {
-    index = free_transfers_.back();
-    free_transfers_.pop_back();
-  }
-  transfers_[index] = {from, send, to, recv, network_.way(from, to, task(from, send).bytes), 0, now_};
+void EventLoop::start_message(int from, int send, int to, int recv) {
   auto& depth = depth_[number(from, send)];
   depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
   ++result_.messages;
+  start({from, send, to, recv, network_.way(from, to, task(from, send).bytes), 0, now_});
+}
+
+void EventLoop::start(Transfer transfer) {
+  int index = static_cast<int>(transfers_.size());
+  if (free_transfers_.empty()) {
+    transfers_.push_back(transfer);
+  } else {
+    index = free_transfers_.back();
+    free_transfers_.pop_back();
+    transfers_[index] = transfer;
+  }
   pass_stage(index);
 }
 
@@ -101,21 +104,22 @@ void EventLoop::pass_stage(int index) {
   const double start = network_.occupy(stage.server, now_, stage.service_seconds);
   const double end = std::max(transfer.reached_until + stage.latency_seconds, start + stage.service_seconds);
   transfer.reached_until = end;
-  if (transfer.stage == 0) {
+  if (transfer.stage == 0) transfer.started = start;
+  if (transfer.stage == 0 && transfer.send >= 0) {
     note(transfer.from, transfer.send, start, end);
     push(end, transfer.from, transfer.send);
   }
   if (++transfer.stage < transfer.way.stages)
     return push(start + transfer.way.stage[transfer.stage].latency_seconds, -1, index);
-  note(transfer.to, transfer.recv, start, end);
+  note(transfer.to, transfer.recv, transfer.send < 0 ? transfer.started : start, end);
   push(end, transfer.to, transfer.recv);
   free_transfers_.push_back(index);
 }
 
-void EventLoop::run_local(int rank, int index, int server) {
-  const double seconds = task(rank, index).seconds, start = network_.occupy(server, now_, seconds);
-  note(rank, index, start, start + seconds);
-  push(start + seconds, rank, index);
+void EventLoop::run_local(int rank, int index) {
+  const Task& step = task(rank, index);
+  start(
+      {rank, -1, rank, index, network_.local_way(rank, step.verb, step.seconds, step.node_seconds), 0, now_});
 }
 
 void EventLoop::finish(int rank, int index) {
@@ -136,7 +140,7 @@ void EventLoop::run_deferred(int rank) {
   if (deferred_[rank].empty() || under_way_[rank] > 0 || network_.free_at(engine) > now_) return;
   const int index = deferred_[rank].front();
   deferred_[rank].pop_front();
-  run_local(rank, index, engine);
+  run_local(rank, index);
 }
 
 void EventLoop::note(int rank, int index, double start, double end) {

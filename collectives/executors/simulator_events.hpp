@@ -44,13 +44,14 @@ class EventLoop {
     }
   };
 
-  /// A message under way.
+  /// A step under way: a message from its send to its receive, or a local step.
   struct Transfer {
-    int from = 0, send = 0;
+    int from = 0, send = -1;  // no send where it is a local step
     int to = 0, recv = 0;
     Way way;
     int stage = 0;
     double reached_until = 0;  // when its tail has left the server before
+    double started = 0;
   };
 
   std::int64_t number(int rank, int task) const { return first_[rank] + task; }
@@ -59,9 +60,10 @@ class EventLoop {
   void push(double seconds, int rank, int index);
   void make_ready(int rank, int index);
   void make_message_ready(int rank, int index);
-  void start_transfer(int from, int send, int to, int recv);
+  void start_message(int from, int send, int to, int recv);
+  void start(Transfer transfer);
   void pass_stage(int transfer);
-  void run_local(int rank, int index, int server);
+  void run_local(int rank, int index);
   void finish(int rank, int index);
   void run_deferred(int rank);
   void note(int rank, int index, double start, double end);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/executors/simulator_topology.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace baton {
 
@@ -31,10 +32,12 @@ class Network {
  public:
   Network(const Topology& topology, int ranks);
 
+  /// Of a message.
   Way way(int from, int to, std::int64_t bytes) const;
+  /// Of a local step: an engine, and the memory bus where it holds that.
+  Way local_way(int rank, Verb verb, double seconds, double node_seconds) const;
 
-  int engine(int rank) const { return rank * servers_a_rank; }
-  int compute_engine(int rank) const { return rank * servers_a_rank + 1; }
+  int engine(int rank) const { return of_rank(rank, engine_); }
 
   /// Takes `server` for `seconds` from `now` on or from when it is free; when that starts.
   double occupy(int server, double now, double seconds);

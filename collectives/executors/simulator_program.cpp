@@ -20,24 +20,30 @@ double touched_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
-double local_seconds(const Schedule& schedule, const Step& step, const Device& device) {
-  if (step.verb == Verb::copy) return device.copy.seconds(0, touched_bytes(step));
-  if (step.verb == Verb::combine)
-    return device.combine.seconds(combine_flops(step.writes.back().count), touched_bytes(step));
-  const Kernel& kernel = schedule.kernels()[step.body];
-  return device.rate_of(kernel.name).seconds(kernel.flops, kernel.bytes);
+/// Fills in what a local step takes.
+void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
+  const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
+  const Rate& rate = kernel                       ? device.rate_of(kernel->name)
+                     : step.verb == Verb::combine ? device.combine
+                                                  : device.copy;
+  const double flops = kernel                       ? kernel->flops
+                       : step.verb == Verb::combine ? combine_flops(step.writes.back().count)
+                                                    : 0;
+  const double bytes = kernel ? kernel->bytes : touched_bytes(step);
+  task.seconds = rate.seconds(flops, bytes);
+  task.node_seconds = rate.node_seconds(bytes);
 }
 
 auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
 
 auto facts_of(const Task& task) {
   return std::tuple(task.verb, task.peer_offset, task.sequence, task.blockers, task.feeds_message, task.bytes,
-                    task.seconds);
+                    task.seconds, task.node_seconds);
 }
 
 }  // namespace
 
-Program::Program(const std::string& collective, const Schedule& schedule, const Device& device) {
+Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device) {
   if (!schedule.natives().empty())
     throw ScheduleError(collective + ": " + schedule.natives()[0].name +
                         " is a native: no steps to simulate");
@@ -48,7 +54,7 @@ Program::Program(const std::string& collective, const Schedule& schedule, const 
   index_messages();
 }
 
-void Program::add_task(const Schedule& schedule, const Step& step, const Device& device) {
+void Program::add_task(const Schedule& schedule, const Step& step, const DeviceRates& device) {
   Task task;
   task.verb = step.verb;
   task.blockers = static_cast<std::int32_t>(step.waits_for.size());
@@ -58,7 +64,7 @@ void Program::add_task(const Schedule& schedule, const Step& step, const Device&
     task.bytes = step.verb == Verb::send ? step.reads[0].bytes() : step.writes[0].bytes();
     if (step.verb == Verb::send) sent_bytes_ += task.bytes;
   } else {
-    task.seconds = local_seconds(schedule, step, device);
+    cost(task, schedule, step, device);
   }
   tasks_.push_back(task);
 }

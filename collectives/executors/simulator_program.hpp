@@ -30,8 +30,9 @@ struct Task {
   std::int32_t blockers = 0;
   /// Of a message.
   std::int64_t bytes = 0;
-  /// Of a local step.
+  /// Of a local step: of its engine, and of the memory bus of its node.
   double seconds = 0;
+  double node_seconds = 0;
 
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
 };
@@ -40,7 +41,7 @@ struct Task {
 class Program {
  public:
   /// Throws ScheduleError, naming `collective`, on a native step: nobody can tell what it does.
-  Program(const std::string& collective, const Schedule& schedule, const Device& device);
+  Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
   const std::vector<Task>& tasks() const { return tasks_; }
   std::span<const std::int32_t> successors(int task) const {
@@ -58,7 +59,7 @@ class Program {
   bool operator==(const Program& other) const;
 
  private:
-  void add_task(const Schedule& schedule, const Step& step, const Device& device);
+  void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
   void find_successors(const Schedule& schedule);
   void find_fed_messages();
   void index_messages();

@@ -20,12 +20,22 @@ double LinkClass::busy_seconds(double bytes) const {
   return measured.empty() ? overhead_seconds + bytes / bytes_a_second : measured.seconds(bytes);
 }
 
+double LinkClass::node_seconds(double bytes) const {
+  if (!node_measured.empty()) return node_measured.seconds(bytes);
+  return node_bytes_a_second > 0 ? bytes / node_bytes_a_second : 0;
+}
+
+double LinkClass::latency(double bytes) const {
+  if (measured_idle.empty()) return latency_seconds;
+  return std::max(0.0, measured_idle.seconds(bytes) - busy_seconds(bytes));
+}
+
 double Rate::seconds(double flops, double bytes) const {
   if (!measured.empty()) return measured.seconds(bytes);
   return launch_seconds + std::max(flops / flops_a_second, bytes / bytes_a_second);
 }
 
-const Rate& Device::rate_of(const std::string& kernel_name) const {
+const Rate& DeviceRates::rate_of(const std::string& kernel_name) const {
   const auto own = kernels.find(kernel_name);
   return own == kernels.end() ? kernel : own->second;
 }

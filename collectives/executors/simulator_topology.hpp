@@ -39,16 +39,23 @@ struct LinkClass {
   double bytes_a_second = 1;
   /// Takes the place of overhead and rate where it is not empty.
   Curve measured;
+  /// Of a whole message on an idle network; takes the place of the latency where it is not empty.
+  Curve measured_idle;
   Mover moved_by = Mover::wire;
   /// Through what all ranks of a node share in each direction (a node's network card, a memory bus); 0 for nothing.
   double node_bytes_a_second = 0;
+  /// Takes its place where it is not empty.
+  Curve node_measured;
   /// Where the numbers come from.
   std::string source;
 
   /// Seconds that a message of `bytes` holds a port.
   double busy_seconds(double bytes) const;
-  /// Seconds from a message's start to its end on an idle network.
-  double message_seconds(double bytes) const { return latency_seconds + busy_seconds(bytes); }
+  /// Seconds that it holds what the ranks of a node share.
+  double node_seconds(double bytes) const;
+  /// Seconds from a message's start to its end on an idle network, less those that it holds a port.
+  double latency(double bytes) const;
+  double message_seconds(double bytes) const { return latency(bytes) + busy_seconds(bytes); }
 };
 
 /// What a local step costs: the larger of its operations and its bytes over the rates, and a launch.
@@ -57,13 +64,16 @@ struct Rate {
   double flops_a_second = 1;
   double bytes_a_second = 1;
   Curve measured;  // by bytes; takes the place of all three where it is not empty
+  /// How long it holds the memory bus of its node, by bytes; where it is empty it has the memory for itself.
+  Curve node_measured;
   /// Where the numbers come from.
   std::string source;
 
   double seconds(double flops, double bytes) const;
+  double node_seconds(double bytes) const { return node_measured.empty() ? 0 : node_measured.seconds(bytes); }
 };
 
-struct Device {
+struct DeviceRates {
   /// Of any kernel that `kernels` does not name.
   Rate kernel;
   Rate copy;
@@ -100,7 +110,7 @@ struct Topology {
   LinkClass inter_node;
   /// Between nodes off the rails, through the same network port of a rank.
   std::optional<LinkClass> spine;
-  Device device;
+  DeviceRates device;
   Calibration calibration;
 
   int ranks() const { return nodes * ranks_a_node; }

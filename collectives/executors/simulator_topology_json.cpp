@@ -29,10 +29,10 @@ void check_order(const JsonSection& point, const Curve::Point& earlier, const Cu
     point.refuse("seconds", "expected more than in the point before, for the curve goes on with that slope");
 }
 
-Curve read_curve(const JsonSection& parent) {
+Curve read_curve(const JsonSection& parent, const std::string& key) {
   Curve curve;
-  if (!parent.has("measured")) return curve;
-  const std::vector<JsonSection> points = parent.sections("measured", 2, most_points);
+  if (!parent.has(key)) return curve;
+  const std::vector<JsonSection> points = parent.sections(key, 2, most_points);
   for (const JsonSection& point : points) {
     point.only({"bytes", "seconds"});
     curve.points.push_back({point.number("bytes", bytes), point.number("seconds", seconds)});
@@ -49,10 +49,12 @@ double read_rate(const JsonSection& parent, const std::string& key, const Curve&
 }
 
 LinkClass read_link(const JsonSection& link) {
-  link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "moved_by",
-             "node_bytes_a_second", "source"});
+  link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "measured_idle", "moved_by",
+             "node_bytes_a_second", "node_measured", "source"});
   LinkClass read;
-  read.measured = read_curve(link);
+  read.measured = read_curve(link, "measured");
+  read.measured_idle = read_curve(link, "measured_idle");
+  read.node_measured = read_curve(link, "node_measured");
   read.latency_seconds = link.number("latency_seconds", seconds);
   read.overhead_seconds = link.number_or("overhead_seconds", seconds, 0);
   read.bytes_a_second = read_rate(link, "bytes_a_second", read.measured);
@@ -75,11 +77,12 @@ enum class Work { computes, copies };
 
 Rate read_step(const JsonSection& step, Work work) {
   if (work == Work::copies)
-    step.only({"launch_seconds", "bytes_a_second", "measured", "source"});
+    step.only({"launch_seconds", "bytes_a_second", "measured", "node_measured", "source"});
   else
-    step.only({"launch_seconds", "flops_a_second", "bytes_a_second", "measured", "source"});
+    step.only({"launch_seconds", "flops_a_second", "bytes_a_second", "measured", "node_measured", "source"});
   Rate read;
-  read.measured = read_curve(step);
+  read.measured = read_curve(step, "measured");
+  read.node_measured = read_curve(step, "node_measured");
   read.launch_seconds = step.number_or("launch_seconds", seconds, 0);
   if (work == Work::computes) read.flops_a_second = read_rate(step, "flops_a_second", read.measured);
   read.bytes_a_second = read_rate(step, "bytes_a_second", read.measured);
@@ -87,9 +90,9 @@ Rate read_step(const JsonSection& step, Work work) {
   return read;
 }
 
-Device read_device(const JsonSection& device) {
+DeviceRates read_device(const JsonSection& device) {
   device.only({"kernel", "copy", "combine", "kernels"});
-  Device read;
+  DeviceRates read;
   read.kernel = read_step(device.section("kernel"), Work::computes);
   read.copy = read_step(device.section("copy"), Work::copies);
   read.combine = read_step(device.section("combine"), Work::computes);
@@ -127,9 +130,9 @@ Calibration read_calibration(const JsonSection& calibration) {
 }
 
 /// What follows writes for those above to read. Sections without a source of their own get `otherwise`.
-void write_curve(ordered_json& parent, const Curve& curve) {
+void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
   for (const Curve::Point& point : curve.points)
-    parent["measured"].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
+    parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
 }
 
 ordered_json written(const LinkClass& link, const std::string& otherwise) {
@@ -139,7 +142,9 @@ ordered_json written(const LinkClass& link, const std::string& otherwise) {
   json["bytes_a_second"] = link.bytes_a_second;
   json["moved_by"] = link.moved_by == Mover::engine ? "engine" : "wire";
   if (link.node_bytes_a_second != 0) json["node_bytes_a_second"] = link.node_bytes_a_second;
-  write_curve(json, link.measured);
+  write_curve(json, "measured", link.measured);
+  write_curve(json, "measured_idle", link.measured_idle);
+  write_curve(json, "node_measured", link.node_measured);
   json["source"] = link.source.empty() ? otherwise : link.source;
   return json;
 }
@@ -149,7 +154,8 @@ ordered_json written(const Rate& rate, Work work, const std::string& otherwise) 
   json["launch_seconds"] = rate.launch_seconds;
   if (work == Work::computes) json["flops_a_second"] = rate.flops_a_second;
   json["bytes_a_second"] = rate.bytes_a_second;
-  write_curve(json, rate.measured);
+  write_curve(json, "measured", rate.measured);
+  write_curve(json, "node_measured", rate.node_measured);
   json["source"] = rate.source.empty() ? otherwise : rate.source;
   return json;
 }
@@ -170,7 +176,7 @@ ordered_json written_links(const Topology& topology, const std::string& otherwis
   return json;
 }
 
-ordered_json written(const Device& device, const std::string& otherwise) {
+ordered_json written(const DeviceRates& device, const std::string& otherwise) {
   ordered_json json;
   json["kernel"] = written(device.kernel, Work::computes, otherwise);
   json["copy"] = written(device.copy, Work::copies, otherwise);

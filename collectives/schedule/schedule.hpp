@@ -159,8 +159,8 @@ class Reversed {
   bool before_;
 };
 
-/// While it lives, only some ranks take part, numbered in the order in which they are named: a whole collective, embedded,
-/// runs among them.
+/// While it lives, only some ranks take part, numbered in the order in which they are named. A collective that is
+/// embedded then runs among them (docs/decisions/0008).
 class Among {
  public:
   /// `ranks` in the numbering from before. Throws ScheduleError if this rank is not one of them.

@@ -2,6 +2,7 @@
 """The benches as their users meet them: python3 command_line_test.py COLLECTIVE_BENCH
 OPERATOR_BENCH"""
 
+import collections
 import json
 import os
 import subprocess
@@ -50,6 +51,16 @@ class BadInput(unittest.TestCase):
             self.refuse("-J", folder, words="is a directory")
             self.refuse("-J", folder + "/none/x.jsonl", words="cannot write")
             self.refuse("--benchmark_out=" + folder + "/none/x.json", words="cannot write")
+
+    def test_traces_that_cannot_be(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = ["--collectives", "all_scan", "--ranks", "2", *SMALL]
+            self.refuse(*one, "--blocks", "1,2", "--trace", folder + "/x",
+                        words="--trace takes a single case, but these flags ask for 2")
+            self.refuse(*one, "--trace", folder, words="is a directory")
+            self.refuse(*one, "--trace", folder + "/none/x", words="cannot write a trace to")
+            self.refuse(*one, "--trace", folder + "/x", "--dry-run", words="--trace excludes --dry-run")
+            self.assertEqual(os.listdir(folder), [])
 
     def test_worlds_that_are_too_small(self):
         self.refuse("--ranks", "3", *SMALL, launcher=mpirun(2), words="the launcher started 2")
@@ -102,6 +113,27 @@ class Runs(unittest.TestCase):
         self.assertEqual([("skipped" in r) for r in records], [False, True])
         self.assertNotIn("seconds", records[1])
         self.assertIn("skipped: mpi_exscan is no native of local", table)
+
+    def test_a_trace_has_all_ranks_steps_and_messages(self):
+        for executor, launcher in (("local", ()), ("mpi", ()), ("mpi", mpirun(3))):
+            with tempfile.TemporaryDirectory() as folder:
+                path = folder + "/trace.json"
+                _, table = self.records("--executor", executor, "--collectives", "all_scan", "--ranks", "3", "--blocks",
+                                        "2", "--trace", path, launcher=launcher)
+                self.assertIn("# trace of one more round: " + path, table)
+                with open(path) as file:
+                    events = json.load(file)["traceEvents"]
+            verbs = collections.Counter((event["pid"], event["cat"]) for event in events if event["ph"] == "X")
+            self.assertEqual(verbs, {(0, "send"): 2, (1, "recv"): 2, (1, "combine"): 2, (1, "send"): 2,
+                                     (2, "recv"): 2})
+            self.assertEqual(collections.Counter(event["ph"] for event in events)["f"], 4)
+
+    def test_a_skipped_row_has_no_trace(self):
+        with tempfile.TemporaryDirectory() as folder:
+            _, table = self.records("--collectives", "mpi_exscan", "--executor", "local", "--ranks", "2", "--trace",
+                                    folder + "/x")
+            self.assertIn("# no trace: nothing was timed", table)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_records_are_appended(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -31,35 +31,13 @@ Record timed_record() {
 
 TEST(Record, HasEveryPromisedKey) {
   const auto json = to_json(timed_record(), {.machine = {{"cpu", "some"}}, .commit = "abc", .run = "r"});
-  for (const char* key : {"schema",
-                          "bench",
-                          "name",
-                          "implementation",
-                          "executor",
-                          "ranks",
-                          "ranks_a_node",
-                          "direction",
-                          "heads",
-                          "d_k",
-                          "d_v",
-                          "tokens",
-                          "state_bytes",
-                          "blocks",
-                          "cadence",
-                          "warmup",
-                          "rounds",
-                          "seconds",
-                          "rank_seconds",
-                          "mean_seconds",
-                          "median_seconds",
-                          "ci95_seconds",
-                          "sent_bytes",
-                          "hops",
-                          "bound_seconds",
-                          "wrong",
-                          "machine",
-                          "commit",
-                          "time"})
+  for (const char* key :
+       {"schema",       "bench",      "name",    "implementation", "executor",     "ranks",
+        "ranks_a_node", "seed",       "run",     "blocks_asked",   "direction",    "heads",
+        "d_k",          "d_v",        "tokens",  "state_bytes",    "blocks",       "cadence",
+        "warmup",       "rounds",     "seconds", "rank_seconds",   "mean_seconds", "median_seconds",
+        "ci95_seconds", "sent_bytes", "hops",    "bound_seconds",  "wrong",        "machine",
+        "commit",       "time"})
     EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_FALSE(json.contains("skipped"));
   EXPECT_EQ(json["blocks"], 8);

@@ -67,6 +67,17 @@ TEST(SpMethods, Lasp1ComputesBeforeItSendsAndItsReleaseReceivesBeforeItComputes)
   EXPECT_TRUE(waits_for(released, step_of(released, "chunk_states"), is_message));
 }
 
+TEST(SpMethods, AnEmbeddedCollectiveSeesTheNodes) {
+  Layer hierarchical = layer(Pass::both);
+  hierarchical.scan = "hierarchical_scan_chain";
+  const auto hops = [&](int ranks_a_node) {
+    return check("zeco", build_all(find_method("zeco"), hierarchical, 4, ranks_a_node)).hops;
+  };
+  EXPECT_EQ(hops(0), 2 * 2);        // two_shot, there and back
+  EXPECT_EQ(hops(2), 2 * (1 + 2));  // and one hop across
+  EXPECT_EQ(hops(1), 2 * 3);        // a chain
+}
+
 TEST(SpMethods, RefusalsSayWhy) {
   Layer odd = layer(Pass::forward);
   odd.share.tokens = 7;

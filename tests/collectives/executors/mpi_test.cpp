@@ -2,6 +2,7 @@
 // What the mpi executor promises beyond right results, on four ranks that this test launches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -11,12 +12,15 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/mpi_native.hpp"
 #include "harness/guard.hpp"
+#include "tests/collectives/executors/timeline_check.hpp"
 
 namespace {
 
 using namespace baton;
 
 constexpr int ranks = 4;
+
+const World* the_world = nullptr;  // set by main
 
 /// Every rank sends `messages` numbered values to the next; the receiver records its receives in another order of
 /// buffers than they are sent in.
@@ -96,6 +100,39 @@ TEST(MpiExecutor, MessagesGoOnWhileAKernelRuns) {
   EXPECT_EQ(got[0], rank == 0 ? 7.0f : 0.0f);
 }
 
+/// The times of all ranks, each of which has as many steps.
+std::vector<StepTime> gathered(const std::vector<StepTime>& mine) {
+  std::vector<double> row;
+  for (const StepTime& time : mine)
+    row.insert(row.end(), {time.rank + 0.0, time.step + 0.0, time.start_seconds, time.finish_seconds});
+  std::vector<StepTime> all;
+  for (const auto& values : the_world->all().gather(row))
+    for (std::size_t i = 0; i < values.size(); i += 4)
+      all.push_back(
+          {static_cast<int>(values[i]), static_cast<int>(values[i + 1]), values[i + 2], values[i + 3]});
+  return all;
+}
+
+TEST(MpiExecutor, TellsWhenEachStepRan) {
+  const auto schedules = traced_ring(ranks);
+  const auto executor = find_executor("mpi").make(ranks);
+  executor->prepare(schedules);
+  for (int round = 0; round < 20; ++round) {
+    executor->synchronise();
+    const auto start = std::chrono::steady_clock::now();
+    const auto times = gathered(executor->run_traced());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    const double longest = the_world->all().max(took.count());
+    expect_possible(schedules, times);
+    const auto sooner = [](const StepTime& a, const StepTime& b) {
+      return a.start_seconds < b.start_seconds;
+    };
+    EXPECT_LE(std::min_element(times.begin(), times.end(), sooner)->start_seconds, longest)
+        << "times count from the start of the round";
+    executor->run();
+  }
+}
+
 TEST(MpiExecutor, RefusesNativesThatItDoesNotHave) {
   Schedule s(0, 1);
   s.native("no_such_native", 1, {}, {});
@@ -139,6 +176,7 @@ int main(int argc, char** argv) {
     baton::relaunch(ranks, 1, argv);
     baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
       world.require(ranks);
+      the_world = &world;
       testing::InitGoogleTest(&argc, argv);
       result = RUN_ALL_TESTS();
     });

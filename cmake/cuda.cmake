@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# What runs on NVIDIA GPUs, preset `cuda`. Compiles and links without a GPU. Without BATON_CUDA nothing here happens, and
+# no file of these is compiled.
+option(BATON_CUDA "Build the executors, natives and kernels for NVIDIA GPUs" OFF)
+
+# baton_add_cuda(TARGET PATTERN...): adds the CUDA sources that match to TARGET.
+function(baton_add_cuda target)
+  if(NOT BATON_CUDA)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
+  target_sources(${target} PRIVATE ${sources})
+  target_link_libraries(${target} PUBLIC baton_cuda)
+endfunction()
+
+if(NOT BATON_CUDA)
+  return()
+endif()
+
+# Looked for first, and not required, to say in one line what is missing.
+find_package(CUDAToolkit 12.4 QUIET)
+if(NOT CUDAToolkit_NVCC_EXECUTABLE)
+  message(FATAL_ERROR "Preset cuda needs nvcc 12.4 or newer, and none was found; put it in PATH, or set CUDAToolkit_ROOT.")
+endif()
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_ROOT PATH_SUFFIXES include PATHS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY nccl HINTS ENV NCCL_ROOT PATH_SUFFIXES lib lib64
+             PATHS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
+if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
+  message(FATAL_ERROR "Preset cuda needs NCCL, and nccl.h or libnccl.so was not found; install libnccl-dev, or set NCCL_ROOT.")
+endif()
+file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h nccl_version REGEX "^#define NCCL_(MAJOR|MINOR) ")
+string(REGEX REPLACE "[^0-9]*([0-9]+)[^0-9]+([0-9]+).*" "\\1.\\2" nccl_version "${nccl_version}")
+if(nccl_version VERSION_LESS 2.28)
+  message(FATAL_ERROR "Preset cuda needs NCCL 2.28 or newer for its windows, and ${NCCL_INCLUDE_DIR}/nccl.h is ${nccl_version}.")
+endif()
+
+# Ampere, Hopper with its own instructions, and what is newer and known to the compiler; the last also as PTX, for what
+# comes after it. Binaries run on later chips of the same major version.
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} --list-gpu-arch OUTPUT_VARIABLE known)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)
+  if(known MATCHES "compute_100" AND known MATCHES "compute_120")
+    list(APPEND CMAKE_CUDA_ARCHITECTURES 100-real 120)
+  else()
+    list(APPEND CMAKE_CUDA_ARCHITECTURES 90-virtual)
+  endif()
+endif()
+set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+enable_language(CUDA)
+# CMake 3.25 does not know that nvcc has C++20.
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+
+add_library(baton_cuda INTERFACE)
+target_include_directories(baton_cuda SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+target_link_libraries(baton_cuda INTERFACE CUDA::cudart_static ${NCCL_LIBRARY} ${CMAKE_DL_LIBS})

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's return codes as exceptions, its version, and communicators.
+#pragma once
+
+#include <nccl.h>
+
+#include <source_location>
+#include <string>
+
+#include "collectives/executors/cuda_ranks.cuh"
+
+namespace baton {
+
+/// Throws SystemError with NCCL's own text and the caller's line unless `code` is ncclSuccess.
+void nccl(ncclResult_t code, std::source_location where = std::source_location::current());
+
+/// The version of the library that runs, such as "2.28.9".
+std::string nccl_version();
+
+/// Why windows and the device interface cannot be used, or an empty string: NCCL promises neither across versions, so
+/// the library that runs must be the one whose header this was compiled with.
+std::string lacks_matching_nccl();
+
+/// A communicator of all ranks.
+class NcclComm {
+ public:
+  /// With `cta_policy` NCCL_CTA_POLICY_ZERO collectives on windows run on the copy engines. NVLink multicast is off
+  /// unless ExecutorChoices say otherwise. Collective, after take_gpu. Throws SystemError.
+  explicit NcclComm(const CudaRanks& ranks, int cta_policy = NCCL_CTA_POLICY_DEFAULT);
+  ~NcclComm();
+  NcclComm(const NcclComm&) = delete;
+  NcclComm& operator=(const NcclComm&) = delete;
+
+  ncclComm_t get() const { return comm_; }
+
+ private:
+  ncclComm_t comm_ = nullptr;
+};
+
+}  // namespace baton

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as kernels.
+//
+// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else. Groups are cut by
+// the rule that `check` proves (groups.hpp). Buffers lie in plain device memory, or in a symmetric window where a native
+// asks for one.
+#include <nccl.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "collectives/executors/cuda_executor.cuh"
+#include "collectives/executors/cuda_gpu.cuh"
+#include "collectives/executors/cuda_nccl.cuh"
+#include "collectives/executors/cuda_steps.cuh"
+#include "collectives/executors/cuda_window.cuh"
+#include "collectives/executors/nccl_native.cuh"
+#include "collectives/executors/nccl_program.cuh"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+/// What the natives of `schedule` need: the most demanding of them.
+NcclMemory memory_for(const Schedule& schedule) {
+  NcclMemory most = NcclMemory::plain;
+  for (const NativeCall& native : schedule.natives())
+    most = std::max(most, find_nccl_native(native.name)->memory);
+  return most;
+}
+
+/// A communicator, and the window that the last schedule which needed one had its buffers in.
+struct Connection {
+  Connection(const CudaRanks& ranks, int cta_policy) : comm(ranks, cta_policy) {}
+
+  NcclComm comm;
+  std::unique_ptr<NcclWindow> window;
+  std::string lacks_window;  // why windows do not work, found out once
+};
+
+class NcclExecutor : public CudaExecutor {
+ public:
+  explicit NcclExecutor(int ranks) : CudaExecutor(ranks) {
+    plain_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
+  }
+  ~NcclExecutor() override { forget_recording(); }
+
+  std::string supports(std::span<const Schedule> schedules) const override;
+  void prepare(std::vector<Schedule> schedules) override;
+  double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+ protected:
+  void enqueue_round() override { program_->enqueue(main_stream()); }
+  DeviceMemory& memory() override { return *memory_; }
+  const DeviceMemory& memory() const override { return *memory_; }
+
+ private:
+  Connection& connection(NcclMemory memory);
+  void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
+
+  std::unique_ptr<Connection> plain_;
+  std::unique_ptr<Connection> copy_engines_;  // made when a native first asks for it
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<NcclProgram> program_;
+};
+
+std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
+  for (const Schedule& schedule : schedules) {
+    for (const NativeCall& native : schedule.natives())
+      if (find_nccl_native(native.name) == nullptr) return native.name + " is no native of nccl";
+    if (memory_for(schedule) != NcclMemory::plain) {
+      const std::string reason = lacks_matching_nccl();
+      if (!reason.empty()) return reason;
+    }
+    const std::string reason = lacks_device_body(schedule);
+    if (!reason.empty()) return reason;
+  }
+  return lacks_device_memory(schedules);
+}
+
+void NcclExecutor::prepare(std::vector<Schedule> schedules) {
+  forget_recording();
+  program_.reset();
+  memory_.reset();  // its memory first: two cases need not fit at once
+  const NcclMemory need = memory_for(schedules[0]);
+  Connection& over = connection(need);
+  void* window = need == NcclMemory::plain ? nullptr : window_of(over, schedules);
+  Schedule& mine = schedules[ranks().rank()];
+  memory_ =
+      window == nullptr ? std::make_unique<DeviceMemory>(mine) : std::make_unique<DeviceMemory>(mine, window);
+  program_ = std::make_unique<NcclProgram>(std::move(mine), *memory_, over.comm.get());
+  warm_up();
+}
+
+Connection& NcclExecutor::connection(NcclMemory memory) {
+  if (memory != NcclMemory::copy_engine_window) return *plain_;
+  if (!copy_engines_) copy_engines_ = std::make_unique<Connection>(ranks(), NCCL_CTA_POLICY_ZERO);
+  return *copy_engines_;
+}
+
+/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are dear.
+void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& schedules) {
+  std::size_t bytes = 4096;
+  for (const Schedule& schedule : schedules) bytes = std::max(bytes, DeviceMemory::bytes(schedule));
+  if (!over.window || over.window->bytes() < bytes) {
+    over.window.reset();
+    over.window = std::make_unique<NcclWindow>(ranks(), over.comm, bytes);
+    const std::string wrong = over.window->self_test();
+    if (!wrong.empty()) throw SystemError("NCCL's window does not work: " + wrong);
+  }
+  return over.window->own();
+}
+
+/// A ping-pong of ncclSend and ncclRecv, what an empty round takes taken off.
+double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
+  if (ranks().rank() != from && ranks().rank() != to) return 0;
+  return 0;
+}
+
+std::vector<std::pair<std::string, std::string>> NcclExecutor::facts() const {
+  auto all = CudaExecutor::facts();
+  all.emplace_back("nccl", nccl_version());
+  return all;
+}
+
+const RegisteredExecutor registered{{
+    .name = "nccl",
+    .summary = "one process a GPU, NCCL's send and receive between them",
+    .process_a_rank = true,
+    .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
+    .lacks = lacks_gpus,
+}};
+
+}  // namespace
+}  // namespace baton

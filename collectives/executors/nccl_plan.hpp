@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order a rank's host enqueues its steps, and on which of two streams: the part of the `nccl` executor that
+// needs no GPU.
+//
+//   local steps that wait for no message; then for each group of messages (groups.hpp): the group, then the local steps
+//   that wait for it and for no later one
+//
+// Compute steps have a stream of their own, so that an exchange goes on beside them; all else goes between ranks or is
+// on its way there. An operation waits for one of the other stream by an event, where no earlier wait covers it.
+#pragma once
+
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// What is enqueued at once: one local step, or a group of messages.
+struct NcclOperation {
+  bool is_group = false;
+  /// On the stream of compute steps.
+  bool computes = false;
+  std::vector<int> steps;
+  /// The operation of the other stream that this one must wait for, -1 for none.
+  int waits_for = -1;
+  /// True where some operation waits for this one.
+  bool is_waited_for = false;
+};
+
+/// The operations of `schedule` in the order of enqueuing.
+std::vector<NcclOperation> nccl_plan(const Schedule& schedule);
+
+}  // namespace baton

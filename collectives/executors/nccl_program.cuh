@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's schedule as NCCL calls and kernels on two streams.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <vector>
+
+#include "collectives/executors/cuda_memory.cuh"
+#include "collectives/executors/nccl_native.cuh"
+#include "collectives/executors/nccl_plan.hpp"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+class NcclProgram {
+ public:
+  /// The schedule's kernels and natives must be registered. `memory` holds its buffers and must outlive the program, as
+  /// must the communicator.
+  NcclProgram(Schedule schedule, const DeviceMemory& memory, ncclComm_t comm);
+  ~NcclProgram();
+  NcclProgram(const NcclProgram&) = delete;
+  NcclProgram& operator=(const NcclProgram&) = delete;
+
+  /// Enqueues one round into `stream`, with a fork to the program's own stream of compute steps and a join. May be
+  /// captured.
+  void enqueue(cudaStream_t stream);
+
+ private:
+  void enqueue(const NcclOperation& operation, cudaStream_t stream) const;
+  void enqueue_messages(const NcclOperation& group, cudaStream_t stream) const;
+  void enqueue_native(int step, cudaStream_t stream) const;
+
+  Schedule schedule_;
+  ncclComm_t comm_;
+  std::vector<DeviceOperands> operands_;  // of each step
+  std::vector<NcclOperation> plan_;
+  std::vector<cudaEvent_t> done_;          // of each operation that another waits for
+  cudaStream_t compute_stream_ = nullptr;  // only where there are compute steps
+  cudaEvent_t forked_ = nullptr;
+  cudaEvent_t joined_ = nullptr;
+};
+
+}  // namespace baton

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel that runs a rank's program, one launch a round.
+//
+//   for each instruction, each thread, each of the thread's packets:
+//     load what is in memory; take the first look at the inbox slot
+//     wait for the packet, empty the slot of the round before; fold; store; send
+//
+// Two transports. Packets that carry their own flag (peer_packet.cuh) need no fence: a value is under way to the next
+// rank as soon as it has come. The other one is the reference that rests on nothing but release and acquire: all packets
+// of an instruction, a fence, a flag for each sending block and message.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/executors/cuda_memory.cuh"
+#include "collectives/executors/peer_program.hpp"
+#include "collectives/executors/peer_round.cuh"
+
+namespace baton {
+
+/// An instruction with addresses instead of slices and messages. Slots are those of generation 0.
+struct alignas(16) PeerDeviceInstruction {
+  const float* from;
+  std::byte* arrival;  // null where x is in memory
+  float* keep[PeerLimits::stores];
+  const float* decay;
+  std::byte* decay_arrival;  // null where the decays are in memory
+  const float* other;        // null for zeros
+  float* results[PeerLimits::stores];
+  std::byte* sends[PeerLimits::sends];
+  const unsigned* arrival_flags;
+  const unsigned* decay_flags;
+  unsigned* send_flags[PeerLimits::sends];
+  unsigned count;
+  unsigned packets;
+  unsigned column;  // below the number of threads
+  unsigned row;
+  unsigned first_decay;
+  int step;
+  int arrival_peer;
+  int decay_peer;
+  unsigned char kept;
+  unsigned char resulting;
+  unsigned char sent;
+  unsigned char sends_y;  // one bit a send
+  bool folds;
+  bool x_is_later;
+  bool clears_decays;
+  bool whole;  // all slices lie on 16 bytes
+  bool barrier;
+};
+
+enum class PeerWire { f32, bf16 };
+enum class PeerTransport { packets, fenced };
+
+/// How a program is run.
+struct PeerLaunch {
+  PeerWire wire = PeerWire::f32;
+  PeerTransport transport = PeerTransport::packets;
+  unsigned threads = 512;
+};
+
+/// Where the parts of a rank's heap begin: flags of started rounds, flags of messages, the inbox.
+struct PeerLayout {
+  std::size_t message_flags = 0;
+  std::size_t inbox = 0;
+  std::size_t bytes = 0;
+};
+
+/// Elements in a packet.
+int packet_elements(PeerWire wire);
+
+/// A program in device memory, ready to run.
+class PeerKernel {
+ public:
+  /// `route` and what it points to must outlive it; `heaps` are those of all ranks, by rank.
+  PeerKernel(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,
+             const std::vector<std::byte*>& heaps, const PeerLayout& layout, const PeerLaunch& launch);
+  ~PeerKernel();
+  PeerKernel(const PeerKernel&) = delete;
+  PeerKernel& operator=(const PeerKernel&) = delete;
+
+  /// Enqueues a round.
+  void enqueue(cudaStream_t stream) const;
+
+ private:
+  PeerRoute route_;
+  PeerLaunch launch_;
+  std::uint64_t receivers_ = 0;
+  unsigned count_ = 0;
+  PeerDeviceInstruction* program_ = nullptr;
+};
+
+}  // namespace baton

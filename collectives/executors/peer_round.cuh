@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every kernel of the peer executor does to take part in a round: find out which round it is, wait until there is
+// room in the others' inboxes, wait for packets, and say for what it waited in vain.
+//
+// An inbox has three generations, one a round in turn. A reader leaves a slot as it is and empties the same slot of the
+// round before; so a generation is ready again when its owner has ended the round after it. A rank tells all others when
+// it starts a round, and sends nothing in round e before the receiver has started round e-1: a scan does not synchronise
+// its ranks, and the first one would otherwise run ahead of the last without end.
+//
+// Rounds are counted in device memory, so that a graph can be replayed.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collectives/executors/cuda_flag.cuh"
+#include "collectives/executors/peer_packet.cuh"
+
+namespace baton {
+
+inline constexpr unsigned generations = 3;
+
+/// What a thread waited for in vain. In host memory that the device writes.
+struct PeerFault {
+  enum class Kind : int { none, packet, flag, room, barrier };
+  Kind kind = Kind::none;
+  int step = -1;
+  int peer = -1;
+  int cta = 0;
+  /// The packet of the message, or the block of the sender whose flag is missing.
+  unsigned block = 0;
+  /// The round that this rank is in, and the last one that the peer has started.
+  unsigned round = 0;
+  unsigned peer_round = 0;
+};
+
+/// Where a rank's kernels find everything; passed by value.
+struct PeerRoute {
+  int rank = 0;
+  int ranks = 1;
+  /// Blocks that do the work; the one after them tells the others that this rank is here.
+  unsigned ctas = 1;
+  /// The shared heaps of all ranks, by rank, and this rank's own.
+  std::byte* const* heaps = nullptr;
+  std::byte* heap = nullptr;
+  /// From one generation of an inbox to the next.
+  std::size_t generation_bytes = 0;
+  /// In this GPU's memory: rounds that each block has ended, 1 when a thread gave up, arrivals at the barrier.
+  unsigned* rounds = nullptr;
+  unsigned* gave_up = nullptr;
+  unsigned long long* arrivals = nullptr;
+  PeerFault* fault = nullptr;
+  /// Nanoseconds that a thread waits before it gives up.
+  std::uint64_t limit = 0;
+};
+
+/// The flag in `heap` by which rank `from` tells that it has started a round. Flags are the heap's first bytes.
+__device__ inline unsigned* started_flag(std::byte* heap, int from) {
+  return reinterpret_cast<unsigned*>(heap) + from * flag_words;
+}
+
+/// Ends all waiting of this rank; the first one to give up says why.
+__device__ __noinline__ inline void note_fault(const PeerRoute& route, PeerFault fault) {
+  if (atomicExch(route.gave_up, 1u) != 0) return;
+  const PeerFault::Kind kind = fault.kind;
+  fault.kind = PeerFault::Kind::none;
+  fault.peer_round = look_at_flag(started_flag(route.heap, fault.peer));
+  *route.fault = fault;
+  __threadfence_system();
+  static_cast<volatile PeerFault*>(route.fault)->kind = kind;
+}
+
+/// One thread in one round.
+class PeerThread {
+ public:
+  /// One that `waits` or, where that is false, has nothing to wait for any more.
+  __device__ PeerThread(const PeerRoute& route, unsigned round, bool waits)
+      : route_(route),
+        round_(round),
+        now_(round % generations * route.generation_bytes),
+        before_((round - 1) % generations * route.generation_bytes),
+        gave_up_(!waits) {}
+
+  __device__ unsigned round() const { return round_; }
+  /// This round's place of an address in generation 0, and the place that was used in the round before.
+  __device__ std::byte* now(std::byte* slot) const { return slot + now_; }
+  __device__ const std::byte* now(const std::byte* slot) const { return slot + now_; }
+  __device__ std::byte* before(std::byte* slot) const { return slot + before_; }
+  /// True when this thread is to wait for nothing any more.
+  __device__ bool gave_up() const { return gave_up_; }
+
+  /// The packet in `slot` of generation 0, `seen` having been there at first look.
+  __device__ uint4 await_packet(const std::byte* slot, uint4 seen, int step, int peer, unsigned block) {
+    if (!is_nothing(seen)) return seen;
+    return poll(now(slot), step, peer, block);
+  }
+
+  /// Waits until `flag` has reached `value`.
+  __device__ void await(const unsigned* flag, unsigned value, PeerFault::Kind kind, int step, int peer,
+                        unsigned block) {
+    Patience patience;
+    while (!gave_up_ && static_cast<int>(look_at_flag(flag) - value) < 0)
+      if (is_over(patience)) give_up(kind, step, peer, block);
+  }
+
+  /// All threads of the rank meet. Every block must run.
+  __device__ void meet(int step) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      const unsigned long long ticket = atomicAdd(route_.arrivals, 1ull);
+      const unsigned long long all = (ticket / route_.ctas + 1) * route_.ctas;
+      Patience patience;
+      while (!gave_up_ && *static_cast<volatile unsigned long long*>(route_.arrivals) < all)
+        if (is_over(patience)) give_up(PeerFault::Kind::barrier, step, route_.rank, 0);
+      __threadfence();
+    }
+    __syncthreads();
+  }
+
+ private:
+  struct Patience {
+    unsigned looks = 0;
+    std::uint64_t start = 0;
+  };
+
+  __device__ uint4 poll(const std::byte* slot, int step, int peer, unsigned block) {
+    Patience patience;
+    uint4 packet{};
+    while (!gave_up_) {
+      packet = load_packet(slot);
+      if (!is_nothing(packet)) break;
+      if (is_over(patience)) give_up(PeerFault::Kind::packet, step, peer, block);
+    }
+    return packet;
+  }
+
+  /// True when time is up. Looks at the clock, and whether another thread gave up, once in many polls.
+  __device__ bool is_over(Patience& patience) {
+    constexpr unsigned seldom = 1024;
+    if (++patience.looks % seldom != 0) return false;
+    if (*static_cast<volatile unsigned*>(route_.gave_up) != 0) gave_up_ = true;
+    const std::uint64_t now = device_nanoseconds();
+    if (patience.start == 0) patience.start = now;
+    return !gave_up_ && now - patience.start > route_.limit;
+  }
+
+  __device__ void give_up(PeerFault::Kind kind, int step, int peer, unsigned block) {
+    gave_up_ = true;
+    note_fault(route_, {kind, step, peer, static_cast<int>(blockIdx.x), block, round_, 0});
+  }
+
+  const PeerRoute& route_;
+  unsigned round_;
+  std::size_t now_;
+  std::size_t before_;
+  bool gave_up_;
+};
+
+/// The block after the working ones tells all other ranks that this one has started its round; true for that block.
+/// Everything of the rounds before is done and seen, since the kernel before has ended.
+__device__ inline bool announces_round(const PeerRoute& route) {
+  if (blockIdx.x < route.ctas) return false;
+  const unsigned round = route.rounds[blockIdx.x] + 1;
+  for (int other = static_cast<int>(threadIdx.x); other < route.ranks; other += static_cast<int>(blockDim.x))
+    if (other != route.rank) raise_flag(started_flag(route.heaps[other], route.rank), round);
+  __syncthreads();
+  if (threadIdx.x == 0) route.rounds[blockIdx.x] = round;
+  return true;
+}
+
+/// How a block begins a round.
+struct PeerEntry {
+  unsigned round = 0;
+  /// False where some rank in `receivers` made no room in time.
+  bool may_send = true;
+};
+
+/// Finds out which round it is and waits for room in the inboxes of the ranks in `receivers`, one bit a rank. Ends behind
+/// a barrier of the block, which has at least 64 threads; `closes` where no other kernel of the round follows.
+__device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t receivers, bool closes) {
+  __shared__ unsigned shared_round;
+  bool in_vain = false;
+  if (threadIdx.x < 64) {
+    const unsigned round = route.rounds[blockIdx.x] + 1;
+    if (threadIdx.x == 0) shared_round = round;
+    if (receivers >> threadIdx.x & 1) {
+      const int receiver = static_cast<int>(threadIdx.x);
+      PeerThread thread(route, round, true);
+      thread.await(started_flag(route.heap, receiver), round - 1, PeerFault::Kind::room, -1, receiver, 0);
+      in_vain = thread.gave_up();
+    }
+  }
+  const bool may_send = __syncthreads_or(in_vain) == 0;
+  const unsigned round = shared_round;
+  if (threadIdx.x == 0 && closes) route.rounds[blockIdx.x] = round;
+  return {round, may_send};
+}
+
+}  // namespace baton

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that a flag names, to be written at the end of a run: looked at before it starts.
+#pragma once
+
+#include <string>
+
+namespace baton {
+
+/// Throws UsageError where `what` cannot be written to `path`. Leaves no file behind that was not there.
+void require_writable(const std::string& path, const std::string& what);
+
+/// Writes `text` in place of what was there. Throws SystemError if it fails.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace baton

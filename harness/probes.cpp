@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes: each a schedule that repeats one thing, so that two lengths of it tell what one more costs.
+#include "harness/probes.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/statistics.hpp"
+
+namespace baton {
+namespace {
+
+constexpr int few = 2, many = 10;
+
+}  // namespace
+
+double Probes::median_round(const Text& text, int times) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    schedules.emplace_back(rank, ranks_);
+    text(schedules.back(), times);
+  }
+  check("probe", schedules);
+  executor_.prepare(std::move(schedules));
+  constexpr int warm_up = 3, rounds = 15;
+  std::vector<double> seconds;
+  for (int i = 0; i < warm_up + rounds; ++i) {
+    executor_.synchronise();
+    const double slowest = team_.max(executor_.run());
+    if (i >= warm_up) seconds.push_back(slowest);
+  }
+  return median(seconds);
+}
+
+double Probes::seconds_of_one(const Text& text) {
+  const double difference = median_round(text, many) - median_round(text, few);
+  return std::max(0.0, difference) / (many - few);
+}
+
+double Probes::message_seconds(std::int64_t bytes) {
+  const auto there_and_back = [bytes](Schedule& s, int times) {
+    const Slice ball = s.scratch("ball", bytes / element_bytes);
+    for (int i = 0; i < times && s.rank() < 2; ++i) {
+      const bool serves = s.rank() == i % 2;
+      if (serves) s.send(1 - s.rank(), ball);
+      if (!serves) s.recv(ball, 1 - s.rank());
+    }
+  };
+  return seconds_of_one(there_and_back);
+}
+
+double Probes::gap_seconds(std::int64_t bytes) {
+  const auto row = [bytes](Schedule& s, int times) {
+    for (int i = 0; i < times && s.rank() < 2; ++i) {
+      const Slice wagon = s.scratch("wagon", bytes / element_bytes);
+      if (s.rank() == 0) s.send(1, wagon);
+      if (s.rank() == 1) s.recv(wagon, 0);
+    }
+  };
+  return seconds_of_one(row);
+}
+
+double Probes::exchange_seconds(std::int64_t bytes) {
+  const auto swap = [bytes](Schedule& s, int times) {
+    const Slice first = s.scratch("first", bytes / element_bytes);
+    const Slice second = s.scratch("second", bytes / element_bytes);
+    for (int i = 0; i < times && s.rank() < 2;
+         ++i) {  // what came is sent next, so that one waits for the other
+      s.send(1 - s.rank(), i % 2 == 0 ? first : second);
+      s.recv(i % 2 == 0 ? second : first, 1 - s.rank());
+    }
+  };
+  return seconds_of_one(swap);
+}
+
+double Probes::shift_seconds(std::int64_t bytes) {
+  const auto shift = [bytes](Schedule& s, int times) {
+    const Slice first = s.scratch("first", bytes / element_bytes);
+    const Slice second = s.scratch("second", bytes / element_bytes);
+    const int P = s.ranks(), r = s.rank();
+    for (int i = 0; i < times; ++i) {
+      s.send((r + 1) % P, i % 2 == 0 ? first : second);
+      s.recv(i % 2 == 0 ? second : first, (r + P - 1) % P);
+    }
+  };
+  return seconds_of_one(shift);
+}
+
+double Probes::combine_seconds(std::int64_t bytes, int busy) {
+  const std::int64_t rows = std::max<std::int64_t>(1, bytes / element_bytes / row);
+  const auto apply = [rows, busy](Schedule& s, int times) {
+    const Map like{s.scratch("decay", rows), s.scratch("state", rows * row), row};
+    const Map own = s.scratch_map("own", like);
+    Map from = s.scratch_map("a", like).only_state(), to = s.scratch_map("b", like).only_state();
+    for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
+  };
+  return seconds_of_one(apply);
+}
+
+double Probes::copy_seconds(std::int64_t bytes, int busy) {
+  const auto copy = [bytes, busy](Schedule& s, int times) {
+    Slice from = s.scratch("a", bytes / element_bytes), to = s.scratch("b", bytes / element_bytes);
+    for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.copy(to, from);
+  };
+  return seconds_of_one(copy);
+}
+
+double Probes::round_seconds() {
+  const auto small = [](Schedule& s, int) { s.copy(s.scratch("a", 1), s.scratch("b", 1)); };
+  return median_round(small, 1);
+}
+
+}  // namespace baton

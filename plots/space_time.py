@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The space-time diagram of one round: ranks from top to bottom, time to the right.
+
+Reads a trace that a bench wrote with --trace. Local steps are bars on their rank's row, coloured by verb; a message is
+an arrow from where its send started to where its receive finished. Writes space_time.png and .svg.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import sys
+
+import matplotlib.ticker
+from matplotlib.patches import Patch
+
+import style
+from style import plt
+
+NAME = "space_time"
+
+# One step: `verb` as the schedules have it, times in microseconds.
+Span = collections.namedtuple("Span", "rank verb name start finish")
+# One message, from its send's start to its receive's finish.
+Message = collections.namedtuple("Message", "sender sent receiver received")
+Round = collections.namedtuple("Round", "spans messages title")
+
+COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREEN, "native": style.PURPLE}
+UNDER_WAY = style.SKY
+# A rank's row reaches from its number less HALF to its number plus HALF: what computes beside the exchange on top,
+# then what the exchange itself does, and a strip that tells when messages of the rank were under way.
+HALF, STRIP, GAP = 0.34, 0.09, 0.02
+
+
+class TraceError(Exception):
+    """What is wrong with a trace file."""
+
+
+def main():
+    options = parse_arguments()
+    one = load(options.trace)
+    if not one.spans:
+        raise TraceError(f"{options.trace}: no step to draw")
+    style.save(draw(one), options.out, NAME)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trace", required=True, metavar="FILE", help="what a bench wrote with --trace")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    return parser.parse_args()
+
+
+def load(path):
+    """The round in a trace file. Throws TraceError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            trace = json.load(file)
+        return parse(trace)
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"{path}: not JSON: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TraceError(f"{path}: not a trace that a bench wrote with --trace") from error
+
+
+def parse(trace):
+    spans = [Span(event["pid"], event["cat"], event["name"], event["ts"], event["ts"] + event["dur"])
+             for event in trace["traceEvents"] if event["ph"] == "X"]
+    ends = collections.defaultdict(dict)
+    for event in trace["traceEvents"]:
+        if event["ph"] in ("s", "f"):
+            ends[event["id"]][event["ph"]] = event
+    messages = [Message(both["s"]["pid"], both["s"]["ts"], both["f"]["pid"], both["f"]["ts"])
+                for both in ends.values()]
+    title = {key: trace["otherData"][key] for key in ("case", "executor", "ranks", "blocks", "commit")}
+    return Round(spans, messages, title)
+
+
+# --- Drawing --------------------------------------------------------------------------------------------
+
+
+def draw(one):
+    style.use()
+    ranks = one.title["ranks"]
+    figure, axes = plt.subplots(figsize=(9, 2.2 + min(0.75 * ranks, 4 + 0.22 * ranks)), layout="constrained")
+    last = max(span.finish for span in one.spans)
+    unit, factor = ("ms", 1e-3) if last >= 1000 else ("µs", 1)
+    one = scaled(one, factor)
+    shape_axes(axes, ranks, last * factor, unit)
+    verbs = [verb for verb in COLOURS if any(span.verb == verb for span in one.spans)]
+    for verb in verbs:
+        draw_bars(axes, [span for span in one.spans if span.verb == verb], COLOURS[verb], place(verb, verbs))
+    draw_under_way(axes, one.spans)
+    draw_messages(axes, one.messages)
+    if ranks <= 8:
+        add_names(axes, one.spans, place("compute", verbs))
+    add_legend(figure, verbs, one.messages)
+    style.add_titles(figure, axes, title(one.title), subtitle(one.title))
+    return figure
+
+
+def scaled(one, factor):
+    spans = [span._replace(start=span.start * factor, finish=span.finish * factor) for span in one.spans]
+    messages = [message._replace(sent=message.sent * factor, received=message.received * factor)
+                for message in one.messages]
+    return Round(spans, messages, one.title)
+
+
+def place(verb, verbs):
+    """Where the bars of a verb begin in a row, and how high they are: those that have no neighbours take its place."""
+    top, bottom = -HALF, HALF - STRIP - GAP
+    if verb != "compute" and "compute" in verbs:
+        top = (top + bottom + GAP) / 2
+    if verb == "compute" and len(verbs) > 1:
+        bottom = (top + bottom - GAP) / 2
+    return top, bottom - top
+
+
+def draw_bars(axes, spans, colour, vertical):
+    """An outline in their own colour keeps short steps visible; a white one tells long ones apart."""
+    top, height = vertical
+    long = 0.005 * axes.get_xlim()[1]
+    for rank, ours in by_rank(spans).items():
+        axes.broken_barh([(span.start, span.finish - span.start) for span in ours], (rank + top, height),
+                         edgecolors=["white" if span.finish - span.start > long else colour for span in ours],
+                         facecolor=colour, linewidth=0.5, zorder=2.5)
+
+
+def draw_under_way(axes, spans):
+    for rank, ours in by_rank([span for span in spans if span.verb in ("send", "recv")]).items():
+        axes.broken_barh([(start, finish - start) for start, finish in union(ours)], (rank + HALF - STRIP, STRIP),
+                         facecolor=UNDER_WAY, zorder=2)
+
+
+def by_rank(spans):
+    ranks = collections.defaultdict(list)
+    for span in spans:
+        ranks[span.rank].append(span)
+    return ranks
+
+
+def union(spans):
+    """The times at which at least one of the spans lasts, as a list of [start, finish]."""
+    times = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if times and span.start <= times[-1][1]:
+            times[-1][1] = max(times[-1][1], span.finish)
+        else:
+            times.append([span.start, span.finish])
+    return times
+
+
+def draw_messages(axes, messages):
+    """Arrows from the edge of one row to the near edge of another; the more there are, the fainter."""
+    if not messages:
+        return
+    crowd = len(messages)
+    signs = [1 if message.receiver > message.sender else -1 for message in messages]
+    axes.quiver([message.sent for message in messages],
+                [message.sender + HALF * sign for message, sign in zip(messages, signs)],
+                [message.received - message.sent for message in messages],
+                [message.receiver - message.sender - 2 * HALF * sign for message, sign in zip(messages, signs)],
+                angles="xy", scale_units="xy", scale=1, units="dots", minlength=0, color=style.INK, zorder=2.2,
+                headwidth=5, headlength=7, headaxislength=6, width=1.5 if crowd <= 200 else 0.9,
+                alpha=0.9 if crowd <= 200 else 0.6 if crowd <= 1000 else 0.25)
+
+
+def add_names(axes, spans, vertical):
+    """The name of each kernel and native in its bar where it fits."""
+    top, height = vertical
+    letter = 0.0063 * axes.get_xlim()[1]  # about the width of a small letter
+    for span in spans:
+        if span.verb in ("compute", "native") and span.finish - span.start > letter * (len(span.name) + 1):
+            axes.text((span.start + span.finish) / 2, span.rank + top + height / 2, span.name, color="white",
+                      fontsize=7, ha="center", va="center_baseline", zorder=3)
+
+
+def shape_axes(axes, ranks, last, unit):
+    axes.set_xlim(0, last * 1.01)
+    axes.set_ylim(ranks - 1 + 1.4 * HALF, -1.4 * HALF)
+    axes.set_yticks(range(ranks), [f"rank {rank}" if ranks <= 16 else f"{rank}" for rank in range(ranks)])
+    axes.tick_params(axis="y", length=0)
+    if ranks > 16:
+        axes.set_ylabel("rank")
+    axes.set_xlabel(f"time since the common start, {unit}")
+    axes.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:g}"))
+    style.add_grid(axes, "x")
+    axes.spines["left"].set_visible(False)
+    for rank in range(ranks):
+        axes.axhspan(rank - HALF, rank + HALF, facecolor="#f3f3f3", zorder=0)
+
+
+def add_legend(figure, verbs, messages):
+    handles = [Patch(color=COLOURS[verb], label=verb) for verb in verbs]
+    if messages:
+        handles += [Patch(color=UNDER_WAY, label="messages of the rank under way"),
+                    plt.Line2D([], [], color=style.INK, marker=">", markersize=4,
+                               label="message, from its send's start to its receive's finish")]
+    figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), frameon=False, fontsize=8)
+
+
+def title(words):
+    name = words["case"].split("/")[0]
+    return f"{name}: one round on {words['ranks']} rank{'s' if words['ranks'] > 1 else ''} in space and time"
+
+
+def subtitle(words):
+    said_elsewhere = ("ranks:", "blocks:")
+    shape = [part for part in words["case"].split("/")[1:]
+             if part != words["executor"] and not part.startswith(said_elsewhere)]
+    blocks = f"{words['blocks']} block{'s' if words['blocks'] > 1 else ''}"
+    return "\n".join([" · ".join(shape),
+                      f"executor {words['executor']}, {blocks}; one round, no statistic; commit {words['commit']}"])
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except TraceError as error:
+        sys.exit(f"space_time: {error}")

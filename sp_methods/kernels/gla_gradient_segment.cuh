@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// All gradients of one segment, its chunks from right to left from the true state gradient D behind it: one block a head and
+// segment.
+//
+//   for each chunk, with the scaled q, k of gla_gate_walk.cuh and S the state before it:
+//     D' = 2^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
+//     dv = A^T do + k D'                  D <- 2^r (.) (D' + q^T do)
+//     X  = dA k + do (2^r (.) S)^T        Y = dA^T q + v D'^T          then gla_gradient_walk.cuh
+//
+// D stays in registers. S comes from chunk_states in bf16. X and Y take the room of S and D' when those are used up.
+// Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg written once.
+#pragma once
+
+#include "sp_methods/kernels/gla_gradient_walk.cuh"
+#include "sp_methods/kernels/gla_output_segment.cuh"
+
+namespace baton {
+
+/// What the gradients read beside the inputs.
+struct GradientInputs {
+  GlaDeviceInputs in;
+  const Bf16* d_o;
+  const Bf16* states;     ///< [heads, chunks, d_k, d_v]
+  GlaDeviceEdges before;  ///< Edges numbered left to right.
+  GlaDeviceEdges after;   ///< Edges numbered right to left.
+};
+
+/// The block's shared memory.
+template <int d_k, int d_v, GateKind kind>
+struct GradientMemory {
+  using Gates = GateTile<kind, d_k>;
+  using Walk = GradientWalk<kind, d_k>;
+  static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk), v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
+  static constexpr int slot_bytes = 2 * k_bytes + Gates::bytes();
+  static constexpr int v_at = 2 * slot_bytes, d_o_at = v_at + v_bytes, scores_at = d_o_at + v_bytes;
+  static constexpr int d_scores_at = scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
+  static constexpr int state_at = d_scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
+  static constexpr int state_bytes = std::max(Bf16Tile<d_v>::bytes(d_k), FloatTile<d_k>::bytes(device_chunk));
+  static constexpr int gradient_at = state_at + state_bytes, floats_at = gradient_at + state_bytes;
+  static constexpr int floats = 2 * Walk::groups * d_k + 4 * d_k + 8 * d_k + 2 * device_chunk;
+  static constexpr int shared_bytes = floats_at + floats * static_cast<int>(sizeof(float));
+
+  __device__ static Bf16Tile<d_k> q(int step) { return {shared_space() + (step & 1) * slot_bytes}; }
+  __device__ static Bf16Tile<d_k> k(int step) { return {shared_space() + (step & 1) * slot_bytes + k_bytes}; }
+  __device__ static Gates gates(int step) { return {shared_space() + (step & 1) * slot_bytes + 2 * k_bytes}; }
+  __device__ static Bf16Tile<d_v> v() { return {shared_space() + v_at}; }
+  __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
+  __device__ static Bf16Tile<device_chunk> scores() { return {shared_space() + scores_at}; }
+  __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
+  __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
+  __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
+  __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
+  __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
+
+  __device__ static float* starts() { return reinterpret_cast<float*>(shared_space() + floats_at); }
+  __device__ static float* sums() { return starts() + Walk::groups * d_k; }
+  __device__ static float* middles() { return sums() + Walk::groups * d_k; }
+  __device__ static float* alls() { return middles() + d_k; }
+  __device__ static float* to_middle() { return alls() + d_k; }
+  __device__ static float* from_middle() { return to_middle() + d_k; }
+  /// R at the right edge of a step's chunk, in 4 parts.
+  __device__ static float* right(int step) { return from_middle() + d_k + (step & 1) * 4 * d_k; }
+  __device__ static float* room() { return right(1) + 4 * d_k; }
+};
+
+template <int d_k, int d_v, GateKind kind>
+class GradientSegment {
+ public:
+  using Memory = GradientMemory<d_k, d_v, kind>;
+  using Place = StatePlace<d_k, d_v>;
+  using Walk = GradientWalk<kind, d_k>;
+
+  __device__ GradientSegment(const DeviceLayer& layer, const GlaDeviceGradients& out, const GradientInputs& x)
+      : layer_(layer),
+        out_(out),
+        x_(x),
+        last_(layer.first_chunk(DeviceLayer::segment() + 1) - 1),
+        count_(last_ + 1 - layer.first_chunk(DeviceLayer::segment())) {}
+
+  __device__ void run() {
+    load_scaled(0);
+    load_values(0);
+    load_state(0);
+    start();
+#pragma unroll 1
+    for (int step = 0; step < count_; ++step) {
+      wait_for_copies<2>();
+      __syncthreads();
+      load_scaled(step + 1);
+      bool strong = scale(step);
+      wait_for_copies<1>();
+      strong = __syncthreads_or(strong);
+      prepare(step, strong);
+      __syncthreads();
+      multiply(step, strong);
+      __syncthreads();
+      write(step, strong);
+    }
+  }
+
+ private:
+  using KeySums = Sums<1, d_k / 64>;
+  using ValueSums = Sums<1, d_v / 64>;
+  using Rows = Bf16Tile<device_chunk>;
+
+  __device__ int chunk_of(int step) const { return last_ - step; }
+  __device__ static int row() { return 16 * warp_row(); }
+  __device__ static int key_column() { return warp_column() * (d_k / 4); }
+
+  __device__ void load_scaled(int step) const {
+    if (step < count_) {
+      load_async(Memory::q(step), layer_.rows(x_.in.q, d_k, chunk_of(step)));
+      load_async(Memory::k(step), layer_.rows(x_.in.k, d_k, chunk_of(step)));
+      Memory::gates(step).load(layer_, x_.in.g, chunk_of(step));
+    }
+    commit_copies();
+  }
+  __device__ void load_values(int step) const {
+    if (step < count_) {
+      load_async(Memory::v(), layer_.rows(x_.in.v, d_v, chunk_of(step)));
+      load_async(Memory::d_o(), layer_.rows(x_.d_o, d_v, chunk_of(step)));
+    }
+    commit_copies();
+  }
+  __device__ void load_state(int step) const {
+    if (step < count_) {
+      const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
+      load_dense_async(Memory::state(), x_.states + number * d_k * d_v, d_k);
+    }
+    commit_copies();
+  }
+
+  /// D behind the segment, and R there.
+  __device__ void start() {
+    const int segment = DeviceLayer::segment();
+    read_edge<d_k, d_v>(gradient_, x_.after, layer_.segments, layer_.segments - 1 - segment);
+    if constexpr (kind != GateKind::none) {
+      StateSums<d_k, d_v> state;
+      read_edge<d_k, d_v>(state, x_.before, layer_.segments, segment + 1);
+      put_right(0, [&](int m, int n, int half) {
+        return float2{state.c[m][n][2 * half], state.c[m][n][2 * half + 1]};
+      });
+    }
+  }
+
+  /// Sets R's parts for `step` to rowsum(S (.) D), with S from state(m, n, half) in fragments.
+  template <class State>
+  __device__ void put_right(int step, State state) {
+#pragma unroll
+    for (int m = 0; m < d_k / 64; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float sum = 0.0F;
+#pragma unroll
+        for (int n = 0; n < d_v / 32; ++n) {
+          const float2 s = state(m, n, half);
+          sum += s.x * gradient_.c[m][n][2 * half] + s.y * gradient_.c[m][n][2 * half + 1];
+        }
+        sum += __shfl_xor_sync(0xffffffffU, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffU, sum, 2);
+        const int at = Place::row() + 16 * m + 8 * half + (lane() >> 2);
+        if ((lane() & 3) == 0) Memory::right(step)[warp_column() * d_k + at] = sum;
+      }
+    }
+  }
+
+  __device__ bool scale(int step) const {
+    using Gates = GateWalk<kind, d_k>;
+    if (!Gates::takes_part()) return false;
+    const Gates walk(Memory::gates(step));
+    scale_gently(walk, Memory::q(step), Memory::k(step));
+    put_starts(walk);
+    if (walk.is_first_lane()) {
+      *reinterpret_cast<float2*>(Memory::middles() + walk.channel) = walk.middle;
+      *reinterpret_cast<float2*>(Memory::alls() + walk.channel) = walk.all;
+      *reinterpret_cast<float2*>(Memory::to_middle() + walk.channel) = power_of_2(walk.middle);
+      *reinterpret_cast<float2*>(Memory::from_middle() + walk.channel) = power_of_2(walk.all - walk.middle);
+    }
+    return kind != GateKind::none && walk.is_strong();
+  }
+
+  /// b before every group of the gradient walk.
+  __device__ static void put_starts(const GateWalk<kind, d_k>& walk) {
+    float2 b = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i % Walk::tokens == 0) {
+        const int group = (walk.first + i) / Walk::tokens;
+        *reinterpret_cast<float2*>(Memory::starts() + group * d_k + walk.channel) = b;
+      }
+      b = b + walk.gate[i];
+    }
+  }
+
+  __device__ QueryKeyRows query_key_rows(int step) const {
+    return {layer_.rows(x_.in.q, d_k, chunk_of(step)), layer_.rows(x_.in.k, d_k, chunk_of(step))};
+  }
+
+  __device__ void prepare(int step, bool strong) {
+    if (strong) {
+      const QueryKeyRows rows = query_key_rows(step);
+      scale_strongly(Memory::gates(step), Memory::q(step), Memory::k(step), rows.q, rows.k);
+      strong_scores(Memory::scores(), Memory::gates(step), rows);
+    } else {
+      if constexpr (kind != GateKind::none) gradient_.scale_rows(Memory::from_middle() + Place::row());
+      if (warp_column() <= warp_row())
+        put_lower_product(Memory::scores(), Memory::q(step), Memory::k(step), row(), 16 * warp_column());
+    }
+    if (warp_column() <= warp_row())
+      put_lower_product(Memory::d_scores(), Memory::d_o(), Memory::v(), row(), 16 * warp_column());
+    put_sums(Memory::gradient(), Place::row(), Place::column(), gradient_);
+  }
+
+  /// All products; X and Y wait in registers until everyone has read what lies in their room.
+  __device__ void multiply(int step, bool strong) {
+    write_values(step);
+    add_to_gradient(step, strong);
+    set_query_sums(step, strong);
+    set_key_sums(step, strong);
+  }
+
+  __device__ void write_values(int step) {
+    const int column = Place::column();
+    ValueSums dv;
+    dv.clear();
+    add_product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::k(step), row()),
+                          right_operand<RowsAre::summed>(Memory::gradient(), column));
+    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::scores(), row()),
+                                   right_operand<RowsAre::summed>(Memory::d_o(), column), warp_row(), 4);
+    auto rows = layer_.rows(out_.dv, d_v, chunk_of(step));
+    store_sums(HeadRows<Bf16>{rows.row(row()) + column, rows.stride, rows.count - row()}, dv);
+  }
+
+  __device__ void add_to_gradient(int step, bool strong) {
+    if constexpr (kind != GateKind::none) {
+      if (strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
+      if (strong) gradient_.scale_rows(Memory::from_middle() + Place::row());
+    }
+    add_product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
+                                   right_operand<RowsAre::summed>(Memory::d_o(), Place::column()));
+    if constexpr (kind == GateKind::none) return;
+    if (!strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
+    const auto state = Memory::state();
+    put_right(step + 1, [&](int m, int n, int half) {
+      return state.pair(state.offset(Place::row() + 16 * m + 8 * half + (lane() >> 2),
+                                     Place::column() + 8 * n + 2 * (lane() & 3)));
+    });
+  }
+
+  __device__ void set_query_sums(int step, bool strong) {
+    query_sums_.clear();
+    add_product<d_v / 16>(query_sums_, left_operand<RowsAre::outer>(Memory::d_o(), row()),
+                          right_operand<RowsAre::outer>(Memory::state(), key_column()));
+    if (strong) return;
+    if constexpr (kind != GateKind::none) {
+      query_sums_.for_each([&](int, int c, float2& x) {
+        x = x * *reinterpret_cast<const float2*>(Memory::to_middle() + key_column() + c);
+      });
+    }
+    add_product<device_chunk / 16>(query_sums_, left_operand<RowsAre::outer>(Memory::d_scores(), row()),
+                                   right_operand<RowsAre::summed>(Memory::k(step), key_column()), 0,
+                                   warp_row() + 1);
+  }
+
+  __device__ void set_key_sums(int step, bool strong) {
+    key_sums_.clear();
+    add_product<d_v / 16>(key_sums_, left_operand<RowsAre::outer>(Memory::v(), row()),
+                          right_operand<RowsAre::outer>(Memory::gradient(), key_column()));
+    if (strong) return;
+    add_product<device_chunk / 16>(key_sums_, left_operand<RowsAre::summed>(Memory::d_scores(), row()),
+                                   right_operand<RowsAre::summed>(Memory::q(step), key_column()), warp_row(), 4);
+  }
+
+  __device__ static void put(const FloatTile<d_k>& tile, KeySums& sums) {
+    sums.for_each([&](int r, int c, float2& x) { tile.set_pair(tile.offset(row() + r, key_column() + c), x); });
+  }
+
+  __device__ void write(int step, bool strong) {
+    load_values(step + 1);
+    put(Memory::x(), query_sums_);
+    put(Memory::y(), key_sums_);
+    __syncthreads();
+    const int n = chunk_of(step);
+    const GradientRows out{layer_.rows(out_.dq, d_k, n), layer_.rows(out_.dk, d_k, n),
+                           layer_.rows(out_.dg, GateTile<kind, d_k>::width(), n)};
+    const GradientChunk<kind, d_k> chunk{Memory::q(step),      Memory::k(step), Memory::gates(step),
+                                         Memory::x(),          Memory::y(),     Memory::d_scores(),
+                                         Memory::starts(),     Memory::middles(), Memory::alls(),
+                                         query_key_rows(step)};
+    Walk walk;
+    walk.write_rows(chunk, out, strong, Memory::sums());
+    __syncthreads();
+    load_state(step + 1);
+    if constexpr (kind == GateKind::none) return;
+    walk.write_gates(out, Memory::sums(), Memory::right(step), Memory::room());
+    if constexpr (kind == GateKind::vector) return;
+    __syncthreads();
+    Walk::write_scalar_gates(out, Memory::room());
+  }
+
+  const DeviceLayer& layer_;
+  const GlaDeviceGradients& out_;
+  const GradientInputs& x_;
+  int last_, count_;
+  StateSums<d_k, d_v> gradient_;
+  KeySums query_sums_, key_sums_;
+};
+
+template <int d_k, int d_v, GateKind kind>
+__global__ __launch_bounds__(tile_threads, 1) void gradients_kernel(const __grid_constant__ DeviceLayer layer,
+                                                                    const __grid_constant__ GlaDeviceGradients out,
+                                                                    const __grid_constant__ GradientInputs x) {
+  GradientSegment<d_k, d_v, kind>(layer, out, x).run();
+}
+
+}  // namespace baton

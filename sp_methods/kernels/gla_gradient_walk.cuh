@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
+//
+//   dq_i = s 2^{b_i - r} (.) X_i        dk_j = 2^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
+//
+// with q, k as scaled and R = rowsum(S (.) D) at the chunk's right edge. q X and k Y hold every pair within the chunk with
+// the same rounded factors, so pairs that do not pass a gate cancel in its dg to fp32 accuracy.
+// A strong chunk has X, Y of states alone; the pairs within come from gla_strong_gates.cuh.
+// A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at once.
+#pragma once
+
+#include "sp_methods/kernels/gla_strong_gates.cuh"
+
+namespace baton {
+
+/// What the walk reads of one chunk.
+template <GateKind kind, int d_k>
+struct GradientChunk {
+  Bf16Tile<d_k> q, k;  ///< Scaled.
+  GateTile<kind, d_k> gates;
+  FloatTile<d_k> x, y;
+  Bf16Tile<device_chunk> d_scores;
+  const float* starts;   ///< [groups, d_k]: b before each group's first token.
+  const float* middles;  ///< [d_k]: r.
+  const float* alls;     ///< [d_k]: b at the last token.
+  QueryKeyRows rows;
+};
+
+/// Where the results go: this chunk's rows.
+struct GradientRows {
+  HeadRows<Bf16> dq, dk, dg;
+};
+
+/// One thread's part.
+template <GateKind kind, int d_k>
+class GradientWalk {
+ public:
+  static constexpr int tokens = d_k / 16;  ///< Of a group.
+  static constexpr int groups = device_chunk / tokens;
+
+  __device__ GradientWalk()
+      : channel_(2 * (static_cast<int>(threadIdx.x) % (d_k / 2))),
+        group_(static_cast<int>(threadIdx.x) / (d_k / 2)),
+        start_(Bf16Tile<d_k>::offset(first(), channel_)),
+        sums_start_(FloatTile<d_k>::offset(first(), channel_)) {}
+
+  /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups, d_k].
+  __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong, float* sums) {
+    float2 b = at_channel(chunk.starts + group_ * d_k);
+    const float2 r = at_channel(chunk.middles), all = at_channel(chunk.alls);
+    float2 sum{0.0F, 0.0F};
+#pragma unroll
+    for (int i = 0; i < tokens; ++i) {
+      b = b + chunk.gates.pair(Bf16Tile<d_k>::below(start_, i), first() + i);
+      terms_[i] = strong ? strong_term(chunk, out, i, b, all) : gentle_term(chunk, out, i, b, r);
+      sum = sum + terms_[i];
+    }
+    *reinterpret_cast<float2*>(sums + group_ * d_k + channel_) = sum;
+  }
+
+  /// Writes dg; after a barrier. `right` [4, d_k] are the parts of R.
+  __device__ void write_gates(const GradientRows& out, const float* sums, const float* right, float* room) {
+    float2 dg = at_channel(right) + at_channel(right + d_k) + at_channel(right + 2 * d_k) + at_channel(right + 3 * d_k);
+    for (int later = groups - 1; later > group_; --later) dg = dg + at_channel(sums + later * d_k);
+#pragma unroll
+    for (int i = tokens - 1; i >= 0; --i) {
+      dg = dg + terms_[i];
+      write_gate(out.dg, first() + i, dg, room);
+    }
+  }
+
+  /// A scalar gate's dg is summed over warps; after another barrier.
+  __device__ static void write_scalar_gates(const GradientRows& out, const float* room) {
+    const int token = static_cast<int>(threadIdx.x);
+    if (token >= out.dg.count) return;
+    float sum = room[token];
+    if constexpr (d_k == 128) sum += room[device_chunk + token];
+    *out.dg.row(token) = __float2bfloat16(sum);
+  }
+
+ private:
+  __device__ int first() const { return group_ * tokens; }
+  __device__ float2 at_channel(const float* x) const { return *reinterpret_cast<const float2*>(x + channel_); }
+  __device__ void write(const HeadRows<Bf16>& rows, int token, float2 x) const {
+    if (token < rows.count) store_pair(rows.row(token) + channel_, x);
+  }
+
+  __device__ float2 gentle_term(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int i, float2 b,
+                                float2 r) const {
+    const int at = Bf16Tile<d_k>::below(start_, i), sums_at = FloatTile<d_k>::below(sums_start_, i);
+    const float2 x = chunk.x.pair(sums_at), y = chunk.y.pair(sums_at);
+    const float2 scale{log2_scale<d_k>, log2_scale<d_k>};
+    write(out.dq, first() + i, power_of_2(b - r + scale) * x);
+    write(out.dk, first() + i, power_of_2(r - b) * y);
+    if constexpr (kind == GateKind::none) return {0.0F, 0.0F};
+    return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
+  }
+
+  __device__ float2 strong_term(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int i, float2 b,
+                                float2 all) const {
+    const int token = first() + i, sums_at = FloatTile<d_k>::below(sums_start_, i);
+    if (token >= out.dq.count) return {0.0F, 0.0F};
+    const float s = power_of_2(log2_scale<d_k>);
+    const float2 q = s * load_pair(chunk.rows.q.row(token) + channel_);
+    const float2 k = load_pair(chunk.rows.k.row(token) + channel_);
+    const float2 x = power_of_2(b) * chunk.x.pair(sums_at) +
+                     strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_);
+    const float2 y = power_of_2(all - b) * chunk.y.pair(sums_at) +
+                     s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_);
+    const float own = chunk.d_scores.at(token, token);
+    write(out.dq, token, s * (x + own * k));
+    write(out.dk, token, y + own * q);
+    return q * x - k * y;
+  }
+
+  __device__ void write_gate(const HeadRows<Bf16>& rows, int token, float2 dg, float* room) const {
+    if constexpr (kind == GateKind::vector) write(rows, token, dg);
+    if constexpr (kind == GateKind::scalar) {
+      const float sum = sum_over_warp(dg.x + dg.y);
+      if (lane() == 0) room[(d_k == 128 ? (warp() & 1) * device_chunk : 0) + token] = sum;
+    }
+  }
+
+  int channel_, group_, start_, sums_start_;
+  float2 terms_[tokens];
+};
+
+}  // namespace baton
