@@ -10,8 +10,8 @@
 //
 // A last node that is partly filled has fewer owners, and each owns several slices. On one node it is two_shot.
 // Cost: 2 hops in the node and those of the rail's scan; a rank sends about 2 (G-1)/G states in its node, and between
-// nodes what the rail's scan sends of 1/G state. By recursive doubling that is ceil(log2 M) rounds for M nodes; down the
-// chain of nodes in blocks, K of the whole state, M-1 hops, it pays where nodes are few and the state is large.
+// nodes what the rail's scan sends of 1/G state. By recursive doubling that is ceil(log2 M) rounds for M nodes; down
+// the chain of nodes in blocks, K of the whole state, M-1 hops, it pays where nodes are few and the state is large.
 #include <algorithm>
 #include <bit>
 
@@ -27,8 +27,8 @@ SliceOwners owners_on(const Nodes& nodes, int node) {
 
 /// All maps as one, decay and state side by side.
 Map compose(Schedule& s, const std::vector<Map>& maps) {
+  if (maps.size() == 1) return maps[0];  // every node has one rank, and the slice is the whole map
   const Map total = s.scratch_map("total", maps[0]);
-  if (maps.size() == 1) s.copy(total, maps[0]);
   for (std::size_t q = 1; q < maps.size(); ++q) s.combine(total, q == 1 ? maps[0] : total, maps[q]);
   return total;
 }

@@ -78,10 +78,23 @@ void run_cases(const World& world, Experiment& experiment) {
   if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
 }
 
+/// Throws UsageError where this machine can run nothing of what is asked; where it can run some, the other rows say why
+/// they do not run.
+void refuse_if_nothing_runs(const Options& options) {
+  std::string reason;
+  for (const Case& question : options.cases) {
+    const std::string lack = find_executor(question.executor).lacking(question.ranks);
+    if (lack.empty()) return;
+    if (reason.empty()) reason = "executor " + question.executor + " cannot run: " + lack;
+  }
+  throw UsageError(reason);
+}
+
 void bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
   std::optional<Options> options = parse(argc, argv);
   if (!options) return;
   if (options->dry_run) return print_dry_run(*options);
+  refuse_if_nothing_runs(*options);
   if (launched_rank() == 0) {
     // Before anything starts: what cannot be kept need not be measured.
     try_benchmark_out(options->benchmark_arguments);

@@ -24,7 +24,14 @@ void add_contest(std::vector<Case>& all, const Axes& axes,
 
 }  // namespace
 
-const char* to_string(Cadence cadence) { return cadence == Cadence::isolated ? "isolated" : "streaming"; }
+const char* to_string(Cadence cadence) {
+  switch (cadence) {
+    case Cadence::isolated: return "isolated";
+    case Cadence::streaming: return "streaming";
+    case Cadence::graph: return "graph";
+  }
+  return "?";
+}
 
 std::string Case::name() const {
   const std::string variant = workload->variant().empty() ? "" : workload->variant() + "/";

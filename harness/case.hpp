@@ -10,8 +10,9 @@
 
 namespace baton {
 
-/// How rounds follow one another: each from a common start, or back to back.
-enum class Cadence { isolated, streaming };
+/// How rounds follow one another: each from a common start; back to back; or back to back as one recording, which the
+/// device runs with no host between them.
+enum class Cadence { isolated, streaming, graph };
 
 const char* to_string(Cadence cadence);
 

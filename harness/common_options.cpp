@@ -59,8 +59,10 @@ void add_axis_options(CLI::App& app, CommonWords& words, Options& options) {
                  "measure this machine first, write it to this file as a topology, and predict from it");
   app.add_option("--blocks", words.blocks, "cuts of the state, 'auto' by the alpha-beta model")
       ->delimiter(',');
-  app.add_option("--cadence", words.cadences,
-                 "isolated: every round from a common start; streaming: back to back")
+  app.add_option(
+         "--cadence", words.cadences,
+         "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
+         "recording that a GPU replays")
       ->delimiter(',');
   app.add_option("--baseline", options.baseline, "the row that all ratios are taken to");
 }
@@ -77,6 +79,8 @@ void add_run_options(CLI::App& app, CommonWords& words, Options& options) {
   app.add_option("-J,--json", options.journal, "append a JSON line a case to this file");
   app.add_option("-T,--timeout", options.time_limit_seconds, "seconds that a case may take, 0 for no limit")
       ->check(CLI::Range(0, 1000000));
+  app.add_flag("--nvls", executor_choices().multicast,
+               "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
   app.add_flag("--list", words.list, "print what is registered and stop");
   auto* dry_run = app.add_flag("--dry-run", options.dry_run, "check and count all schedules, run nothing");
   app.add_option("--trace", options.trace,
@@ -163,8 +167,10 @@ Axes CommandLine::axes(const std::vector<std::string>& names) const {
             .baseline = options.baseline,
             .contests = {}};
   require_topology(axes, options.topology);
-  for (const std::string& word : chosen("cadence", words.cadences, {"isolated", "streaming"}))
-    axes.cadences.push_back(word == "isolated" ? Cadence::isolated : Cadence::streaming);
+  const std::vector<std::string> cadences{"isolated", "streaming",
+                                          "graph"};  // as the enumeration counts them
+  for (const std::string& word : chosen("cadence", words.cadences, cadences))
+    axes.cadences.push_back(Cadence(std::find(cadences.begin(), cadences.end(), word) - cadences.begin()));
   return axes;
 }
 
@@ -179,7 +185,10 @@ void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
 
 void print_executors() {
   fmt::print("executors\n");
-  for (const ExecutorEntry* entry : executors()) fmt::print("  {:<24} {}\n", entry->name, entry->summary);
+  for (const ExecutorEntry* entry : executors()) {
+    const std::string lack = entry->lacking(1);
+    fmt::print("  {:<24} {}{}\n", entry->name, entry->summary, lack.empty() ? "" : "; not now: " + lack);
+  }
 }
 
 int Options::processes() const {

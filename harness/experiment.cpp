@@ -77,8 +77,10 @@ Testbed& Experiment::testbed(const std::string& executor, int ranks) {
   if (testbed) return *testbed;
   const ExecutorEntry& entry = find_executor(executor);
   Team team = world_.team(entry.process_a_rank ? ranks : 1);
-  testbed = entry.make ? real_testbed(options_, entry, ranks, std::move(team))
-                       : simulated_testbed(options_, ranks, std::move(team));
+  const std::string lack = world_.all().first(entry.lacking(ranks));
+  testbed = !lack.empty() ? absent_testbed(lack, std::move(team))
+            : entry.make  ? real_testbed(options_, entry, ranks, std::move(team))
+                          : simulated_testbed(options_, ranks, std::move(team));
   if (testbed->team().is_member()) output_ += testbed->description();
   return *testbed;
 }
@@ -155,7 +157,9 @@ std::string Experiment::header() const {
       "# baton {} · {} · {} cores · {} · {} · {} · {}\n"
       "# {} warm-up and {} measured rounds; a round is the slowest rank's time; mean is the papers' figure\n"
       "# start of a round: a dissemination barrier; timer {:.0f} ns a reading; seed {}\n"
-      "# bound = hops alpha + busiest rank's bytes / beta, measured below; * blocks chosen by the model; "
+      "# bound = hops alpha + busiest rank's bytes / beta, and on GPUs what an empty round reads, measured "
+      "below; "
+      "* blocks chosen by the model; "
       "ratio to {}\n",
       provenance_.commit, machine["cpu"].get<std::string>(), machine["cores"].get<int>(),
       machine["system"].get<std::string>(), machine["mpi"].get<std::string>(),

@@ -44,16 +44,7 @@ double median_over_pairs(Executor& executor, const Team& team, int ranks, std::i
   return median(seconds);
 }
 
-}  // namespace
-
-int Link::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const {
-  if (ranks < 3 || alpha_seconds <= 0) return 1;
-  const double best = std::sqrt((ranks - 2) * static_cast<double>(bytes) / (alpha_seconds * beta));
-  return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(most)));
-}
-
-Link measure_link(Executor& executor, const Team& team, int ranks) {
-  if (ranks < 2) return {};
+Link measure_messages(Executor& executor, const Team& team, int ranks) {
   const double alpha = median_over_pairs(executor, team, ranks, 8);
   double beta = 1;
   for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20}) {
@@ -61,6 +52,27 @@ Link measure_link(Executor& executor, const Team& team, int ranks) {
     if (seconds > alpha) beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
   }
   return {alpha, beta};
+}
+
+}  // namespace
+
+int Link::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const {
+  const double alpha = message_beta > 0 ? message_alpha_seconds : alpha_seconds;
+  const double rate = message_beta > 0 ? message_beta : beta;
+  if (ranks < 3 || alpha <= 0) return 1;
+  const double best = std::sqrt((ranks - 2) * static_cast<double>(bytes) / (alpha * rate));
+  return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(most)));
+}
+
+Link measure_link(Executor& executor, const Team& team, int ranks) {
+  Link link;
+  if (ranks > 1) link = measure_messages(executor, team, ranks);
+  Device* device = executor.device();
+  if (device == nullptr) return link;
+  const Wire wire = device->measure_wire();
+  link.floor_seconds = wire.floor_seconds;
+  if (wire.beta <= 0) return link;
+  return {wire.alpha_seconds, wire.beta, wire.floor_seconds, link.alpha_seconds, link.beta};
 }
 
 double measure_start_skew(Executor& executor, const Team& team) {

@@ -11,13 +11,19 @@ namespace baton {
 
 /// What a message costs: alpha + bytes / beta seconds.
 struct Link {
+  /// Of the hardware where the executor can tell, else of the executor's own messages: what bounds are made of.
   double alpha_seconds = 0;
   /// Bytes a second.
   double beta = 1;
+  /// What a round reads in which nothing is done.
+  double floor_seconds = 0;
+  /// Of the executor's own messages, which decide into how many blocks a state is best cut; 0 where they are the above.
+  double message_alpha_seconds = 0;
+  double message_beta = 0;
 
   /// The least seconds for `hops` messages that wait for one another while the busiest rank sends `bytes`.
   double bound_seconds(int hops, std::int64_t bytes) const {
-    return hops * alpha_seconds + static_cast<double>(bytes) / beta;
+    return floor_seconds + hops * alpha_seconds + static_cast<double>(bytes) / beta;
   }
 
   /// The number of blocks that makes a chain of P ranks fastest, sqrt((P-2) N / (alpha beta)), from 1 to
@@ -27,7 +33,8 @@ struct Link {
 
 /// Measures by ping-pongs between neighbours, one pair at a time: alpha is half the round trip of 8 bytes;
 /// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB. The least of the rounds, the median over at
-/// most 8 pairs.
+/// most 8 pairs. Devices measure their wire themselves; the ping-pongs are then `message_alpha_seconds` and
+/// `message_beta`.
 Link measure_link(Executor& executor, const Team& team, int ranks);
 
 /// How far apart the ranks leave `Executor::synchronise`: the median over 100 starts of last minus first, in

@@ -3,10 +3,12 @@
 //
 //   isolated:  before every round all ranks start together; a round is the slowest rank's time
 //   streaming: all ranks start together once; rounds follow back to back with no word between the ranks
+//   graph:     the same with rounds that a device recorded and replays; a round is a recording's mean
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
@@ -24,6 +26,10 @@ struct Samples {
   std::vector<double> seconds;
   /// One row a process, one value a round.
   std::vector<std::vector<double>> rank_seconds;
+  /// What the devices showed before the warm-up and right after the last round; one row a process.
+  std::vector<std::string> reading_names;
+  std::vector<std::vector<double>> readings_before;
+  std::vector<std::vector<double>> readings_after;
 };
 
 /// Runs the rounds of one case, one a call.
@@ -40,13 +46,15 @@ class Rounds {
   Samples samples() const;
 
  private:
-  double run_isolated();
+  double run_once(bool as_recorded);
   void run_stream();
+  std::vector<double> read_devices() const;
 
   Executor& executor_;
   const Team& team_;
   Cadence cadence_;
   int rounds_;
+  std::vector<double> readings_before_;
   std::optional<double> first_seconds_;
   std::vector<double> mine_;     // this process's seconds
   std::vector<double> seconds_;  // the slowest rank's

@@ -3,10 +3,10 @@
 #include "harness/probes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/statistics.hpp"
 
 namespace baton {
 namespace {
@@ -15,7 +15,7 @@ constexpr int few = 2, many = 10;
 
 }  // namespace
 
-double Probes::median_round(const Text& text, int times) {
+double Probes::least_round(const Text& text, int times) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks_; ++rank) {
     schedules.emplace_back(rank, ranks_);
@@ -24,17 +24,17 @@ double Probes::median_round(const Text& text, int times) {
   check("probe", schedules);
   executor_.prepare(std::move(schedules));
   constexpr int warm_up = 3, rounds = 15;
-  std::vector<double> seconds;
+  double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < warm_up + rounds; ++i) {
     executor_.synchronise();
     const double slowest = team_.max(executor_.run());
-    if (i >= warm_up) seconds.push_back(slowest);
+    if (i >= warm_up) least = std::min(least, slowest);
   }
-  return median(seconds);
+  return least;
 }
 
 double Probes::seconds_of_one(const Text& text) {
-  const double difference = median_round(text, many) - median_round(text, few);
+  const double difference = least_round(text, many) - least_round(text, few);
   return std::max(0.0, difference) / (many - few);
 }
 
@@ -108,7 +108,7 @@ double Probes::copy_seconds(std::int64_t bytes, int busy) {
 
 double Probes::round_seconds() {
   const auto small = [](Schedule& s, int) { s.copy(s.scratch("a", 1), s.scratch("b", 1)); };
-  return median_round(small, 1);
+  return least_round(small, 1);
 }
 
 }  // namespace baton

@@ -12,7 +12,8 @@
 namespace baton {
 
 /// Small schedules on all ranks of an executor. All calls are collective over its team; all processes get the same
-/// seconds: medians over rounds of the slowest rank's time.
+/// seconds: the least over rounds of the slowest rank's time, for whatever else the machine did meanwhile is no property
+/// of it.
 class Probes {
  public:
   Probes(Executor& executor, const Team& team, int ranks) : executor_(executor), team_(team), ranks_(ranks) {}
@@ -41,7 +42,7 @@ class Probes {
 
   /// What one repetition adds to a round.
   double seconds_of_one(const Text& text);
-  double median_round(const Text& text, int times);
+  double least_round(const Text& text, int times);
 
   Executor& executor_;
   const Team& team_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "harness/calibration.hpp"
 #include "harness/files.hpp"
@@ -59,10 +60,11 @@ class RealTestbed : public Testbed {
     link_ = measure_link(*executor_, this->team(), ranks);
     topology_ = options.topology;
     if (calibrates()) calibrate();
-    start_skew_seconds_ = measure_start_skew(*executor_, this->team());
+    if (executor_->device() == nullptr) start_skew_seconds_ = measure_start_skew(*executor_, this->team());
   }
 
   std::string description() const override {
+    if (Device* device = executor_->device()) return describe(*device);
     if (ranks_ < 2) return {};
     const std::string skew = std::isnan(start_skew_seconds_)
                                  ? "unknown (several hosts)"
@@ -79,6 +81,8 @@ class RealTestbed : public Testbed {
 
  private:
   bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
+  std::string describe(const Device& device) const;
+  std::string lacks_cadence(Cadence cadence) const;
   void calibrate();
   void calibrate_kernels_of(const std::vector<Schedule>& schedules);
   void keep_calibration() const;
@@ -88,9 +92,31 @@ class RealTestbed : public Testbed {
   int ranks_;
   std::unique_ptr<Executor> executor_;
   Link link_;
-  std::optional<Topology> topology_;  // what predictions stand on
-  double start_skew_seconds_ = 0;
+  std::optional<Topology> topology_;                                      // what predictions stand on
+  double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();  // nobody sees a device's start
 };
+
+std::string RealTestbed::describe(const Device& device) const {
+  std::string text =
+      fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_, link_.floor_seconds * 1e6);
+  if (ranks_ > 1)
+    text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", link_.alpha_seconds * 1e6, link_.beta * 1e-9);
+  if (link_.message_beta > 0)
+    text += fmt::format(" (its own messages {:.2f} us, {:.1f} GB/s)", link_.message_alpha_seconds * 1e6,
+                        link_.message_beta * 1e-9);
+  text += device.starts_on_device() ? "; rounds start by flags between the GPUs\n"
+                                    : "; rounds start by a barrier\n";
+  std::string facts = "#";
+  for (const auto& [name, value] : device.facts()) facts += fmt::format(" {} {};", name, value);
+  facts.back() = '\n';
+  return text + facts;
+}
+
+std::string RealTestbed::lacks_cadence(Cadence cadence) const {
+  if (cadence != Cadence::graph) return {};
+  const Device* device = executor_->device();
+  return device == nullptr ? name_ + " records no graphs" : device->cannot_replay();
+}
 
 void RealTestbed::calibrate() {
   topology_ = baton::calibrate(*executor_, team(), ranks_,
@@ -118,14 +144,17 @@ void RealTestbed::keep_calibration() const {
 std::string RealTestbed::prepare(Record& record) {
   const Case& question = record.question;
   record.link = link_;
+  if (const Device* device = executor_->device()) record.device_facts = device->facts();
   std::string reason = question.workload->refuses(question.ranks);
   if (!reason.empty()) return reason;
   record.blocks = blocks_of(question, link_);
   auto schedules = question.workload->build(question.split(record.blocks));
   record.implementation = implementation_of(schedules);
   record.traffic = traffic_of(question, record.blocks, schedules);
-  reason = executor_->supports(schedules);
-  if (reason.empty()) reason = lacks_memory(schedules);
+  reason = lacks_cadence(question.cadence);
+  if (reason.empty()) reason = executor_->supports(schedules);
+  // The memory of a device is its executor's to look after.
+  if (reason.empty() && executor_->device() == nullptr) reason = lacks_memory(schedules);
   reason = team().first(reason);
   if (!reason.empty()) return reason;
   if (calibrates()) calibrate_kernels_of(schedules);

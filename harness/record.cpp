@@ -63,6 +63,26 @@ void add_traffic(Json& json, const Record& record) {
   json["bound_seconds"] = or_null(record.bound_seconds());
   json["alpha_seconds"] = record.link.alpha_seconds;
   json["beta_bytes_per_second"] = record.link.beta;
+  if (record.link.floor_seconds > 0) json["floor_seconds"] = record.link.floor_seconds;
+  if (record.link.message_beta > 0) {
+    json["message_alpha_seconds"] = record.link.message_alpha_seconds;
+    json["message_beta_bytes_per_second"] = record.link.message_beta;
+  }
+}
+
+/// What each rank's device showed, by the reading's name.
+Json readings(const Samples& samples, const std::vector<std::vector<double>>& rows) {
+  Json all = Json::object();
+  for (std::size_t i = 0; i < samples.reading_names.size(); ++i)
+    for (const auto& row : rows) all[samples.reading_names[i]].push_back(row[i]);
+  return all;
+}
+
+void add_device(Json& json, const Record& record) {
+  for (const auto& [name, text] : record.device_facts) json["device"][name] = text;
+  if (record.samples.reading_names.empty()) return;
+  json["device_before"] = readings(record.samples, record.samples.readings_before);
+  json["device_after"] = readings(record.samples, record.samples.readings_after);
 }
 
 void add_prediction(Json& json, const Record& record) {
@@ -94,6 +114,7 @@ Json to_json(const Record& record, const Provenance& provenance) {
   }
   if (record.is_timed()) add_timings(json, record);
   add_prediction(json, record);
+  add_device(json, record);
   json["baseline"] = provenance.baseline;
   json["seed"] = provenance.seed;
   // JSON has no word for "not a number": an unknown skew is null.

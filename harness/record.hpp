@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "harness/case.hpp"
 #include "harness/link.hpp"
@@ -27,6 +29,8 @@ struct Record {
   /// What the schedules cost; empty where a native keeps it to itself.
   std::optional<Claim> traffic;
   Link link;
+  /// Names and versions of the accelerators that ran it; empty where there were none.
+  std::vector<std::pair<std::string, std::string>> device_facts;
   std::int64_t wrong = 0;
   double relative_error = 0;
   /// Where the first wrong element was.

@@ -53,6 +53,9 @@ class Testbed {
 std::unique_ptr<Testbed> real_testbed(const Options& options, const ExecutorEntry& entry, int ranks,
                                       Team team);
 
+/// An executor that cannot run here: every case is skipped for `reason`.
+std::unique_ptr<Testbed> absent_testbed(std::string reason, Team team);
+
 /// The machine of `options.topology`, as one process computes it. `options` must outlive it.
 std::unique_ptr<Testbed> simulated_testbed(const Options& options, int ranks, Team team);
 

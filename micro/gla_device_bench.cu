@@ -137,8 +137,7 @@ struct Rank {
   void output() const { must(gla_output(call, o(), in(), edges_before())); }
   void chunk_states() const { must(gla_chunk_states(call, states.at(), in(), edges_before())); }
   void gradients() const {
-    must(gla_gradients(call, layer.gradients(call.shape, token), in(), d_o(), states.at(), edges_before(),
-                       edges_after()));
+    must(gla_gradients(call, layer.gradients(call.shape, token), in(), d_o(), states.at(), edges_after()));
   }
 
   void forward() const {

@@ -41,14 +41,19 @@ def main():
     one = load(options.trace)
     if not one.spans:
         raise TraceError(f"{options.trace}: no step to draw")
-    style.save(draw(one), options.out, NAME)
+    style.save(draw(one, options.between), options.out, NAME)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trace", required=True, metavar="FILE", help="what a bench wrote with --trace")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
-    return parser.parse_args()
+    parser.add_argument("--between", nargs=2, type=float, metavar=("FROM", "TO"),
+                        help="only this time, in µs (default: the whole round)")
+    options = parser.parse_args()
+    if options.between and not options.between[0] < options.between[1]:
+        parser.error("--between: FROM must be less than TO")
+    return options
 
 
 def load(path):
@@ -81,14 +86,15 @@ def parse(trace):
 # --- Drawing --------------------------------------------------------------------------------------------
 
 
-def draw(one):
+def draw(one, between=None):
     style.use()
     ranks = one.title["ranks"]
     figure, axes = plt.subplots(figsize=(9, 2.2 + min(0.75 * ranks, 4 + 0.22 * ranks)), layout="constrained")
-    last = max(span.finish for span in one.spans)
-    unit, factor = ("ms", 1e-3) if last >= 1000 else ("µs", 1)
+    first, last = between or (0, 1.01 * max(span.finish for span in one.spans))
+    unit, factor = ("ms", 1e-3) if last - first >= 1000 else ("µs", 1)
     one = scaled(one, factor)
-    shape_axes(axes, ranks, last * factor, unit)
+    axes.set_xlim(first * factor, last * factor)
+    shape_axes(axes, ranks, unit)
     verbs = [verb for verb in COLOURS if any(span.verb == verb for span in one.spans)]
     for verb in verbs:
         draw_bars(axes, [span for span in one.spans if span.verb == verb], COLOURS[verb], place(verb, verbs))
@@ -121,7 +127,7 @@ def place(verb, verbs):
 def draw_bars(axes, spans, colour, vertical):
     """An outline in their own colour keeps short steps visible; a white one tells long ones apart."""
     top, height = vertical
-    long = 0.005 * axes.get_xlim()[1]
+    long = 0.005 * width(axes)
     for rank, ours in by_rank(spans).items():
         axes.broken_barh([(span.start, span.finish - span.start) for span in ours], (rank + top, height),
                          edgecolors=["white" if span.finish - span.start > long else colour for span in ours],
@@ -170,15 +176,19 @@ def draw_messages(axes, messages):
 def add_names(axes, spans, vertical):
     """The name of each kernel and native in its bar where it fits."""
     top, height = vertical
-    letter = 0.0063 * axes.get_xlim()[1]  # about the width of a small letter
+    letter = 0.0063 * width(axes)  # about that of a small letter
     for span in spans:
         if span.verb in ("compute", "native") and span.finish - span.start > letter * (len(span.name) + 1):
             axes.text((span.start + span.finish) / 2, span.rank + top + height / 2, span.name, color="white",
-                      fontsize=7, ha="center", va="center_baseline", zorder=3)
+                      fontsize=7, ha="center", va="center_baseline", zorder=3, clip_on=True)
 
 
-def shape_axes(axes, ranks, last, unit):
-    axes.set_xlim(0, last * 1.01)
+def width(axes):
+    left, right = axes.get_xlim()
+    return right - left
+
+
+def shape_axes(axes, ranks, unit):
     axes.set_ylim(ranks - 1 + 1.4 * HALF, -1.4 * HALF)
     axes.set_yticks(range(ranks), [f"rank {rank}" if ranks <= 16 else f"{rank}" for rank in range(ranks)])
     axes.tick_params(axis="y", length=0)

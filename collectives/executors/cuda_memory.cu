@@ -17,19 +17,21 @@ std::vector<std::size_t> layout(const Schedule& schedule) {
   return offsets;
 }
 
-std::byte* allocate(std::size_t bytes) {
+}  // namespace
+
+DeviceBytes::DeviceBytes(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
   if (bytes > 0) cuda(cudaMalloc(&memory, bytes));
-  return static_cast<std::byte*>(memory);
+  memory_.reset(static_cast<std::byte*>(memory));
 }
 
-}  // namespace
+void DeviceBytes::Free::operator()(std::byte* memory) const { cudaFree(memory); }
 
 std::size_t DeviceMemory::bytes(const Schedule& schedule) { return layout(schedule).back(); }
 
 DeviceMemory::DeviceMemory(const Schedule& schedule)
-    : own_(allocate(bytes(schedule))),
-      arena_(own_.get()),
+    : own_(std::make_unique<DeviceBytes>(bytes(schedule))),
+      arena_(own_->get()),
       bytes_(bytes(schedule)),
       offsets_(layout(schedule)) {
   clear();
@@ -39,8 +41,6 @@ DeviceMemory::DeviceMemory(const Schedule& schedule, void* arena)
     : arena_(static_cast<std::byte*>(arena)), bytes_(bytes(schedule)), offsets_(layout(schedule)) {
   clear();
 }
-
-void DeviceMemory::Free::operator()(std::byte* memory) const { cudaFree(memory); }
 
 float* DeviceMemory::at(const Slice& slice) const {
   if (slice.empty()) return nullptr;

@@ -12,6 +12,23 @@
 
 namespace baton {
 
+/// Some device memory.
+class DeviceBytes {
+ public:
+  /// Throws SystemError if it is not to be had.
+  explicit DeviceBytes(std::size_t bytes);
+
+  std::byte* get() const { return memory_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
 /// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros at first.
 class DeviceMemory {
  public:
@@ -34,11 +51,7 @@ class DeviceMemory {
   void read(std::span<float> into, const Slice& from) const;
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
-
-  std::unique_ptr<std::byte, Free> own_;  // empty where the arena is somebody else's
+  std::unique_ptr<DeviceBytes> own_;  // empty where the arena is somebody else's
   std::byte* arena_;
   std::size_t bytes_;
   std::vector<std::size_t> offsets_;  // of each buffer

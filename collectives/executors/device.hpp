@@ -32,7 +32,7 @@ class Device {
   /// True where the devices start a round together by flags of their own, not by the ranks' barrier.
   virtual bool starts_on_device() const = 0;
 
-  /// Why the prepared schedules cannot be recorded and replayed, or an empty string.
+  /// Why rounds cannot be recorded and replayed, or an empty string.
   virtual std::string cannot_replay() const = 0;
   /// Rounds in one recording.
   virtual int replayed_rounds() const = 0;

@@ -64,6 +64,8 @@ class NcclExecutor : public CudaExecutor {
   std::unique_ptr<Connection> copy_engines_;  // made when a native first asks for it
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<NcclProgram> program_;
+  Stopwatch ping_pong_;
+  std::unique_ptr<DeviceBytes> ball_;  // what goes to and fro, and beside it what comes
 };
 
 std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
@@ -113,10 +115,20 @@ void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& sch
   return over.window->own();
 }
 
-/// A ping-pong of ncclSend and ncclRecv, what an empty round takes taken off.
+/// Half of a ping-pong of ncclSend and ncclRecv.
 double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
-  if (ranks().rank() != from && ranks().rank() != to) return 0;
-  return 0;
+  const int mine = ranks().rank();
+  if (mine != from && mine != to) return 0;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (!ball_ || ball_->bytes() < 2 * size) ball_ = std::make_unique<DeviceBytes>(2 * size);
+  const int other = mine == from ? to : from;
+  const auto send = [&] {
+    nccl(ncclSend(ball_->get(), size, ncclChar, other, plain_->comm.get(), main_stream()));
+  };
+  const auto recv = [&] {
+    nccl(ncclRecv(ball_->get() + size, size, ncclChar, other, plain_->comm.get(), main_stream()));
+  };
+  return ping_pong_.time(main_stream(), [&] { mine == from ? (send(), recv()) : (recv(), send()); }) / 2;
 }
 
 std::vector<std::pair<std::string, std::string>> NcclExecutor::facts() const {

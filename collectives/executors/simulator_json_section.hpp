@@ -2,9 +2,11 @@
 // An object of a JSON file as its reader wants it: each look-up says what it expects, and errors name the place.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace baton {
 

@@ -86,10 +86,8 @@ cudaError_t gla_output(const GlaDeviceCall& call, __nv_bfloat16* o, const GlaDev
 cudaError_t gla_chunk_states(const GlaDeviceCall& call, __nv_bfloat16* states, const GlaDeviceInputs& in,
                              const GlaDeviceEdges& before);
 
-/// Writes all gradients. `states` are from gla_chunk_states, `before` from the forward pass, `after` from the scan of
-/// gla_segment_gradients.
+/// Writes all gradients. `states` are from gla_chunk_states, `after` from the scan of gla_segment_gradients.
 cudaError_t gla_gradients(const GlaDeviceCall& call, const GlaDeviceGradients& out, const GlaDeviceInputs& in,
-                          const __nv_bfloat16* d_o, const __nv_bfloat16* states, const GlaDeviceEdges& before,
-                          const GlaDeviceEdges& after);
+                          const __nv_bfloat16* d_o, const __nv_bfloat16* states, const GlaDeviceEdges& after);
 
 }  // namespace baton

@@ -20,9 +20,8 @@ namespace baton {
 struct GradientInputs {
   GlaDeviceInputs in;
   const Bf16* d_o;
-  const Bf16* states;     ///< [heads, chunks, d_k, d_v]
-  GlaDeviceEdges before;  ///< Edges numbered left to right.
-  GlaDeviceEdges after;   ///< Edges numbered right to left.
+  const Bf16* states;    ///< [heads, chunks, d_k, d_v]
+  GlaDeviceEdges after;  ///< Edges numbered right to left.
 };
 
 /// The block's shared memory.
@@ -58,9 +57,10 @@ struct GradientMemory {
   __device__ static float* alls() { return middles() + d_k; }
   __device__ static float* to_middle() { return alls() + d_k; }
   __device__ static float* from_middle() { return to_middle() + d_k; }
-  /// R at the right edge of a step's chunk, in 4 parts.
-  __device__ static float* right(int step) { return from_middle() + d_k + (step & 1) * 4 * d_k; }
-  __device__ static float* room() { return right(1) + 4 * d_k; }
+  /// R in 8 parts: 4 of the pairs that pass the whole chunk, 4 of the keys'.
+  __device__ static float* passing() { return from_middle() + d_k; }
+  __device__ static float* leaving() { return passing() + 4 * d_k; }
+  __device__ static float* room() { return leaving() + 4 * d_k; }
 };
 
 template <int d_k, int d_v, GateKind kind>
@@ -81,7 +81,7 @@ class GradientSegment {
     load_scaled(0);
     load_values(0);
     load_state(0);
-    start();
+    read_edge<d_k, d_v>(gradient_, x_.after, layer_.segments, layer_.segments - 1 - DeviceLayer::segment());
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
       wait_for_copies<2>();
@@ -130,37 +130,44 @@ class GradientSegment {
     commit_copies();
   }
 
-  /// D behind the segment, and R there.
-  __device__ void start() {
-    const int segment = DeviceLayer::segment();
-    read_edge<d_k, d_v>(gradient_, x_.after, layer_.segments, layer_.segments - 1 - segment);
-    if constexpr (kind != GateKind::none) {
-      StateSums<d_k, d_v> state;
-      read_edge<d_k, d_v>(state, x_.before, layer_.segments, segment + 1);
-      put_right(0, [&](int m, int n, int half) {
-        return float2{state.c[m][n][2 * half], state.c[m][n][2 * half + 1]};
-      });
-    }
-  }
-
-  /// Sets R's parts for `step` to rowsum(S (.) D), with S from state(m, n, half) in fragments.
-  template <class State>
-  __device__ void put_right(int step, State state) {
+  /// Sets the parts of rowsum(2^all (.) S (.) D); D may have its decay to the middle already.
+  __device__ void put_passing(bool strong) {
+    const auto state = Memory::state();
 #pragma unroll
     for (int m = 0; m < d_k / 64; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
+        const int row = Place::row() + 16 * m + 8 * half + (lane() >> 2);
         float sum = 0.0F;
 #pragma unroll
         for (int n = 0; n < d_v / 32; ++n) {
-          const float2 s = state(m, n, half);
+          const float2 s = state.pair(state.offset(row, Place::column() + 8 * n + 2 * (lane() & 3)));
           sum += s.x * gradient_.c[m][n][2 * half] + s.y * gradient_.c[m][n][2 * half + 1];
         }
         sum += __shfl_xor_sync(0xffffffffU, sum, 1);
         sum += __shfl_xor_sync(0xffffffffU, sum, 2);
-        const int at = Place::row() + 16 * m + 8 * half + (lane() >> 2);
-        if ((lane() & 3) == 0) Memory::right(step)[warp_column() * d_k + at] = sum;
+        sum *= Memory::to_middle()[row] * (strong ? Memory::from_middle()[row] : 1.0F);
+        if ((lane() & 3) == 0) Memory::passing()[warp_column() * d_k + row] = sum;
       }
+    }
+  }
+
+  /// Sets the parts of the sum over keys of k (.) Y, with Y towards the state alone.
+  __device__ void put_leaving(int step) {
+    const auto k = Memory::k(step);
+#pragma unroll
+    for (int n = 0; n < d_k / 32; ++n) {
+      const int column = key_column() + 8 * n + 2 * (lane() & 3);
+      float2 sum{0.0F, 0.0F};
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const auto& y = key_sums_.c[0][n];
+        sum = sum + k.pair(k.offset(row() + 8 * half + (lane() >> 2), column)) *
+                        float2{y[2 * half], y[2 * half + 1]};
+      }
+#pragma unroll
+      for (int apart = 4; apart < 32; apart *= 2) sum = sum + shuffled(sum, lane() ^ apart);
+      if (lane() < 4) *reinterpret_cast<float2*>(Memory::leaving() + warp_row() * d_k + column) = sum;
     }
   }
 
@@ -209,6 +216,7 @@ class GradientSegment {
     if (warp_column() <= warp_row())
       put_lower_product(Memory::d_scores(), Memory::d_o(), Memory::v(), row(), 16 * warp_column());
     put_sums(Memory::gradient(), Place::row(), Place::column(), gradient_);
+    if constexpr (kind != GateKind::none) put_passing(strong);
   }
 
   /// All products; X and Y wait in registers until everyone has read what lies in their room.
@@ -238,13 +246,9 @@ class GradientSegment {
     }
     add_product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
                                    right_operand<RowsAre::summed>(Memory::d_o(), Place::column()));
-    if constexpr (kind == GateKind::none) return;
-    if (!strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
-    const auto state = Memory::state();
-    put_right(step + 1, [&](int m, int n, int half) {
-      return state.pair(state.offset(Place::row() + 16 * m + 8 * half + (lane() >> 2),
-                                     Place::column() + 8 * n + 2 * (lane() & 3)));
-    });
+    if constexpr (kind != GateKind::none) {
+      if (!strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
+    }
   }
 
   __device__ void set_query_sums(int step, bool strong) {
@@ -266,6 +270,7 @@ class GradientSegment {
     key_sums_.clear();
     add_product<d_v / 16>(key_sums_, left_operand<RowsAre::outer>(Memory::v(), row()),
                           right_operand<RowsAre::outer>(Memory::gradient(), key_column()));
+    if constexpr (kind != GateKind::none) put_leaving(step);
     if (strong) return;
     add_product<device_chunk / 16>(key_sums_, left_operand<RowsAre::summed>(Memory::d_scores(), row()),
                                    right_operand<RowsAre::summed>(Memory::q(step), key_column()), warp_row(), 4);
@@ -292,7 +297,7 @@ class GradientSegment {
     __syncthreads();
     load_state(step + 1);
     if constexpr (kind == GateKind::none) return;
-    walk.write_gates(out, Memory::sums(), Memory::right(step), Memory::room());
+    walk.write_gates(out, Memory::sums(), Memory::passing(), Memory::room());
     if constexpr (kind == GateKind::vector) return;
     __syncthreads();
     Walk::write_scalar_gates(out, Memory::room());

@@ -2,9 +2,10 @@
 // The last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
 //
 //   dq_i = s 2^{b_i - r} (.) X_i        dk_j = 2^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
+//   R = 2^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
 //
-// with q, k as scaled and R = rowsum(S (.) D) at the chunk's right edge. q X and k Y hold every pair within the chunk with
-// the same rounded factors, so pairs that do not pass a gate cancel in its dg to fp32 accuracy.
+// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors and cancel to
+// fp32 accuracy; R written as rowsum over the state at the right edge would round them differently.
 // A strong chunk has X, Y of states alone; the pairs within come from gla_strong_gates.cuh.
 // A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at once.
 #pragma once
@@ -58,9 +59,11 @@ class GradientWalk {
     *reinterpret_cast<float2*>(sums + group_ * d_k + channel_) = sum;
   }
 
-  /// Writes dg; after a barrier. `right` [4, d_k] are the parts of R.
+  /// Writes dg; after a barrier. `right` [8, d_k] are the parts of R.
   __device__ void write_gates(const GradientRows& out, const float* sums, const float* right, float* room) {
-    float2 dg = at_channel(right) + at_channel(right + d_k) + at_channel(right + 2 * d_k) + at_channel(right + 3 * d_k);
+    float2 dg = at_channel(right);
+#pragma unroll
+    for (int part = 1; part < 8; ++part) dg = dg + at_channel(right + part * d_k);
     for (int later = groups - 1; later > group_; --later) dg = dg + at_channel(sums + later * d_k);
 #pragma unroll
     for (int i = tokens - 1; i >= 0; --i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hierarchical_scan is for: few bytes between nodes, and those on rails. That it is right is every_collective_test's.
+// What hierarchical_scan is for: few bytes between nodes, and those on rails. every_collective_test shows it right.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -59,7 +59,7 @@ class BadInput(unittest.TestCase):
                         words="--trace takes a single case, but these flags ask for 2")
             self.refuse(*one, "--trace", folder, words="is a directory")
             self.refuse(*one, "--trace", folder + "/none/x", words="cannot write a trace to")
-            self.refuse(*one, "--trace", folder + "/x", "--dry-run", words="--trace excludes --dry-run")
+            self.refuse(*one, "--trace", folder + "/x", "--dry-run", words="--dry-run excludes --trace")
             self.assertEqual(os.listdir(folder), [])
 
     def test_worlds_that_are_too_small(self):

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,17 +17,19 @@ namespace {
 using namespace baton;
 using testing::HasSubstr;
 
-/// An executor with nothing to tell: one that does not override run_traced.
-class Silent : public Executor {
+/// A testbed whose rounds are made up.
+class Made : public Testbed {
  public:
-  std::vector<int> local_ranks() const override { return {0, 1}; }
-  std::string supports(std::span<const Schedule>) const override { return {}; }
-  void prepare(std::vector<Schedule>) override {}
-  void write(int, const Slice&, std::span<const float>) override {}
-  void read(std::span<float>, int, const Slice&) const override {}
-  void synchronise() override {}
-  double run() override { return 1; }
-  double one_way_seconds(std::int64_t, int, int) override { return 1; }
+  Made(const World& world, std::vector<StepTime> times) : Testbed(world.all()), times_(std::move(times)) {}
+  std::string description() const override { return {}; }
+  double start_skew_seconds() const override { return 0; }
+  std::string prepare(Record&) override { return {}; }
+  void verify(Record&) override {}
+  void time(Record&, benchmark::State&) override {}
+  std::vector<StepTime> run_traced(const Record&) override { return times_; }
+
+ private:
+  std::vector<StepTime> times_;
 };
 
 class TracedRound : public testing::Test {
@@ -50,29 +53,32 @@ class TracedRound : public testing::Test {
 };
 
 TEST_F(TracedRound, WritesTheBlocksThatRan) {
-  const auto executor = find_executor("local").make(2);
-  executor->prepare(record_.question.workload->build(record_.question.split(3)));
-  EXPECT_THAT(trace_round(path_, record_, *executor, world_.all()), HasSubstr(path_));
+  Made testbed(world_, {{0, 0, 0, 1}, {0, 1, 0, 1}, {0, 2, 0, 1}, {1, 2, 0, 1}});
+  EXPECT_THAT(trace_round(path_, record_, testbed), HasSubstr(path_));
   const auto trace = nlohmann::json::parse(std::ifstream(path_));
   EXPECT_EQ(trace["otherData"]["blocks"], 3);
   EXPECT_EQ(trace["otherData"]["case"], record_.question.name());
-  const auto& events = trace["traceEvents"];
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](auto& event) { return event["ph"] == "X"; }), 6);
+  const auto count = [&](const char* phase) {
+    return std::count_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
+                         [&](auto& event) { return event["ph"] == phase; });
+  };
+  EXPECT_EQ(count("X"), 4);
+  EXPECT_EQ(count("f"), 1) << "the third of three blocks";
 }
 
 TEST_F(TracedRound, SaysWhyThereIsNone) {
-  Silent silent;
+  Made silent(world_, {});
   record_.question.executor = "silent";
-  EXPECT_EQ(trace_round(path_, record_, silent, world_.all()),
+  EXPECT_EQ(trace_round(path_, record_, silent),
             "# no trace: the executor 'silent' does not tell when its steps ran\n");
   record_.samples = {};
-  EXPECT_EQ(trace_round(path_, record_, silent, world_.all()), "# no trace: nothing was timed\n");
+  EXPECT_EQ(trace_round(path_, record_, silent), "# no trace: nothing was timed\n");
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(TracedRound, DoesNothingUnasked) {
-  Silent silent;
-  EXPECT_EQ(trace_round("", record_, silent, world_.all()), "");
+  Made testbed(world_, {});
+  EXPECT_EQ(trace_round("", record_, testbed), "");
 }
 
 TEST_F(TracedRound, IsRefusedWhereItCannotBe) {

@@ -39,14 +39,14 @@ class SpaceTime(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def draw(self, text):
+    def draw(self, text, *arguments):
         path = self.folder / "trace.json"
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-        return run("space_time.py", "--trace", path, "--out", self.folder)
+        return run("space_time.py", "--trace", path, "--out", self.folder, *arguments)
 
-    def figure(self, text):
+    def figure(self, text, between=None):
         import space_time
-        figure = space_time.draw(space_time.parse(text))
+        figure = space_time.draw(space_time.parse(text), between)
         self.addCleanup(space_time.plt.close, figure)
         return figure.axes[0]
 
@@ -92,6 +92,14 @@ class SpaceTime(unittest.TestCase):
         axes = self.figure(trace(span(0, "compute", 0, 4e6)))
         self.assertIn("ms", axes.get_xlabel())
         self.assertAlmostEqual(axes.get_xlim()[1], 4040)
+
+    def test_a_part_of_the_round(self):
+        self.assertEqual(self.figure(ROUND, between=(20, 60)).get_xlim(), (20, 60))
+        self.assertIn("µs", self.figure(trace(span(0, "compute", 0, 4e6)), between=(5000, 5500)).get_xlabel())
+        self.assertEqual(self.draw(ROUND, "--between", "20", "60").returncode, 0)
+        backwards = self.draw(ROUND, "--between", "60", "20")
+        self.assertEqual(backwards.returncode, 2)
+        self.assertIn("FROM must be less than TO", backwards.stderr)
 
     def test_messages_that_overlap_are_under_way_once(self):
         import space_time

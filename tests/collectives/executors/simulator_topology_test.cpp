@@ -66,9 +66,9 @@ TEST(TopologyLink, TakesOverheadAndRateOrWhatWasMeasured) {
 
 TEST(TopologyLink, TakesAsLongOnAnIdleNetworkAsWasMeasuredThere) {
   LinkClass link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
-  link.measured_idle = {{{100, 50}, {200, 60}}};
-  EXPECT_DOUBLE_EQ(link.message_seconds(150), 55);
-  EXPECT_DOUBLE_EQ(link.latency(150), 55 - 17);
+  link.measured_idle = {{{100, 50}, {200, 51}}};
+  EXPECT_DOUBLE_EQ(link.message_seconds(150), 50.5);
+  EXPECT_DOUBLE_EQ(link.latency(150), 50.5 - 17);
   EXPECT_DOUBLE_EQ(link.latency(10000), 0) << "no message is there before it has left";
 }
 

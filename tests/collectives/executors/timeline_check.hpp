@@ -20,7 +20,7 @@ inline void expect_possible(std::span<const Schedule> schedules, std::span<const
   for (const StepTime& time : times) {
     ASSERT_LT(time.step, static_cast<int>(schedules[time.rank].steps().size()));
     const StepTime*& place = time_of[matching.number(time.rank, time.step)];
-    EXPECT_EQ(place, nullptr) << "rank " << time.rank << " tells of step " << time.step << " twice";
+    ASSERT_EQ(place, nullptr) << "rank " << time.rank << " tells of step " << time.step << " twice";
     place = &time;
   }
   for (int number = 0; number < matching.steps(); ++number) {
@@ -30,9 +30,10 @@ inline void expect_possible(std::span<const Schedule> schedules, std::span<const
     for (int before : matching.step(number).waits_for)
       EXPECT_GE(time.start_seconds, time_of[matching.number(time.rank, before)]->finish_seconds)
           << matching.name(number) << " started before step " << before << " had finished";
-    if (matching.step(number).verb == Verb::recv)
+    if (matching.step(number).verb == Verb::recv) {
       EXPECT_GE(time.finish_seconds, time_of[matching.partner(number)]->start_seconds)
           << matching.name(number);
+    }
   }
 }
 
