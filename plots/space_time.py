@@ -177,10 +177,12 @@ def add_names(axes, spans, vertical):
     """The name of each kernel and native in its bar where it fits."""
     top, height = vertical
     letter = 0.0063 * width(axes)  # about that of a small letter
+    left, right = axes.get_xlim()
     for span in spans:
-        if span.verb in ("compute", "native") and span.finish - span.start > letter * (len(span.name) + 1):
-            axes.text((span.start + span.finish) / 2, span.rank + top + height / 2, span.name, color="white",
-                      fontsize=7, ha="center", va="center_baseline", zorder=3, clip_on=True)
+        start, finish = max(span.start, left), min(span.finish, right)
+        if span.verb in ("compute", "native") and finish - start > letter * (len(span.name) + 1):
+            axes.text((start + finish) / 2, span.rank + top + height / 2, span.name, color="white", fontsize=7,
+                      ha="center", va="center_baseline", zorder=3)
 
 
 def width(axes):

@@ -8,11 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_executor.cuh"
 #include "collectives/executors/cuda_gpu.cuh"
-#include "collectives/executors/peer_exchange.cuh"
-#include "collectives/executors/peer_native.cuh"
+#include "collectives/executors/peer_case.cuh"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -20,30 +18,6 @@ namespace {
 
 /// Ranks that a bit mask of receivers has room for.
 constexpr int most_ranks = 64;
-
-/// The native that stands for all of a rank's schedule, or a null pointer.
-const Step* only_native(const Schedule& schedule) {
-  const bool is_one = schedule.steps().size() == 1 && schedule.steps()[0].verb == Verb::native;
-  return is_one ? &schedule.steps()[0] : nullptr;
-}
-
-unsigned multiprocessors(int gpu) {
-  int count = 0;
-  cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, gpu));
-  return static_cast<unsigned>(count);
-}
-
-/// One prepared case.
-struct PeerCase {
-  PeerCase(Schedule mine) : schedule(std::move(mine)), memory(schedule) {}
-
-  Schedule schedule;
-  DeviceMemory memory;
-  std::unique_ptr<PeerKernel> kernel;  // where the schedule is run step by step
-  const PeerNative* native = nullptr;  // where one native stands for it
-  DeviceOperands operands;             // the native's
-  std::vector<std::byte*> inboxes;
-};
 
 class PeerExecutor : public CudaExecutor {
  public:
@@ -62,16 +36,12 @@ class PeerExecutor : public CudaExecutor {
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:
-  void enqueue_round() override;
-  DeviceMemory& memory() override { return case_->memory; }
-  const DeviceMemory& memory() const override { return case_->memory; }
+  void enqueue_round() override { case_->enqueue(main_stream()); }
+  DeviceMemory& memory() override { return case_->memory(); }
+  const DeviceMemory& memory() const override { return case_->memory(); }
   void throw_if_failed() override;
 
  private:
-  void prepare_program(std::span<const Schedule> schedules);
-  void prepare_native(std::span<const Schedule> schedules, const Step& step);
-  const LinkLimits& link();
-
   PeerWire wire_;
   PeerTransport transport_;
   std::string lacks_;  // why there are no peers
@@ -83,72 +53,24 @@ class PeerExecutor : public CudaExecutor {
 
 std::string PeerExecutor::supports(std::span<const Schedule> schedules) const {
   if (!lacks_.empty()) return lacks_;
-  const Step* step = only_native(schedules[0]);
-  const bool is_native =
-      step != nullptr && find_peer_native(schedules[0].natives()[step->body].name) != nullptr;
-  if (is_native && transport_ == PeerTransport::fenced) return "natives have no fenced form";
-  const std::string reason = is_native ? std::string{} : peer_program_refuses(schedules);
+  const std::string reason = PeerCase::refuses(schedules, transport_);
   return reason.empty() ? lacks_device_memory(schedules) : reason;
 }
 
 void PeerExecutor::prepare(std::vector<Schedule> schedules) {
   forget_recording();
   case_.reset();  // its memory first: two cases need not fit at once
-  const Step* step = only_native(schedules[0]);
-  if (step != nullptr) {
-    const PeerNative& native = *find_peer_native(schedules[0].natives()[step->body].name);
-    if (native.instead) return prepare(native.instead(schedules, link()));
+  const PeerNative* native = only_peer_native(schedules[0]);
+  if (native != nullptr && native->instead) {
+    if (!link_ && ranks().size() > 1) link_ = measure_link_limits(ranks(), main_stream(), floor_seconds());
+    return prepare(native->instead(schedules, link_.value_or(LinkLimits{})));
   }
-  case_ = std::make_unique<PeerCase>(schedules[ranks().rank()]);
-  if (step != nullptr)
-    prepare_native(schedules, *only_native(case_->schedule));
-  else
-    prepare_program(schedules);
+  case_ = std::make_unique<PeerCase>(ranks(), *exchange_, schedules, wire_, transport_);
   warm_up();
 }
 
-void PeerExecutor::prepare_program(std::span<const Schedule> schedules) {
-  const PeerProgramOptions options{packet_elements(wire_), transport_ == PeerTransport::packets};
-  const PeerProgram program = compile_peer_program(schedules, ranks().rank(), options);
-  const unsigned ctas = multiprocessors(gpu());
-  std::int64_t widest = 0;
-  for (std::int64_t packets : ranks().gather(program.widest())) widest = std::max(widest, packets);
-  // A small case runs on all multiprocessors too, in smaller blocks.
-  const auto wanted = static_cast<unsigned>((widest + ctas - 1) / ctas);
-  const PeerLaunch launch{wire_, transport_, std::clamp((wanted + 31) / 32 * 32, 64u, 512u)};
-  exchange_->reset(program.inbox_packets, program.messages, ctas);
-  case_->kernel = std::make_unique<PeerKernel>(program, case_->memory, exchange_->route(),
-                                               exchange_->heap().all(), exchange_->layout(), launch);
-}
-
-void PeerExecutor::prepare_native(std::span<const Schedule> schedules, const Step& step) {
-  case_->native = find_peer_native(case_->schedule.natives()[step.body].name);
-  case_->operands = case_->memory.operands(step);
-  std::int64_t packets = 0;
-  for (const Schedule& schedule : schedules)
-    packets = std::max(
-        packets, case_->native->packets(*only_native(schedule), ranks().size(), packet_elements(wire_)));
-  exchange_->reset(packets, 0, case_->native->ctas(multiprocessors(gpu())));
-  for (std::byte* heap : exchange_->heap().all()) case_->inboxes.push_back(heap + exchange_->layout().inbox);
-}
-
-void PeerExecutor::enqueue_round() {
-  if (case_->kernel) return case_->kernel->enqueue(main_stream());
-  const NativeCall& call = case_->schedule.natives()[0];
-  const int rank = ranks().rank();
-  case_->native->body({.stream = main_stream(),
-                       .route = exchange_->route(),
-                       .inboxes = case_->inboxes,
-                       .wire = wire_,
-                       .place = call.reversed ? ranks().size() - 1 - rank : rank,
-                       .reversed = call.reversed,
-                       .blocks = call.blocks,
-                       .operands = case_->operands});
-}
-
 void PeerExecutor::throw_if_failed() {
-  if (!case_) return;
-  const std::string fault = exchange_->fault(case_->schedule);
+  const std::string fault = case_ ? case_->fault() : std::string{};
   if (!fault.empty()) throw SystemError(fault);
 }
 
@@ -167,11 +89,6 @@ double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   prepare(std::move(schedules));
   const double seconds = run() - *floor_;
   return ranks().rank() == to ? std::max(seconds, 0.0) : 0;
-}
-
-const LinkLimits& PeerExecutor::link() {
-  if (!link_) link_ = measure_link_limits(ranks(), main_stream(), floor_seconds());
-  return *link_;
 }
 
 std::vector<std::pair<std::string, std::string>> PeerExecutor::facts() const {

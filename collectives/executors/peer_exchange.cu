@@ -10,7 +10,6 @@
 namespace baton {
 namespace {
 
-constexpr std::uint64_t wait_limit = 5'000'000'000;  // nanoseconds
 constexpr unsigned most_ctas = 1024;
 constexpr std::size_t line = 256;
 
@@ -42,7 +41,7 @@ const char* what_was_missing(PeerFault::Kind kind) {
 
 }  // namespace
 
-PeerExchange::PeerExchange(const CudaRanks& ranks) : ranks_(ranks), heap_(ranks) {
+PeerExchange::PeerExchange(const CudaRanks& ranks, double limit_seconds) : ranks_(ranks), heap_(ranks) {
   Counters* counters = nullptr;
   void* fault = nullptr;
   cuda(cudaMalloc(&counters, sizeof(Counters)));
@@ -53,7 +52,7 @@ PeerExchange::PeerExchange(const CudaRanks& ranks) : ranks_(ranks), heap_(ranks)
   route_.gave_up = &counters->gave_up;
   route_.arrivals = &counters->arrivals;
   route_.fault = new (fault) PeerFault;
-  route_.limit = wait_limit;
+  route_.limit = static_cast<std::uint64_t>(limit_seconds * 1e9);
 }
 
 PeerExchange::~PeerExchange() {
@@ -88,7 +87,7 @@ std::string PeerExchange::fault(const Schedule& schedule) const {
   const bool has_step = fault.step >= 0 && fault.step < static_cast<int>(schedule.steps().size());
   const bool has_block = fault.kind == PeerFault::Kind::packet || fault.kind == PeerFault::Kind::flag;
   std::string text = "rank " + std::to_string(route_.rank) + " waited " +
-                     std::to_string(route_.limit / 1'000'000'000) + " s in vain for rank " +
+                     std::to_string(route_.limit / 1'000'000) + " ms in vain for rank " +
                      std::to_string(fault.peer) + ": ";
   if (has_step) {
     const Step& step = schedule.steps()[fault.step];

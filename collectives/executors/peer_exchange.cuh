@@ -14,8 +14,8 @@ namespace baton {
 
 class PeerExchange {
  public:
-  /// `ranks` must outlive it. Collective.
-  explicit PeerExchange(const CudaRanks& ranks);
+  /// `ranks` must outlive it. A thread gives up after `limit_seconds` of waiting. Collective.
+  explicit PeerExchange(const CudaRanks& ranks, double limit_seconds = 5);
   ~PeerExchange();
   PeerExchange(const PeerExchange&) = delete;
   PeerExchange& operator=(const PeerExchange&) = delete;

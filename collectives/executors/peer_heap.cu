@@ -52,7 +52,8 @@ void PeerHeap::reserve(std::size_t bytes) {
 }
 
 std::string PeerHeap::description() const {
-  return window_ ? "NCCL window" : "cudaIpc (" + lacks_window_ + ")";
+  if (window_) return "NCCL window";
+  return std::string("cudaIpc, for ").append(lacks_window_);
 }
 
 void PeerHeap::share_by_window(std::size_t bytes) {

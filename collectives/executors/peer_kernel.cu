@@ -266,6 +266,11 @@ auto kernel_for(const PeerLaunch& launch) {
 
 int packet_elements(PeerWire wire) { return wire == PeerWire::bf16 ? WireBf16::elements : WireF32::elements; }
 
+unsigned peer_threads(std::int64_t packets, unsigned ctas) {
+  const std::int64_t wanted = (packets + ctas - 1) / ctas;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 64, most_threads));
+}
+
 PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,
                        const std::vector<std::byte*>& heaps, const PeerLayout& layout,
                        const PeerLaunch& launch)

@@ -42,7 +42,7 @@ struct PeerNative {
   /// How many blocks of a GPU with so many multiprocessors do the work.
   std::function<unsigned(unsigned multiprocessors)> ctas;
   /// Where not empty, nothing of the above is used: the schedules to run instead, with the same buffers first.
-  std::function<std::vector<Schedule>(std::span<const Schedule>, const LinkLimits&)> instead;
+  std::function<std::vector<Schedule>(std::span<const Schedule>, const LinkLimits&)> instead = nullptr;
 };
 
 /// Adds a native to the registry, before `main`.

@@ -122,9 +122,7 @@ void launch(const PeerCall& call, const Chain& chain) {
   const auto kernel = receives && passes_on ? chain_kernel<Wire, true, true, tidy, in_flight>
                       : receives            ? chain_kernel<Wire, true, false, tidy, in_flight>
                                             : chain_kernel<Wire, false, true, tidy, in_flight>;
-  // A small state runs on all blocks too, in smaller ones.
-  const unsigned wanted = (chain.packets + call.route.ctas - 1) / call.route.ctas;
-  const unsigned threads = std::clamp((wanted + 31) / 32 * 32, 64u, most_threads);
+  const unsigned threads = peer_threads(chain.packets, call.route.ctas);
   kernel<<<call.route.ctas + 1, threads, 0, call.stream>>>(call.route, chain);
 }
 

@@ -94,7 +94,9 @@ class SpaceTime(unittest.TestCase):
         self.assertAlmostEqual(axes.get_xlim()[1], 4040)
 
     def test_a_part_of_the_round(self):
-        self.assertEqual(self.figure(ROUND, between=(20, 60)).get_xlim(), (20, 60))
+        axes = self.figure(ROUND, between=(20, 60))
+        self.assertEqual(axes.get_xlim(), (20, 60))
+        self.assertEqual([text.get_position()[0] for text in axes.texts], [35], "in the middle of what is seen")
         self.assertIn("µs", self.figure(trace(span(0, "compute", 0, 4e6)), between=(5000, 5500)).get_xlabel())
         self.assertEqual(self.draw(ROUND, "--between", "20", "60").returncode, 0)
         backwards = self.draw(ROUND, "--between", "60", "20")

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One prepared case of the peer executor: a rank's buffers, and the kernel that runs its schedule or native.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/cuda_memory.cuh"
+#include "collectives/executors/peer_exchange.cuh"
+#include "collectives/executors/peer_kernel.cuh"
+#include "collectives/executors/peer_native.cuh"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+class PeerCase {
+ public:
+  /// Why it cannot be made, or an empty string.
+  static std::string refuses(std::span<const Schedule> schedules, PeerTransport transport);
+
+  /// From the checked schedules of all ranks; no native among them asks for other schedules instead. Takes over
+  /// `exchange`, which must outlive it. Collective. Throws SystemError.
+  PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<const Schedule> schedules, PeerWire wire,
+           PeerTransport transport);
+
+  /// Enqueues one round; may be captured into a graph.
+  void enqueue(cudaStream_t stream) const;
+
+  DeviceMemory& memory() { return memory_; }
+  const DeviceMemory& memory() const { return memory_; }
+
+  /// What a round waited for in vain, or an empty string. When none is under way.
+  std::string fault() const { return exchange_.fault(schedule_); }
+
+ private:
+  void make_kernel(const CudaRanks& ranks, std::span<const Schedule> schedules, PeerTransport transport);
+  void make_native(std::span<const Schedule> schedules);
+
+  PeerExchange& exchange_;
+  Schedule schedule_;
+  DeviceMemory memory_;
+  PeerWire wire_;
+  std::unique_ptr<PeerKernel> kernel_;  // where the schedule is run step by step
+  const PeerNative* native_ = nullptr;  // where one native stands for it
+  DeviceOperands operands_;             // the native's
+  std::vector<std::byte*> inboxes_;     // of all ranks
+};
+
+/// The native that stands for all of a rank's schedule, or a null pointer.
+const PeerNative* only_peer_native(const Schedule& schedule);
+
+}  // namespace baton
