@@ -103,6 +103,8 @@ std::string predicted(const Record& record) {
 }
 
 const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.question.ranks); }};
+const Column cadence{"cadence", "", -9,
+                     [](const Record& r) { return std::string(to_string(r.question.cadence)); }};
 const Column state{"state", "B", 7,
                    [](const Record& r) { return binary_size(r.question.workload->state_bytes()); }};
 const Column sent{"sent", "B", 9,
@@ -148,7 +150,8 @@ const Table& collective_table() {
       {{"collective", "", -22, [](const Record& r) { return r.question.workload->name(); }},
        {"run by", "", -10, run_by},
        ranks,
-       {"dir", "", 3, direction},
+       {"dir", "", -3, direction},
+       cadence,
        state,
        {"K", "", 4, blocks}},
       timings_and({{"algbw", "GB/s", 6, gigabytes_a_second(&Workload::payload_bytes)},
@@ -171,6 +174,7 @@ const Table& operator_table() {
        ranks,
        {"pass", "", -8, [](const Record& r) { return text_of(r, "pass"); }},
        {"mode", "", -12, [](const Record& r) { return text_of(r, "mode"); }},
+       cadence,
        state,
        {"K", "", 4, blocks}},
       timings_and({sent,

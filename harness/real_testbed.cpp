@@ -23,7 +23,7 @@ double buffer_bytes(const std::vector<Schedule>& schedules) {
   double bytes = 0;
   for (const Schedule& schedule : schedules)
     for (const Buffer& buffer : schedule.buffers())
-      bytes += static_cast<double>(buffer.count * element_bytes);
+      bytes += static_cast<double>(buffer.bytes());
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 
@@ -12,18 +13,54 @@
 
 namespace baton {
 
-int launched_tests(int argc, char** argv,
-                   const std::function<void(const World&, const std::string&)>& add_tests) {
+namespace {
+
+/// The most ranks up to four that this machine can run, 0 if it lacks something for one already, and says so.
+int most_ranks(const ExecutorEntry& entry) {
+  int ranks = 4;
+  while (ranks > 0 && !entry.lacking(ranks).empty()) --ranks;
+  if (ranks < 4 && launched_rank() == 0)
+    std::printf("executor %s, more than %d ranks: %s\n", entry.name.c_str(), ranks,
+                entry.lacking(ranks + 1).c_str());
+  return ranks;
+}
+
+}  // namespace
+
+bool ExecutorsUnderTest::have(int ranks) const {
+  return !find_executor(name_).process_a_rank || ranks <= world_.size();
+}
+
+const Team& ExecutorsUnderTest::team(int ranks) {
+  const auto found = teams_.find(ranks);
+  if (found != teams_.end()) return found->second;
+  return teams_.emplace(ranks, world_.team(find_executor(name_).process_a_rank ? ranks : 1)).first->second;
+}
+
+Executor& ExecutorsUnderTest::on(int ranks) {
+  auto& executor = made_[ranks];
+  if (!executor) executor = find_executor(name_).make(ranks);
+  return *executor;
+}
+
+int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnderTest&)>& add_tests) {
   int result = 1;
   const int failed = guarded([&] {
     if (argc < 2) throw UsageError("an executor must be named");
     const std::string executor = argv[1];
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
-    if (find_executor(executor).process_a_rank) relaunch(4, 1, argv);
+    const ExecutorEntry& entry = find_executor(executor);
+    const int ranks = most_ranks(entry);
+    if (ranks == 0) {
+      result = nothing_to_test_on;
+      return;
+    }
+    if (entry.process_a_rank) relaunch(ranks, 1, argv);
     run_in_world(&argc, &argv, [&](const World& world) {
       testing::GTEST_FLAG(brief) = true;  // thousands of cases: only failures are worth a line
       testing::InitGoogleTest(&argc, argv);
-      add_tests(world, executor);
+      ExecutorsUnderTest executors(world, executor);
+      add_tests(executors);
       if (world.rank() > 0) {
         auto& listeners = testing::UnitTest::GetInstance()->listeners();
         delete listeners.Release(listeners.default_result_printer());

@@ -19,13 +19,17 @@ LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("CUDA", r"cuda.*|coop
 # An executor is a family of files that share the first word of their names, and has libraries of its own.
 EXECUTORS = {"local": set(), "simulator": {"JSON"}, "mpi": {"MPI"}, "cuda": {"NCCL", "CUDA", "MPI"},
              "nccl": {"NCCL", "CUDA", "MPI"}, "peer": {"NCCL", "CUDA", "MPI"}}
+# Files of one family that other families stand on.
+GROUND = {"cuda": {"nccl", "peer"}}
+# MPI's errors are for whoever uses MPI.
+MPI_ERROR = "collectives/executors/mpi_error.hpp"
 
 # Project headers, as patterns.
 SCHEDULE = r"collectives/schedule/\w+\.hpp"
 COLLECTIVE = r"collectives/collective\.hpp"
 ANY_EXECUTOR = r"collectives/executors/\w+\.(hpp|cuh)"
 KERNEL = r"collectives/schedule/(slice|kernel)\.hpp|sp_methods/kernels/\w+\.hpp"
-KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/\w*device\w*\.cuh"
+KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/cuda_(kernel|error)\.cuh"
 HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timeline|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
            r"|harness/.*\.hpp|baton_build\.hpp")  # the last is written by CMake
 
@@ -73,8 +77,16 @@ def include_complaint(path, families, project_header, system_header):
     if not re.fullmatch(headers, project_header):
         hint = "" if "/" in project_header else ": paths start at the root"
         return f'may not include "{project_header}"{hint}'
+    if project_header == MPI_ERROR and families and all("MPI" in EXECUTORS[family] for family in families):
+        return None
     families.update({family_of(project_header)} - {None})
-    return f"mixes executors: {', '.join(sorted(families))}" if len(families) > 1 else None
+    return f"mixes executors: {', '.join(sorted(families))}" if len(above_ground(path, families)) > 1 else None
+
+
+def above_ground(path, families):
+    """The families without that which all the others may stand on; ground itself stands on nothing."""
+    return {family for family in families
+            if family == family_of(path) or not families - {family} <= GROUND.get(family, set())}
 
 
 def family_of(path):
@@ -129,6 +141,10 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/local.cpp", "#include <mpi.h>"),
         ("collectives/executors/local.cpp", '#include "collectives/executors/mpi_error.hpp"'),
         ("collectives/executors/mpi.cpp", '#include "collectives/collective.hpp"'),
+        ("collectives/executors/mpi.cpp", '#include "collectives/executors/cuda_error.cuh"'),
+        ("collectives/executors/cuda_error.cu", '#include "collectives/executors/nccl_native.cuh"'),
+        ("collectives/executors/nccl.cu", '#include "collectives/executors/peer_native.cuh"'),
+        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/nccl_native.cuh"'),
         ("collectives/native/mpi_exscan.cpp", '#include "harness/case.hpp"'),
         ("sp_methods/kernels/scores.cpp", '#include "collectives/schedule/schedule.hpp"'),
         ("sp_methods/zeco.cpp", "#include <Eigen/Dense>"),
@@ -140,7 +156,11 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/mpi.cpp", "#include <mpi.h>"),
         ("collectives/executors/mpi.cpp", '#include "collectives/executors/host_memory.hpp"'),
         ("collectives/native/mpi_exscan.cpp", "#include <mpi.h>"),
+        ("collectives/executors/nccl.cu", "#include <nccl.h>"),
+        ("collectives/executors/nccl.cu", '#include "collectives/executors/cuda_error.cuh"'),
+        ("collectives/executors/cuda_ranks.cu", '#include "collectives/executors/mpi_error.hpp"'),
         ("sp_methods/kernels/scores.cu", "#include <cuda_runtime.h>"),
+        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/cuda_kernel.cuh"'),
         ("harness/launch.cpp", "#include <mpi.h>"),
         ("harness/options.cpp", "#include <CLI/CLI.hpp>"),
     )
@@ -157,6 +177,10 @@ class TheCheckItself(unittest.TestCase):
         both = [f'#include "collectives/executors/{family}_error.hpp"' for family in ("mpi", "nccl")]
         self.assertEqual(violations("collectives/native/mix.cpp", "\n".join(both)),
                          ["collectives/native/mix.cpp:2: mixes executors: mpi, nccl"])
+
+    def test_a_native_may_use_the_ground_of_its_executor(self):
+        both = [f'#include "collectives/executors/{header}"' for header in ("cuda_error.cuh", "nccl_native.cuh")]
+        self.assertEqual(violations("collectives/native/all_gather.cu", "\n".join(both)), [])
 
 
 if __name__ == "__main__":

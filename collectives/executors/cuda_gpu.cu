@@ -22,7 +22,10 @@ const Gpus& gpus() {
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     Gpus seen;
     const cudaError_t code = cudaGetDeviceCount(&seen.count);
-    if (code != cudaSuccess) seen = {0, cudaGetErrorString(code)};
+    if (code == cudaErrorInsufficientDriver)
+      seen = {0, "no NVIDIA driver, or one that is too old for this CUDA"};
+    else if (code != cudaSuccess)
+      seen = {0, cudaGetErrorString(code)};
     cudaGetLastError();
     return seen;
   }();

@@ -14,7 +14,8 @@
 namespace baton {
 
 /// The device memory of one step, in the order of the step's slices. The spans are never read on the host. Buffers are
-/// 256-byte aligned, a slice only as far as its offset in the buffer is.
+/// 256-byte aligned, a slice only as far as its offset in the buffer is. A span of a bf16 slice has as many elements as
+/// that, and its pointer is to be cast: the kernel knows what its operands are.
 struct DeviceOperands {
   std::vector<std::span<float>> writes;
   std::vector<std::span<const float>> reads;

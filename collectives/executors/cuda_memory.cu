@@ -3,6 +3,9 @@
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_memory.cuh"
 
+#include <bit>
+#include <cstdint>
+
 namespace baton {
 namespace {
 
@@ -11,10 +14,22 @@ std::vector<std::size_t> layout(const Schedule& schedule) {
   constexpr std::size_t alignment = 256;
   std::vector<std::size_t> offsets{0};
   for (const Buffer& buffer : schedule.buffers()) {
-    const auto bytes = static_cast<std::size_t>(buffer.count * element_bytes);
+    const auto bytes = static_cast<std::size_t>(buffer.bytes());
     offsets.push_back(offsets.back() + (bytes + alignment - 1) / alignment * alignment);
   }
   return offsets;
+}
+
+/// Rounded to the nearest, ties to even; what is not a number stays so.
+std::vector<std::uint16_t> to_bf16(std::span<const float> values) {
+  std::vector<std::uint16_t> narrow;
+  narrow.reserve(values.size());
+  for (const float value : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+    narrow.push_back(static_cast<std::uint16_t>((value == value ? rounded : bits | 0x400000) >> 16));
+  }
+  return narrow;
 }
 
 }  // namespace
@@ -44,7 +59,7 @@ DeviceMemory::DeviceMemory(const Schedule& schedule, void* arena)
 
 float* DeviceMemory::at(const Slice& slice) const {
   if (slice.empty()) return nullptr;
-  return reinterpret_cast<float*>(arena_ + offsets_[slice.buffer]) + slice.offset;
+  return reinterpret_cast<float*>(arena_ + offsets_[slice.buffer] + slice.offset * bytes_of(slice.dtype));
 }
 
 DeviceOperands DeviceMemory::operands(const Step& step) const {
@@ -61,13 +76,21 @@ void DeviceMemory::clear() {
 }
 
 void DeviceMemory::write(const Slice& into, std::span<const float> from) {
-  cuda(cudaMemcpy(at(into), from.data(), from.size_bytes(), cudaMemcpyHostToDevice));
+  const std::vector<std::uint16_t> narrow = into.dtype == Dtype::bf16 ? to_bf16(from) : std::vector<std::uint16_t>{};
+  const void* data = into.dtype == Dtype::bf16 ? static_cast<const void*>(narrow.data()) : from.data();
+  cuda(cudaMemcpy(at(into), data, from.size() * bytes_of(into.dtype), cudaMemcpyHostToDevice));
   // From pageable memory the call may return before the device has the data.
   cuda(cudaDeviceSynchronize());
 }
 
 void DeviceMemory::read(std::span<float> into, const Slice& from) const {
-  cuda(cudaMemcpy(into.data(), at(from), into.size_bytes(), cudaMemcpyDeviceToHost));
+  if (from.dtype == Dtype::f32) {
+    cuda(cudaMemcpy(into.data(), at(from), into.size_bytes(), cudaMemcpyDeviceToHost));
+    return;
+  }
+  std::vector<std::uint16_t> narrow(into.size());
+  cuda(cudaMemcpy(narrow.data(), at(from), narrow.size() * sizeof narrow[0], cudaMemcpyDeviceToHost));
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::bit_cast<float>(std::uint32_t{narrow[i]} << 16);
 }
 
 }  // namespace baton

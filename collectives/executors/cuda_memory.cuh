@@ -40,12 +40,12 @@ class DeviceMemory {
   /// In `bytes(schedule)` bytes at `arena`, 256-byte aligned, which must outlive it.
   DeviceMemory(const Schedule& schedule, void* arena);
 
-  /// Where `slice` lies; a null pointer where it is empty.
+  /// Where `slice` lies, whatever its elements are; a null pointer where it is empty.
   float* at(const Slice& slice) const;
   /// What `step` writes and reads.
   DeviceOperands operands(const Step& step) const;
 
-  /// Wait until done.
+  /// These wait until done. Values of bf16 slices are rounded to it, or widened.
   void clear();
   void write(const Slice& into, std::span<const float> from);
   void read(std::span<float> into, const Slice& from) const;

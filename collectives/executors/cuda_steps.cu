@@ -101,14 +101,11 @@ void combine_on_device(cudaStream_t stream, const DeviceOperands& operands) {
   cuda_launched();
 }
 
-void copy_on_device(cudaStream_t stream, const DeviceOperands& operands) {
-  cuda(cudaMemcpyAsync(operands.writes[0].data(), operands.reads[0].data(), operands.reads[0].size_bytes(),
-                       cudaMemcpyDeviceToDevice, stream));
-}
-
 void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,
                    const DeviceOperands& operands) {
-  if (step.verb == Verb::copy) copy_on_device(stream, operands);
+  if (step.verb == Verb::copy)
+    cuda(cudaMemcpyAsync(operands.writes[0].data(), operands.reads[0].data(),
+                         static_cast<std::size_t>(step.reads[0].bytes()), cudaMemcpyDeviceToDevice, stream));
   if (step.verb == Verb::combine) combine_on_device(stream, operands);
   if (step.verb != Verb::compute) return;
   const Kernel& kernel = schedule.kernels()[step.body];

@@ -15,9 +15,6 @@ namespace baton {
 /// decay over the later one.
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands);
 
-/// Enqueues a copy of the first read over the first write.
-void copy_on_device(cudaStream_t stream, const DeviceOperands& operands);
-
 /// Enqueues a copy, combine or compute step of `schedule`.
 void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,
                    const DeviceOperands& operands);

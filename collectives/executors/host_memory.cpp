@@ -42,6 +42,14 @@ HostOperands HostMemory::operands(const Step& step) {
   return operands;
 }
 
+std::string refuses_on_host(std::span<const Schedule> schedules) {
+  for (const Schedule& schedule : schedules)
+    for (const Buffer& buffer : schedule.buffers())
+      if (buffer.dtype != Dtype::f32)
+        return buffer.name + " is of bf16, for which only GPUs have arithmetic here";
+  return {};
+}
+
 void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands) {
   if (step.verb == Verb::copy)
     std::copy_n(operands.reads[0].data(), operands.reads[0].size(), operands.writes[0].data());

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "collectives/schedule/schedule.hpp"
@@ -28,6 +29,9 @@ class HostMemory {
   };
   std::vector<std::unique_ptr<float[], Free>> buffers_;
 };
+
+/// Why host memory cannot hold the buffers of `schedules`, or an empty string: its kernels are of f32.
+std::string refuses_on_host(std::span<const Schedule> schedules);
 
 /// Runs a copy, combine or compute step of `schedule` on its operands.
 void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands);

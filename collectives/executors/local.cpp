@@ -37,7 +37,7 @@ class LocalExecutor : public Executor {
   std::string supports(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules)
       for (const NativeCall& native : schedule.natives()) return native.name + " is no native of local";
-    return {};
+    return refuses_on_host(schedules);
   }
 
   void prepare(std::vector<Schedule> schedules) override {

@@ -68,7 +68,7 @@ class MpiExecutor : public Executor {
               return "a message has more than 2^31-1 elements";
       }
     }
-    return {};
+    return refuses_on_host(schedules);
   }
 
   void prepare(std::vector<Schedule> schedules) override {

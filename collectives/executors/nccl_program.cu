@@ -68,11 +68,11 @@ void NcclProgram::enqueue_messages(const NcclOperation& group, cudaStream_t stre
   for (int index : group.steps) {
     const Step& step = schedule_.steps()[index];
     if (step.verb == Verb::send) {
-      const auto from = operands_[index].reads[0];
-      nccl(ncclSend(from.data(), from.size(), ncclFloat, step.peer, comm_, stream));
+      const auto bytes = static_cast<std::size_t>(step.reads[0].bytes());
+      nccl(ncclSend(operands_[index].reads[0].data(), bytes, ncclChar, step.peer, comm_, stream));
     } else {
-      const auto into = operands_[index].writes[0];
-      nccl(ncclRecv(into.data(), into.size(), ncclFloat, step.peer, comm_, stream));
+      const auto bytes = static_cast<std::size_t>(step.writes[0].bytes());
+      nccl(ncclRecv(operands_[index].writes[0].data(), bytes, ncclChar, step.peer, comm_, stream));
     }
   }
   nccl(ncclGroupEnd());

@@ -11,77 +11,150 @@ namespace {
 constexpr unsigned most_threads = 512;
 constexpr unsigned window = 32;  // instructions that a block keeps at hand
 
-/// What a packet's work needs beside x, loaded while x is on its way.
+/// What is known of an instruction when its loop is compiled.
+template <bool is_tidy, bool does_arrive, bool does_fold>
+struct Form {
+  static constexpr bool tidy = is_tidy;
+  static constexpr bool arrives = does_arrive;  // these two say "perhaps" where it is not tidy
+  static constexpr bool folds = does_fold;
+};
+
+/// What a packet needs from memory, loaded while the packet before is under way.
 template <int count>
-struct Beside {
+struct Operands {
+  Elements<count> x;
   Elements<count> other;
   Elements<count> decay;
-  uint4 seen;
 };
 
 template <class Wire, PeerTransport transport>
 class Interpreter {
  public:
-  __device__ Interpreter(const PeerRoute& route, const PeerEntry& entry)
+  __device__ Interpreter(const PeerRoute& route, std::uint64_t receivers)
       : route_(route),
-        thread_(route, entry.round, entry.may_send),
+        receivers_(receivers),
+        thread_(route),
         threads_(route.ctas * blockDim.x),
         number_(blockIdx.x * blockDim.x + threadIdx.x) {}
 
-  __device__ void run(const PeerDeviceInstruction& in) {
-    if (in.barrier) thread_.meet(in.step);
-    if constexpr (transport == PeerTransport::fenced) await_flags(in);
-    const unsigned first = number_ >= in.column ? number_ - in.column : number_ + threads_ - in.column;
-    for (unsigned packet = first; packet < in.packets; packet += threads_) {
-      const auto beside = load_beside(in, packet);
-      finish(in, packet, beside);
+  /// The first instruction `opens` the round.
+  __device__ void run(const PeerDeviceInstruction& in, bool opens) {
+    switch (in.form) {
+      case PeerForm::tidy_load: return run<Form<true, false, false>>(in, opens);
+      case PeerForm::tidy_load_fold: return run<Form<true, false, true>>(in, opens);
+      case PeerForm::tidy_arrival: return run<Form<true, true, false>>(in, opens);
+      case PeerForm::tidy_arrival_fold: return run<Form<true, true, true>>(in, opens);
+      case PeerForm::any: return run<Form<false, true, true>>(in, opens);
     }
-    if constexpr (transport == PeerTransport::fenced) raise_flags(in);
   }
+
+  __device__ void enter() { thread_.enter(enter_round(route_, receivers_, true)); }
 
  private:
   static constexpr int E = Wire::elements;
+  static constexpr bool fenced = transport == PeerTransport::fenced;
   using Pack = Elements<E>;
 
-  __device__ unsigned elements_of(const PeerDeviceInstruction& in, unsigned packet) const {
-    return min(static_cast<unsigned>(E), in.count - packet * E);
+  template <class F>
+  __device__ void run(const PeerDeviceInstruction& in, bool opens) {
+    if (in.barrier) thread_.meet(in.step);
+    unsigned packet = number_ >= in.column ? number_ - in.column : number_ + threads_ - in.column;
+    Operands<E> ahead;
+    if constexpr (F::tidy) ahead = load<F>(in, packet);
+    if (opens) enter();
+    if constexpr (fenced) await_flags(in);
+    for (; packet < in.packets; packet += threads_) {
+      const Operands<E> here = F::tidy ? ahead : load<F>(in, packet);
+      if constexpr (F::tidy) ahead = load<F>(in, packet + threads_);
+      finish<F>(in, packet, here);
+    }
+    if constexpr (fenced) raise_flags(in);
   }
 
-  __device__ std::byte* slot(std::byte* first, unsigned packet) const {
+  template <class F>
+  __device__ static unsigned elements_of(const PeerDeviceInstruction& in, unsigned packet) {
+    return F::tidy ? E : min(static_cast<unsigned>(E), in.count - packet * E);
+  }
+
+  __device__ static std::byte* slot(std::byte* first, unsigned packet) {
     return first + std::size_t{packet} * packet_bytes;
   }
 
-  __device__ Beside<E> load_beside(const PeerDeviceInstruction& in, unsigned packet) {
-    Beside<E> beside{};
-    const unsigned n = elements_of(in, packet);
-    if (in.other != nullptr) beside.other = load_elements<E>(in.other + packet * E, n, in.whole);
-    if (in.folds && in.decay_arrival == nullptr) beside.decay = load_decays(in, packet, n);
-    if (in.arrival != nullptr) beside.seen = load_packet(thread_.now(slot(in.arrival, packet)));
-    return beside;
+  template <class F>
+  __device__ Operands<E> load(const PeerDeviceInstruction& in, unsigned packet) const {
+    Operands<E> loaded{};
+    if (packet >= in.packets) return loaded;
+    const unsigned n = elements_of<F>(in, packet), at = packet * E;
+    const bool whole = F::tidy || in.whole;
+    if constexpr (F::tidy) {
+      if constexpr (!F::arrives) loaded.x = load_elements<E>(in.from + at, n, true);
+      if constexpr (F::folds) loaded.other = load_elements<E>(in.other + at, n, true);
+      if constexpr (F::folds) loaded.decay.v[0] = __ldcg(in.decay + at / in.row);
+    } else {
+      if (in.arrival == nullptr) loaded.x = load_elements<E>(in.from + at, n, whole);
+      if (in.other != nullptr) loaded.other = load_elements<E>(in.other + at, n, whole);
+      if (in.folds && in.decay_arrival == nullptr) loaded.decay = load_decays(in, at, n);
+    }
+    return loaded;
   }
 
-  __device__ Pack load_decays(const PeerDeviceInstruction& in, unsigned packet, unsigned n) const {
+  __device__ static Pack load_decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
     Pack decay{};
-    if (in.row % E == 0) {
-      const float one = __ldcg(in.decay + packet * E / in.row);
 #pragma unroll
-      for (int i = 0; i < E; ++i) decay.v[i] = one;
-    } else {
-#pragma unroll
-      for (int i = 0; i < E; ++i)
-        if (i < n) decay.v[i] = __ldcg(in.decay + (packet * E + i) / in.row);
-    }
+    for (int i = 0; i < E; ++i)
+      if (i < n) decay.v[i] = __ldcg(in.decay + (at + i) / in.row);
     return decay;
   }
 
+  template <class F>
+  __device__ void finish(const PeerDeviceInstruction& in, unsigned packet, const Operands<E>& operands) {
+    const unsigned n = elements_of<F>(in, packet), at = packet * E;
+    const bool whole = F::tidy || in.whole;
+    Pack x = operands.x, y{};
+    if (F::arrives && (F::tidy || in.arrival != nullptr))
+      x = await(in.arrival, packet, in.step, in.arrival_peer, true);
+    if (F::folds && (F::tidy || in.folds)) y = fold<F>(in, at, n, x, operands);
+    if (thread_.gave_up()) return;
+    send<F>(in, packet, x, y);
+    for (int i = 0; i < in.kept; ++i) store_elements<E>(in.keep[i] + at, x, n, whole);
+    if (F::folds)
+      for (int i = 0; i < in.resulting; ++i) store_elements<E>(in.results[i] + at, y, n, whole);
+  }
+
+  /// The packet of a message, once it has come. `clears` its slot of the round before.
+  __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
+    std::byte* const at = slot(inbox, packet);
+    const uint4 seen = load_packet(thread_.now(at));
+    if constexpr (fenced) return Wire::unpack(seen);
+    const uint4 arrived = thread_.await_packet(at, seen, step, peer, packet);
+    if (clears) empty_slot(thread_.before(at));
+    return Wire::unpack(arrived);
+  }
+
+  template <class F>
+  __device__ Pack fold(const PeerDeviceInstruction& in, unsigned at, unsigned n, const Pack& x,
+                       const Operands<E>& operands) {
+    Pack decay = operands.decay;
+    if (!F::tidy && in.decay_arrival != nullptr) decay = await_decays(in, at, n);
+    const bool x_is_later = !F::tidy && in.x_is_later;
+    Pack y;
+#pragma unroll
+    for (int i = 0; i < E; ++i) {
+      const float earlier = x_is_later ? operands.other.v[i] : x.v[i];
+      const float later = x_is_later ? x.v[i] : operands.other.v[i];
+      y.v[i] = __fmaf_rn(decay.v[F::tidy ? 0 : i], earlier, later);
+    }
+    return y;
+  }
+
   /// Decays where they arrived: every thread of a row waits for them there.
-  __device__ Pack await_decays(const PeerDeviceInstruction& in, unsigned packet, unsigned n) {
+  __device__ Pack await_decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
     Pack decay{}, arrived{};
     unsigned last = ~0u;
 #pragma unroll
     for (int i = 0; i < E; ++i) {
       if (i >= n) break;
-      const unsigned element = in.first_decay + (packet * E + i) / in.row;
+      const unsigned element = in.first_decay + (at + i) / in.row;
       if (element / E != last) {
         last = element / E;
         arrived = await(in.decay_arrival, last, in.step, in.decay_peer, in.clears_decays);
@@ -93,56 +166,26 @@ class Interpreter {
     return decay;
   }
 
-  __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
-    std::byte* const at = slot(inbox, packet);
-    return receive(at, load_packet(thread_.now(at)), packet, step, peer, clears);
-  }
-
-  __device__ Pack receive(std::byte* at, const uint4& seen, unsigned packet, int step, int peer,
-                          bool clears) {
-    if constexpr (transport == PeerTransport::fenced) return Wire::unpack(seen);
-    const uint4 arrived = thread_.await_packet(at, seen, step, peer, packet);
-    if (clears) empty_slot(thread_.before(at));
-    return Wire::unpack(arrived);
-  }
-
-  __device__ void finish(const PeerDeviceInstruction& in, unsigned packet, const Beside<E>& beside) {
-    const unsigned n = elements_of(in, packet), at = packet * E;
-    const Pack x = in.arrival != nullptr ? receive(slot(in.arrival, packet), beside.seen, packet, in.step,
-                                                   in.arrival_peer, true)
-                                         : load_elements<E>(in.from + at, n, in.whole);
-    Pack y{};
-    if (in.folds) {
-      const Pack decay = in.decay_arrival != nullptr ? await_decays(in, packet, n) : beside.decay;
-#pragma unroll
-      for (int i = 0; i < E; ++i)
-        y.v[i] = in.x_is_later ? __fmaf_rn(decay.v[i], beside.other.v[i], x.v[i])
-                               : __fmaf_rn(decay.v[i], x.v[i], beside.other.v[i]);
-    }
-    if (thread_.gave_up()) return;
-    send(in, packet, x, y);
-    for (int i = 0; i < in.kept; ++i) store_elements<E>(in.keep[i] + at, x, n, in.whole);
-    for (int i = 0; i < in.resulting; ++i) store_elements<E>(in.results[i] + at, y, n, in.whole);
-  }
-
+  template <class F>
   __device__ void send(const PeerDeviceInstruction& in, unsigned packet, const Pack& x, const Pack& y) {
-    if (in.sent == 0) return;
-    const uint4 of_x = Wire::pack(x), of_y = Wire::pack(y);
-    for (int i = 0; i < in.sent; ++i)
-      store_packet(thread_.now(slot(in.sends[i], packet)), in.sends_y >> i & 1 ? of_y : of_x);
+    for (int i = 0; i < in.sent; ++i) {
+      const bool of_y = F::folds && in.sends_y >> i & 1;
+      store_packet(thread_.now(slot(in.sends[i], packet)), Wire::pack(of_y ? y : x));
+    }
   }
 
   /// Waits until all blocks of the senders have raised their flags for this round.
   __device__ void await_flags(const PeerDeviceInstruction& in) {
     for (unsigned cta = threadIdx.x; cta < route_.ctas; cta += blockDim.x) {
-      if (in.arrival != nullptr)
-        thread_.await(in.arrival_flags + cta, thread_.round(), PeerFault::Kind::flag, in.step,
-                      in.arrival_peer, cta);
-      if (in.decay_arrival != nullptr)
-        thread_.await(in.decay_flags + cta, thread_.round(), PeerFault::Kind::flag, in.step, in.decay_peer,
-                      cta);
+      if (in.arrival != nullptr) await_flag_of(in, in.arrival_flags, in.arrival_peer, cta);
+      if (in.decay_arrival != nullptr) await_flag_of(in, in.decay_flags, in.decay_peer, cta);
     }
     __syncthreads();
+  }
+
+  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer,
+                                unsigned cta) {
+    thread_.await(flags + cta, thread_.round(), PeerFault::Kind::flag, in.step, peer, cta);
   }
 
   __device__ void raise_flags(const PeerDeviceInstruction& in) {
@@ -152,32 +195,36 @@ class Interpreter {
   }
 
   const PeerRoute& route_;
+  std::uint64_t receivers_;
   PeerThread thread_;
   unsigned threads_;
   unsigned number_;
 };
 
+/// The first instruction comes with the launch: a thread need not fetch it before it can load its first operands.
 template <class Wire, PeerTransport transport>
 __global__ void __launch_bounds__(most_threads, 2)
-    peer_kernel(const __grid_constant__ PeerRoute route, std::uint64_t receivers,
-                const PeerDeviceInstruction* program, unsigned count) {
+    peer_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ PeerDeviceInstruction first,
+                const PeerDeviceInstruction* program, unsigned count, std::uint64_t receivers) {
   __shared__ PeerDeviceInstruction at_hand[window];
   if (announces_round(route)) return;
   constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
-  const auto stage = [&](unsigned first) {
-    const auto* from = reinterpret_cast<const uint4*>(program + first);
-    for (unsigned i = threadIdx.x; i < min(window, count - first) * words; i += blockDim.x)
-      reinterpret_cast<uint4*>(at_hand)[i] = from[i];
+  const auto stage = [&](unsigned from) {
+    const auto* source = reinterpret_cast<const uint4*>(program + from);
+    for (unsigned i = threadIdx.x; i < min(window, count - from) * words; i += blockDim.x)
+      reinterpret_cast<uint4*>(at_hand)[i] = source[i];
   };
-  stage(0);
-  Interpreter<Wire, transport> interpreter(route, enter_round(route, receivers, true));
-  for (unsigned i = 0; i < count; ++i) {
-    if (i > 0 && i % window == 0) {
+  Interpreter<Wire, transport> interpreter(route, receivers);
+  if (count > 1) stage(0);
+  if (count == 0) return interpreter.enter();
+  interpreter.run(first, true);
+  for (unsigned i = 1; i < count; ++i) {
+    if (i % window == 0) {
       __syncthreads();
       stage(i);
       __syncthreads();
     }
-    interpreter.run(at_hand[i % window]);
+    interpreter.run(at_hand[i % window], false);
   }
 }
 
@@ -185,6 +232,16 @@ bool is_aligned(const PeerDeviceInstruction& in) {
   const auto lies = [](const float* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
   return lies(in.from) && lies(in.other) && std::all_of(in.keep, in.keep + in.kept, lies) &&
          std::all_of(in.results, in.results + in.resulting, lies);
+}
+
+PeerForm form_of(const PeerDeviceInstruction& in, int packet_elements) {
+  const auto E = static_cast<unsigned>(packet_elements);
+  const bool tidy = in.whole && in.count % E == 0;
+  if (!in.folds)
+    return !tidy ? PeerForm::any : in.arrival != nullptr ? PeerForm::tidy_arrival : PeerForm::tidy_load;
+  const bool plain = in.row % E == 0 && in.other != nullptr && in.decay_arrival == nullptr && !in.x_is_later;
+  if (!tidy || !plain) return PeerForm::any;
+  return in.arrival != nullptr ? PeerForm::tidy_arrival_fold : PeerForm::tidy_load_fold;
 }
 
 /// Turns slices and messages into addresses.
@@ -221,6 +278,7 @@ class Resolver {
       into.send_flags[into.sent++] = flags(send.to.peer, send.to);
     }
     into.whole = is_aligned(into);
+    into.form = form_of(into, program_.packet_elements);
     return into;
   }
 
@@ -283,6 +341,7 @@ PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, c
   }
   const std::size_t bytes = resolved.size() * sizeof resolved[0];
   if (bytes == 0) return;
+  first_ = resolved[0];
   cuda(cudaMalloc(&program_, bytes));
   cuda(cudaMemcpy(program_, resolved.data(), bytes, cudaMemcpyHostToDevice));
 }
@@ -290,7 +349,8 @@ PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, c
 PeerKernel::~PeerKernel() { cudaFree(program_); }
 
 void PeerKernel::enqueue(cudaStream_t stream) const {
-  kernel_for(launch_)<<<route_.ctas + 1, launch_.threads, 0, stream>>>(route_, receivers_, program_, count_);
+  kernel_for(launch_)<<<route_.ctas + 1, launch_.threads, 0, stream>>>(route_, first_, program_, count_,
+                                                                       receivers_);
   cuda_launched();
 }
 

@@ -22,6 +22,10 @@
 
 namespace baton {
 
+/// What an instruction is, for the device to have a loop of its own for the frequent ones. Tidy: whole packets on 16
+/// bytes, one decay a packet and that in memory, x the earlier operand.
+enum class PeerForm : unsigned char { any, tidy_load, tidy_load_fold, tidy_arrival, tidy_arrival_fold };
+
 /// An instruction with addresses instead of slices and messages. Slots are those of generation 0.
 struct alignas(16) PeerDeviceInstruction {
   const float* from;
@@ -43,6 +47,7 @@ struct alignas(16) PeerDeviceInstruction {
   int step;
   int arrival_peer;
   int decay_peer;
+  PeerForm form;
   unsigned char kept;
   unsigned char resulting;
   unsigned char sent;
@@ -95,6 +100,7 @@ class PeerKernel {
   PeerLaunch launch_;
   std::uint64_t receivers_ = 0;
   unsigned count_ = 0;
+  PeerDeviceInstruction first_{};
   PeerDeviceInstruction* program_ = nullptr;
 };
 

@@ -72,16 +72,26 @@ __device__ __noinline__ inline void note_fault(const PeerRoute& route, PeerFault
   static_cast<volatile PeerFault*>(route.fault)->kind = kind;
 }
 
+/// How a block begins a round.
+struct PeerEntry {
+  unsigned round = 0;
+  /// False where some rank made no room for what this one would send.
+  bool may_send = true;
+};
+
 /// One thread in one round.
 class PeerThread {
  public:
-  /// One that `waits` or, where that is false, has nothing to wait for any more.
-  __device__ PeerThread(const PeerRoute& route, unsigned round, bool waits)
-      : route_(route),
-        round_(round),
-        now_(round % generations * route.generation_bytes),
-        before_((round - 1) % generations * route.generation_bytes),
-        gave_up_(!waits) {}
+  __device__ explicit PeerThread(const PeerRoute& route) : route_(route) {}
+  __device__ PeerThread(const PeerRoute& route, const PeerEntry& entry) : route_(route) { enter(entry); }
+
+  /// Before anything else is asked of it.
+  __device__ void enter(const PeerEntry& entry) {
+    round_ = entry.round;
+    now_ = round_ % generations * route_.generation_bytes;
+    before_ = (round_ - 1) % generations * route_.generation_bytes;
+    gave_up_ = !entry.may_send;
+  }
 
   __device__ unsigned round() const { return round_; }
   /// This round's place of an address in generation 0, and the place that was used in the round before.
@@ -153,10 +163,10 @@ class PeerThread {
   }
 
   const PeerRoute& route_;
-  unsigned round_;
-  std::size_t now_;
-  std::size_t before_;
-  bool gave_up_;
+  unsigned round_ = 0;
+  std::size_t now_ = 0;
+  std::size_t before_ = 0;
+  bool gave_up_ = false;
 };
 
 /// The block after the working ones tells all other ranks that this one has started its round; true for that block.
@@ -171,13 +181,6 @@ __device__ inline bool announces_round(const PeerRoute& route) {
   return true;
 }
 
-/// How a block begins a round.
-struct PeerEntry {
-  unsigned round = 0;
-  /// False where some rank in `receivers` made no room in time.
-  bool may_send = true;
-};
-
 /// Finds out which round it is and waits for room in the inboxes of the ranks in `receivers`, one bit a rank. Ends behind
 /// a barrier of the block, which has at least 64 threads; `closes` where no other kernel of the round follows.
 __device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t receivers, bool closes) {
@@ -188,7 +191,7 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t re
     if (threadIdx.x == 0) shared_round = round;
     if (receivers >> threadIdx.x & 1) {
       const int receiver = static_cast<int>(threadIdx.x);
-      PeerThread thread(route, round, true);
+      PeerThread thread(route, {round, true});
       thread.await(started_flag(route.heap, receiver), round - 1, PeerFault::Kind::room, -1, receiver, 0);
       in_vain = thread.gave_up();
     }

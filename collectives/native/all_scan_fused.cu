@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(most_threads, 2)
   const auto load = [&](auto& packet, unsigned number) { packet.load(chain, number); };
   each(number, load);  // under way while the round begins
   const PeerEntry entry = enter_round(route, passes_on ? std::uint64_t{1} << chain.next : 0, true);
-  PeerThread thread(route, entry.round, entry.may_send);
+  PeerThread thread(route, entry);
   for (unsigned first = number; first < chain.packets; first += in_flight * threads) {
     if (first != number) each(first, load);
     each(first, [&](auto& packet, unsigned) { packet.look(chain, thread); });

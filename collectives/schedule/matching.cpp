@@ -43,6 +43,9 @@ void Matching::pair_messages() {
     if (sent != received)
       throw ScheduleError(name(n) + " sends " + std::to_string(sent) + " elements, but " +
                           name(found->second) + " receives " + std::to_string(received));
+    if (step(n).reads[0].dtype != step(found->second).writes[0].dtype)
+      throw ScheduleError(name(n) + " sends elements of another type than " + name(found->second) +
+                          " receives");
     partner_[n] = found->second;
     partner_[found->second] = n;
   }

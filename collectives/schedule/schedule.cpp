@@ -31,16 +31,16 @@ Schedule::Schedule(int rank, int ranks, int ranks_a_node)
   if (ranks_a_node < 0) throw UsageError("a node cannot have " + std::to_string(ranks_a_node) + " ranks");
 }
 
-Slice Schedule::input(std::string name, std::int64_t count) {
-  return add_buffer(std::move(name), Role::input, count, true);
+Slice Schedule::input(std::string name, std::int64_t count, Dtype dtype) {
+  return add_buffer({std::move(name), Role::input, count, true, dtype});
 }
 
-Slice Schedule::output(std::string name, std::int64_t count, bool covered) {
-  return add_buffer(std::move(name), Role::output, count, covered);
+Slice Schedule::output(std::string name, std::int64_t count, bool covered, Dtype dtype) {
+  return add_buffer({std::move(name), Role::output, count, covered, dtype});
 }
 
-Slice Schedule::scratch(std::string name, std::int64_t count) {
-  return add_buffer(std::move(name), Role::scratch, count, true);
+Slice Schedule::scratch(std::string name, std::int64_t count, Dtype dtype) {
+  return add_buffer({std::move(name), Role::scratch, count, true, dtype});
 }
 
 Map Schedule::scratch_map(std::string name, const Map& like) {
@@ -57,6 +57,7 @@ void Schedule::recv(const Slice& into, int from, Source source) {
 void Schedule::copy(const Slice& into, const Slice& from, Source source) {
   if (into.count != from.count)
     fail("copies " + std::to_string(from.count) + " elements into " + std::to_string(into.count), source);
+  if (into.dtype != from.dtype) fail("copies elements of one type into those of another", source);
   if (!into.empty()) add_step(Verb::copy, {into}, {from}, source);
 }
 
@@ -78,10 +79,11 @@ void Schedule::copy(const Map& into, const Map& from, Source source) {
 void Schedule::combine(const Map& into, const Map& earlier, const Map& later, Source source) {
   const std::int64_t rows = later.decay.count;
   const auto fits = [&](const Map& map) {
-    return map.state.count == rows * later.row && (map.is_state() || map.decay.count == rows);
+    return map.state.count == rows * later.row && (map.is_state() || map.decay.count == rows) &&
+           map.state.dtype == Dtype::f32;
   };
   if (!fits(into) || !fits(earlier) || !fits(later) || into.is_state() != earlier.is_state())
-    fail("combines maps of different shapes", source);
+    fail("combines maps of different shapes, or not of f32", source);
   if (into.state.empty()) return;
   auto reads = slices(earlier);
   reads.push_back(later.decay);
@@ -124,15 +126,15 @@ void Schedule::wait_for_settled(std::vector<int>& waits_for) const {
 
 Slice Schedule::buffer(const std::string& name) const {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
-    if (buffers_[i].name == name) return {static_cast<int>(i), 0, buffers_[i].count};
+    if (buffers_[i].name == name) return {static_cast<int>(i), 0, buffers_[i].count, buffers_[i].dtype};
   throw ScheduleError("there is no buffer '" + name + "'");
 }
 
-Slice Schedule::add_buffer(std::string name, Role role, std::int64_t count, bool covered) {
-  if (count < 0 || count > most_elements)
-    throw UsageError("buffer '" + name + "' would have " + std::to_string(count) + " elements");
-  buffers_.push_back({std::move(name), role, count, covered});
-  return {static_cast<int>(buffers_.size()) - 1, 0, count};
+Slice Schedule::add_buffer(Buffer buffer) {
+  if (buffer.count < 0 || buffer.count > most_elements)
+    throw UsageError("buffer '" + buffer.name + "' would have " + std::to_string(buffer.count) + " elements");
+  buffers_.push_back(std::move(buffer));
+  return {static_cast<int>(buffers_.size()) - 1, 0, buffers_.back().count, buffers_.back().dtype};
 }
 
 Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads,

@@ -71,9 +71,9 @@ class Schedule {
   int home_rank() const { return rank_; }
 
   /// A new buffer of `count` elements.
-  Slice input(std::string name, std::int64_t count);
-  Slice output(std::string name, std::int64_t count, bool covered = true);
-  Slice scratch(std::string name, std::int64_t count);
+  Slice input(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
+  Slice output(std::string name, std::int64_t count, bool covered = true, Dtype dtype = Dtype::f32);
+  Slice scratch(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
   /// Scratch in the shape of `like`, decay and state side by side.
   Map scratch_map(std::string name, const Map& like);
 
@@ -119,7 +119,7 @@ class Schedule {
 
   int place(int index) const { return reversed_ ? ranks() - 1 - index : index; }
   int home_of(int rank) const { return among_.empty() ? place(rank) : among_[place(rank)]; }
-  Slice add_buffer(std::string name, Role role, std::int64_t count, bool covered);
+  Slice add_buffer(Buffer buffer);
   Step& add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads, const Source& source);
   void wait_for_settled(std::vector<int>& waits_for) const;
   void add_message(Verb verb, int peer, const Slice& slice, const Source& source);

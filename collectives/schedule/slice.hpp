@@ -10,16 +10,24 @@ namespace baton {
 /// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule for itself.
 enum class Role { input, output, scratch };
 
-/// One rank's array of f32 elements. Buffers start as zeros.
+/// What an element is. States and decays are f32; a layer's tensors may be bf16 where the executor has arithmetic for it.
+enum class Dtype : std::uint8_t { f32, bf16 };
+
+inline std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : 4; }
+
+/// One rank's array. Buffers start as zeros.
 struct Buffer {
   std::string name;
   Role role = Role::scratch;
   std::int64_t count = 0;
   /// False where the schedule must leave an output as it found it: the first rank of an exclusive scan.
   bool covered = true;
+  Dtype dtype = Dtype::f32;
+
+  std::int64_t bytes() const { return count * bytes_of(dtype); }
 };
 
-/// Bytes of one element; every buffer holds f32.
+/// Bytes of one element of a state.
 inline constexpr std::int64_t element_bytes = 4;
 
 /// A run of elements of one buffer.
@@ -27,13 +35,14 @@ struct Slice {
   int buffer = -1;
   std::int64_t offset = 0;
   std::int64_t count = 0;
+  Dtype dtype = Dtype::f32;
 
   bool empty() const { return count == 0; }
-  std::int64_t bytes() const { return count * element_bytes; }
+  std::int64_t bytes() const { return count * bytes_of(dtype); }
   std::int64_t end() const { return offset + count; }
 
   /// `length` elements from `from` on.
-  Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length}; }
+  Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length, dtype}; }
 
   /// Block k of n nearly equal ones, cut at multiples of `unit` elements; empty where there are fewer units
   /// than blocks.

@@ -23,8 +23,8 @@ inline constexpr int device_chunk = 64;
 /// A run of rows of one head of x [tokens, heads, width].
 template <class Element>
 struct HeadRows {
-  Element* first;       ///< The first row.
-  std::int64_t stride;  ///< Elements from one row to the next.
+  Element* first;  ///< The first row.
+  int stride;      ///< Elements from one row to the next.
   int count;
 
   __device__ Element* row(int i) const { return first + i * stride; }
@@ -35,9 +35,10 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
 }
 
 /// Two neighbouring elements as floats, and back.
-__device__ inline float2 load_pair(const void* at) {
-  return __bfloat1622float2(*static_cast<const __nv_bfloat162*>(at));
+__device__ inline float2 unpacked_pair(std::uint32_t pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000U)};
 }
+__device__ inline float2 load_pair(const void* at) { return unpacked_pair(*static_cast<const std::uint32_t*>(at)); }
 __device__ inline std::uint32_t packed_pair(float x, float y) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
   return *reinterpret_cast<const std::uint32_t*>(&pair);
@@ -50,6 +51,8 @@ __device__ inline void store_pair(void* at, float2 x) {
 template <int width>
 struct Bf16Tile {
   static constexpr int row_bytes = 2 * width;
+  static constexpr int unit_bytes = 16;
+  static constexpr bool swaps_rows_8_apart = true;
   __host__ __device__ static constexpr int bytes(int rows) { return rows * row_bytes; }
 
   char* memory;
@@ -74,6 +77,8 @@ struct Bf16Tile {
 template <int width>
 struct FloatTile {
   static constexpr int row_bytes = 4 * width;
+  static constexpr int unit_bytes = 32;
+  static constexpr bool swaps_rows_8_apart = false;
   __host__ __device__ static constexpr int bytes(int rows) { return rows * row_bytes; }
 
   char* memory;
@@ -98,19 +103,41 @@ __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-/// Starts the copy of a chunk's rows into a tile; rows that are not there become zero.
+/// Starts copies of chunks' rows into tiles. A thread copies the same places of every chunk.
 template <int width>
-__device__ inline void load_async(Bf16Tile<width> into, const HeadRows<const Bf16>& from) {
-  constexpr int units = width / 8;
+class TileLoader {
+ public:
+  /// `head`: where the head's part of a token's row begins.
+  __device__ TileLoader(std::int64_t tokens, int heads, int head)
+      : tokens_(tokens),
+        stride_(heads * width),
+        row_(static_cast<int>(threadIdx.x) / units),
+        from_(static_cast<std::int64_t>(row_) * stride_ + head * width + column()),
+        into_(Bf16Tile<width>::offset(row_, column())) {}
+
+  /// Copies a chunk of x [tokens, heads, width]; rows that are not there become zero.
+  __device__ void load(const Bf16Tile<width>& into, const Bf16* x, int chunk) const {
+    const std::int64_t first = static_cast<std::int64_t>(chunk) * device_chunk;
+    const int count = static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens_ - first)) - row_;
+    const Bf16* from = x + from_ + first * stride_;
+    const std::uint32_t at = shared_address(into.memory) + into_;
 #pragma unroll
-  for (int pass = 0; pass < device_chunk * units / tile_threads; ++pass) {
-    const int i = pass * tile_threads + static_cast<int>(threadIdx.x);
-    const int row = i / units, column = i % units * 8;
-    const bool there = row < from.count;
-    copy_16_async(shared_address(into.memory) + into.offset(row, column), from.row(there ? row : 0) + column,
-                  there);
+    for (int pass = 0; pass < device_chunk / rows; ++pass) {
+      copy_16_async((at ^ ((pass * rows / 8 & 7) << 4)) + pass * rows * Bf16Tile<width>::row_bytes,
+                    from + pass * rows * stride_, pass * rows < count);
+    }
   }
-}
+
+ private:
+  static constexpr int units = width / 8;              // of 16 bytes in a row
+  static constexpr int rows = tile_threads / units;    // of one pass
+  __device__ static int column() { return static_cast<int>(threadIdx.x) % units * 8; }
+
+  std::int64_t tokens_;
+  int stride_, row_;
+  std::int64_t from_;
+  int into_;
+};
 
 /// Starts the copy of `rows` dense rows into a tile.
 template <int width>

@@ -40,14 +40,14 @@ struct GlaDeviceGradients {
 };
 
 /// States at the edges of a call's segments when nothing comes in, numbered the way the pass goes: edge 0 is where it
-/// starts, edge `segments` is its end. Log gates here are to base 2.
+/// starts, edge `segments` is its end.
 struct GlaDeviceSegments {
   float* states = nullptr;  ///< [heads, segments + 1, d_k, d_v]
   float* gates = nullptr;   ///< [heads, segments + 1, d_k]: the log decay from edge 0 to the edge.
   float* totals = nullptr;  ///< [heads, segments, d_k]: the log decay over each segment.
 };
 
-/// Edge states with what other ranks handed in: states + 2^gates (.) incoming.
+/// Edge states with what other ranks handed in: states + e^gates (.) incoming.
 struct GlaDeviceEdges {
   GlaDeviceSegments segments;
   const float* incoming = nullptr;  ///< [heads, d_k, d_v]; null means zero.

@@ -3,9 +3,9 @@
 // segment.
 //
 //   for each chunk, with the scaled q, k of gla_gate_walk.cuh and S the state before it:
-//     D' = 2^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
-//     dv = A^T do + k D'                  D <- 2^r (.) (D' + q^T do)
-//     X  = dA k + do (2^r (.) S)^T        Y = dA^T q + v D'^T          then gla_gradient_walk.cuh
+//     D' = e^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
+//     dv = A^T do + k D'                  D <- e^r (.) (D' + q^T do)
+//     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gla_gradient_walk.cuh
 //
 // D stays in registers. S comes from chunk_states in bf16. X and Y take the room of S and D' when those are used up.
 // Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg written once.
@@ -36,7 +36,7 @@ struct GradientMemory {
   static constexpr int state_at = d_scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
   static constexpr int state_bytes = std::max(Bf16Tile<d_v>::bytes(d_k), FloatTile<d_k>::bytes(device_chunk));
   static constexpr int gradient_at = state_at + state_bytes, floats_at = gradient_at + state_bytes;
-  static constexpr int floats = 2 * Walk::groups * d_k + 4 * d_k + 8 * d_k + 2 * device_chunk;
+  static constexpr int floats = 2 * Walk::groups * d_k + 4 * d_k + 6 * d_k + 2 * device_chunk;
   static constexpr int shared_bytes = floats_at + floats * static_cast<int>(sizeof(float));
 
   __device__ static Bf16Tile<d_k> q(int step) { return {shared_space() + (step & 1) * slot_bytes}; }
@@ -57,10 +57,10 @@ struct GradientMemory {
   __device__ static float* alls() { return middles() + d_k; }
   __device__ static float* to_middle() { return alls() + d_k; }
   __device__ static float* from_middle() { return to_middle() + d_k; }
-  /// R in 8 parts: 4 of the pairs that pass the whole chunk, 4 of the keys'.
+  /// R in 6 parts: 4 of the pairs that pass the whole chunk, 2 of the keys'.
   __device__ static float* passing() { return from_middle() + d_k; }
   __device__ static float* leaving() { return passing() + 4 * d_k; }
-  __device__ static float* room() { return leaving() + 4 * d_k; }
+  __device__ static float* room() { return leaving() + 2 * d_k; }
 };
 
 template <int d_k, int d_v, GateKind kind>
@@ -99,26 +99,29 @@ class GradientSegment {
   }
 
  private:
-  using KeySums = Sums<1, d_k / 64>;
+  using KeySums = Sums<2, d_k / 64>;  // 32 rows: half of the warps hold X, half Y
   using ValueSums = Sums<1, d_v / 64>;
-  using Rows = Bf16Tile<device_chunk>;
 
   __device__ int chunk_of(int step) const { return last_ - step; }
   __device__ static int row() { return 16 * warp_row(); }
+  __device__ static bool holds_x() { return warp() < 8; }
+  __device__ static int key_row() { return 32 * (warp_row() & 1); }
   __device__ static int key_column() { return warp_column() * (d_k / 4); }
 
   __device__ void load_scaled(int step) const {
     if (step < count_) {
-      load_async(Memory::q(step), layer_.rows(x_.in.q, d_k, chunk_of(step)));
-      load_async(Memory::k(step), layer_.rows(x_.in.k, d_k, chunk_of(step)));
-      Memory::gates(step).load(layer_, x_.in.g, chunk_of(step));
+      const auto loader = layer_.template loader<d_k>();
+      loader.load(Memory::q(step), x_.in.q, chunk_of(step));
+      loader.load(Memory::k(step), x_.in.k, chunk_of(step));
+      Memory::gates(step).load(layer_, loader, x_.in.g, chunk_of(step));
     }
     commit_copies();
   }
   __device__ void load_values(int step) const {
     if (step < count_) {
-      load_async(Memory::v(), layer_.rows(x_.in.v, d_v, chunk_of(step)));
-      load_async(Memory::d_o(), layer_.rows(x_.d_o, d_v, chunk_of(step)));
+      const auto loader = layer_.template loader<d_v>();
+      loader.load(Memory::v(), x_.in.v, chunk_of(step));
+      loader.load(Memory::d_o(), x_.d_o, chunk_of(step));
     }
     commit_copies();
   }
@@ -130,9 +133,10 @@ class GradientSegment {
     commit_copies();
   }
 
-  /// Sets the parts of rowsum(2^all (.) S (.) D); D may have its decay to the middle already.
+  /// Sets the parts of rowsum(e^all (.) S (.) D); D may have its decay to the middle already.
   __device__ void put_passing(bool strong) {
     const auto state = Memory::state();
+    const SumsPlace<Bf16Tile<d_v>> place(Place::row(), Place::column());
 #pragma unroll
     for (int m = 0; m < d_k / 64; ++m) {
 #pragma unroll
@@ -141,7 +145,7 @@ class GradientSegment {
         float sum = 0.0F;
 #pragma unroll
         for (int n = 0; n < d_v / 32; ++n) {
-          const float2 s = state.pair(state.offset(row, Place::column() + 8 * n + 2 * (lane() & 3)));
+          const float2 s = state.pair(place.at(m, half, n));
           sum += s.x * gradient_.c[m][n][2 * half] + s.y * gradient_.c[m][n][2 * half + 1];
         }
         sum += __shfl_xor_sync(0xffffffffU, sum, 1);
@@ -155,19 +159,20 @@ class GradientSegment {
   /// Sets the parts of the sum over keys of k (.) Y, with Y towards the state alone.
   __device__ void put_leaving(int step) {
     const auto k = Memory::k(step);
+    const SumsPlace<Bf16Tile<d_k>> place(key_row(), key_column());
 #pragma unroll
     for (int n = 0; n < d_k / 32; ++n) {
       const int column = key_column() + 8 * n + 2 * (lane() & 3);
       float2 sum{0.0F, 0.0F};
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const auto& y = key_sums_.c[0][n];
-        sum = sum + k.pair(k.offset(row() + 8 * half + (lane() >> 2), column)) *
-                        float2{y[2 * half], y[2 * half + 1]};
+      for (int part = 0; part < 4; ++part) {
+        const int m = part / 2, half = part % 2;
+        const auto& y = sums_.c[m][n];
+        sum = sum + k.pair(place.at(m, half, n)) * float2{y[2 * half], y[2 * half + 1]};
       }
 #pragma unroll
       for (int apart = 4; apart < 32; apart *= 2) sum = sum + shuffled(sum, lane() ^ apart);
-      if (lane() < 4) *reinterpret_cast<float2*>(Memory::leaving() + warp_row() * d_k + column) = sum;
+      if (lane() < 4) *reinterpret_cast<float2*>(Memory::leaving() + (warp_row() & 1) * d_k + column) = sum;
     }
   }
 
@@ -180,8 +185,8 @@ class GradientSegment {
     if (walk.is_first_lane()) {
       *reinterpret_cast<float2*>(Memory::middles() + walk.channel) = walk.middle;
       *reinterpret_cast<float2*>(Memory::alls() + walk.channel) = walk.all;
-      *reinterpret_cast<float2*>(Memory::to_middle() + walk.channel) = power_of_2(walk.middle);
-      *reinterpret_cast<float2*>(Memory::from_middle() + walk.channel) = power_of_2(walk.all - walk.middle);
+      *reinterpret_cast<float2*>(Memory::to_middle() + walk.channel) = decay_of(walk.middle);
+      *reinterpret_cast<float2*>(Memory::from_middle() + walk.channel) = decay_of(walk.all - walk.middle);
     }
     return kind != GateKind::none && walk.is_strong();
   }
@@ -210,80 +215,81 @@ class GradientSegment {
       strong_scores(Memory::scores(), Memory::gates(step), rows);
     } else {
       if constexpr (kind != GateKind::none) gradient_.scale_rows(Memory::from_middle() + Place::row());
-      if (warp_column() <= warp_row())
-        put_lower_product(Memory::scores(), Memory::q(step), Memory::k(step), row(), 16 * warp_column());
     }
-    if (warp_column() <= warp_row())
-      put_lower_product(Memory::d_scores(), Memory::d_o(), Memory::v(), row(), 16 * warp_column());
+    if (warp_column() <= warp_row()) put_scores(step, strong);
     put_sums(Memory::gradient(), Place::row(), Place::column(), gradient_);
     if constexpr (kind != GateKind::none) put_passing(strong);
   }
 
-  /// All products; X and Y wait in registers until everyone has read what lies in their room.
-  __device__ void multiply(int step, bool strong) {
-    write_values(step);
-    add_to_gradient(step, strong);
-    set_query_sums(step, strong);
-    set_key_sums(step, strong);
+  /// A strong chunk's A is made elsewhere: here its product, of tiles that are being rewritten, is dropped.
+  __device__ static void put_scores(int step, bool strong) {
+    const int column = 16 * warp_column();
+    Sums<1, 1> scores, d_scores;
+    add_products(scores_product(scores, Memory::q(step), Memory::k(step), row(), column),
+                 scores_product(d_scores, Memory::d_o(), Memory::v(), row(), column));
+    if (!strong) put_lower(Memory::scores(), scores, row(), column);
+    put_lower(Memory::d_scores(), d_scores, row(), column);
   }
 
-  __device__ void write_values(int step) {
+  /// All products; X and Y wait in registers until everyone has read what lies in their room.
+  __device__ void multiply(int step, bool strong) {
+    if (strong) {
+      gradient_.scale_rows(Memory::to_middle() + Place::row());
+      gradient_.scale_rows(Memory::from_middle() + Place::row());
+    }
+    set_values_and_gradient(step);
+    if constexpr (kind != GateKind::none) {
+      if (!strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
+    }
+    set_sums_of_states(step, strong);
+    if (!strong) add_sums_within(step);
+  }
+
+  /// dv and D.
+  __device__ void set_values_and_gradient(int step) {
     const int column = Place::column();
     ValueSums dv;
     dv.clear();
-    add_product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::k(step), row()),
-                          right_operand<RowsAre::summed>(Memory::gradient(), column));
+    add_products(product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::k(step), row()),
+                                   right_operand<RowsAre::summed>(Memory::gradient(), column)),
+                 product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
+                                            right_operand<RowsAre::summed>(Memory::d_o(), column)));
     add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::scores(), row()),
                                    right_operand<RowsAre::summed>(Memory::d_o(), column), warp_row(), 4);
     auto rows = layer_.rows(out_.dv, d_v, chunk_of(step));
     store_sums(HeadRows<Bf16>{rows.row(row()) + column, rows.stride, rows.count - row()}, dv);
   }
 
-  __device__ void add_to_gradient(int step, bool strong) {
-    if constexpr (kind != GateKind::none) {
-      if (strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
-      if (strong) gradient_.scale_rows(Memory::from_middle() + Place::row());
-    }
-    add_product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
-                                   right_operand<RowsAre::summed>(Memory::d_o(), Place::column()));
-    if constexpr (kind != GateKind::none) {
-      if (!strong) gradient_.scale_rows(Memory::to_middle() + Place::row());
-    }
-  }
-
-  __device__ void set_query_sums(int step, bool strong) {
-    query_sums_.clear();
-    add_product<d_v / 16>(query_sums_, left_operand<RowsAre::outer>(Memory::d_o(), row()),
-                          right_operand<RowsAre::outer>(Memory::state(), key_column()));
+  /// What X has from S, Y from D.
+  __device__ void set_sums_of_states(int step, bool strong) {
+    sums_.clear();
+    const auto left = holds_x() ? Memory::d_o() : Memory::v();
+    const auto right = holds_x() ? Memory::state() : Memory::gradient();
+    add_product<d_v / 16>(sums_, left_operand<RowsAre::outer>(left, key_row()),
+                          right_operand<RowsAre::outer>(right, key_column()));
+    if constexpr (kind == GateKind::none) return;
+    if (!holds_x()) return put_leaving(step);
     if (strong) return;
-    if constexpr (kind != GateKind::none) {
-      query_sums_.for_each([&](int, int c, float2& x) {
-        x = x * *reinterpret_cast<const float2*>(Memory::to_middle() + key_column() + c);
-      });
+    sums_.for_each([&](int, int c, float2& x) {
+      x = x * *reinterpret_cast<const float2*>(Memory::to_middle() + key_column() + c);
+    });
+  }
+
+  /// What they have from pairs within the chunk.
+  __device__ void add_sums_within(int step) {
+    const int edge = key_row() / 16;
+    if (holds_x()) {
+      add_product<device_chunk / 16>(sums_, left_operand<RowsAre::outer>(Memory::d_scores(), key_row()),
+                                     right_operand<RowsAre::summed>(Memory::k(step), key_column()), 0, edge + 2);
+    } else {
+      add_product<device_chunk / 16>(sums_, left_operand<RowsAre::summed>(Memory::d_scores(), key_row()),
+                                     right_operand<RowsAre::summed>(Memory::q(step), key_column()), edge, 4);
     }
-    add_product<device_chunk / 16>(query_sums_, left_operand<RowsAre::outer>(Memory::d_scores(), row()),
-                                   right_operand<RowsAre::summed>(Memory::k(step), key_column()), 0,
-                                   warp_row() + 1);
-  }
-
-  __device__ void set_key_sums(int step, bool strong) {
-    key_sums_.clear();
-    add_product<d_v / 16>(key_sums_, left_operand<RowsAre::outer>(Memory::v(), row()),
-                          right_operand<RowsAre::outer>(Memory::gradient(), key_column()));
-    if constexpr (kind != GateKind::none) put_leaving(step);
-    if (strong) return;
-    add_product<device_chunk / 16>(key_sums_, left_operand<RowsAre::summed>(Memory::d_scores(), row()),
-                                   right_operand<RowsAre::summed>(Memory::q(step), key_column()), warp_row(), 4);
-  }
-
-  __device__ static void put(const FloatTile<d_k>& tile, KeySums& sums) {
-    sums.for_each([&](int r, int c, float2& x) { tile.set_pair(tile.offset(row() + r, key_column() + c), x); });
   }
 
   __device__ void write(int step, bool strong) {
     load_values(step + 1);
-    put(Memory::x(), query_sums_);
-    put(Memory::y(), key_sums_);
+    put_sums(holds_x() ? Memory::x() : Memory::y(), key_row(), key_column(), sums_);
     __syncthreads();
     const int n = chunk_of(step);
     const GradientRows out{layer_.rows(out_.dq, d_k, n), layer_.rows(out_.dk, d_k, n),
@@ -308,7 +314,7 @@ class GradientSegment {
   const GradientInputs& x_;
   int last_, count_;
   StateSums<d_k, d_v> gradient_;
-  KeySums query_sums_, key_sums_;
+  KeySums sums_;
 };
 
 template <int d_k, int d_v, GateKind kind>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
 //
-//   dq_i = s 2^{b_i - r} (.) X_i        dk_j = 2^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
-//   R = 2^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
+//   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
+//   R = e^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
 //
 // with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors and cancel to
 // fp32 accuracy; R written as rowsum over the state at the right edge would round them differently.
@@ -47,23 +47,22 @@ class GradientWalk {
 
   /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups, d_k].
   __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong, float* sums) {
-    float2 b = at_channel(chunk.starts + group_ * d_k);
-    const float2 r = at_channel(chunk.middles), all = at_channel(chunk.alls);
+    if (strong) {
+      write_rows_of<true>(chunk, out);
+    } else {
+      write_rows_of<false>(chunk, out);
+    }
     float2 sum{0.0F, 0.0F};
 #pragma unroll
-    for (int i = 0; i < tokens; ++i) {
-      b = b + chunk.gates.pair(Bf16Tile<d_k>::below(start_, i), first() + i);
-      terms_[i] = strong ? strong_term(chunk, out, i, b, all) : gentle_term(chunk, out, i, b, r);
-      sum = sum + terms_[i];
-    }
+    for (int i = 0; i < tokens; ++i) sum = sum + terms_[i];
     *reinterpret_cast<float2*>(sums + group_ * d_k + channel_) = sum;
   }
 
-  /// Writes dg; after a barrier. `right` [8, d_k] are the parts of R.
+  /// Writes dg; after a barrier. `right` [6, d_k] are the parts of R.
   __device__ void write_gates(const GradientRows& out, const float* sums, const float* right, float* room) {
     float2 dg = at_channel(right);
 #pragma unroll
-    for (int part = 1; part < 8; ++part) dg = dg + at_channel(right + part * d_k);
+    for (int part = 1; part < 6; ++part) dg = dg + at_channel(right + part * d_k);
     for (int later = groups - 1; later > group_; --later) dg = dg + at_channel(sums + later * d_k);
 #pragma unroll
     for (int i = tokens - 1; i >= 0; --i) {
@@ -88,32 +87,47 @@ class GradientWalk {
     if (token < rows.count) store_pair(rows.row(token) + channel_, x);
   }
 
-  __device__ float2 gentle_term(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int i, float2 b,
-                                float2 r) const {
-    const int at = Bf16Tile<d_k>::below(start_, i), sums_at = FloatTile<d_k>::below(sums_start_, i);
-    const float2 x = chunk.x.pair(sums_at), y = chunk.y.pair(sums_at);
-    const float2 scale{log2_scale<d_k>, log2_scale<d_k>};
-    write(out.dq, first() + i, power_of_2(b - r + scale) * x);
-    write(out.dk, first() + i, power_of_2(r - b) * y);
+  template <bool strong>
+  __device__ void write_rows_of(const GradientChunk<kind, d_k>& chunk, const GradientRows& out) {
+    const float2 r = at_channel(chunk.middles);
+    const DecayFactor q_factor = query_factor<d_k>(strong ? float2{0.0F, 0.0F} : r);
+    const DecayFactor k_factor = key_factor(strong ? at_channel(chunk.alls) : r);
+    float2 b = at_channel(chunk.starts + group_ * d_k);
+#pragma unroll
+    for (int i = 0; i < tokens; ++i) {
+      const int token = first() + i, at = FloatTile<d_k>::below(sums_start_, i);
+      b = b + chunk.gates.pair(Bf16Tile<d_k>::below(start_, i), token);
+      const float2 x = chunk.x.pair(at), y = chunk.y.pair(at);
+      const float2 dq = q_factor.at(b) * x, dk = k_factor.at(b) * y;
+      if constexpr (strong) {
+        terms_[i] = write_strong(chunk, out, token, dq, dk);
+      } else {
+        write(out.dq, token, dq);
+        write(out.dk, token, dk);
+        terms_[i] = gentle_term(chunk, i, x, y);
+      }
+    }
+  }
+
+  __device__ float2 gentle_term(const GradientChunk<kind, d_k>& chunk, int i, float2 x, float2 y) const {
     if constexpr (kind == GateKind::none) return {0.0F, 0.0F};
+    const int at = Bf16Tile<d_k>::below(start_, i);
     return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
   }
 
-  __device__ float2 strong_term(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int i, float2 b,
-                                float2 all) const {
-    const int token = first() + i, sums_at = FloatTile<d_k>::below(sums_start_, i);
+  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the term of dg.
+  __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token, float2 dq,
+                                 float2 dk) const {
     if (token >= out.dq.count) return {0.0F, 0.0F};
     const float s = power_of_2(log2_scale<d_k>);
-    const float2 q = s * load_pair(chunk.rows.q.row(token) + channel_);
+    const float2 q = load_pair(chunk.rows.q.row(token) + channel_);
     const float2 k = load_pair(chunk.rows.k.row(token) + channel_);
-    const float2 x = power_of_2(b) * chunk.x.pair(sums_at) +
-                     strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_);
-    const float2 y = power_of_2(all - b) * chunk.y.pair(sums_at) +
-                     s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_);
-    const float own = chunk.d_scores.at(token, token);
-    write(out.dq, token, s * (x + own * k));
-    write(out.dk, token, y + own * q);
-    return q * x - k * y;
+    dq = dq + s * strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_);
+    dk = dk + s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_);
+    const float own = s * chunk.d_scores.at(token, token);
+    write(out.dq, token, dq + own * k);
+    write(out.dk, token, dk + own * q);
+    return q * dq - k * dk;
   }
 
   __device__ void write_gate(const HeadRows<Bf16>& rows, int token, float2 dg, float* room) const {

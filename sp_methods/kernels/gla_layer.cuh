@@ -28,20 +28,28 @@ struct DeviceLayer {
   __device__ static int place() { return static_cast<int>(blockIdx.x); }
   __device__ static int segment() { return static_cast<int>(blockIdx.y); }
 
+  template <int width>
+  __device__ TileLoader<width> loader() const {
+    return {tokens, heads, first_head + place()};
+  }
   /// The rows of a chunk in this block's head of x [tokens, heads, width].
   template <class Element>
   __device__ HeadRows<Element> rows(Element* x, int width, int chunk) const {
     const std::int64_t token = static_cast<std::int64_t>(chunk) * device_chunk;
-    return {x + (token * heads + first_head + place()) * width, static_cast<std::int64_t>(heads) * width,
+    return {x + (token * heads + first_head + place()) * width, heads * width,
             static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens - token))};
   }
 };
+
+inline constexpr float log2_e = 1.4426950408889634F;
 
 __device__ inline float power_of_2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// e^x.
+__device__ inline float decay_of(float x) { return power_of_2(log2_e * x); }
 
 /// Where this lane's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the rows and columns.
 template <int d_k, int d_v>
@@ -65,7 +73,7 @@ __device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges
     x = *reinterpret_cast<const float2*>(state + at);
     if (edges.incoming == nullptr) return;
     const float2 more = *reinterpret_cast<const float2*>(incoming + at);
-    const float decay = power_of_2(gate[row]);
+    const float decay = decay_of(gate[row]);
     x = {x.x + decay * more.x, x.y + decay * more.y};
   });
 }

@@ -2,8 +2,8 @@
 // The output of one segment, its chunks in order from the true state before it: one block a head and segment.
 //
 //   for each chunk, with r = b at its middle (gla_gate_walk.cuh has the scaled q, k; a strong chunk the other form):
-//     S' = 2^r (.) S                      A = tril(q k^T)                    | next chunk's tiles on their way
-//     o = q S' + A v                      S <- 2^{all - r} (.) (S' + k^T v)  | next chunk scaled by turns
+//     S' = e^r (.) S                      A = tril(q k^T)                    | next chunk's tiles on their way
+//     o = q S' + A v                      S <- e^{all - r} (.) (S' + k^T v)  | next chunk scaled by turns
 //
 // S stays in registers, its bf16 copy is an operand. Two barriers a chunk.
 // Cost: 4 tokens d_v (d_k + 64) flop a head; q, k, v, g read and o written once.
@@ -14,19 +14,22 @@
 
 namespace baton {
 
-/// The lower triangle of L R^T over one 16 x 16 piece per warp; what is not kept may be infinite.
-template <int width>
-__device__ inline void put_lower_product(const Bf16Tile<device_chunk>& into, const Bf16Tile<width>& left,
-                                         const Bf16Tile<width>& right, int row, int column) {
-  Sums<1, 1> sums;
-  sums.clear();
-  add_product<width / 16>(sums, left_operand<RowsAre::outer>(left, row),
-                          right_operand<RowsAre::outer>(right, column));
+/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped may be infinite.
+__device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c > row + r) x.x = 0.0F;
     if (column + c + 1 > row + r) x.y = 0.0F;
   });
   put_sums(into, row, column, sums);
+}
+
+/// A warp's piece of L R^T as a product.
+template <int width>
+__device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& left, const Bf16Tile<width>& right,
+                                      int row, int column) {
+  sums.clear();
+  return product<width / 16>(sums, left_operand<RowsAre::outer>(left, row),
+                             right_operand<RowsAre::outer>(right, column));
 }
 
 template <int d_k, int d_v, GateKind kind>
@@ -44,6 +47,8 @@ class OutputSegment {
       : layer_(layer),
         o_(o),
         in_(in),
+        key_loader_(layer.loader<d_k>()),
+        value_loader_(layer.loader<d_v>()),
         first_(layer.first_chunk(DeviceLayer::segment())),
         count_(layer.first_chunk(DeviceLayer::segment() + 1) - first_) {}
 
@@ -77,7 +82,7 @@ class OutputSegment {
   __device__ Gates gates(int step) const { return {shared_space() + g_at + step % 3 * Gates::bytes()}; }
   __device__ Bf16Tile<d_v> state_tile() const { return {shared_space() + state_at}; }
   __device__ Bf16Tile<device_chunk> scores() const { return {shared_space() + scores_at}; }
-  /// 2^r and 2^{all - r}.
+  /// e^r and e^{all - r}.
   __device__ float* to_middle(int step) const {
     return reinterpret_cast<float*>(shared_space() + decays_at) + (step & 1) * 2 * d_k;
   }
@@ -85,12 +90,12 @@ class OutputSegment {
 
   __device__ void load_scaled(int step) const {
     if (step >= count_) return;
-    load_async(q(step), layer_.rows(in_.q, d_k, first_ + step));
-    load_async(k(step), layer_.rows(in_.k, d_k, first_ + step));
-    gates(step).load(layer_, in_.g, first_ + step);
+    key_loader_.load(q(step), in_.q, first_ + step);
+    key_loader_.load(k(step), in_.k, first_ + step);
+    gates(step).load(layer_, key_loader_, in_.g, first_ + step);
   }
   __device__ void load_values(int step) const {
-    if (step < count_) load_async(v(step), layer_.rows(in_.v, d_v, first_ + step));
+    if (step < count_) value_loader_.load(v(step), in_.v, first_ + step);
   }
 
   /// Scales a chunk gently; true where that must be undone.
@@ -100,8 +105,8 @@ class OutputSegment {
     const Walk walk(gates(step));
     scale_gently(walk, q(step), k(step));
     if (walk.is_first_lane()) {
-      *reinterpret_cast<float2*>(to_middle(step) + walk.channel) = power_of_2(walk.middle);
-      *reinterpret_cast<float2*>(from_middle(step) + walk.channel) = power_of_2(walk.all - walk.middle);
+      *reinterpret_cast<float2*>(to_middle(step) + walk.channel) = decay_of(walk.middle);
+      *reinterpret_cast<float2*>(from_middle(step) + walk.channel) = decay_of(walk.all - walk.middle);
     }
     return kind != GateKind::none && walk.is_strong();
   }
@@ -114,10 +119,18 @@ class OutputSegment {
       strong_scores(scores(), gates(step), rows);
     } else {
       if constexpr (kind != GateKind::none) state_.scale_rows(to_middle(step) + Place::row());
-      if (warp_column() <= warp_row())
-        put_lower_product(scores(), q(step), k(step), 16 * warp_row(), 16 * warp_column());
+      if (warp_column() <= warp_row()) put_scores(step);
     }
     put_sums(state_tile(), Place::row(), Place::column(), state_);
+  }
+
+  __device__ void put_scores(int step) const {
+    const int row = 16 * warp_row(), column = 16 * warp_column();
+    Sums<1, 1> sums;
+    const auto product = scores_product(sums, q(step), k(step), row, column);
+#pragma unroll
+    for (int i = 0; i < product.steps; ++i) product.add(i);
+    put_lower(scores(), sums, row, column);
   }
 
   __device__ bool multiply_and_scale_next(int step, bool strong) {
@@ -135,20 +148,20 @@ class OutputSegment {
 
   __device__ void multiply(int step, bool strong) {
     const int row = 16 * warp_row(), column = Place::column();
+    if (strong) {
+      state_.scale_rows(to_middle(step) + Place::row());
+      state_.scale_rows(from_middle(step) + Place::row());
+    }
     Sums<1, d_v / 64> o;
     o.clear();
-    add_product<d_k / 16>(o, left_operand<RowsAre::outer>(q(step), row),
-                          right_operand<RowsAre::summed>(state_tile(), column));
+    add_products(product<d_k / 16>(o, left_operand<RowsAre::outer>(q(step), row),
+                                   right_operand<RowsAre::summed>(state_tile(), column)),
+                 product<device_chunk / 16>(state_, left_operand<RowsAre::summed>(k(step), Place::row()),
+                                            right_operand<RowsAre::summed>(v(step), column)));
     add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(scores(), row),
                                    right_operand<RowsAre::summed>(v(step), column), 0, warp_row() + 1);
     auto rows = layer_.rows(o_, d_v, first_ + step);
     store_sums(HeadRows<Bf16>{rows.row(row) + column, rows.stride, rows.count - row}, o);
-    if constexpr (kind != GateKind::none) {
-      if (strong) state_.scale_rows(to_middle(step) + Place::row());
-      if (strong) state_.scale_rows(from_middle(step) + Place::row());
-    }
-    add_product<device_chunk / 16>(state_, left_operand<RowsAre::summed>(k(step), Place::row()),
-                                   right_operand<RowsAre::summed>(v(step), column));
     if constexpr (kind != GateKind::none) {
       if (!strong) state_.scale_rows(from_middle(step) + Place::row());
     }
@@ -157,6 +170,8 @@ class OutputSegment {
   const DeviceLayer& layer_;
   Bf16* o_;
   const GlaDeviceInputs& in_;
+  TileLoader<d_k> key_loader_;
+  TileLoader<d_v> value_loader_;
   int first_, count_;
   StateSums<d_k, d_v> state_;
 };

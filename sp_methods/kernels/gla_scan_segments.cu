@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exclusive scan over a head's segments, in place: states of single segments become states at edges.
 //
-//   carry = 0, log = 0;  for each segment:  write (carry, log) at its edge;  carry = 2^total (.) carry + state;  log += total
-//   the last edge, and the rank's map (2^log, carry)
+//   carry = 0, log = 0;  for each segment:  write (carry, log) at its edge;  carry = e^total (.) carry + state;  log += total
+//   the last edge, and the rank's map (e^log, carry)
 //
 // Every thread has four elements of one row and reads eight segments ahead of its writes.
 // Cost: heads segments d_k d_v, read and written once.
@@ -47,7 +47,7 @@ __device__ void scan_some(const GlaDeviceSegments& x, Carry& carry, const ScanPl
     if (i >= count) break;
     *reinterpret_cast<float4*>(x.states + (edge + i) * size + place.element) = carry.state;
     if (place.element % d_v == 0) x.gates[(edge + i) * d_k + place.row] = carry.log;
-    carry.state = decayed_sum(power_of_2(total[i]), carry.state, state[i]);
+    carry.state = decayed_sum(decay_of(total[i]), carry.state, state[i]);
     carry.log += total[i];
   }
 }
@@ -64,7 +64,7 @@ __global__ __launch_bounds__(scan_threads) void scan_segments_kernel(GlaDeviceSe
   *reinterpret_cast<float4*>(map_state + place.head * size + element) = carry.state;
   if (element % d_v != 0) return;
   x.gates[edge * d_k + place.row] = carry.log;
-  map_decay[place.head * d_k + place.row] = power_of_2(carry.log);
+  map_decay[place.head * d_k + place.row] = decay_of(carry.log);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The carried state over the chunks of one segment, in either direction: one block a head and segment.
 //
-//   forward:  for chunks left to right:  S <- 2^all (.) S + (k 2^{all - b})^T v
-//   reversed: for chunks right to left:  D <- 2^all (.) D + (s q 2^b)^T d_o
+//   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
+//   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o
 //
 // All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled: one barrier a chunk; half of
 // the warps do the one first, half the other, so that the matrix and the exponential units work side by side.
@@ -42,6 +42,8 @@ class StateSweep {
   __device__ StateSweep(const DeviceLayer& layer, const SweepInputs& in)
       : layer_(layer),
         in_(in),
+        left_loader_(layer.loader<d_k>()),
+        right_loader_(layer.loader<d_v>()),
         first_(layer.first_chunk(DeviceLayer::segment())),
         count_(layer.first_chunk(DeviceLayer::segment() + 1) - first_) {}
 
@@ -83,9 +85,9 @@ class StateSweep {
 
   __device__ void load(int step) const {
     if (step < count_) {
-      load_async(left(step), layer_.rows(in_.left, d_k, chunk_of(step)));
-      load_async(right(step), layer_.rows(in_.right, d_v, chunk_of(step)));
-      gates(step).load(layer_, in_.g, chunk_of(step));
+      left_loader_.load(left(step), in_.left, chunk_of(step));
+      right_loader_.load(right(step), in_.right, chunk_of(step));
+      gates(step).load(layer_, left_loader_, in_.g, chunk_of(step));
     }
     commit_copies();
   }
@@ -94,14 +96,13 @@ class StateSweep {
     using Walk = GateWalk<kind, d_k>;
     if (!Walk::takes_part()) return;
     const Walk walk(gates(step));
-    const float2 all = walk.all;
     if constexpr (direction == Direction::reversed) {
-      walk.scale(left(step), [](float2 b) { return float2{b.x + log2_scale<d_k>, b.y + log2_scale<d_k>}; });
+      walk.scale(left(step), query_factor<d_k>({0.0F, 0.0F}));
     } else if constexpr (kind != GateKind::none) {
-      walk.scale(left(step), [&](float2 b) { return all - b; });
+      walk.scale(left(step), key_factor(walk.all));
     }
-    total = total + all;
-    if (walk.is_first_lane()) *reinterpret_cast<float2*>(decay(step) + walk.channel) = power_of_2(all);
+    total = total + walk.all;
+    if (walk.is_first_lane()) *reinterpret_cast<float2*>(decay(step) + walk.channel) = decay_of(walk.all);
   }
 
   __device__ void add(int step) {
@@ -113,6 +114,8 @@ class StateSweep {
 
   const DeviceLayer& layer_;
   const SweepInputs& in_;
+  TileLoader<d_k> left_loader_;
+  TileLoader<d_v> right_loader_;
   int first_, count_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a strong chunk does instead of the products that need e^{b} and e^{-b} apart: pair by pair, for any gate.
 //
-//   A_ij = s sum_c q_ic k_jc 2^{b_i - b_j},  j <= i       a warp a row, lanes along channels, j downwards from i
-//   dq_i += s sum_{j < i} dA_ij k_j 2^{b_i - b_j}          a thread two channels of one token
-//   dk_j +=   sum_{i > j} dA_ij s q_i 2^{b_i - b_j}
+//   A_ij = s sum_c q_ic k_jc e^{b_i - b_j},  j <= i       a warp a row, lanes along channels, j downwards from i
+//   dq_i += s sum_{j < i} dA_ij k_j e^{b_i - b_j}          a thread two channels of one token
+//   dk_j +=   sum_{i > j} dA_ij s q_i e^{b_i - b_j}
 //
 // b_i - b_j is summed outwards from the pair, so every exponent is <= 0 and exact near the diagonal, which carries the
 // weight. A token's own pair passes no gate and is added by the caller, so that it cannot cancel in dg.
@@ -14,8 +14,8 @@
 
 namespace baton {
 
-/// Pairs decayed by more than this (to base 2) do not count beside a token's own.
-inline constexpr float negligible_log2 = -50.0F;
+/// Pairs whose log decay is beyond this do not count beside a token's own.
+inline constexpr float negligible_decay = -35.0F;
 
 __device__ inline float sum_over_warp(float x) {
 #pragma unroll
@@ -51,19 +51,19 @@ __device__ inline void strong_score_row(const Bf16Tile<device_chunk>& scores, co
   __syncwarp();
   LaneChannels<d_k> q, k, decay;
   q.read(rows.q, i);
-  for (auto& x : decay.x) x = {log2_scale<d_k>, log2_scale<d_k>};
+  for (auto& x : decay.x) x = {0.0F, 0.0F};
   for (int j = i; j >= 0; --j) {
     k.read(rows.k, j);
     float sum = 0.0F, greatest = -1000.0F;
 #pragma unroll
     for (int p = 0; p < k.pairs; ++p) {
-      const float2 factor = power_of_2(decay.x[p]);
+      const float2 factor = decay_of(decay.x[p]);
       sum += q.x[p].x * k.x[p].x * factor.x + q.x[p].y * k.x[p].y * factor.y;
       greatest = fmaxf(greatest, fmaxf(decay.x[p].x, decay.x[p].y));
       decay.x[p] = decay.x[p] + gates.pair(Bf16Tile<d_k>::offset(j, k.channel(p)), j);
     }
-    if (__all_sync(0xffffffffU, greatest < negligible_log2)) break;
-    sum = sum_over_warp(sum);
+    if (__all_sync(0xffffffffU, greatest < negligible_decay)) break;
+    sum = power_of_2(log2_scale<d_k>) * sum_over_warp(sum);
     if (lane() == 0) scores.set(i, j, sum);
   }
 }
@@ -87,7 +87,7 @@ __device__ inline float2 strong_query_sum(const Bf16Tile<device_chunk>& d_scores
 #pragma unroll 1
   for (int j = i - 1; j >= 0; --j) {
     decay = decay + gates.pair(Bf16Tile<d_k>::offset(j + 1, channel), j + 1);
-    if (j < k.count) sum = sum + d_scores.at(i, j) * (power_of_2(decay) * load_pair(k.row(j) + channel));
+    if (j < k.count) sum = sum + d_scores.at(i, j) * (decay_of(decay) * load_pair(k.row(j) + channel));
   }
   return sum;
 }
@@ -100,7 +100,7 @@ __device__ inline float2 strong_key_sum(const Bf16Tile<device_chunk>& d_scores, 
 #pragma unroll 1
   for (int i = j + 1; i < q.count; ++i) {
     decay = decay + gates.pair(Bf16Tile<d_k>::offset(i, channel), i);
-    sum = sum + d_scores.at(i, j) * (power_of_2(decay) * load_pair(q.row(i) + channel));
+    sum = sum + d_scores.at(i, j) * (decay_of(decay) * load_pair(q.row(i) + channel));
   }
   return sum;
 }

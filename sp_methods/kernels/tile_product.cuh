@@ -122,26 +122,57 @@ struct Sums {
   }
 };
 
-/// Adds the product over steps [first, last) of 16 summed indices out of `steps`.
+/// Adds the product over the 16 summed indices of one step.
+template <int m_tiles, int n_tiles, class Left, class Right>
+__device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right, int step) {
+  std::uint32_t a[m_tiles][4];
+#pragma unroll
+  for (int m = 0; m < m_tiles; ++m) left.load(a[m], m, step);
+#pragma unroll
+  for (int n = 0; n < n_tiles; ++n) {
+    std::uint32_t b[4];
+    right.load(b, n, step);
+#pragma unroll
+    for (int m = 0; m < m_tiles; ++m) {
+      multiply_add(sums.c[m][2 * n], a[m], b[0], b[1]);
+      multiply_add(sums.c[m][2 * n + 1], a[m], b[2], b[3]);
+    }
+  }
+}
+
+/// Adds a product of `steps` steps, of which only [first, last) count.
 template <int steps, int m_tiles, int n_tiles, class Left, class Right>
-__device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right,
-                                   int first = 0, int last = steps) {
+__device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right, int first = 0,
+                                   int last = steps) {
 #pragma unroll
   for (int step = 0; step < steps; ++step) {
-    if (step < first || step >= last) continue;
-    std::uint32_t a[m_tiles][4];
+    if (step >= first && step < last) add_step(sums, left, right, step);
+  }
+}
+
+/// One of two products that are added side by side.
+template <int steps_, int m_tiles, int n_tiles, class Left, class Right>
+struct Product {
+  static constexpr int steps = steps_;
+  Sums<m_tiles, n_tiles>& sums;
+  Left left;
+  Right right;
+
+  __device__ void add(int step) const { add_step(sums, left, right, step); }
+};
+template <int steps, int m_tiles, int n_tiles, class Left, class Right>
+__device__ inline Product<steps, m_tiles, n_tiles, Left, Right> product(Sums<m_tiles, n_tiles>& sums, const Left& left,
+                                                                        const Right& right) {
+  return {sums, left, right};
+}
+
+/// Adds two products by turns: while one waits for its operands, the other multiplies.
+template <class First, class Second>
+__device__ inline void add_products(const First& first, const Second& second) {
 #pragma unroll
-    for (int m = 0; m < m_tiles; ++m) left.load(a[m], m, step);
-#pragma unroll
-    for (int n = 0; n < n_tiles; ++n) {
-      std::uint32_t b[4];
-      right.load(b, n, step);
-#pragma unroll
-      for (int m = 0; m < m_tiles; ++m) {
-        multiply_add(sums.c[m][2 * n], a[m], b[0], b[1]);
-        multiply_add(sums.c[m][2 * n + 1], a[m], b[2], b[3]);
-      }
-    }
+  for (int step = 0; step < First::steps || step < Second::steps; ++step) {
+    if (step < First::steps) first.add(step);
+    if (step < Second::steps) second.add(step);
   }
 }
 
@@ -174,10 +205,37 @@ __device__ inline void store_sums(const HeadRows<Bf16>& rows, const Sums<m_tiles
   }
 }
 
-/// Copies sums as bf16 into a tile, their first element to (row, column).
-template <int width, int m_tiles, int n_tiles>
-__device__ inline void put_sums(Bf16Tile<width> tile, int row, int column, Sums<m_tiles, n_tiles>& sums) {
-  sums.for_each([&](int r, int c, float2& x) { tile.set_pair(tile.offset(row + r, column + c), x); });
+/// The places of a warp's sums in a tile of bf16 or fp32, their first element at (row, column): multiples of what the warp
+/// holds of either.
+template <class Tile>
+class SumsPlace {
+ public:
+  __device__ SumsPlace(int row, int column)
+      : start_(Tile::offset(row + (lane() >> 2), column + 2 * (lane() & 3))) {}
+
+  __device__ int at(int m, int half, int n) const {
+    const int moved = Tile::swaps_rows_8_apart ? n ^ ((2 * m + half) & 7) : n;
+    return (start_ ^ (moved * Tile::unit_bytes)) + (16 * m + 8 * half) * Tile::row_bytes;
+  }
+
+ private:
+  int start_;
+};
+
+/// Copies sums into a tile, their first element to (row, column).
+template <class Tile, int m_tiles, int n_tiles>
+__device__ inline void put_sums(const Tile& tile, int row, int column, const Sums<m_tiles, n_tiles>& sums) {
+  const SumsPlace<Tile> place(row, column);
+#pragma unroll
+  for (int m = 0; m < m_tiles; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+      for (int n = 0; n < 2 * n_tiles; ++n) {
+        tile.set_pair(place.at(m, half, n), {sums.c[m][n][2 * half], sums.c[m][n][2 * half + 1]});
+      }
+    }
+  }
 }
 
 }  // namespace baton

@@ -21,31 +21,32 @@ using namespace baton;
 /// One case on one executor. All processes of the world run all tests; those without a rank in it only keep step.
 class EveryCollective : public testing::Test {
  public:
-  EveryCollective(const World& world, Case question) : world_(world), question_(std::move(question)) {}
+  EveryCollective(ExecutorsUnderTest& executors, Case question)
+      : executors_(executors), question_(std::move(question)) {}
 
   void TestBody() override {
-    const ExecutorEntry& entry = find_executor(question_.executor);
-    const Team team = world_.team(entry.process_a_rank ? question_.ranks : 1);
+    if (!executors_.have(question_.ranks)) GTEST_SKIP() << "too few ranks were launched";
+    const Team& team = executors_.team(question_.ranks);
     if (!team.is_member()) return;
-    const auto executor = entry.make(question_.ranks);
+    Executor& executor = executors_.on(question_.ranks);
     auto schedules = question_.workload->build(question_.split(question_.blocks));
     ASSERT_NO_THROW(traffic_of(question_, question_.blocks, schedules));
-    const std::string reason = executor->supports(schedules);
+    const std::string reason = executor.supports(schedules);
     if (!reason.empty()) {
       // Only a native may be at home on one executor alone.
       ASSERT_NE(implementation_of(schedules), "schedule") << reason;
       GTEST_SKIP() << reason;
     }
-    executor->prepare(std::move(schedules));
+    executor.prepare(std::move(schedules));
     for (std::uint64_t seed : {1, 2}) {
       const Comparison comparison =
-          question_.workload->verify(*executor, question_.split(question_.blocks), seed);
+          question_.workload->verify(executor, question_.split(question_.blocks), seed);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }
 
  private:
-  const World& world_;
+  ExecutorsUnderTest& executors_;
   Case question_;
 };
 
@@ -77,11 +78,11 @@ std::vector<Case> all_cases(const std::string& executor) {
   return all;
 }
 
-void register_tests(const World& world, const std::string& executor) {
-  for (const Case& question : all_cases(executor))
+void register_tests(ExecutorsUnderTest& executors) {
+  for (const Case& question : all_cases(executors.name()))
     testing::RegisterTest(
         question.workload->name().c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
-        [&world, question]() -> testing::Test* { return new EveryCollective(world, question); });
+        [&executors, question]() -> testing::Test* { return new EveryCollective(executors, question); });
 }
 
 }  // namespace

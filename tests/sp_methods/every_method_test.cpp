@@ -41,33 +41,36 @@ struct Problem {
 /// Fills the inputs of this process's ranks, poisons the outputs, runs twice and compares.
 class EveryMethod : public testing::Test {
  public:
-  EveryMethod(const World& world, std::string executor, Problem problem)
-      : world_(world), executor_(std::move(executor)), problem_(std::move(problem)) {}
+  EveryMethod(ExecutorsUnderTest& executors, Problem problem)
+      : executors_(executors), problem_(std::move(problem)) {}
 
   void TestBody() override {
-    const ExecutorEntry& entry = find_executor(executor_);
-    const Team team = world_.team(entry.process_a_rank ? problem_.ranks : 1);
-    if (!team.is_member()) return;
     const auto& [method, layer, ranks, gates, seed] = problem_;
+    if (!executors_.have(ranks)) GTEST_SKIP() << "too few ranks were launched";
+    const Team& team = executors_.team(ranks);
+    if (!team.is_member()) return;
     const std::string refusal = method->refuses ? method->refuses(layer, ranks) : "";
     if (!refusal.empty()) GTEST_SKIP() << refusal;
     const auto schedules = build_all(*method, layer, ranks);
     ASSERT_NO_THROW(check(method->name, schedules));
-    const auto executor = entry.make(ranks);
-    executor->prepare(schedules);
+    Executor& executor = executors_.on(ranks);
+    const std::string reason = executor.supports(schedules);
+    // Only on a device may a kernel have no body.
+    ASSERT_TRUE(reason.empty() || executor.device() != nullptr) << reason;
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    executor.prepare(schedules);
     const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed);
     for (int round = 0; round < 2; ++round) {
-      write_layer(*executor, schedules, *method, oracle, layer.share.tokens);
-      executor->synchronise();
-      executor->run();
-      const Comparison comparison = compare_layer(*executor, schedules, *method, oracle, layer.share.tokens);
+      write_layer(executor, schedules, *method, oracle, layer.share.tokens);
+      executor.synchronise();
+      executor.run();
+      const Comparison comparison = compare_layer(executor, schedules, *method, oracle, layer.share.tokens);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }
 
  private:
-  const World& world_;
-  std::string executor_;
+  ExecutorsUnderTest& executors_;
   Problem problem_;
 };
 
@@ -131,12 +134,11 @@ std::vector<Problem> problems(const std::string& executor) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return launched_tests(argc, argv, [](const World& world, const std::string& executor) {
-    if (world.rank() == 0) fmt::print("held-out seed {}\n", held_out_seed());
-    for (const Problem& problem : problems(executor))
-      testing::RegisterTest(problem.method->name.c_str(), problem.name().c_str(), nullptr, nullptr, __FILE__,
-                            __LINE__, [&world, executor, problem]() -> testing::Test* {
-                              return new EveryMethod(world, executor, problem);
-                            });
+  return launched_tests(argc, argv, [](ExecutorsUnderTest& executors) {
+    if (executors.world().rank() == 0) fmt::print("held-out seed {}\n", held_out_seed());
+    for (const Problem& problem : problems(executors.name()))
+      testing::RegisterTest(
+          problem.method->name.c_str(), problem.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [&executors, problem]() -> testing::Test* { return new EveryMethod(executors, problem); });
   });
 }
