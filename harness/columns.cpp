@@ -81,9 +81,7 @@ std::string bound(const Record& record) {
 }
 
 std::string verified(const Record& record) {
-  nlohmann::ordered_json json;
-  record.question.workload->describe_verification(json, record.question.ranks);
-  return fmt::format("{}", json.at("verified_tokens").get<std::int64_t>());
+  return fmt::format("{}", record.verification().at("verified_tokens").get<std::int64_t>());
 }
 
 std::string first(const Record& record) {

@@ -50,23 +50,11 @@ double Probes::message_seconds(std::int64_t bytes) {
   return seconds_of_one(there_and_back);
 }
 
-double Probes::gap_seconds(std::int64_t bytes) {
-  const auto row = [bytes](Schedule& s, int times) {
-    for (int i = 0; i < times && s.rank() < 2; ++i) {
-      const Slice wagon = s.scratch("wagon", bytes / element_bytes);
-      if (s.rank() == 0) s.send(1, wagon);
-      if (s.rank() == 1) s.recv(wagon, 0);
-    }
-  };
-  return seconds_of_one(row);
-}
-
 double Probes::exchange_seconds(std::int64_t bytes) {
   const auto swap = [bytes](Schedule& s, int times) {
     const Slice first = s.scratch("first", bytes / element_bytes);
     const Slice second = s.scratch("second", bytes / element_bytes);
-    for (int i = 0; i < times && s.rank() < 2;
-         ++i) {  // what came is sent next, so that one waits for the other
+    for (int i = 0; i < times && s.rank() < 2; ++i) {  // what came is sent next: one waits for the other
       s.send(1 - s.rank(), i % 2 == 0 ? first : second);
       s.recv(i % 2 == 0 ? second : first, 1 - s.rank());
     }

@@ -23,8 +23,6 @@ class Probes {
 
   /// A message on its way to rank 1 and nothing else, from a long ping-pong.
   double message_seconds(std::int64_t bytes);
-  /// The time from one message to the next in a long row of them from rank 0 to rank 1.
-  double gap_seconds(std::int64_t bytes);
   /// A message where ranks 0 and 1 send to one another at once.
   double exchange_seconds(std::int64_t bytes);
   /// A message where every rank sends to the next and receives from the one before, at once.

@@ -60,6 +60,7 @@ void add_timings(Json& json, const Record& record) {
 void add_traffic(Json& json, const Record& record) {
   json["sent_bytes"] = record.traffic ? Json(record.traffic->sent_bytes) : Json(nullptr);
   json["hops"] = record.traffic ? Json(record.traffic->hops) : Json(nullptr);
+  json["messages"] = or_null(record.messages);
   json["bound_seconds"] = or_null(record.bound_seconds());
   json["alpha_seconds"] = record.link.alpha_seconds;
   json["beta_bytes_per_second"] = record.link.beta;
@@ -87,7 +88,6 @@ void add_device(Json& json, const Record& record) {
 
 void add_prediction(Json& json, const Record& record) {
   if (!record.topology.empty()) json["topology"] = record.topology;
-  if (record.verified_ranks > 0) json["verified_ranks"] = record.verified_ranks;
   json["predicted_seconds"] = or_null(record.predicted_seconds);
   if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
 }
@@ -99,6 +99,21 @@ std::optional<double> Record::bound_seconds() const {
   return link.bound_seconds(traffic->hops, traffic->sent_bytes);
 }
 
+Json Record::verification() const {
+  Json json = Json::object();
+  const Case& verified = stand_in ? *stand_in : question;
+  if (stand_in) {
+    Json shape;
+    verified.workload->describe(shape);
+    for (const char* size : {"heads", "d_k", "d_v", "tokens", "chunk"})
+      if (shape.contains(size)) json[std::string("verified_") + size] = shape[size];
+    json["verified_blocks"] = verified.blocks;
+    json["verified_ranks"] = verified.ranks;
+  }
+  verified.workload->describe_verification(json, verified.ranks);
+  return json;
+}
+
 Json to_json(const Record& record, const Provenance& provenance) {
   Json json{{"schema", schema}};
   add_question(json, record);
@@ -108,7 +123,7 @@ Json to_json(const Record& record, const Provenance& provenance) {
     add_traffic(json, record);
     json["wrong"] = record.wrong;
     json["relative_error"] = record.relative_error;
-    record.question.workload->describe_verification(json, record.question.ranks);
+    json.update(record.verification());
   } else {
     json["skipped"] = record.skipped;
   }

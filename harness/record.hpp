@@ -28,6 +28,8 @@ struct Record {
   std::string skipped;
   /// What the schedules cost; empty where a native keeps it to itself.
   std::optional<Claim> traffic;
+  /// Messages of all ranks together; empty where nobody counted them.
+  std::optional<std::int64_t> messages;
   Link link;
   /// Names and versions of the accelerators that ran it; empty where there were none.
   std::vector<std::pair<std::string, std::string>> device_facts;
@@ -42,8 +44,8 @@ struct Record {
 
   /// The simulated machine, of a row that did not run.
   std::string topology;
-  /// The number of ranks on which a simulated row's text was verified; 0 where it was all of them.
-  int verified_ranks = 0;
+  /// What was verified in its place, the same text on fewer ranks and smaller tensors; empty where it was itself.
+  std::optional<Case> stand_in;
   /// What the simulator says that a row takes which did run.
   std::optional<double> predicted_seconds;
   /// Why a predicted or simulated time reaches beyond what its topology was calibrated with; empty where it does not.
@@ -53,6 +55,8 @@ struct Record {
   std::optional<double> hidden;
 
   bool is_timed() const { return !samples.seconds.empty(); }
+  /// The sizes at which it was compared with the oracle, where these are not its own: keys that begin with "verified_".
+  nlohmann::ordered_json verification() const;
   std::optional<double> bound_seconds() const;
 };
 

@@ -78,14 +78,15 @@ void SimulatedTestbed::verify(Record& record) {
   small.ranks = std::min(ranks_, most_ranks);
   if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
   small.executor = "local";
-  const Split split = small.split(std::min(record.blocks, most_blocks));
+  small.blocks = std::min(record.blocks, most_blocks);
+  const Split split = small.split(small.blocks);
   const auto local = find_executor(small.executor).make(small.ranks);
   auto schedules = small.workload->build(split);
   check(small.workload->name(), schedules);
   local->prepare(std::move(schedules));
   for (int i = 0; i < options_.checks; ++i)
     note(record, small.workload->verify(*local, split, options_.seed + i));
-  record.verified_ranks = small.ranks;
+  record.stand_in = small;
 }
 
 void SimulatedTestbed::time(Record& record, benchmark::State& state) {
@@ -94,6 +95,7 @@ void SimulatedTestbed::time(Record& record, benchmark::State& state) {
   for (auto _ : state) state.SetIterationTime(simulation.seconds);
   record.samples.seconds = {simulation.seconds};
   record.traffic = Claim{simulation.busiest_sent_bytes, simulation.hops};
+  record.messages = simulation.messages;
   require_claim(question, record.blocks, *record.traffic);
 }
 

@@ -2,6 +2,7 @@
 // Timed rounds on GPUs.
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_executor.cuh"
@@ -31,8 +32,16 @@ CudaExecutor::CudaExecutor(int ranks)
     : ranks_(ranks), gpu_(take_gpu(ranks_)), stream_(most_urgent_stream()), start_(ranks_) {}
 
 CudaExecutor::~CudaExecutor() {
-  if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  drop_recording();
   cudaStreamDestroy(stream_);
+}
+
+void CudaExecutor::drop_recording() {
+  // When another rank has failed, the device may never come to an end.
+  if (std::uncaught_exceptions() > 0) return;
+  cudaDeviceSynchronize();
+  if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  recording_ = nullptr;
 }
 
 void CudaExecutor::write(int, const Slice& into, std::span<const float> from) { memory().write(into, from); }

@@ -61,6 +61,8 @@ class CudaExecutor : public Executor, public Device {
 
   /// To be called when another schedule is prepared, before its memory goes.
   void forget_recording();
+  /// The same for destructors: throws nothing, and waits for nothing while an exception flies.
+  void drop_recording();
   /// Seconds of what `enqueue` puts into `main_stream`, from a common start. Collective.
   double time_from_start(const std::function<void()>& enqueue);
   /// Rank's first run after `prepare`: connects, loads, leaves all buffers zero. Collective.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arenas of device memory.
-#include "collectives/executors/cuda_error.cuh"
-#include "collectives/executors/cuda_memory.cuh"
-
 #include <bit>
 #include <cstdint>
+#include <exception>
+
+#include "collectives/executors/cuda_error.cuh"
+#include "collectives/executors/cuda_memory.cuh"
 
 namespace baton {
 namespace {
@@ -40,7 +41,10 @@ DeviceBytes::DeviceBytes(std::size_t bytes) : bytes_(bytes) {
   memory_.reset(static_cast<std::byte*>(memory));
 }
 
-void DeviceBytes::Free::operator()(std::byte* memory) const { cudaFree(memory); }
+void DeviceBytes::Free::operator()(std::byte* memory) const {
+  // Freeing waits for the device, which may never come to an end when another rank has failed: the process ends anyway.
+  if (std::uncaught_exceptions() == 0) cudaFree(memory);
+}
 
 std::size_t DeviceMemory::bytes(const Schedule& schedule) { return layout(schedule).back(); }
 
@@ -76,7 +80,8 @@ void DeviceMemory::clear() {
 }
 
 void DeviceMemory::write(const Slice& into, std::span<const float> from) {
-  const std::vector<std::uint16_t> narrow = into.dtype == Dtype::bf16 ? to_bf16(from) : std::vector<std::uint16_t>{};
+  const std::vector<std::uint16_t> narrow =
+      into.dtype == Dtype::bf16 ? to_bf16(from) : std::vector<std::uint16_t>{};
   const void* data = into.dtype == Dtype::bf16 ? static_cast<const void*>(narrow.data()) : from.data();
   cuda(cudaMemcpy(at(into), data, from.size() * bytes_of(into.dtype), cudaMemcpyHostToDevice));
   // From pageable memory the call may return before the device has the data.
@@ -90,7 +95,8 @@ void DeviceMemory::read(std::span<float> into, const Slice& from) const {
   }
   std::vector<std::uint16_t> narrow(into.size());
   cuda(cudaMemcpy(narrow.data(), at(from), narrow.size() * sizeof narrow[0], cudaMemcpyDeviceToHost));
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::bit_cast<float>(std::uint32_t{narrow[i]} << 16);
+  for (std::size_t i = 0; i < into.size(); ++i)
+    into[i] = std::bit_cast<float>(std::uint32_t{narrow[i]} << 16);
 }
 
 }  // namespace baton

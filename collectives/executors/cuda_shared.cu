@@ -38,13 +38,13 @@ SharedBuffer::SharedBuffer(const CudaRanks& ranks, std::size_t bytes)
 }
 
 SharedBuffer::~SharedBuffer() {
-  // Nobody may free what another still uses. When one fails, the others end with it and cannot meet here.
-  const bool meets = std::uncaught_exceptions() == 0;
+  // When one rank fails, the others end with it and cannot meet here, and the device may never come to an end.
+  if (std::uncaught_exceptions() > 0) return;
   cudaDeviceSynchronize();
-  if (meets) ranks_.barrier();
+  ranks_.barrier();  // nobody may free what another still uses
   for (int rank = 0; rank < ranks_.size(); ++rank)
     if (rank != ranks_.rank()) cudaIpcCloseMemHandle(pointers_[rank]);
-  if (meets) ranks_.barrier();
+  ranks_.barrier();
   cudaFree(own());
   cudaFree(on_device_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The start kernel.
 #include <atomic>
+#include <exception>
 #include <string>
 
 #include "collectives/executors/cuda_error.cuh"
@@ -46,7 +47,10 @@ StartLine::StartLine(const CudaRanks& ranks) : ranks_(ranks) {
   word_ = new (memory) Word;
 }
 
-StartLine::~StartLine() { cudaFreeHost(word_); }
+StartLine::~StartLine() {
+  // Freeing waits for the device, which may never come to an end when another rank has failed.
+  if (std::uncaught_exceptions() == 0) cudaFreeHost(word_);
+}
 
 void StartLine::enqueue(cudaStream_t stream) {
   ++round_;

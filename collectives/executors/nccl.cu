@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "collectives/executors/cuda_executor.cuh"
@@ -36,7 +38,6 @@ struct Connection {
 
   NcclComm comm;
   std::unique_ptr<NcclWindow> window;
-  std::string lacks_window;  // why windows do not work, found out once
 };
 
 class NcclExecutor : public CudaExecutor {
@@ -44,7 +45,7 @@ class NcclExecutor : public CudaExecutor {
   explicit NcclExecutor(int ranks) : CudaExecutor(ranks) {
     plain_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
   }
-  ~NcclExecutor() override { forget_recording(); }
+  ~NcclExecutor() override { drop_recording(); }
 
   std::string supports(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
@@ -59,9 +60,11 @@ class NcclExecutor : public CudaExecutor {
  private:
   Connection& connection(NcclMemory memory);
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
+  std::string try_window() const;
 
   std::unique_ptr<Connection> plain_;
-  std::unique_ptr<Connection> copy_engines_;  // made when a native first asks for it
+  std::unique_ptr<Connection> copy_engines_;          // made when a native first asks for it
+  mutable std::optional<std::string> lacks_windows_;  // found out when a native first asks for one
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<NcclProgram> program_;
   Stopwatch ping_pong_;
@@ -72,14 +75,25 @@ std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
   for (const Schedule& schedule : schedules) {
     for (const NativeCall& native : schedule.natives())
       if (find_nccl_native(native.name) == nullptr) return native.name + " is no native of nccl";
-    if (memory_for(schedule) != NcclMemory::plain) {
-      const std::string reason = lacks_matching_nccl();
-      if (!reason.empty()) return reason;
-    }
     const std::string reason = lacks_device_body(schedule);
     if (!reason.empty()) return reason;
   }
-  return lacks_device_memory(schedules);
+  const std::string reason = lacks_device_memory(schedules);
+  if (!reason.empty() || memory_for(schedules[0]) == NcclMemory::plain) return reason;
+  if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
+  return *lacks_windows_;
+}
+
+/// Makes a small window and looks through it: why that cannot be, or an empty string. Collective.
+std::string NcclExecutor::try_window() const {
+  std::string reason = ranks().first(lacks_matching_nccl());
+  if (reason.empty()) reason = lacks_peer_access(ranks());
+  if (!reason.empty()) return reason;
+  try {
+    return NcclWindow(ranks(), plain_->comm, 1 << 16).self_test();
+  } catch (const SystemError& error) {
+    return error.what();
+  }
 }
 
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {
@@ -109,8 +123,6 @@ void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& sch
   if (!over.window || over.window->bytes() < bytes) {
     over.window.reset();
     over.window = std::make_unique<NcclWindow>(ranks(), over.comm, bytes);
-    const std::string wrong = over.window->self_test();
-    if (!wrong.empty()) throw SystemError("NCCL's window does not work: " + wrong);
   }
   return over.window->own();
 }

@@ -11,22 +11,14 @@ namespace {
 constexpr unsigned most_threads = 512;
 constexpr unsigned window = 32;  // instructions that a block keeps at hand
 
-/// What is known of an instruction when its loop is compiled.
-template <bool is_tidy, bool does_arrive, bool does_fold>
+/// What is known of a tidy instruction when its loop is compiled.
+template <bool does_arrive, bool does_fold>
 struct Form {
-  static constexpr bool tidy = is_tidy;
-  static constexpr bool arrives = does_arrive;  // these two say "perhaps" where it is not tidy
+  static constexpr bool arrives = does_arrive;
   static constexpr bool folds = does_fold;
 };
 
-/// What a packet needs from memory, loaded while the packet before is under way.
-template <int count>
-struct Operands {
-  Elements<count> x;
-  Elements<count> other;
-  Elements<count> decay;
-};
-
+/// One thread of a rank.
 template <class Wire, PeerTransport transport>
 class Interpreter {
  public:
@@ -39,12 +31,13 @@ class Interpreter {
 
   /// The first instruction `opens` the round.
   __device__ void run(const PeerDeviceInstruction& in, bool opens) {
+    if (in.barrier) thread_.meet(in.step);
     switch (in.form) {
-      case PeerForm::tidy_load: return run<Form<true, false, false>>(in, opens);
-      case PeerForm::tidy_load_fold: return run<Form<true, false, true>>(in, opens);
-      case PeerForm::tidy_arrival: return run<Form<true, true, false>>(in, opens);
-      case PeerForm::tidy_arrival_fold: return run<Form<true, true, true>>(in, opens);
-      case PeerForm::any: return run<Form<false, true, true>>(in, opens);
+      case PeerForm::tidy_load: return run_tidy<Form<false, false>>(in, opens);
+      case PeerForm::tidy_load_fold: return run_tidy<Form<false, true>>(in, opens);
+      case PeerForm::tidy_arrival: return run_tidy<Form<true, false>>(in, opens);
+      case PeerForm::tidy_arrival_fold: return run_tidy<Form<true, true>>(in, opens);
+      case PeerForm::any: return run_any(in, opens);
     }
   }
 
@@ -55,47 +48,138 @@ class Interpreter {
   static constexpr bool fenced = transport == PeerTransport::fenced;
   using Pack = Elements<E>;
 
-  template <class F>
-  __device__ void run(const PeerDeviceInstruction& in, bool opens) {
-    if (in.barrier) thread_.meet(in.step);
-    unsigned packet = number_ >= in.column ? number_ - in.column : number_ + threads_ - in.column;
-    Operands<E> ahead;
-    if constexpr (F::tidy) ahead = load<F>(in, packet);
-    if (opens) enter();
-    if constexpr (fenced) await_flags(in);
-    for (; packet < in.packets; packet += threads_) {
-      const Operands<E> here = F::tidy ? ahead : load<F>(in, packet);
-      if constexpr (F::tidy) ahead = load<F>(in, packet + threads_);
-      finish<F>(in, packet, here);
-    }
-    if constexpr (fenced) raise_flags(in);
-  }
-
-  template <class F>
-  __device__ static unsigned elements_of(const PeerDeviceInstruction& in, unsigned packet) {
-    return F::tidy ? E : min(static_cast<unsigned>(E), in.count - packet * E);
+  __device__ unsigned first_packet(const PeerDeviceInstruction& in) const {
+    return number_ >= in.column ? number_ - in.column : number_ + threads_ - in.column;
   }
 
   __device__ static std::byte* slot(std::byte* first, unsigned packet) {
     return first + std::size_t{packet} * packet_bytes;
   }
 
+  __device__ void begin(const PeerDeviceInstruction& in, bool opens) {
+    if (opens) enter();
+    if constexpr (fenced) await_flags(in);
+  }
+
+  __device__ void end(const PeerDeviceInstruction& in) {
+    if constexpr (fenced) raise_flags(in);
+  }
+
+  /// Operands of the next packet are under way while this one is awaited.
   template <class F>
-  __device__ Operands<E> load(const PeerDeviceInstruction& in, unsigned packet) const {
-    Operands<E> loaded{};
-    if (packet >= in.packets) return loaded;
-    const unsigned n = elements_of<F>(in, packet), at = packet * E;
-    const bool whole = F::tidy || in.whole;
-    if constexpr (F::tidy) {
-      if constexpr (!F::arrives) loaded.x = load_elements<E>(in.from + at, n, true);
-      if constexpr (F::folds) loaded.other = load_elements<E>(in.other + at, n, true);
-      if constexpr (F::folds) loaded.decay.v[0] = __ldcg(in.decay + at / in.row);
-    } else {
-      if (in.arrival == nullptr) loaded.x = load_elements<E>(in.from + at, n, whole);
-      if (in.other != nullptr) loaded.other = load_elements<E>(in.other + at, n, whole);
-      if (in.folds && in.decay_arrival == nullptr) loaded.decay = load_decays(in, at, n);
+  __device__ void run_tidy(const PeerDeviceInstruction& in, bool opens) {
+    const Tidy<F> work(in);
+    const unsigned packets = in.packets;
+    unsigned packet = first_packet(in);
+    auto ahead = work.load(packet, packets);
+    begin(in, opens);
+    for (; packet < packets; packet += threads_) {
+      const auto here = ahead;
+      ahead = work.load(packet + threads_, packets);
+      Pack x = here.x;
+      if constexpr (F::arrives) x = await(work.arrival, packet, work.step, work.peer, true);
+      if (thread_.gave_up()) continue;
+      const uint4 sent = Wire::pack(work.value(x, here));
+#pragma unroll
+      for (int i = 0; i < Tidy<F>::receivers; ++i)
+        if (work.sends[i] != nullptr) store_packet(thread_.now(slot(work.sends[i], packet)), sent);
+      if (work.keep != nullptr) store_elements<E>(work.keep + packet * E, x, E, true);
     }
-    return loaded;
+    end(in);
+  }
+
+  /// A tidy instruction in registers.
+  template <class F>
+  struct Tidy {
+    static constexpr int receivers = F::arrives || F::folds ? 1 : PeerLimits::sends;
+    struct Operands {
+      Pack x;      // where it comes from memory
+      Pack other;  // the later state of a fold
+      float decay;
+    };
+
+    __device__ explicit Tidy(const PeerDeviceInstruction& in)
+        : from(in.from),
+          arrival(in.arrival),
+          other(in.other),
+          decay(in.decay),
+          keep(in.keep[0]),
+          row(in.row),
+          step(in.step),
+          peer(in.arrival_peer) {
+#pragma unroll
+      for (int i = 0; i < receivers; ++i) sends[i] = in.sends[i];
+    }
+
+    __device__ Operands load(unsigned packet, unsigned packets) const {
+      Operands loaded{};
+      if (packet >= packets) return loaded;
+      if constexpr (!F::arrives) loaded.x = load_elements<E>(from + packet * E, E, true);
+      if constexpr (F::folds) {
+        loaded.other = load_elements<E>(other + packet * E, E, true);
+        loaded.decay = __ldcg(decay + packet * E / row);
+      }
+      return loaded;
+    }
+
+    __device__ Pack value(const Pack& x, const Operands& operands) const {
+      if constexpr (!F::folds) {
+        return x;
+      } else {
+        Pack y;
+#pragma unroll
+        for (int i = 0; i < E; ++i) y.v[i] = __fmaf_rn(operands.decay, x.v[i], operands.other.v[i]);
+        return y;
+      }
+    }
+
+    const float* from;
+    std::byte* arrival;
+    const float* other;
+    const float* decay;
+    float* keep;
+    unsigned row;
+    int step;
+    int peer;
+    std::byte* sends[receivers];
+  };
+
+  __device__ void run_any(const PeerDeviceInstruction& in, bool opens) {
+    begin(in, opens);
+    for (unsigned packet = first_packet(in); packet < in.packets; packet += threads_) {
+      const unsigned at = packet * E, n = min(static_cast<unsigned>(E), in.count - at);
+      const Pack x = in.arrival != nullptr
+                         ? await(in.arrival, packet, in.step, in.arrival_peer, true)
+                         : load_elements<E>(in.from + at, n, in.whole);
+      const Pack y = in.folds ? fold(in, at, n, x) : x;
+      if (thread_.gave_up()) continue;
+      for (int i = 0; i < in.sent; ++i)
+        store_packet(thread_.now(slot(in.sends[i], packet)), Wire::pack(in.sends_y >> i & 1 ? y : x));
+      for (int i = 0; i < in.kept; ++i) store_elements<E>(in.keep[i] + at, x, n, in.whole);
+      for (int i = 0; i < in.resulting; ++i) store_elements<E>(in.results[i] + at, y, n, in.whole);
+    }
+    end(in);
+  }
+
+  /// The packet of a message, once it has come. `clears` its slot of the round before.
+  __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
+    std::byte* const at = slot(inbox, packet);
+    if constexpr (fenced) return Wire::unpack(load_packet(thread_.now(at)));
+    const uint4 arrived = thread_.await_packet(at, step, peer, packet);
+    if (clears) empty_slot(thread_.before(at));
+    return Wire::unpack(arrived);
+  }
+
+  __device__ Pack fold(const PeerDeviceInstruction& in, unsigned at, unsigned n, const Pack& x) {
+    Pack other{};
+    if (in.other != nullptr) other = load_elements<E>(in.other + at, n, in.whole);
+    const Pack decay = in.decay_arrival != nullptr ? await_decays(in, at, n) : load_decays(in, at, n);
+    Pack y;
+#pragma unroll
+    for (int i = 0; i < E; ++i)
+      y.v[i] = in.x_is_later ? __fmaf_rn(decay.v[i], other.v[i], x.v[i])
+                             : __fmaf_rn(decay.v[i], x.v[i], other.v[i]);
+    return y;
   }
 
   __device__ static Pack load_decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
@@ -104,47 +188,6 @@ class Interpreter {
     for (int i = 0; i < E; ++i)
       if (i < n) decay.v[i] = __ldcg(in.decay + (at + i) / in.row);
     return decay;
-  }
-
-  template <class F>
-  __device__ void finish(const PeerDeviceInstruction& in, unsigned packet, const Operands<E>& operands) {
-    const unsigned n = elements_of<F>(in, packet), at = packet * E;
-    const bool whole = F::tidy || in.whole;
-    Pack x = operands.x, y{};
-    if (F::arrives && (F::tidy || in.arrival != nullptr))
-      x = await(in.arrival, packet, in.step, in.arrival_peer, true);
-    if (F::folds && (F::tidy || in.folds)) y = fold<F>(in, at, n, x, operands);
-    if (thread_.gave_up()) return;
-    send<F>(in, packet, x, y);
-    for (int i = 0; i < in.kept; ++i) store_elements<E>(in.keep[i] + at, x, n, whole);
-    if (F::folds)
-      for (int i = 0; i < in.resulting; ++i) store_elements<E>(in.results[i] + at, y, n, whole);
-  }
-
-  /// The packet of a message, once it has come. `clears` its slot of the round before.
-  __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
-    std::byte* const at = slot(inbox, packet);
-    const uint4 seen = load_packet(thread_.now(at));
-    if constexpr (fenced) return Wire::unpack(seen);
-    const uint4 arrived = thread_.await_packet(at, seen, step, peer, packet);
-    if (clears) empty_slot(thread_.before(at));
-    return Wire::unpack(arrived);
-  }
-
-  template <class F>
-  __device__ Pack fold(const PeerDeviceInstruction& in, unsigned at, unsigned n, const Pack& x,
-                       const Operands<E>& operands) {
-    Pack decay = operands.decay;
-    if (!F::tidy && in.decay_arrival != nullptr) decay = await_decays(in, at, n);
-    const bool x_is_later = !F::tidy && in.x_is_later;
-    Pack y;
-#pragma unroll
-    for (int i = 0; i < E; ++i) {
-      const float earlier = x_is_later ? operands.other.v[i] : x.v[i];
-      const float later = x_is_later ? x.v[i] : operands.other.v[i];
-      y.v[i] = __fmaf_rn(decay.v[F::tidy ? 0 : i], earlier, later);
-    }
-    return y;
   }
 
   /// Decays where they arrived: every thread of a row waits for them there.
@@ -166,14 +209,6 @@ class Interpreter {
     return decay;
   }
 
-  template <class F>
-  __device__ void send(const PeerDeviceInstruction& in, unsigned packet, const Pack& x, const Pack& y) {
-    for (int i = 0; i < in.sent; ++i) {
-      const bool of_y = F::folds && in.sends_y >> i & 1;
-      store_packet(thread_.now(slot(in.sends[i], packet)), Wire::pack(of_y ? y : x));
-    }
-  }
-
   /// Waits until all blocks of the senders have raised their flags for this round.
   __device__ void await_flags(const PeerDeviceInstruction& in) {
     for (unsigned cta = threadIdx.x; cta < route_.ctas; cta += blockDim.x) {
@@ -183,8 +218,7 @@ class Interpreter {
     __syncthreads();
   }
 
-  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer,
-                                unsigned cta) {
+  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer, unsigned cta) {
     thread_.await(flags + cta, thread_.round(), PeerFault::Kind::flag, in.step, peer, cta);
   }
 
@@ -208,23 +242,23 @@ __global__ void __launch_bounds__(most_threads, 2)
                 const PeerDeviceInstruction* program, unsigned count, std::uint64_t receivers) {
   __shared__ PeerDeviceInstruction at_hand[window];
   if (announces_round(route)) return;
-  constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
-  const auto stage = [&](unsigned from) {
-    const auto* source = reinterpret_cast<const uint4*>(program + from);
-    for (unsigned i = threadIdx.x; i < min(window, count - from) * words; i += blockDim.x)
-      reinterpret_cast<uint4*>(at_hand)[i] = source[i];
-  };
   Interpreter<Wire, transport> interpreter(route, receivers);
-  if (count > 1) stage(0);
   if (count == 0) return interpreter.enter();
-  interpreter.run(first, true);
-  for (unsigned i = 1; i < count; ++i) {
-    if (i % window == 0) {
+  constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
+  const auto stage = [&](const PeerDeviceInstruction* from, unsigned place, unsigned instructions) {
+    for (unsigned i = threadIdx.x; i < instructions * words; i += blockDim.x)
+      reinterpret_cast<uint4*>(at_hand + place)[i] = reinterpret_cast<const uint4*>(from)[i];
+  };
+  stage(&first, 0, 1);
+  __syncthreads();
+  stage(program + 1, 1, min(window, count) - 1);  // seen behind the barrier that opens the round
+  for (unsigned i = 0; i < count; ++i) {
+    if (i > 0 && i % window == 0) {
       __syncthreads();
-      stage(i);
+      stage(program + i, 0, min(window, count - i));
       __syncthreads();
     }
-    interpreter.run(at_hand[i % window], false);
+    interpreter.run(at_hand[i % window], i == 0);
   }
 }
 
@@ -236,12 +270,14 @@ bool is_aligned(const PeerDeviceInstruction& in) {
 
 PeerForm form_of(const PeerDeviceInstruction& in, int packet_elements) {
   const auto E = static_cast<unsigned>(packet_elements);
-  const bool tidy = in.whole && in.count % E == 0;
-  if (!in.folds)
-    return !tidy ? PeerForm::any : in.arrival != nullptr ? PeerForm::tidy_arrival : PeerForm::tidy_load;
-  const bool plain = in.row % E == 0 && in.other != nullptr && in.decay_arrival == nullptr && !in.x_is_later;
-  if (!tidy || !plain) return PeerForm::any;
-  return in.arrival != nullptr ? PeerForm::tidy_arrival_fold : PeerForm::tidy_load_fold;
+  const bool arrives = in.arrival != nullptr;
+  const bool tidy = in.whole && in.count % E == 0 && in.kept <= 1 && in.resulting == 0 &&
+                    (in.sent <= 1 || (!arrives && !in.folds));
+  const bool folds_plainly = in.row % E == 0 && in.other != nullptr && in.decay_arrival == nullptr &&
+                             !in.x_is_later && in.sends_y == 1;
+  if (!tidy || (in.folds && !folds_plainly)) return PeerForm::any;
+  if (in.folds) return arrives ? PeerForm::tidy_arrival_fold : PeerForm::tidy_load_fold;
+  return arrives ? PeerForm::tidy_arrival : PeerForm::tidy_load;
 }
 
 /// Turns slices and messages into addresses.

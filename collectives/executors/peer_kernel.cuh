@@ -23,7 +23,8 @@
 namespace baton {
 
 /// What an instruction is, for the device to have a loop of its own for the frequent ones. Tidy: whole packets on 16
-/// bytes, one decay a packet and that in memory, x the earlier operand.
+/// bytes, x kept once or not at all, y not kept; one receiver, or where x comes from memory any number; one decay a
+/// packet and that in memory, x the earlier operand.
 enum class PeerForm : unsigned char { any, tidy_load, tidy_load_fold, tidy_arrival, tidy_arrival_fold };
 
 /// An instruction with addresses instead of slices and messages. Slots are those of generation 0.

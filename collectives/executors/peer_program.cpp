@@ -28,8 +28,10 @@ std::string refuses(const Schedule& schedule, const Step& step) {
   if (step.verb == Verb::compute) return "runs no local kernels yet: " + schedule.kernels()[step.body].name;
   if (step.verb == Verb::native) return schedule.natives()[step.body].name + " is no native of peer";
   for (const auto* side : {&step.writes, &step.reads})
-    for (const Slice& slice : *side)
+    for (const Slice& slice : *side) {
       if (slice.count > PeerLimits::elements) return which + " has more than 2^31-1 elements";
+      if (slice.dtype != Dtype::f32) return which + " is not of f32";
+    }
   if (!step.is_message() && overlaps_itself(step)) return which + " shifts a slice within itself";
   return {};
 }

@@ -101,10 +101,13 @@ class PeerThread {
   /// True when this thread is to wait for nothing any more.
   __device__ bool gave_up() const { return gave_up_; }
 
-  /// The packet in `slot` of generation 0, `seen` having been there at first look.
-  __device__ uint4 await_packet(const std::byte* slot, uint4 seen, int step, int peer, unsigned block) {
-    if (!is_nothing(seen)) return seen;
-    return poll(now(slot), step, peer, block);
+  /// The packet that comes into `slot`, of generation 0.
+  __device__ uint4 await_packet(const std::byte* slot, int step, int peer, unsigned block) {
+    const std::byte* const at = now(slot);
+    uint4 packet = load_packet(at);
+    for (Patience patience; is_nothing(packet) && !gave_up_; packet = load_packet(at))
+      if (is_over(patience)) give_up(PeerFault::Kind::packet, step, peer, block);
+    return packet;
   }
 
   /// Waits until `flag` has reached `value`.
@@ -136,24 +139,13 @@ class PeerThread {
     std::uint64_t start = 0;
   };
 
-  __device__ uint4 poll(const std::byte* slot, int step, int peer, unsigned block) {
-    Patience patience;
-    uint4 packet{};
-    while (!gave_up_) {
-      packet = load_packet(slot);
-      if (!is_nothing(packet)) break;
-      if (is_over(patience)) give_up(PeerFault::Kind::packet, step, peer, block);
-    }
-    return packet;
-  }
-
   /// True when time is up. Looks at the clock, and whether another thread gave up, once in many polls.
   __device__ bool is_over(Patience& patience) {
     constexpr unsigned seldom = 1024;
     if (++patience.looks % seldom != 0) return false;
     if (*static_cast<volatile unsigned*>(route_.gave_up) != 0) gave_up_ = true;
     const std::uint64_t now = device_nanoseconds();
-    if (patience.start == 0) patience.start = now;
+    if (patience.looks == seldom) patience.start = now;
     return !gave_up_ && now - patience.start > route_.limit;
   }
 
@@ -187,12 +179,16 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t re
   __shared__ unsigned shared_round;
   bool in_vain = false;
   if (threadIdx.x < 64) {
-    const unsigned round = route.rounds[blockIdx.x] + 1;
-    if (threadIdx.x == 0) shared_round = round;
-    if (receivers >> threadIdx.x & 1) {
-      const int receiver = static_cast<int>(threadIdx.x);
-      PeerThread thread(route, {round, true});
-      thread.await(started_flag(route.heap, receiver), round - 1, PeerFault::Kind::room, -1, receiver, 0);
+    const bool waits = receivers >> threadIdx.x & 1;
+    const int receiver = static_cast<int>(threadIdx.x);
+    const unsigned* const flag = started_flag(route.heap, receiver);
+    // Both loads before the first use: this is on the way of the first packet.
+    const unsigned ended = route.rounds[blockIdx.x];
+    const unsigned started = waits ? look_at_flag(flag) : 0;
+    if (threadIdx.x == 0) shared_round = ended + 1;
+    if (waits && static_cast<int>(started - ended) < 0) {
+      PeerThread thread(route, {ended + 1, true});
+      thread.await(flag, ended, PeerFault::Kind::room, -1, receiver, 0);
       in_vain = thread.gave_up();
     }
   }

@@ -23,8 +23,7 @@ Programs compile(const ScheduleSource& source, const DeviceRates& device) {
 }
 
 [[noreturn]] void fail(const ScheduleSource& source, int rank, int step, const std::string& what) {
-  throw ScheduleError(source.name + ": rank " + std::to_string(rank) + ", step " + std::to_string(step) +
-                      ": " + what);
+  throw ScheduleError(name_of(source.name, source.build(rank), step) + ": " + what);
 }
 
 /// Throws unless every send of `rank` has a receive of its size, and every receive a send.
@@ -67,7 +66,7 @@ std::string refuses_to_simulate(const ScheduleSource& source, const Topology& to
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline) {
   Programs programs = compile(source, topology.device);
   for (int rank = 0; rank < source.ranks; ++rank) check_messages(source, programs, rank);
-  return EventLoop(source.name, std::move(programs), topology, with_timeline).run();
+  return EventLoop(source, std::move(programs), topology, with_timeline).run();
 }
 
 }  // namespace baton

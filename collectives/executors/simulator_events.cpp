@@ -14,9 +14,9 @@ constexpr std::int32_t ready_mark = -1;
 
 }  // namespace
 
-EventLoop::EventLoop(std::string name, std::vector<std::shared_ptr<const Program>> programs,
+EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
                      const Topology& topology, bool with_timeline)
-    : name_(std::move(name)),
+    : source_(source),
       programs_(std::move(programs)),
       network_(topology, static_cast<int>(programs_.size())),
       round_seconds_(topology.round_seconds),
@@ -41,6 +41,7 @@ Simulation EventLoop::run() {
   for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
     for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
       if (task(rank, i).blockers == 0) make_ready(rank, i);
+  start_ready();
   while (!events_.empty()) {
     const Event event = events_.top();
     events_.pop();
@@ -49,6 +50,7 @@ Simulation EventLoop::run() {
       pass_stage(event.index);
     else
       finish(event.rank, event.index);
+    if (events_.empty() || events_.top().seconds > now_) start_ready();
   }
   if (unfinished_ > 0) report_deadlock();
   return outcome();
@@ -60,9 +62,10 @@ void EventLoop::make_ready(int rank, int index) {
   const Task& step = task(rank, index);
   waits_[number(rank, index)] = ready_mark;
   if (step.is_message()) return make_message_ready(rank, index);
-  if (!defers_ || step.feeds_message || step.verb == Verb::compute) return run_local(rank, index);
+  if (!defers_ || step.feeds_message || step.verb == Verb::compute)
+    return ready_.push_back(local_step(rank, index));
   deferred_[rank].push_back(index);
-  run_deferred(rank);
+  idle_.push_back(rank);
 }
 
 void EventLoop::make_message_ready(int rank, int index) {
@@ -83,10 +86,20 @@ void EventLoop::start_message(int from, int send, int to, int recv) {
   auto& depth = depth_[number(from, send)];
   depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
   ++result_.messages;
-  start({from, send, to, recv, network_.way(from, to, task(from, send).bytes), 0, now_});
+  ready_.push_back({from, send, to, recv, network_.way(from, to, task(from, send).bytes)});
 }
 
-void EventLoop::start(Transfer transfer) {
+void EventLoop::start_ready() {
+  std::sort(ready_.begin(), ready_.end(), [](const Transfer& a, const Transfer& b) {
+    return std::pair(a.from, a.send) < std::pair(b.from, b.send);
+  });
+  for (const Transfer& transfer : ready_) start(transfer);
+  ready_.clear();
+  for (int rank : idle_) run_deferred(rank);
+  idle_.clear();
+}
+
+void EventLoop::start(const Transfer& transfer) {
   int index = static_cast<int>(transfers_.size());
   if (free_transfers_.empty()) {
     transfers_.push_back(transfer);
@@ -105,21 +118,20 @@ void EventLoop::pass_stage(int index) {
   const double end = std::max(transfer.reached_until + stage.latency_seconds, start + stage.service_seconds);
   transfer.reached_until = end;
   if (transfer.stage == 0) transfer.started = start;
-  if (transfer.stage == 0 && transfer.send >= 0) {
+  if (transfer.stage == 0 && transfer.is_message()) {
     note(transfer.from, transfer.send, start, end);
     push(end, transfer.from, transfer.send);
   }
   if (++transfer.stage < transfer.way.stages)
     return push(start + transfer.way.stage[transfer.stage].latency_seconds, -1, index);
-  note(transfer.to, transfer.recv, transfer.send < 0 ? transfer.started : start, end);
+  note(transfer.to, transfer.recv, transfer.is_message() ? start : transfer.started, end);
   push(end, transfer.to, transfer.recv);
   free_transfers_.push_back(index);
 }
 
-void EventLoop::run_local(int rank, int index) {
+EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
   const Task& step = task(rank, index);
-  start(
-      {rank, -1, rank, index, network_.local_way(rank, step.verb, step.seconds, step.node_seconds), 0, now_});
+  return {rank, index, rank, index, network_.local_way(rank, step.verb, step.seconds, step.node_seconds)};
 }
 
 void EventLoop::finish(int rank, int index) {
@@ -132,7 +144,7 @@ void EventLoop::finish(int rank, int index) {
     depth_[n] = std::max(depth_[n], depth);
     if (--waits_[n] == 0) make_ready(rank, after);
   }
-  run_deferred(rank);
+  if (!deferred_[rank].empty()) idle_.push_back(rank);
 }
 
 void EventLoop::run_deferred(int rank) {
@@ -140,7 +152,7 @@ void EventLoop::run_deferred(int rank) {
   if (deferred_[rank].empty() || under_way_[rank] > 0 || network_.free_at(engine) > now_) return;
   const int index = deferred_[rank].front();
   deferred_[rank].pop_front();
-  run_local(rank, index);
+  start(local_step(rank, index));
 }
 
 void EventLoop::note(int rank, int index, double start, double end) {
@@ -163,10 +175,9 @@ void EventLoop::report_deadlock() const {
   for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
     for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
       if (task(rank, i).is_message() && waits_[number(rank, i)] == ready_mark)
-        throw ScheduleError("deadlock: " + name_ + ": rank " + std::to_string(rank) + ", step " +
-                            std::to_string(i) + " (" + to_string(task(rank, i).verb) +
-                            ") waits for a partner that never comes");
-  throw ScheduleError("deadlock: " + name_ + ": steps that wait for one another");
+        throw ScheduleError("deadlock: " + name_of(source_.name, source_.build(rank), i) +
+                            " waits for a partner that never comes");
+  throw ScheduleError("deadlock: " + source_.name + ": steps that wait for one another");
 }
 
 }  // namespace baton

@@ -6,6 +6,7 @@
 //   a copy or combine is ready: it queues for the rank's communication engine
 //   a compute is ready: it queues for the rank's compute engine
 //   events in order of time, equal times in the order of their making: the same every time
+//   what becomes ready at the same time starts in the order of ranks and of their recording, as a program would do it
 //
 // Where the engine itself moves the bytes, a copy or combine that no message waits for lets messages go first, as the
 // engine of executor mpi does.
@@ -15,7 +16,6 @@
 #include <deque>
 #include <memory>
 #include <queue>
-#include <string>
 #include <vector>
 
 #include "collectives/executors/simulator.hpp"
@@ -26,9 +26,9 @@ namespace baton {
 
 class EventLoop {
  public:
-  /// `programs`: one a rank, whose messages match.
-  EventLoop(std::string name, std::vector<std::shared_ptr<const Program>> programs, const Topology& topology,
-            bool with_timeline);
+  /// `programs`: those of `source`, one a rank, whose messages match. Both and `topology` must outlive it.
+  EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
+            const Topology& topology, bool with_timeline);
 
   /// Throws ScheduleError if some step can never start.
   Simulation run();
@@ -44,14 +44,16 @@ class EventLoop {
     }
   };
 
-  /// A step under way: a message from its send to its receive, or a local step.
+  /// A step under way: a message from its send to its receive, or a local step, which is both.
   struct Transfer {
-    int from = 0, send = -1;  // no send where it is a local step
+    int from = 0, send = 0;
     int to = 0, recv = 0;
     Way way;
     int stage = 0;
     double reached_until = 0;  // when its tail has left the server before
     double started = 0;
+
+    bool is_message() const { return from != to; }
   };
 
   std::int64_t number(int rank, int task) const { return first_[rank] + task; }
@@ -61,16 +63,17 @@ class EventLoop {
   void make_ready(int rank, int index);
   void make_message_ready(int rank, int index);
   void start_message(int from, int send, int to, int recv);
-  void start(Transfer transfer);
+  void start_ready();
+  void start(const Transfer& transfer);
   void pass_stage(int transfer);
-  void run_local(int rank, int index);
+  Transfer local_step(int rank, int index) const;
   void finish(int rank, int index);
   void run_deferred(int rank);
   void note(int rank, int index, double start, double end);
   Simulation outcome();
   [[noreturn]] void report_deadlock() const;
 
-  std::string name_;
+  const ScheduleSource& source_;  // for errors
   std::vector<std::shared_ptr<const Program>> programs_;
   Network network_;
   double round_seconds_;
@@ -83,6 +86,8 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
+  std::vector<Transfer> ready_;      // to start now, once all events of this time have been seen
+  std::vector<int> idle_;            // ranks that may have time for a deferred step then
   std::vector<Transfer> transfers_;
   std::vector<int> free_transfers_;
   std::vector<int> under_way_;             // messages of each rank that are ready and not finished

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "collectives/schedule/check.hpp"
 #include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
 
@@ -43,12 +44,20 @@ auto facts_of(const Task& task) {
 
 }  // namespace
 
+std::string name_of(const std::string& collective, const Schedule& schedule, int step) {
+  const Step& named = schedule.steps()[step];
+  return collective + ": rank " + std::to_string(schedule.home_rank()) + ", step " + std::to_string(step) +
+         " (" + to_string(named.verb) + ", " + where(named) + ")";
+}
+
 Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device) {
-  if (!schedule.natives().empty())
-    throw ScheduleError(collective + ": " + schedule.natives()[0].name +
-                        " is a native: no steps to simulate");
   tasks_.reserve(schedule.steps().size());
-  for (const Step& step : schedule.steps()) add_task(schedule, step, device);
+  for (const Step& step : schedule.steps()) {
+    if (step.verb == Verb::native)
+      throw ScheduleError(name_of(collective, schedule, static_cast<int>(tasks_.size())) + ": " +
+                          schedule.natives()[step.body].name + " is a native: no steps to simulate");
+    add_task(schedule, step, device);
+  }
   find_successors(schedule);
   find_fed_messages();
   index_messages();
@@ -99,16 +108,6 @@ int Program::find_message(Verb verb, int peer_offset, int sequence) const {
   const auto found = std::lower_bound(messages_.begin(), messages_.end(), wanted,
                                       [this](int a, const auto& key) { return key_of(tasks_[a]) < key; });
   return found != messages_.end() && key_of(tasks_[*found]) == wanted ? *found : -1;
-}
-
-std::vector<std::pair<std::pair<Verb, int>, int>> Program::channels() const {
-  std::vector<std::pair<std::pair<Verb, int>, int>> channels;
-  for (int message : messages_) {
-    const std::pair channel(tasks_[message].verb, static_cast<int>(tasks_[message].peer_offset));
-    if (channels.empty() || channels.back().first != channel) channels.emplace_back(channel, 0);
-    ++channels.back().second;
-  }
-  return channels;
 }
 
 std::size_t Program::hash() const {

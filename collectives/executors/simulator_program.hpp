@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "collectives/executors/simulator_topology.hpp"
@@ -37,10 +36,13 @@ struct Task {
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
 };
 
+/// How errors name a step: "all_scan: rank 1, step 4 (recv, all_scan.cpp:31)".
+std::string name_of(const std::string& collective, const Schedule& schedule, int step);
+
 /// All steps of a rank.
 class Program {
  public:
-  /// Throws ScheduleError, naming `collective`, on a native step: nobody can tell what it does.
+  /// Throws ScheduleError, naming `collective`, rank and step, on a native step: nobody can tell what it does.
   Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
   const std::vector<Task>& tasks() const { return tasks_; }
@@ -50,8 +52,6 @@ class Program {
 
   /// The message from or to the rank `peer_offset` away that is number `sequence`; -1 if there is none.
   int find_message(Verb verb, int peer_offset, int sequence) const;
-  /// The number of messages of each kind and peer, by (verb, peer offset).
-  std::vector<std::pair<std::pair<Verb, int>, int>> channels() const;
 
   std::int64_t sent_bytes() const { return sent_bytes_; }
 

@@ -30,6 +30,12 @@ struct HeadRows {
   __device__ Element* row(int i) const { return first + i * stride; }
 };
 
+/// The block's dynamic shared memory.
+__device__ inline char* shared_space() {
+  extern __shared__ __align__(1024) char space[];
+  return space;
+}
+
 __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
@@ -38,7 +44,9 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
 __device__ inline float2 unpacked_pair(std::uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000U)};
 }
-__device__ inline float2 load_pair(const void* at) { return unpacked_pair(*static_cast<const std::uint32_t*>(at)); }
+__device__ inline float2 load_pair(const void* at) {
+  return unpacked_pair(*static_cast<const std::uint32_t*>(at));
+}
 __device__ inline std::uint32_t packed_pair(float x, float y) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
   return *reinterpret_cast<const std::uint32_t*>(&pair);
@@ -129,8 +137,8 @@ class TileLoader {
   }
 
  private:
-  static constexpr int units = width / 8;              // of 16 bytes in a row
-  static constexpr int rows = tile_threads / units;    // of one pass
+  static constexpr int units = width / 8;            // of 16 bytes in a row
+  static constexpr int rows = tile_threads / units;  // of one pass
   __device__ static int column() { return static_cast<int>(threadIdx.x) % units * 8; }
 
   std::int64_t tokens_;

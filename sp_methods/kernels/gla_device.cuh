@@ -55,9 +55,9 @@ struct GlaDeviceEdges {
 
 /// What every call needs to know.
 struct GlaDeviceCall {
-  GlaShape shape;      ///< `chunk` is not read.
-  Work work;           ///< The heads of the call; `threads` is not read.
-  int segments = 1;    ///< At most as many as there are chunks.
+  GlaShape shape;    ///< `chunk` is not read.
+  Work work;         ///< The heads of the call; `threads` is not read.
+  int segments = 1;  ///< At most as many as there are chunks.
   cudaStream_t stream = nullptr;
 };
 
@@ -68,10 +68,11 @@ std::string gla_device_refuses(const GlaShape& shape);
 int gla_device_segments(const GlaShape& shape, const Work& work, int multiprocessors);
 
 /// Writes states[segment] as if nothing came in, and totals.
-cudaError_t gla_segment_states(const GlaDeviceCall& call, const GlaDeviceSegments& out, const GlaDeviceInputs& in);
+cudaError_t gla_segment_states(const GlaDeviceCall& call, const GlaDeviceSegments& out,
+                               const GlaDeviceInputs& in);
 /// The same from the right; d_o [tokens, heads, d_v].
-cudaError_t gla_segment_gradients(const GlaDeviceCall& call, const GlaDeviceSegments& out, const GlaDeviceInputs& in,
-                                  const __nv_bfloat16* d_o);
+cudaError_t gla_segment_gradients(const GlaDeviceCall& call, const GlaDeviceSegments& out,
+                                  const GlaDeviceInputs& in, const __nv_bfloat16* d_o);
 
 /// Turns states of single segments into states at edges, and writes the map of the whole rank: decay [heads, d_k] and
 /// state [heads, d_k, d_v].

@@ -62,7 +62,8 @@ struct GateTile {
   char* memory;
 
   /// Starts the copy of a chunk; a scalar gate is copied at once.
-  __device__ void load(const DeviceLayer& layer, const TileLoader<d_k>& loader, const Bf16* g, int chunk) const {
+  __device__ void load(const DeviceLayer& layer, const TileLoader<d_k>& loader, const Bf16* g,
+                       int chunk) const {
     if constexpr (kind == GateKind::vector) loader.load({memory}, g, chunk);
     if constexpr (kind == GateKind::scalar) {
       if (threadIdx.x >= device_chunk) return;
@@ -111,7 +112,8 @@ struct GateWalk {
     float2 sum = total;
 #pragma unroll
     for (int apart = 4; apart < 32; apart *= 2) {
-      const float2 earlier{__shfl_up_sync(0xffffffffU, sum.x, apart), __shfl_up_sync(0xffffffffU, sum.y, apart)};
+      const float2 earlier{__shfl_up_sync(0xffffffffU, sum.x, apart),
+                           __shfl_up_sync(0xffffffffU, sum.y, apart)};
       if (lane() >= apart) sum = sum + earlier;
     }
     before = sum - total;
@@ -150,7 +152,8 @@ struct GateWalk {
   }
 
   /// Sets the lane's part of a tile to factor (.) x, x read from a chunk's rows in global memory.
-  __device__ void scale_from(const HeadRows<const Bf16>& x, const Bf16Tile<d_k>& tile, const DecayFactor& factor) const {
+  __device__ void scale_from(const HeadRows<const Bf16>& x, const Bf16Tile<d_k>& tile,
+                             const DecayFactor& factor) const {
     float2 b = before;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -164,7 +167,8 @@ struct GateWalk {
 
 /// The gentle form of a chunk's queries and keys, in place. Where there is no gate, keys stay as they are.
 template <GateKind kind, int d_k>
-__device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16Tile<d_k>& q, const Bf16Tile<d_k>& k) {
+__device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16Tile<d_k>& q,
+                                    const Bf16Tile<d_k>& k) {
   if constexpr (kind == GateKind::none) {
     walk.scale(q, query_factor<d_k>(walk.middle));
   } else {
@@ -174,8 +178,9 @@ __device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16T
 
 /// The strong form, from the rows in global memory.
 template <GateKind kind, int d_k>
-__device__ inline void scale_strongly(const GateTile<kind, d_k>& gates, const Bf16Tile<d_k>& q, const Bf16Tile<d_k>& k,
-                                      const HeadRows<const Bf16>& q_rows, const HeadRows<const Bf16>& k_rows) {
+__device__ inline void scale_strongly(const GateTile<kind, d_k>& gates, const Bf16Tile<d_k>& q,
+                                      const Bf16Tile<d_k>& k, const HeadRows<const Bf16>& q_rows,
+                                      const HeadRows<const Bf16>& k_rows) {
   using Walk = GateWalk<kind, d_k>;
   if (!Walk::takes_part()) return;
   const Walk walk(gates);

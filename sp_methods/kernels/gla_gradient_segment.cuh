@@ -11,8 +11,7 @@
 // Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg written once.
 #pragma once
 
-#include "sp_methods/kernels/gla_gradient_walk.cuh"
-#include "sp_methods/kernels/gla_output_segment.cuh"
+#include "sp_methods/kernels/gla_gradient_memory.cuh"
 
 namespace baton {
 
@@ -22,45 +21,6 @@ struct GradientInputs {
   const Bf16* d_o;
   const Bf16* states;    ///< [heads, chunks, d_k, d_v]
   GlaDeviceEdges after;  ///< Edges numbered right to left.
-};
-
-/// The block's shared memory.
-template <int d_k, int d_v, GateKind kind>
-struct GradientMemory {
-  using Gates = GateTile<kind, d_k>;
-  using Walk = GradientWalk<kind, d_k>;
-  static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk), v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
-  static constexpr int slot_bytes = 2 * k_bytes + Gates::bytes();
-  static constexpr int v_at = 2 * slot_bytes, d_o_at = v_at + v_bytes, scores_at = d_o_at + v_bytes;
-  static constexpr int d_scores_at = scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
-  static constexpr int state_at = d_scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
-  static constexpr int state_bytes = std::max(Bf16Tile<d_v>::bytes(d_k), FloatTile<d_k>::bytes(device_chunk));
-  static constexpr int gradient_at = state_at + state_bytes, floats_at = gradient_at + state_bytes;
-  static constexpr int floats = 2 * Walk::groups * d_k + 4 * d_k + 6 * d_k + 2 * device_chunk;
-  static constexpr int shared_bytes = floats_at + floats * static_cast<int>(sizeof(float));
-
-  __device__ static Bf16Tile<d_k> q(int step) { return {shared_space() + (step & 1) * slot_bytes}; }
-  __device__ static Bf16Tile<d_k> k(int step) { return {shared_space() + (step & 1) * slot_bytes + k_bytes}; }
-  __device__ static Gates gates(int step) { return {shared_space() + (step & 1) * slot_bytes + 2 * k_bytes}; }
-  __device__ static Bf16Tile<d_v> v() { return {shared_space() + v_at}; }
-  __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
-  __device__ static Bf16Tile<device_chunk> scores() { return {shared_space() + scores_at}; }
-  __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
-  __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
-  __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
-  __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
-  __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
-
-  __device__ static float* starts() { return reinterpret_cast<float*>(shared_space() + floats_at); }
-  __device__ static float* sums() { return starts() + Walk::groups * d_k; }
-  __device__ static float* middles() { return sums() + Walk::groups * d_k; }
-  __device__ static float* alls() { return middles() + d_k; }
-  __device__ static float* to_middle() { return alls() + d_k; }
-  __device__ static float* from_middle() { return to_middle() + d_k; }
-  /// R in 6 parts: 4 of the pairs that pass the whole chunk, 2 of the keys'.
-  __device__ static float* passing() { return from_middle() + d_k; }
-  __device__ static float* leaving() { return passing() + 4 * d_k; }
-  __device__ static float* room() { return leaving() + 2 * d_k; }
 };
 
 template <int d_k, int d_v, GateKind kind>
@@ -81,6 +41,7 @@ class GradientSegment {
     load_scaled(0);
     load_values(0);
     load_state(0);
+    clear_scores();
     read_edge<d_k, d_v>(gradient_, x_.after, layer_.segments, layer_.segments - 1 - DeviceLayer::segment());
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
@@ -99,6 +60,12 @@ class GradientSegment {
   }
 
  private:
+  /// Pieces above the diagonal stay zero: X and Y read two of them.
+  __device__ static void clear_scores() {
+    static_assert(Bf16Tile<device_chunk>::bytes(device_chunk) == 16 * tile_threads);
+    reinterpret_cast<uint4*>(Memory::d_scores().memory)[threadIdx.x] = uint4{0, 0, 0, 0};
+  }
+
   using KeySums = Sums<2, d_k / 64>;  // 32 rows: half of the warps hold X, half Y
   using ValueSums = Sums<1, d_v / 64>;
 
@@ -127,7 +94,8 @@ class GradientSegment {
   }
   __device__ void load_state(int step) const {
     if (step < count_) {
-      const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
+      const std::int64_t number =
+          static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
       load_dense_async(Memory::state(), x_.states + number * d_k * d_v, d_k);
     }
     commit_copies();
@@ -221,13 +189,17 @@ class GradientSegment {
     if constexpr (kind != GateKind::none) put_passing(strong);
   }
 
-  /// A strong chunk's A is made elsewhere: here its product, of tiles that are being rewritten, is dropped.
+  /// dA, and A where it is not made pair by pair.
   __device__ static void put_scores(int step, bool strong) {
     const int column = 16 * warp_column();
     Sums<1, 1> scores, d_scores;
-    add_products(scores_product(scores, Memory::q(step), Memory::k(step), row(), column),
-                 scores_product(d_scores, Memory::d_o(), Memory::v(), row(), column));
-    if (!strong) put_lower(Memory::scores(), scores, row(), column);
+    const auto d_product = scores_product(d_scores, Memory::d_o(), Memory::v(), row(), column);
+    if (strong) {
+      add_products(d_product);
+    } else {
+      add_products(scores_product(scores, Memory::q(step), Memory::k(step), row(), column), d_product);
+      put_lower(Memory::scores(), scores, row(), column);
+    }
     put_lower(Memory::d_scores(), d_scores, row(), column);
   }
 
@@ -250,10 +222,11 @@ class GradientSegment {
     const int column = Place::column();
     ValueSums dv;
     dv.clear();
-    add_products(product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::k(step), row()),
-                                   right_operand<RowsAre::summed>(Memory::gradient(), column)),
-                 product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
-                                            right_operand<RowsAre::summed>(Memory::d_o(), column)));
+    add_products(
+        product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::k(step), row()),
+                          right_operand<RowsAre::summed>(Memory::gradient(), column)),
+        product<device_chunk / 16>(gradient_, left_operand<RowsAre::summed>(Memory::q(step), Place::row()),
+                                   right_operand<RowsAre::summed>(Memory::d_o(), column)));
     add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::scores(), row()),
                                    right_operand<RowsAre::summed>(Memory::d_o(), column), warp_row(), 4);
     auto rows = layer_.rows(out_.dv, d_v, chunk_of(step));
@@ -280,7 +253,8 @@ class GradientSegment {
     const int edge = key_row() / 16;
     if (holds_x()) {
       add_product<device_chunk / 16>(sums_, left_operand<RowsAre::outer>(Memory::d_scores(), key_row()),
-                                     right_operand<RowsAre::summed>(Memory::k(step), key_column()), 0, edge + 2);
+                                     right_operand<RowsAre::summed>(Memory::k(step), key_column()), 0,
+                                     edge + 2);
     } else {
       add_product<device_chunk / 16>(sums_, left_operand<RowsAre::summed>(Memory::d_scores(), key_row()),
                                      right_operand<RowsAre::summed>(Memory::q(step), key_column()), edge, 4);
@@ -294,10 +268,9 @@ class GradientSegment {
     const int n = chunk_of(step);
     const GradientRows out{layer_.rows(out_.dq, d_k, n), layer_.rows(out_.dk, d_k, n),
                            layer_.rows(out_.dg, GateTile<kind, d_k>::width(), n)};
-    const GradientChunk<kind, d_k> chunk{Memory::q(step),      Memory::k(step), Memory::gates(step),
-                                         Memory::x(),          Memory::y(),     Memory::d_scores(),
-                                         Memory::starts(),     Memory::middles(), Memory::alls(),
-                                         query_key_rows(step)};
+    const GradientChunk<kind, d_k> chunk{
+        Memory::q(step),    Memory::k(step),  Memory::gates(step), Memory::x(),    Memory::y(),
+        Memory::d_scores(), Memory::starts(), Memory::middles(),   Memory::alls(), query_key_rows(step)};
     Walk walk;
     walk.write_rows(chunk, out, strong, Memory::sums());
     __syncthreads();
@@ -318,9 +291,10 @@ class GradientSegment {
 };
 
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads, 1) void gradients_kernel(const __grid_constant__ DeviceLayer layer,
-                                                                    const __grid_constant__ GlaDeviceGradients out,
-                                                                    const __grid_constant__ GradientInputs x) {
+__global__ __launch_bounds__(tile_threads,
+                             1) void gradients_kernel(const __grid_constant__ DeviceLayer layer,
+                                                      const __grid_constant__ GlaDeviceGradients out,
+                                                      const __grid_constant__ GradientInputs x) {
   GradientSegment<d_k, d_v, kind>(layer, out, x).run();
 }
 

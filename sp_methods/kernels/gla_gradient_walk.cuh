@@ -46,7 +46,8 @@ class GradientWalk {
         sums_start_(FloatTile<d_k>::offset(first(), channel_)) {}
 
   /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups, d_k].
-  __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong, float* sums) {
+  __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong,
+                             float* sums) {
     if (strong) {
       write_rows_of<true>(chunk, out);
     } else {
@@ -82,7 +83,9 @@ class GradientWalk {
 
  private:
   __device__ int first() const { return group_ * tokens; }
-  __device__ float2 at_channel(const float* x) const { return *reinterpret_cast<const float2*>(x + channel_); }
+  __device__ float2 at_channel(const float* x) const {
+    return *reinterpret_cast<const float2*>(x + channel_);
+  }
   __device__ void write(const HeadRows<Bf16>& rows, int token, float2 x) const {
     if (token < rows.count) store_pair(rows.row(token) + channel_, x);
   }
@@ -116,8 +119,8 @@ class GradientWalk {
   }
 
   /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the term of dg.
-  __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token, float2 dq,
-                                 float2 dk) const {
+  __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token,
+                                 float2 dq, float2 dk) const {
     if (token >= out.dq.count) return {0.0F, 0.0F};
     const float s = power_of_2(log2_scale<d_k>);
     const float2 q = load_pair(chunk.rows.q.row(token) + channel_);

@@ -62,7 +62,8 @@ using StateSums = Sums<d_k / 64, d_v / 64>;
 
 /// Sets `sums` to the true state at an edge of the block's head.
 template <int d_k, int d_v>
-__device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges& edges, int segments, int edge) {
+__device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges& edges, int segments,
+                                 int edge) {
   using Place = StatePlace<d_k, d_v>;
   const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * (segments + 1) + edge;
   const float* state = edges.segments.states + number * d_k * d_v;
@@ -86,7 +87,8 @@ using Width = std::integral_constant<int, width>;
 
 template <class Function>
 cudaError_t with_widths(const GlaShape& shape, Function f) {
-  if (shape.d_k == 128) return shape.d_v == 128 ? f(Width<128>{}, Width<128>{}) : f(Width<128>{}, Width<64>{});
+  if (shape.d_k == 128)
+    return shape.d_v == 128 ? f(Width<128>{}, Width<128>{}) : f(Width<128>{}, Width<64>{});
   return shape.d_v == 128 ? f(Width<64>{}, Width<128>{}) : f(Width<64>{}, Width<64>{});
 }
 

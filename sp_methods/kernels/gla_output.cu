@@ -4,7 +4,8 @@
 
 namespace baton {
 
-cudaError_t gla_output(const GlaDeviceCall& call, Bf16* o, const GlaDeviceInputs& in, const GlaDeviceEdges& before) {
+cudaError_t gla_output(const GlaDeviceCall& call, Bf16* o, const GlaDeviceInputs& in,
+                       const GlaDeviceEdges& before) {
   return with_constants(call.shape, [&](auto d_k, auto d_v, auto kind) {
     return launch_on_segments(call, OutputSegment<d_k(), d_v(), kind()>::shared_bytes,
                               output_kernel<d_k(), d_v(), kind()>, o, in, before);

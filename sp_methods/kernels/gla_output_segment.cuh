@@ -25,8 +25,8 @@ __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>&
 
 /// A warp's piece of L R^T as a product.
 template <int width>
-__device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& left, const Bf16Tile<width>& right,
-                                      int row, int column) {
+__device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& left,
+                                      const Bf16Tile<width>& right, int row, int column) {
   sums.clear();
   return product<width / 16>(sums, left_operand<RowsAre::outer>(left, row),
                              right_operand<RowsAre::outer>(right, column));
@@ -37,7 +37,8 @@ class OutputSegment {
  public:
   using Gates = GateTile<kind, d_k>;
   using Place = StatePlace<d_k, d_v>;
-  static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk), v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
+  static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk),
+                       v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
   static constexpr int k_at = 3 * k_bytes, v_at = k_at + 3 * k_bytes, g_at = v_at + 2 * v_bytes;
   static constexpr int state_at = g_at + 3 * Gates::bytes(), scores_at = state_at + Bf16Tile<d_v>::bytes(d_k);
   static constexpr int decays_at = scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
@@ -127,9 +128,7 @@ class OutputSegment {
   __device__ void put_scores(int step) const {
     const int row = 16 * warp_row(), column = 16 * warp_column();
     Sums<1, 1> sums;
-    const auto product = scores_product(sums, q(step), k(step), row, column);
-#pragma unroll
-    for (int i = 0; i < product.steps; ++i) product.add(i);
+    add_products(scores_product(sums, q(step), k(step), row, column));
     put_lower(scores(), sums, row, column);
   }
 
@@ -177,7 +176,8 @@ class OutputSegment {
 };
 
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads, 1) void output_kernel(const __grid_constant__ DeviceLayer layer, Bf16* o,
+__global__ __launch_bounds__(tile_threads, 1) void output_kernel(const __grid_constant__ DeviceLayer layer,
+                                                                 Bf16* o,
                                                                  const __grid_constant__ GlaDeviceInputs in,
                                                                  GlaDeviceEdges before) {
   OutputSegment<d_k, d_v, kind>(layer, o, in).run(before);

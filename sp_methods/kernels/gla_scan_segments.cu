@@ -30,8 +30,8 @@ struct Carry {
 };
 
 /// Up to `ahead` segments from `first` on.
-__device__ void scan_some(const GlaDeviceSegments& x, Carry& carry, const ScanPlace& place, int first, int segments,
-                          int d_k, int d_v) {
+__device__ void scan_some(const GlaDeviceSegments& x, Carry& carry, const ScanPlace& place, int first,
+                          int segments, int d_k, int d_v) {
   const std::int64_t edge = place.head * (segments + 1) + first, size = static_cast<std::int64_t>(d_k) * d_v;
   const int count = min(ahead, segments - first);
   float4 state[ahead];
@@ -59,7 +59,8 @@ __global__ __launch_bounds__(scan_threads) void scan_segments_kernel(GlaDeviceSe
   const ScanPlace place{static_cast<std::int64_t>(blockIdx.x), element / d_v, element};
   Carry carry;
   for (int first = 0; first < segments; first += ahead) scan_some(x, carry, place, first, segments, d_k, d_v);
-  const std::int64_t edge = place.head * (segments + 1) + segments, size = static_cast<std::int64_t>(d_k) * d_v;
+  const std::int64_t edge = place.head * (segments + 1) + segments,
+                     size = static_cast<std::int64_t>(d_k) * d_v;
   *reinterpret_cast<float4*>(x.states + edge * size + element) = carry.state;
   *reinterpret_cast<float4*>(map_state + place.head * size + element) = carry.state;
   if (element % d_v != 0) return;
@@ -74,8 +75,8 @@ cudaError_t gla_scan_segments(const GlaDeviceCall& call, const GlaDeviceSegments
   const auto d_k = static_cast<int>(call.shape.d_k), d_v = static_cast<int>(call.shape.d_v);
   const dim3 grid(static_cast<unsigned>(call.work.heads(call.shape)),
                   static_cast<unsigned>(d_k * d_v / (4 * scan_threads)));
-  scan_segments_kernel<<<grid, scan_threads, 0, call.stream>>>(segments, map_decay, map_state, call.segments, d_k,
-                                                               d_v);
+  scan_segments_kernel<<<grid, scan_threads, 0, call.stream>>>(segments, map_decay, map_state, call.segments,
+                                                               d_k, d_v);
   return cudaGetLastError();
 }
 

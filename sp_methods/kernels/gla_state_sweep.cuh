@@ -15,11 +15,6 @@ namespace baton {
 
 enum class Direction { forward, reversed };
 
-__device__ inline char* shared_space() {
-  extern __shared__ __align__(1024) char space[];
-  return space;
-}
-
 /// What one sweep reads: k and v, or q and d_o; and the gates.
 struct SweepInputs {
   const Bf16* left;
@@ -121,9 +116,10 @@ class StateSweep {
 
 /// Writes a segment's state from zero and its total log decay, numbered the way the sweep goes.
 template <int d_k, int d_v, GateKind kind, Direction direction>
-__global__ __launch_bounds__(tile_threads, 1) void segment_states_kernel(const __grid_constant__ DeviceLayer layer,
-                                                                         GlaDeviceSegments out,
-                                                                         const __grid_constant__ SweepInputs in) {
+__global__ __launch_bounds__(tile_threads,
+                             1) void segment_states_kernel(const __grid_constant__ DeviceLayer layer,
+                                                           GlaDeviceSegments out,
+                                                           const __grid_constant__ SweepInputs in) {
   StateSweep<d_k, d_v, kind, direction> sweep(layer, in);
   sweep.state.clear();
   sweep.run([](int) {});
@@ -143,9 +139,10 @@ __global__ __launch_bounds__(tile_threads, 1) void segment_states_kernel(const _
 
 /// Writes the true state before every chunk.
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads, 1) void chunk_states_kernel(const __grid_constant__ DeviceLayer layer,
-                                                                       Bf16* states, GlaDeviceEdges before,
-                                                                       const __grid_constant__ SweepInputs in) {
+__global__ __launch_bounds__(tile_threads,
+                             1) void chunk_states_kernel(const __grid_constant__ DeviceLayer layer,
+                                                         Bf16* states, GlaDeviceEdges before,
+                                                         const __grid_constant__ SweepInputs in) {
   using Place = StatePlace<d_k, d_v>;
   StateSweep<d_k, d_v, kind, Direction::forward> sweep(layer, in);
   read_edge<d_k, d_v>(sweep.state, before, layer.segments, DeviceLayer::segment());

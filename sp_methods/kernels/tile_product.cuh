@@ -53,8 +53,8 @@ class Operand {
     const int low = (lane() >> 3) & 1, high = lane() >> 4;
     const int row = (lane() & 7) + 8 * (halves_by_16 ? low : high);
     const int column = 8 * (halves_by_16 ? high : low);
-    const int place = rows_are == RowsAre::outer ? tile.offset(outer + row, column)
-                                                 : tile.offset(row, outer + column);
+    const int place =
+        rows_are == RowsAre::outer ? tile.offset(outer + row, column) : tile.offset(row, outer + column);
     address_ = shared_address(tile.memory) + place;
   }
 
@@ -124,7 +124,8 @@ struct Sums {
 
 /// Adds the product over the 16 summed indices of one step.
 template <int m_tiles, int n_tiles, class Left, class Right>
-__device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right, int step) {
+__device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right,
+                                int step) {
   std::uint32_t a[m_tiles][4];
 #pragma unroll
   for (int m = 0; m < m_tiles; ++m) left.load(a[m], m, step);
@@ -142,8 +143,8 @@ __device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, 
 
 /// Adds a product of `steps` steps, of which only [first, last) count.
 template <int steps, int m_tiles, int n_tiles, class Left, class Right>
-__device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right, int first = 0,
-                                   int last = steps) {
+__device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right,
+                                   int first = 0, int last = steps) {
 #pragma unroll
   for (int step = 0; step < steps; ++step) {
     if (step >= first && step < last) add_step(sums, left, right, step);
@@ -161,9 +162,17 @@ struct Product {
   __device__ void add(int step) const { add_step(sums, left, right, step); }
 };
 template <int steps, int m_tiles, int n_tiles, class Left, class Right>
-__device__ inline Product<steps, m_tiles, n_tiles, Left, Right> product(Sums<m_tiles, n_tiles>& sums, const Left& left,
+__device__ inline Product<steps, m_tiles, n_tiles, Left, Right> product(Sums<m_tiles, n_tiles>& sums,
+                                                                        const Left& left,
                                                                         const Right& right) {
   return {sums, left, right};
+}
+
+/// Adds a product.
+template <class Only>
+__device__ inline void add_products(const Only& only) {
+#pragma unroll
+  for (int step = 0; step < Only::steps; ++step) only.add(step);
 }
 
 /// Adds two products by turns: while one waits for its operands, the other multiplies.

@@ -34,4 +34,19 @@ TEST(Link, TheBoundIsAlphaAHopAndBetaAByte) {
   EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000), 4e-6);
 }
 
+TEST(Link, AnEmptyRoundIsPartOfTheBound) {
+  const Link link{.alpha_seconds = 1e-6, .beta = 1e9, .floor_seconds = 4e-6};
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000), 8e-6);
+}
+
+TEST(Link, BlocksFollowTheExecutorsMessagesAndTheBoundTheWire) {
+  const Link wire{.alpha_seconds = 1e-6, .beta = 4e11};
+  Link link = wire;
+  link.message_alpha_seconds = 1e-5;
+  link.message_beta = 1e11;
+  EXPECT_EQ(link.best_blocks(4, 2 << 20, 1 << 20), (Link{1e-5, 1e11}.best_blocks(4, 2 << 20, 1 << 20)));
+  EXPECT_NE(link.best_blocks(4, 2 << 20, 1 << 20), wire.best_blocks(4, 2 << 20, 1 << 20));
+  EXPECT_DOUBLE_EQ(link.bound_seconds(1, 1), wire.bound_seconds(1, 1));
+}
+
 }  // namespace

@@ -28,6 +28,24 @@ class CountingExecutor : public Executor {
   int runs = 0;
 };
 
+/// The same with a device, which heats up by a degree a reading.
+class CountingDevice : public CountingExecutor, public Device {
+ public:
+  Device* device() override { return this; }
+  bool starts_on_device() const override { return true; }
+  std::string cannot_replay() const override { return {}; }
+  int replayed_rounds() const override { return 20; }
+  double replay() override {
+    calls += 'g';
+    return 0.25 * ++runs;
+  }
+  Wire measure_wire() override { return {}; }
+  std::vector<Reading> readings() const override { return {{"temperature_celsius", ++temperature}}; }
+  std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
+
+  mutable double temperature = 30;
+};
+
 TEST(Rounds, IsolatedOnesEachStartTogether) {
   const World world(nullptr, nullptr);
   CountingExecutor executor;
@@ -39,6 +57,28 @@ TEST(Rounds, IsolatedOnesEachStartTogether) {
   EXPECT_EQ(samples.first_seconds, 1);
   EXPECT_EQ(samples.seconds, (std::vector<double>{3, 4, 5}));
   EXPECT_EQ(samples.rank_seconds, (std::vector<std::vector<double>>{{3, 4, 5}}));
+}
+
+TEST(Rounds, GraphsAreReplayedFromACommonStartEach) {
+  const World world(nullptr, nullptr);
+  CountingDevice executor;
+  Rounds rounds(executor, world.all(), Cadence::graph, 2);
+  rounds.warm_up(1);
+  for (double expected : {0.5, 0.75}) EXPECT_EQ(rounds.next(), expected);
+  EXPECT_EQ(executor.calls, "sgsgsg");
+}
+
+TEST(Rounds, DevicesAreReadBeforeAndAfterButNotBetween) {
+  const World world(nullptr, nullptr);
+  CountingDevice executor;
+  Rounds rounds(executor, world.all(), Cadence::isolated, 2);
+  rounds.warm_up(1);
+  rounds.next();
+  rounds.next();
+  const Samples samples = rounds.samples();
+  EXPECT_EQ(samples.reading_names, (std::vector<std::string>{"temperature_celsius"}));
+  EXPECT_EQ(samples.readings_before, (std::vector<std::vector<double>>{{31}}));
+  EXPECT_EQ(samples.readings_after, (std::vector<std::vector<double>>{{32}}));
 }
 
 TEST(Rounds, AStreamStartsTogetherOnce) {

@@ -54,10 +54,25 @@ TEST(Options, RanksAreOnOneNodeUnlessToldOtherwise) {
   EXPECT_EQ(parse({"--ranks-per-node", "3"})->cases[0].ranks_a_node, 3);
 }
 
+TEST(Options, MulticastIsOffUnlessAskedFor) {
+  EXPECT_FALSE(executor_choices().multicast);
+  parse({"--nvls"});
+  EXPECT_TRUE(executor_choices().multicast);
+  executor_choices() = {};
+}
+
+TEST(Options, CadencesAreWhatTheyAreCalled) {
+  const auto options = parse({"--collectives", "two_shot", "--cadence", "graph,isolated,streaming"});
+  ASSERT_EQ(options->cases.size(), 3u);
+  EXPECT_EQ(options->cases[0].cadence, Cadence::graph);
+  EXPECT_EQ(options->cases[1].cadence, Cadence::isolated);
+  EXPECT_EQ(options->cases[2].cadence, Cadence::streaming);
+}
+
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
   EXPECT_THAT(error_of({"--collectives", "all_scam"}), HasSubstr("did you mean 'all_scan'?"));
   EXPECT_THAT(error_of({"--baseline", "two_shoot"}), HasSubstr("did you mean 'two_shot'?"));
-  EXPECT_THAT(error_of({"--executor", "nccl"}), HasSubstr("unknown executor 'nccl'"));
+  EXPECT_THAT(error_of({"--executor", "mpj"}), HasSubstr("unknown executor 'mpj', did you mean 'mpi'?"));
   EXPECT_THAT(error_of({"--methods", "zecco"}, parse_operator_options), HasSubstr("did you mean 'zeco'?"));
   EXPECT_THAT(error_of({"--scan", "all_gather"}, parse_operator_options), HasSubstr("unknown scan"));
 }

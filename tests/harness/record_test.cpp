@@ -45,6 +45,28 @@ TEST(Record, HasEveryPromisedKey) {
   EXPECT_DOUBLE_EQ(json["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
 }
 
+TEST(Record, TellsWhatTheDevicesWereAndShowed) {
+  Record record = timed_record();
+  EXPECT_FALSE(to_json(record, {}).contains("device"));
+  record.link.floor_seconds = 4e-6;
+  record.device_facts = {{"gpu", "some"}};
+  record.samples.reading_names = {"sm_clock_mhz"};
+  record.samples.readings_before = {{100}, {200}};
+  record.samples.readings_after = {{300}, {400}};
+  const auto json = to_json(record, {});
+  EXPECT_EQ(json["floor_seconds"], 4e-6);
+  EXPECT_EQ(json["device"]["gpu"], "some");
+  EXPECT_EQ(json["device_before"]["sm_clock_mhz"], (std::vector<double>{100, 200}));
+  EXPECT_EQ(json["device_after"]["sm_clock_mhz"], (std::vector<double>{300, 400}));
+}
+
+TEST(Record, TellsMessagesWhereTheyWereCounted) {
+  Record record = timed_record();
+  EXPECT_TRUE(to_json(record, {})["messages"].is_null());
+  record.messages = 24;
+  EXPECT_EQ(to_json(record, {})["messages"], 24);
+}
+
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
   Record record = timed_record();
   record.samples = {};

@@ -28,8 +28,7 @@ std::string text(const Schedule& schedule) {
 }
 
 Schedule all_scan(int rank, int blocks) {
-  return build(find_collective("all_scan"), Shape{1, 8, 4, 1}, rank, {.ranks = 4, .blocks = blocks},
-               Direction::forward);
+  return build(find_collective("all_scan"), Shape{1, 8, 4, 1}, rank, {.ranks = 4, .blocks = blocks});
 }
 
 TEST(NcclPlan, AMiddleRankSendsABlockWhileItReceivesTheNext) {
