@@ -6,16 +6,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <limits>
 
 namespace baton {
 namespace {
 
-/// Steps that the search for the best number of blocks may simulate at a time: well under a second.
-constexpr double searchable_steps = 1e6;
+/// Steps that the search for the best number of blocks may simulate at a time, well under a second; and steps of the
+/// number that it settles on, some seconds.
+constexpr double searchable_steps = 1e6, affordable_steps = 2e7;
 
-double simulated_seconds(const Case& question, int blocks, const Topology& topology) {
-  return simulate(schedules_of(question, blocks), topology).seconds;
+double steps_of(const Case& question, int blocks) {
+  const Schedule middle = schedules_of(question, blocks).build(question.ranks / 2);
+  return static_cast<double>(middle.steps().size()) * question.ranks;
 }
 
 /// The model's number of blocks for a chain over the slowest link: what a block costs beyond its bytes is the link's
@@ -29,6 +31,42 @@ int blocks_by_model(const Case& question, const Topology& topology, int most) {
   return Link{overhead, rate}.best_blocks(question.ranks, question.workload->state_bytes(), most);
 }
 
+/// Walks over numbers of blocks and remembers the fastest.
+class BlockSearch {
+ public:
+  BlockSearch(const Case& question, const Topology& topology, int most)
+      : question_(question), topology_(topology), most_(most) {}
+
+  int best() const { return best_; }
+
+  /// Whether so many are faster than all before. Numbers that take too long to simulate are not.
+  bool improves(int blocks) {
+    if (steps_of(question_, blocks) > searchable_steps) return false;
+    const double seconds = simulate(schedules_of(question_, blocks), topology_).seconds;
+    if (seconds >= least_) return false;
+    best_ = blocks;
+    least_ = seconds;
+    return true;
+  }
+
+  /// Away from `blocks` in steps of `factor`, until `patience` of them on end have not helped.
+  void walk(int blocks, double factor, int patience) {
+    for (int misses = 0; misses < patience;) {
+      const int next = static_cast<int>(std::round(blocks * factor));
+      blocks = factor > 1 ? std::max(next, blocks + 1) : std::min(next, blocks - 1);
+      if (blocks < 1 || blocks > most_) return;
+      misses = improves(blocks) ? 0 : misses + 1;
+    }
+  }
+
+ private:
+  const Case& question_;
+  const Topology& topology_;
+  int most_;
+  int best_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();
+};
+
 }  // namespace
 
 ScheduleSource schedules_of(const Case& question, int blocks) {
@@ -39,24 +77,20 @@ ScheduleSource schedules_of(const Case& question, int blocks) {
 
 int best_blocks_on(const Case& question, const Topology& topology) {
   const int most = static_cast<int>(question.workload->state_rows());
-  const int start = blocks_by_model(question, topology, most);
-  int best = start;
-  double least = 0;
-  const auto steps_of = [&](int blocks) {
-    return static_cast<double>(schedules_of(question, blocks).build(question.ranks / 2).steps().size());
+  const int model = blocks_by_model(question, topology, most);
+  const auto halved_to = [&](double steps) {
+    int blocks = model;
+    while (blocks > 1 && steps_of(question, blocks) > steps) blocks /= 2;
+    return blocks;
   };
-  // Away from the model's number in steps of about 1.4, in the direction that helps.
-  for (const double factor : {1.41, 1 / 1.41}) {
-    for (double blocks = start; std::round(blocks) >= 1 && std::round(blocks) <= most; blocks *= factor) {
-      const int candidate = static_cast<int>(std::round(blocks));
-      if (steps_of(candidate) * question.ranks > searchable_steps) break;
-      const double seconds = simulated_seconds(question, candidate, topology);
-      if (least > 0 && candidate != best && seconds >= least) break;
-      best = candidate;
-      least = seconds;
-    }
-  }
-  return best;
+  const int start = halved_to(searchable_steps), affordable = halved_to(affordable_steps);
+  BlockSearch search(question, topology, most);
+  search.improves(start);
+  for (const double factor : {1.41, 1 / 1.41}) search.walk(start, factor, 2);
+  // Where the search ended at what it could try, more might help, and the model has the last word.
+  if (search.best() == 0 || (search.best() >= start && affordable > start)) return affordable;
+  for (const double factor : {1.19, 1 / 1.19}) search.walk(search.best(), factor, 1);
+  return search.best();
 }
 
 void predict(Record& record, const Topology& topology) {

@@ -12,8 +12,8 @@ namespace baton {
 /// The schedules of `question`, in so many blocks, made one by one. Keeps a reference to `question`.
 ScheduleSource schedules_of(const Case& question, int blocks);
 
-/// The number of blocks that `question` runs with on `topology`: the fastest of the powers of two and what lies between
-/// them, as the simulator sees it, local work and all; by the alpha-beta model where that would take too long.
+/// The number of blocks that `question` runs with on `topology`: about the fastest as the simulator sees it, local work
+/// and all. Where that would take too long to find, the alpha-beta model's, halved until it can be simulated.
 int best_blocks_on(const Case& question, const Topology& topology);
 
 /// Fills in the predicted time of the record's question in its blocks, and whether the prediction reaches beyond what

@@ -6,8 +6,9 @@
 //        sp_methods/kernels/gla_{segment_states,scan_segments,output,gradients}.cu sp_methods/kernels/gla_reference.cpp
 //        -I/usr/include/eigen3
 //
-// Checked: |got - oracle| / |oracle| of o, dq, dk, dv, dg <= 5e-3 in the Frobenius norm, one rank and ranks in a row, chunks
-// that are not full, strong gates. Timed: medians of 50 runs after 5, with inputs that turn and are larger than the L2.
+// Checked: |got - oracle| / |oracle| of o, dq, dk, dv, dg <= 5e-3 in the Frobenius norm, one rank and ranks
+// in a row, chunks that are not full, strong gates. Timed: medians of 50 runs after 5, with inputs that turn
+// and are larger than the L2.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

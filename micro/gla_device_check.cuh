@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device kernels against the double-precision oracle: random layers, their ranks one after another on one device.
+// The device kernels against the double-precision oracle: random layers, their ranks one after another on one
+// device.
 //
 //   every rank: segment states and gradients, scans;  the host folds the maps both ways;  every rank: output, gradients
 //   |got - oracle| / |oracle| in the Frobenius norm, of o, dq, dk, dv, dg; what was not written is NaN

@@ -19,7 +19,6 @@ import tables
 PAPER = tables.PAPER / "zeco_table2.csv"
 GATHER, SCAN = "AllGather (LASP-2)", "All-Scan (ZeCO)"
 FITTED_RANKS = (8, 16)
-MOST_BLOCKS = 64
 
 # The paper's shape: 32 heads of 128 x 128 in fp32, and a decay for each of its rows.
 HEADS, WIDTH, ELEMENT_BYTES = 32, 128, 4
@@ -37,11 +36,16 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
     parser.add_argument("--published", type=pathlib.Path, default=PAPER, metavar="FILE.csv")
     options = parser.parse_args()
-    blocks, fits = fit(fitted_cells(options.published))
-    options.out.mkdir(parents=True, exist_ok=True)
+    print(f"{write(options.out, options.published)} blocks")
+
+
+def write(folder, path=PAPER):
+    """Writes the topologies of the fits; returns K."""
+    blocks, fits = fit(fitted_cells(path))
+    folder.mkdir(parents=True, exist_ok=True)
     for one in fits:
-        (options.out / f"{one.name}.json").write_text(json.dumps(topology(one), indent=2) + "\n", encoding="utf-8")
-    print(blocks)
+        (folder / f"{one.name}.json").write_text(json.dumps(topology(one), indent=2) + "\n", encoding="utf-8")
+    return blocks
 
 
 def fitted_cells(path=PAPER):
@@ -107,8 +111,8 @@ def topology(one):
             "links": {"intra_node": link, "inter_node": link},
             "device": {"kernel": rate, "combine": rate,
                        "copy": {key: value for key, value in rate.items() if key != "flops_a_second"}},
-            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1], "least_bytes": one.message_bytes,
-                            "most_bytes": one.message_bytes, "residual": one.residual}}
+            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1], "least_bytes": min(one.message_bytes, STATE_BYTES), "most_bytes": MAP_BYTES,
+                            "residual": one.residual}}
 
 
 if __name__ == "__main__":

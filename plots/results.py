@@ -12,6 +12,7 @@ import sys
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
+SIMULATOR = "simulator"  # the executor of rows that were computed, not measured
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
 
 # Of each bench: what its records have beside NEEDED, and the fields that make a setting (beside the machine)
@@ -64,6 +65,7 @@ def _load_one(path, bench):
 
 def _checked(record, where):
     needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
+    needed += ("topology",) if record.get("executor") == SIMULATOR else ()
     missing = [key for key in needed if key not in record]
     if "skipped" not in record and "wrong" not in record:
         missing.append("wrong")
@@ -75,7 +77,9 @@ def _checked(record, where):
 
 
 def setting(record):
-    machine = json.dumps(record["machine"], sort_keys=True)
+    # What a simulated row stands on is its topology, wherever it was computed.
+    machine = (record["topology"] if record["executor"] == SIMULATOR
+               else json.dumps(record["machine"], sort_keys=True))
     return (record["bench"], machine, *(record[field] for field in BENCHES[record["bench"]].setting))
 
 
@@ -143,6 +147,8 @@ def why_no_time(record):
 def describe(record):
     """The setting of a record for people, in parts; the machine is the first."""
     machine = record["machine"]
+    if record["executor"] == SIMULATOR:
+        machine = {"cpu": f"simulated: {record['topology']}"}
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
     width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
              else f"d_k={record['d_k']}, d_v={record['d_v']}")

@@ -8,6 +8,10 @@
 //   forward:    chunk states                 | intra-chunk output                        | inter-chunk output
 //   backward:   chunk state gradients        | chunk states again, intra-chunk gradients | inter-chunk gradients
 //
+//   in segments:
+//   forward:    segment states, their scan   |                                           | output
+//   backward:   their gradients, their scan  | segment states again, states of chunks    | gradients
+//
 // The backward pass recomputes the chunk states from the kept prefix, so that it exchanges once and not twice.
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
@@ -39,17 +43,13 @@ class LinearPass {
     Work work;
     GlaShape shape;  // with the group's heads alone, for cost formulas
   };
-  /// A group's states at the edges of its chunks.
-  struct Edges {
-    Slice states;
-    Slice decays;
-  };
 
   /// `all_incoming` [heads, d_k, d_v]; `is_first` where nothing comes in.
   LinearPass(Schedule& schedule, const Layer& layer, const LayerTensors& tensors, const Slice& all_incoming,
              bool is_first);
 
-  Edges make_edges(int group);
+  /// A group's part of a slice [heads, d_k, d_v] of all heads.
+  Slice group_of(const Slice& all, int group) const;
   Slice arrived(int group) const { return is_first_ ? Slice{} : incoming_[group].state; }
 
   Schedule& schedule_;

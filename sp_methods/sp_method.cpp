@@ -21,18 +21,22 @@ LayerTensors declare(Schedule& s, const Layer& layer) {
   const GlaShape& share = layer.share;
   const std::int64_t rows = share.tokens * share.heads;
   const std::int64_t keys = rows * share.d_k, values = rows * share.d_v, gates = rows * share.gate_width();
+  const auto input = [&](const char* name, std::int64_t count) { return s.input(name, count, layer.dtype); };
+  const auto output = [&](const char* name, std::int64_t count) {
+    return s.output(name, count, true, layer.dtype);
+  };
   LayerTensors x;
-  x.q = s.input("q", keys);
-  x.k = s.input("k", keys);
-  x.v = s.input("v", values);
-  x.g = s.input("g", gates);
-  if (layer.pass != Pass::backward) x.o = s.output("o", values);
+  x.q = input("q", keys);
+  x.k = input("k", keys);
+  x.v = input("v", values);
+  x.g = input("g", gates);
+  if (layer.pass != Pass::backward) x.o = output("o", values);
   if (layer.pass == Pass::forward) return x;
-  x.d_o = s.input("d_o", values);
-  x.dq = s.output("dq", keys);
-  x.dk = s.output("dk", keys);
-  x.dv = s.output("dv", values);
-  x.dg = s.output("dg", gates);
+  x.d_o = input("d_o", values);
+  x.dq = output("dq", keys);
+  x.dk = output("dk", keys);
+  x.dv = output("dv", values);
+  x.dg = output("dg", gates);
   return x;
 }
 

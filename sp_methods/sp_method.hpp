@@ -42,6 +42,10 @@ struct Layer {
   std::string scan;
   /// Into how many blocks the scan cuts a state, where it cuts it.
   int blocks = 1;
+  /// Of the tensors; states are f32.
+  Dtype dtype = Dtype::f32;
+  /// Local work in segments, as a device does it, instead of in chunks whose states are all kept (segments.hpp).
+  bool segmented = false;
 };
 
 /// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the other pass are empty.

@@ -28,7 +28,6 @@ class PeerExecutor : public CudaExecutor {
         lacks_(ranks > most_ranks ? "has room for 64 ranks" : lacks_peer_access(this->ranks())) {
     if (lacks_.empty()) exchange_ = std::make_unique<PeerExchange>(this->ranks());
   }
-  ~PeerExecutor() override { forget_recording(); }
 
   std::string supports(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;

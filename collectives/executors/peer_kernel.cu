@@ -148,9 +148,8 @@ class Interpreter {
     begin(in, opens);
     for (unsigned packet = first_packet(in); packet < in.packets; packet += threads_) {
       const unsigned at = packet * E, n = min(static_cast<unsigned>(E), in.count - at);
-      const Pack x = in.arrival != nullptr
-                         ? await(in.arrival, packet, in.step, in.arrival_peer, true)
-                         : load_elements<E>(in.from + at, n, in.whole);
+      const Pack x = in.arrival != nullptr ? await(in.arrival, packet, in.step, in.arrival_peer, true)
+                                           : load_elements<E>(in.from + at, n, in.whole);
       const Pack y = in.folds ? fold(in, at, n, x) : x;
       if (thread_.gave_up()) continue;
       for (int i = 0; i < in.sent; ++i)
@@ -218,7 +217,8 @@ class Interpreter {
     __syncthreads();
   }
 
-  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer, unsigned cta) {
+  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer,
+                                unsigned cta) {
     thread_.await(flags + cta, thread_.round(), PeerFault::Kind::flag, in.step, peer, cta);
   }
 

@@ -43,7 +43,7 @@ struct ChainPacket {
 
   unsigned at;  // the first element
   unsigned n;   // elements that there are
-  uint4 seen;
+  uint4 seen;   // at a look ahead, where there was one
   Pack state;
   Elements<tidy ? 1 : E> decay;
 
@@ -51,7 +51,8 @@ struct ChainPacket {
 
   __device__ void load(const Chain& chain, unsigned packet) {
     at = packet * E;
-    n = min(static_cast<unsigned>(E), chain.count - at);
+    n = tidy ? E : min(static_cast<unsigned>(E), chain.count - at);
+    seen.w = nothing;
     if constexpr (passes_on) state = load_elements<E>(chain.state + at, n, tidy);
     if constexpr (passes_on && receives) load_decay(chain);
   }
@@ -69,8 +70,8 @@ struct ChainPacket {
   __device__ void finish(const Chain& chain, PeerThread& thread) {
     Pack prefix{};
     if constexpr (receives) {
-      const uint4 came = thread.await_packet(chain.own_inbox + slot(), seen, 0, chain.before, at / E);
-      prefix = Wire::unpack(came);
+      if (is_nothing(seen)) seen = thread.await_packet(chain.own_inbox + slot(), 0, chain.before, at / E);
+      prefix = Wire::unpack(seen);
     }
     if (thread.gave_up()) return;
     if constexpr (passes_on) store_packet(thread.now(chain.next_inbox + slot()), Wire::pack(carry(prefix)));
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(most_threads, 2)
   PeerThread thread(route, entry);
   for (unsigned first = number; first < chain.packets; first += in_flight * threads) {
     if (first != number) each(first, load);
-    each(first, [&](auto& packet, unsigned) { packet.look(chain, thread); });
+    if constexpr (in_flight > 1) each(first, [&](auto& packet, unsigned) { packet.look(chain, thread); });
     each(first, [&](auto& packet, unsigned) { packet.finish(chain, thread); });
   }
 }
@@ -147,7 +148,8 @@ void run(const PeerCall& call) {
                     .row = static_cast<unsigned>(row),
                     .before = call.home(std::max(call.place - 1, 0)),
                     .next = next};
-  const bool tidy = row % Wire::elements == 0 && lies(state.data()) && lies(into.data());
+  const bool tidy =
+      row % Wire::elements == 0 && lies(state.data()) && lies(into.data());  // whole rows: no rest
   (tidy ? launch<Wire, true, in_flight> : launch<Wire, false, in_flight>)(call, chain);
   cuda_launched();
 }

@@ -3,8 +3,8 @@
 //
 //   a tile's row r keeps its 16-byte unit u at place u xor ((r xor r/8) mod 8)
 //
-// so that 8 neighbouring rows, and 8 rows that are 8 apart, lie in different banks: the first is how the matrix
-// instructions read, the second how a warp walks along tokens in groups of 8.
+// so that 8 neighbouring rows, and 8 rows that are 8 apart, lie in different banks: the first is how the
+// matrix instructions read, the second how a warp walks along tokens in groups of 8.
 #pragma once
 
 #include <cuda_bf16.h>

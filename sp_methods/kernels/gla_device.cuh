@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated linear attention on one device: bf16 tensors [tokens, heads, width], fp32 carried states, heads x segments blocks.
+// Gated linear attention on one device: bf16 tensors [tokens, heads, width], fp32 carried states, heads x
+// segments blocks.
 //
 //   forward:    segment_states      S of every segment of tokens from zero            reads k v g
 //               scan_segments       exclusive scan over segments, the rank's map      (the exchange may start)
@@ -9,8 +10,8 @@
 //               chunk_states        bf16 S before every chunk                         reads k v g
 //               gradients           dq dk dv dg, chunks right to left                 reads q k v g d_o and those S
 //
-// Chunks have 64 tokens and d_k, d_v are 64 or 128. Every call covers the heads of its Work, enqueues one kernel and neither
-// allocates nor synchronises. Pointers are 16-byte aligned.
+// Chunks have 64 tokens and d_k, d_v are 64 or 128. Every call covers the heads of its Work, enqueues one
+// kernel and neither allocates nor synchronises. Pointers are 16-byte aligned.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
 #pragma once
 
@@ -39,8 +40,8 @@ struct GlaDeviceGradients {
   __nv_bfloat16* dg = nullptr;
 };
 
-/// States at the edges of a call's segments when nothing comes in, numbered the way the pass goes: edge 0 is where it
-/// starts, edge `segments` is its end.
+/// States at the edges of a call's segments when nothing comes in, numbered the way the pass goes: edge 0 is
+/// where it starts, edge `segments` is its end.
 struct GlaDeviceSegments {
   float* states = nullptr;  ///< [heads, segments + 1, d_k, d_v]
   float* gates = nullptr;   ///< [heads, segments + 1, d_k]: the log decay from edge 0 to the edge.
@@ -74,8 +75,8 @@ cudaError_t gla_segment_states(const GlaDeviceCall& call, const GlaDeviceSegment
 cudaError_t gla_segment_gradients(const GlaDeviceCall& call, const GlaDeviceSegments& out,
                                   const GlaDeviceInputs& in, const __nv_bfloat16* d_o);
 
-/// Turns states of single segments into states at edges, and writes the map of the whole rank: decay [heads, d_k] and
-/// state [heads, d_k, d_v].
+/// Turns states of single segments into states at edges, and writes the map of the whole rank: decay [heads,
+/// d_k] and state [heads, d_k, d_v].
 cudaError_t gla_scan_segments(const GlaDeviceCall& call, const GlaDeviceSegments& segments, float* map_decay,
                               float* map_state);
 

@@ -6,8 +6,9 @@
 //   strong chunk, |b - r| beyond the guard: q_i <- s q_i e^{b_i}, k_i <- k_i e^{all - b_i}: factors <= 1, for products
 //   with states alone
 //
-// A warp walks 8 channels: lane 4 a + p has tokens 8 a .. 8 a + 7 of channels 2 p, 2 p + 1; b is scanned by shuffles, so
-// a walk needs no barrier. Rows of a short last chunk are zero: their gate is 0 and their keys add nothing.
+// A warp walks 8 channels: lane 4 a + p has tokens 8 a .. 8 a + 7 of channels 2 p, 2 p + 1; b is scanned by
+// shuffles, so a walk needs no barrier. Rows of a short last chunk are zero: their gate is 0 and their keys
+// add nothing.
 #pragma once
 
 #include "sp_methods/kernels/gla_layer.cuh"
@@ -16,7 +17,8 @@ namespace baton {
 
 /// Greatest |b - r| of a gentle chunk, as on the host (gates.hpp).
 inline constexpr float device_gate_guard = 60.0F;
-/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of infinite gates finite.
+/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of infinite
+/// gates finite.
 inline constexpr float least_gate = -104.0F;
 
 __device__ inline float2 operator+(float2 x, float2 y) { return {x.x + y.x, x.y + y.y}; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes gradients: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA.
+// The shared memory of a block that computes gradients: two chunks' q, k and g, one chunk's v, d_o, S, D', A
+// and dA.
 //
-// X and Y, 64 rows of fp32, take the room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB, one block a
-// multiprocessor.
+// X and Y, 64 rows of fp32, take the room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB,
+// one block a multiprocessor.
 #pragma once
 
 #include "sp_methods/kernels/gla_gradient_walk.cuh"

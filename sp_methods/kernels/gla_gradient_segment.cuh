@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of one segment, its chunks from right to left from the true state gradient D behind it: one block a head and
-// segment.
+// All gradients of one segment, its chunks from right to left from the true state gradient D behind it: one
+// block a head and segment.
 //
 //   for each chunk, with the scaled q, k of gla_gate_walk.cuh and S the state before it:
 //     D' = e^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
 //     dv = A^T do + k D'                  D <- e^r (.) (D' + q^T do)
 //     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gla_gradient_walk.cuh
 //
-// D stays in registers. S comes from chunk_states in bf16. X and Y take the room of S and D' when those are used up.
-// Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg written once.
+// D stays in registers. S comes from chunk_states in bf16. X and Y take the room of S and D' when those are
+// used up.
+// Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg
+// written once.
 #pragma once
 
 #include "sp_methods/kernels/gla_gradient_memory.cuh"

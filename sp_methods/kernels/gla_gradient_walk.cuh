@@ -4,10 +4,12 @@
 //   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
 //   R = e^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
 //
-// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors and cancel to
-// fp32 accuracy; R written as rowsum over the state at the right edge would round them differently.
+// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors
+// and cancel to fp32 accuracy; R written as rowsum over the state at the right edge would round them
+// differently.
 // A strong chunk has X, Y of states alone; the pairs within come from gla_strong_gates.cuh.
-// A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at once.
+// A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at
+// once.
 #pragma once
 
 #include "sp_methods/kernels/gla_strong_gates.cuh"
@@ -118,7 +120,8 @@ class GradientWalk {
     return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
   }
 
-  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the term of dg.
+  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the
+  /// term of dg.
   __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token,
                                  float2 dq, float2 dk) const {
     if (token >= out.dq.count) return {0.0F, 0.0F};

@@ -14,7 +14,8 @@
 
 namespace baton {
 
-/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped may be infinite.
+/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped may be
+/// infinite.
 __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c > row + r) x.x = 0.0F;

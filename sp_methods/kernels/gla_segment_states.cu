@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of the state sweeps: every segment's state from zero in both directions, and the state before every chunk.
+// Launches of the state sweeps: every segment's state from zero in both directions, and the state before
+// every chunk.
 #include "sp_methods/kernels/gla_state_sweep.cuh"
 
 namespace baton {

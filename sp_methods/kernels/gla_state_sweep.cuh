@@ -4,8 +4,9 @@
 //   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
 //   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o
 //
-// All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled: one barrier a chunk; half of
-// the warps do the one first, half the other, so that the matrix and the exponential units work side by side.
+// All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled: one barrier
+// a chunk; half of the warps do the one first, half the other, so that the matrix and the exponential units
+// work side by side.
 // Cost: 2 tokens d_k d_v flop a head; reads each input once. Shared memory holds four chunks.
 #pragma once
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a strong chunk does instead of the products that need e^{b} and e^{-b} apart: pair by pair, for any gate.
+// What a strong chunk does instead of the products that need e^{b} and e^{-b} apart: pair by pair, for any
+// gate.
 //
 //   A_ij = s sum_c q_ic k_jc e^{b_i - b_j},  j <= i       a warp a row, lanes along channels, j downwards from i
 //   dq_i += s sum_{j < i} dA_ij k_j e^{b_i - b_j}          a thread two channels of one token
 //   dk_j +=   sum_{i > j} dA_ij s q_i e^{b_i - b_j}
 //
-// b_i - b_j is summed outwards from the pair, so every exponent is <= 0 and exact near the diagonal, which carries the
-// weight. A token's own pair passes no gate and is added by the caller, so that it cannot cancel in dg.
-// Cost: one exponential a pair and channel: 4 times a gentle chunk's time in the output, 9 times in the gradients.
+// b_i - b_j is summed outwards from the pair, so every exponent is <= 0 and exact near the diagonal, which
+// carries the weight. A token's own pair passes no gate and is added by the caller, so that it cannot cancel
+// in dg.
+// Cost: one exponential a pair and channel: 4 times a gentle chunk's time in the output, 9 times in the
+// gradients.
 #pragma once
 
 #include "sp_methods/kernels/gla_gate_walk.cuh"

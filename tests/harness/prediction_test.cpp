@@ -79,6 +79,17 @@ TEST(BestBlocks, AreOneWhereEveryMessageCosts) {
   EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), uniform_machine(8, slow)), 1);
 }
 
+TEST(BestBlocks, OfThousandsOfRanksCanBeSimulated) {
+  constexpr int ranks = 16384;
+  const LinkClass link{.latency_seconds = 8e-6, .overhead_seconds = 35e-9, .bytes_a_second = 48e9};
+  Case question = case_of("all_scan", ranks);
+  question.workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward);
+  const Topology topology = uniform_machine(ranks, link);
+  const int blocks = best_blocks_on(question, topology);
+  EXPECT_GT(blocks, 100) << "the model's word is some thousands";
+  EXPECT_EQ(refuses_to_simulate(schedules_of(question, blocks), topology), "");
+}
+
 TEST(Prediction, IsWhatTheSimulatorSays) {
   const LinkClass link{.latency_seconds = 1e-6, .bytes_a_second = 1e9};
   const Topology topology = uniform_machine(4, link);

@@ -33,9 +33,10 @@ struct Problem {
   std::string name() const {
     const GlaShape& s = layer.share;
     return fmt::format(
-        "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/seed:{}",
+        "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/seed:{}{}",
         method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
-        to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed);
+        to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed,
+        layer.segmented ? "/segmented" : "");
   }
 };
 
@@ -96,12 +97,14 @@ Problem held_out(const SpMethod& method) {
 }
 
 /// One method under every pass, mode, gate kind and draw, on one shape and rank count.
-void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaShape& shape, int ranks) {
+void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaShape& shape, int ranks,
+                  bool segmented) {
   for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
     for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
       for (GateDraw gates : {GateDraw::layer, GateDraw::strong}) {
         if (shape.gate == GateKind::none && gates == GateDraw::strong) continue;
-        all.push_back({&method, {.share = shape, .pass = pass, .mode = mode}, ranks, gates});
+        all.push_back(
+            {&method, {.share = shape, .pass = pass, .mode = mode, .segmented = segmented}, ranks, gates});
       }
 }
 
@@ -111,6 +114,11 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   for (int groups : {2, 4}) {
     all.push_back({&method, layer, ranks});
     all.back().layer.groups = groups;
+  }
+  for (int groups : {1, 2}) {
+    all.push_back({&method, layer, ranks});
+    all.back().layer.groups = groups;
+    all.back().layer.segmented = true;
   }
   if (method.scan.empty()) return;
   for (const Collective* scan : collectives()) {
@@ -126,7 +134,10 @@ std::vector<Problem> problems(const std::string& executor) {
   for (const SpMethod* method : sp_methods()) {
     for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
-        for (const GlaShape& shape : shapes(gate)) add_variants(all, *method, shape, ranks);
+        for (const GlaShape& shape : shapes(gate))
+          for (bool segmented : {false, true})
+            if (!segmented || method->attention == Attention::linear)
+              add_variants(all, *method, shape, ranks, segmented);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method, 3);
     all.push_back(held_out(*method));

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the simulations that the page of the papers stands on, as many at a time as there are cores."""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
+import paper_calibration
+import results
+
+RANKS = "8,16,32,64,128,256"
+MORE_RANKS = "512,1024,2048,4096,8192,16384"
+TOPOLOGIES = pathlib.Path(__file__).resolve().parent.parent / "topologies"
+
+COLLECTIVE, OPERATOR = "collective_bench", "operator_bench"
+LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
+
+Launch = collections.namedtuple("Launch", "program topology arguments")
+
+
+def suite(fitted, blocks):
+    """The launches, the longest first; `fitted` is the folder of the fitted topologies."""
+    h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
+    return [
+        # Which exchange wins where.
+        Launch(COLLECTIVE, h100, "--collectives all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,"
+               f"hierarchical_scan_chain,all_gather_scan -b 64K -e 64M --ranks 2,4,{RANKS}"),
+        # Many ranks. What sends P messages a rank is asked for as far as that takes seconds, and where it is refused.
+        Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS),
+        Launch(COLLECTIVE, many, f"--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks {RANKS},512,"
+               "1024,16384"),
+        Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384"),
+        Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}"),
+        Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
+               f"{RANKS},{MORE_RANKS}"),
+        # ZeCO's tables 3 and 4, and what every method sends.
+        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --tokens 16384 --pass all --ranks " + RANKS),
+        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --tokens 32768 --pass all --ranks " + RANKS),
+        Launch(OPERATOR, h100, "--methods all --tokens 8192 --pass forward,backward --ranks 8,64"),
+        # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
+        Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks 64 "
+               "--tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
+        # ZeCO's table 2; half the heads move as many bytes as a state in bf16.
+        Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}"),
+        Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
+        # All-Scan's blocks.
+        Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
+               "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"),
+        *predictions(fitted, blocks)]
+
+
+def predictions(fitted, blocks):
+    """The published 8- and 16-GPU cells as machines, which say what the other cells should be."""
+    gather, scan, both = (fitted / f"{name}.json" for name in (
+        paper_calibration.GATHER_FIT, paper_calibration.SCAN_FIT, paper_calibration.COMMON_FIT))
+    return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}"),
+            Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}"),
+            Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR", help="where the benches are")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for old in options.out.glob("*.jsonl"):
+        old.unlink()
+    launches = suite(options.out, paper_calibration.write(options.out))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = [pool.submit(run, options, number, launch) for number, launch in enumerate(launches, start=1)]
+        for done in concurrent.futures.as_completed(running):
+            print(f"      {done.result()}", flush=True)
+
+
+def run(options, number, launch):
+    """What ran, in words. Throws ResultsError if the launch fails."""
+    records = options.out / f"simulated-{number:02}.jsonl"
+    asked = [options.programs / launch.program, "--executor", "simulator", "--topology", launch.topology,
+             "-J", records, *launch.arguments.split()]
+    done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        raise results.ResultsError(f"{launch.program} on {launch.topology.stem} ended with status "
+                                   f"{done.returncode}: {last}")
+    return f"{launch.program} on {launch.topology.stem} {launch.arguments}"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except results.ResultsError as error:
+        sys.exit(f"paper_simulations: {error}")
