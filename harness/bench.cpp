@@ -100,7 +100,8 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     try_benchmark_out(options->benchmark_arguments);
     Journal(options->journal);
     try_trace(*options);
-    if (!options->calibrate.empty()) require_writable(options->calibrate, "a topology");
+    if (!options->calibrate.empty() && options->calibrated_ranks() > 0)
+      require_writable(options->calibrate, "a topology");
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   relaunch(options->processes(), options->threads, argv);

@@ -198,4 +198,19 @@ int Options::processes() const {
   return dry_run ? 0 : most;
 }
 
+int Options::calibrated_ranks() const {
+  int most = 0;
+  std::string measured;
+  for (const Case& question : cases) {
+    if (!find_executor(question.executor).make) continue;
+    if (!measured.empty() && measured != question.executor)
+      throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
+                       question.executor);
+    measured = question.executor;
+    most = std::max(most, question.ranks);
+  }
+  if (most < 2) throw UsageError("--calibrate needs an executor that runs, and at least two ranks");
+  return most;
+}
+
 }  // namespace baton

@@ -27,6 +27,7 @@ struct Words {
   std::int64_t d_k = 128;
   std::int64_t d_v = 128;
   std::int64_t chunk = 64;
+  std::string dtype = "f32";
 };
 
 std::vector<std::string> method_names() {
@@ -66,6 +67,8 @@ Layer layer_of(const Words& words, std::int64_t tokens) {
   layer.share = {tokens, words.heads, words.d_k, words.d_v, words.chunk, gate};
   layer.groups = words.groups;
   layer.scan = words.scan;
+  layer.dtype = words.dtype == "bf16" ? Dtype::bf16 : Dtype::f32;
+  layer.segmented = layer.dtype == Dtype::bf16;
   return layer;
 }
 
@@ -108,6 +111,9 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--chunk", words.chunk, "tokens of a chunk")->check(size_range());
   app.add_option("--gate", words.gate, "a decay a channel, a head, or none")
       ->check(CLI::IsMember({"vector", "scalar", "none"}));
+  app.add_option("--dtype", words.dtype,
+                 "of the tensors; states are f32. bf16 runs on GPUs, with local work in segments of tokens")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--gates", words.gates, "verify with gates as a layer makes them, or strong ones")
       ->check(CLI::IsMember({"layer", "strong"}));
 }

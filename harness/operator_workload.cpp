@@ -52,9 +52,9 @@ class OperatorWorkload : public Workload {
   std::string variant() const override { return method_.name == "local" ? "" : to_string(layer_.mode); }
   std::string point() const override {
     const GlaShape& s = layer_.share;
-    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}",
+    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}",
                        to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, s.heads, s.d_k,
-                       s.d_v, s.chunk, layer_.groups);
+                       s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype));
   }
   std::int64_t state_bytes() const override { return state_rows() * layer_.share.d_v * element_bytes; }
   std::int64_t state_rows() const override { return layer_.share.heads * layer_.share.d_k; }
@@ -76,6 +76,7 @@ class OperatorWorkload : public Workload {
 
   std::shared_ptr<const Workload> reduced() const override {
     Layer small = layer_;
+    small.dtype = Dtype::f32;  // the same text, on a host
     small.share.heads = std::max<std::int64_t>(2, layer_.groups);
     small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
     small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
@@ -108,7 +109,7 @@ class OperatorWorkload : public Workload {
 
 Comparison OperatorWorkload::verify(Executor& executor, const Split& split, std::uint64_t seed) const {
   const GlaShape share = verified_share(layer_, split.ranks);
-  const LayerOracle oracle(method_.attention, share, split.ranks, is_alone(), gates_, seed);
+  const LayerOracle oracle(method_.attention, share, split.ranks, is_alone(), gates_, seed, layer_.dtype);
   const auto schedules = build_all(method_, cut(share, split), split.ranks, split.ranks_a_node);
   executor.prepare(schedules);
   write_layer(executor, schedules, method_, oracle, share.tokens);
@@ -157,6 +158,7 @@ void OperatorWorkload::describe(nlohmann::ordered_json& json) const {
   json["gate"] = to_string(share.gate);
   json["gates"] = to_string(gates_);
   json["chunk"] = share.chunk;
+  json["dtype"] = to_string(layer_.dtype);
   json["groups"] = layer_.groups;
   json["scan"] = is_alone() ? "" : scan_;
   json["heads"] = share.heads;

@@ -40,6 +40,10 @@ struct Options {
 
   /// Processes that the cases need: the most ranks of an executor with a process a rank, else one.
   int processes() const;
+
+  /// The ranks whose measurements `calibrate` gets: the most of the executor that runs. Throws UsageError where there is
+  /// not exactly one such executor, or nobody to talk to.
+  int calibrated_ranks() const;
 };
 
 /// Read a bench's command line. They print and return nothing where the answer was --help or --list, and throw

@@ -96,20 +96,22 @@ int best_blocks_on(const Case& question, const Topology& topology) {
 void predict(Record& record, const Topology& topology) {
   const ScheduleSource source = schedules_of(record.question, record.blocks);
   if (!refuses_to_simulate(source, topology).empty()) return;
-  record.predicted_seconds = simulate(source, topology).seconds;
-  record.extrapolated = extrapolates(record.question, topology);
+  const Simulation simulation = simulate(source, topology);
+  record.predicted_seconds = simulation.seconds;
+  record.extrapolated = extrapolates(simulation, topology);
 }
 
-std::string extrapolates(const Case& question, const Topology& topology) {
+std::string extrapolates(const Simulation& simulation, const Topology& topology) {
   const Calibration& calibration = topology.calibration;
-  if (calibration.most_ranks == 0) return {};
-  const std::int64_t bytes = question.workload->state_bytes();
-  if (question.ranks > calibration.most_ranks)
-    return fmt::format("{} ranks, {} were measured", question.ranks, calibration.most_ranks);
-  if (bytes < calibration.least_bytes || bytes > calibration.most_bytes)
-    return fmt::format("messages of {} B, {} to {} were measured", bytes, calibration.least_bytes,
-                       calibration.most_bytes);
-  if (question.ranks > topology.ranks_a_node) return "between nodes, where nothing was measured";
+  const int ranks = static_cast<int>(simulation.rank_seconds.size());
+  if (calibration.most_ranks == 0 || simulation.messages == 0) return {};
+  if (ranks > calibration.most_ranks)
+    return fmt::format("{} ranks, {} were measured", ranks, calibration.most_ranks);
+  if (simulation.least_message_bytes < calibration.least_bytes ||
+      simulation.most_message_bytes > calibration.most_bytes)
+    return fmt::format("messages of {} to {} B, {} to {} were measured", simulation.least_message_bytes,
+                       simulation.most_message_bytes, calibration.least_bytes, calibration.most_bytes);
+  if (ranks > topology.ranks_a_node) return "between nodes, where nothing was measured";
   return {};
 }
 

@@ -22,8 +22,7 @@ namespace {
 double buffer_bytes(const std::vector<Schedule>& schedules) {
   double bytes = 0;
   for (const Schedule& schedule : schedules)
-    for (const Buffer& buffer : schedule.buffers())
-      bytes += static_cast<double>(buffer.bytes());
+    for (const Buffer& buffer : schedule.buffers()) bytes += static_cast<double>(buffer.bytes());
   return bytes;
 }
 
@@ -137,7 +136,7 @@ void RealTestbed::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
 
 /// The file gets what the most ranks showed.
 void RealTestbed::keep_calibration() const {
-  if (team().rank() == 0 && ranks_ == options_.processes())
+  if (team().rank() == 0 && ranks_ == options_.calibrated_ranks())
     write_text(options_.calibrate, write_topology(*topology_));
 }
 

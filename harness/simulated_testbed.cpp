@@ -67,7 +67,6 @@ std::string SimulatedTestbed::prepare(Record& record) {
   record.blocks = question.blocks == auto_blocks && question.workload->cuts_blocks()
                       ? best_blocks_on(question, topology_)
                       : std::max(1, question.blocks);
-  record.extrapolated = extrapolates(question, topology_);
   return refuses_to_simulate(schedules_of(question, record.blocks), topology_);
 }
 
@@ -96,6 +95,7 @@ void SimulatedTestbed::time(Record& record, benchmark::State& state) {
   record.samples.seconds = {simulation.seconds};
   record.traffic = Claim{simulation.busiest_sent_bytes, simulation.hops};
   record.messages = simulation.messages;
+  record.extrapolated = extrapolates(simulation, topology_);
   require_claim(question, record.blocks, *record.traffic);
 }
 

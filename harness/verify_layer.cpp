@@ -36,7 +36,7 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       executor.read(got, rank, s.buffer(buffer.name));
       const double error = relative_error(got, oracle.expected(buffer.name, positions));
       result.relative_error = std::max(result.relative_error, error);
-      if (error <= layer_tolerance) continue;
+      if (error <= layer_tolerance(buffer.dtype)) continue;
       if (result.wrong++ == 0)
         result.first = fmt::format("rank {}, {}: relative error {:.1e}", rank, buffer.name, error);
     }

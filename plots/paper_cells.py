@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A number on the page of the papers and where it comes from.
 
-A cell is published, simulated, measured, or derived from such cells by arithmetic that the page tells. The kinds are
-never mixed in one number but for a ratio, which is derived and says of what.
+A cell is published, simulated, measured, counted from schedules, or derived from such cells by arithmetic that the page
+tells. The kinds are never mixed in one number but for a ratio, which is derived and says of what.
 """
 
 import collections
 
 import results
 
-PUBLISHED, SIMULATED, MEASURED, DERIVED = KINDS = ("published", "simulated", "measured", "derived")
+PUBLISHED, SIMULATED, MEASURED, COUNTED, DERIVED = KINDS = (
+    "published", "simulated", "measured", "counted", "derived")
 
 # `text` as shown; `value` in `unit` for the CSV; `origin`: the source, the topology or the machine; `off`: further
 # from what it is compared with than the page lets pass without a word.
@@ -34,6 +35,12 @@ def timed(record, machine=""):
     value = record["median_seconds"] * 1e3
     kind = SIMULATED if record["executor"] == results.SIMULATOR else MEASURED
     return Cell(digits(value), f"{value:.6g}", "ms", kind, origin(record, machine), record["commit"],
+                record["time"], note(record))
+
+
+def counted(value, text, unit, record):
+    """What was counted of the schedules of a record's case."""
+    return Cell(text, f"{value:g}", unit, COUNTED, f"schedules of {results.method(record)}", record["commit"],
                 record["time"], note(record))
 
 
@@ -91,7 +98,7 @@ def digits(value):
         return "0"
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     if whole >= 3:
-        return f"{value:,.0f}".replace(",", " ")
+        return f"{value:,.0f}"
     places = 3 - whole
     scaled = abs(value)
     while whole == 0 and scaled < 0.1:

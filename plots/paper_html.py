@@ -10,7 +10,7 @@ from paper_cells import KINDS
 
 STYLE = """
 :root { --ink: #24292f; --soft: #57606a; --line: #d8dee4; --published: #8250df; --simulated: #0072b2;
-  --measured: #00805e; --derived: #57606a; }
+  --measured: #00805e; --counted: #24292f; --derived: #57606a; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2.5rem 1.5rem 5rem; max-width: 68rem; color: var(--ink); background: #fff;
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -33,7 +33,7 @@ td:first-child { white-space: normal; min-width: 11rem; }
 .kind { font-size: .76rem; color: var(--soft); }
 tr.first td { border-top: 1px solid #afb8c1; }
 .published { color: var(--published); } .simulated { color: var(--simulated); }
-.measured { color: var(--measured); } .derived { color: var(--derived); font-style: italic; }
+.measured { color: var(--measured); } .counted { color: var(--counted); } .derived { color: var(--derived); font-style: italic; }
 .off { font-weight: 700; color: #b42318; font-style: normal; }
 .key span { margin-right: 1.4rem; font-weight: 600; font-size: .9rem; }
 ul.notes { font-size: .82rem; color: var(--soft); margin: .2rem 0 1.6rem; padding-left: 1.2rem; }

@@ -3,6 +3,7 @@
 #include "sp_methods/layer_oracle.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -13,6 +14,13 @@
 namespace baton {
 namespace {
 
+/// The nearest number of 8 significant bits, ties to even: bf16, whose exponents are those of f32.
+double rounded(float value, Dtype dtype) {
+  if (dtype == Dtype::f32) return value;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
+}
+
 double log_sigmoid(double x) { return -std::log1p(std::exp(-x)); }
 
 }  // namespace
@@ -20,9 +28,9 @@ double log_sigmoid(double x) { return -std::log1p(std::exp(-x)); }
 const char* to_string(GateDraw draw) { return draw == GateDraw::layer ? "layer" : "strong"; }
 
 LayerOracle::LayerOracle(Attention attention, const GlaShape& share, int ranks, bool alone, GateDraw gates,
-                         std::uint64_t seed)
+                         std::uint64_t seed, Dtype dtype)
     : attention_(attention), share_(share), ranks_(ranks), alone_(alone) {
-  draw(gates, seed);
+  draw(gates, seed, dtype);
   const std::int64_t tokens = share.tokens * (alone ? 1 : ranks);
   for (std::int64_t first = 0; first < share.tokens * ranks; first += tokens) solve(first, tokens);
 }
@@ -44,21 +52,23 @@ std::vector<double> LayerOracle::expected(const std::string& name, const Positio
   return rows;
 }
 
-void LayerOracle::draw(GateDraw gates, std::uint64_t seed) {
+void LayerOracle::draw(GateDraw gates, std::uint64_t seed, Dtype dtype) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
   std::uniform_real_distribution<float> uniform(-8, 0);
   const std::int64_t rows = share_.tokens * ranks_ * share_.heads;
-  // The kernels get f32; the references get the same numbers.
+  // The references get the very numbers that the kernels get.
   for (const char* name : {"q", "k", "v", "d_o"}) {
     Tensor& tensor = tensors_[name];
     tensor.resize(rows * width(name));
-    for (double& value : tensor) value = normal(random);
+    for (double& value : tensor) value = rounded(normal(random), dtype);
   }
   Tensor& gate = tensors_["g"];
   gate.resize(rows * width("g"));
-  for (double& value : gate)
-    value = gates == GateDraw::layer ? static_cast<float>(log_sigmoid(normal(random)) / 16) : uniform(random);
+  for (double& value : gate) {
+    const double drawn = gates == GateDraw::layer ? log_sigmoid(normal(random)) / 16 : uniform(random);
+    value = rounded(static_cast<float>(drawn), dtype);
+  }
   for (const char* name : {"o", "dq", "dk", "dv", "dg", "lse"}) tensors_[name].resize(rows * width(name));
 }
 

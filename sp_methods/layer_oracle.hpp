@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random layers and what they must yield: the double-precision recurrences over the whole sequence, cut into ranks.
 //
-//   draw q, k, v, g, d_o of all P L tokens in f32
+//   draw q, k, v, g, d_o of all P L tokens in the kernels' type
 //   for each head and sequence: reference forward and backward in double
 //   a rank's tensors are the rows of its positions
 #pragma once
@@ -25,9 +25,10 @@ const char* to_string(GateDraw draw);
 /// One layer over all ranks with its inputs and its results.
 class LayerOracle {
  public:
-  /// Draws and solves. `alone` makes every rank's tokens a sequence of their own. Throws nothing.
+  /// Draws numbers that `dtype` holds exactly, and solves. `alone` makes every rank's tokens a sequence of their own.
+  /// Throws nothing.
   LayerOracle(Attention attention, const GlaShape& share, int ranks, bool alone, GateDraw gates,
-              std::uint64_t seed);
+              std::uint64_t seed, Dtype dtype = Dtype::f32);
 
   /// The values of an input called q, k, v, g, d_o, prefix, out or lse for the tokens at `positions` of `rank`.
   std::vector<float> input(const std::string& name, int rank, const Positions& positions) const;
@@ -38,7 +39,7 @@ class LayerOracle {
  private:
   using Tensor = std::vector<double>;  // [tokens, heads, width]
 
-  void draw(GateDraw gates, std::uint64_t seed);
+  void draw(GateDraw gates, std::uint64_t seed, Dtype dtype);
   void solve(std::int64_t first_token, std::int64_t tokens);
   void solve_head(std::int64_t first_token, std::int64_t tokens, std::int64_t head);
   Tensor head_rows(const std::string& name, std::int64_t first_token, std::int64_t tokens,

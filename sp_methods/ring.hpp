@@ -93,6 +93,7 @@ inline void add(Schedule& schedule, const Slice& into, const Slice& from,
 
 /// Why no ring method can run this layer, or an empty string.
 inline std::string ring_refuses(const Layer& layer) {
+  if (layer.dtype != Dtype::f32) return "its kernels are of f32";
   if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
   if (layer.groups != 1) return "its exchange is not cut into head groups";
   return {};

@@ -49,6 +49,7 @@ class NcclExecutor : public CudaExecutor {
 
   std::string supports(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
+  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
@@ -68,6 +69,7 @@ class NcclExecutor : public CudaExecutor {
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<NcclProgram> program_;
   Stopwatch ping_pong_;
+  Stopwatch trace_;
   std::unique_ptr<DeviceBytes> ball_;  // what goes to and fro, and beside it what comes
 };
 
@@ -125,6 +127,12 @@ void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& sch
     over.window = std::make_unique<NcclWindow>(ranks(), over.comm, bytes);
   }
   return over.window->own();
+}
+
+/// All ranks count from the common start.
+std::vector<StepTime> NcclExecutor::run_traced() {
+  time_from_start([this] { program_->enqueue_marked(main_stream(), trace_); });
+  return program_->step_times(trace_);
 }
 
 /// Half of a ping-pong of ncclSend and ncclRecv.

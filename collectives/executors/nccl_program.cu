@@ -16,6 +16,9 @@ cudaEvent_t new_event() {
   return event;
 }
 
+/// The mark before an operation; the one behind it is the next.
+int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operation); }
+
 }  // namespace
 
 NcclProgram::NcclProgram(Schedule schedule, const DeviceMemory& memory, ncclComm_t comm)
@@ -38,7 +41,8 @@ NcclProgram::~NcclProgram() {
   cudaStreamDestroy(compute_stream_);
 }
 
-void NcclProgram::enqueue(cudaStream_t stream) {
+void NcclProgram::enqueue(cudaStream_t stream, Stopwatch* marks) {
+  if (marks != nullptr) marks->mark(0, stream);
   if (compute_stream_ != nullptr) {
     cuda(cudaEventRecord(forked_, stream));
     cuda(cudaStreamWaitEvent(compute_stream_, forked_));
@@ -46,13 +50,24 @@ void NcclProgram::enqueue(cudaStream_t stream) {
   for (std::size_t i = 0; i < plan_.size(); ++i) {
     const cudaStream_t into = plan_[i].computes ? compute_stream_ : stream;
     if (plan_[i].waits_for >= 0) cuda(cudaStreamWaitEvent(into, done_[plan_[i].waits_for]));
+    if (marks != nullptr) marks->mark(first_mark(i), into);
     enqueue(plan_[i], into);
+    if (marks != nullptr) marks->mark(first_mark(i) + 1, into);
     if (done_[i] != nullptr) cuda(cudaEventRecord(done_[i], into));
   }
   if (compute_stream_ != nullptr) {
     cuda(cudaEventRecord(joined_, compute_stream_));
     cuda(cudaStreamWaitEvent(stream, joined_));
   }
+}
+
+std::vector<StepTime> NcclProgram::step_times(const Stopwatch& marks) const {
+  std::vector<StepTime> times;
+  for (std::size_t i = 0; i < plan_.size(); ++i)
+    for (int step : plan_[i].steps)
+      times.push_back({schedule_.home_rank(), step, marks.seconds(0, first_mark(i)),
+                       marks.seconds(0, first_mark(i) + 1)});
+  return times;
 }
 
 void NcclProgram::enqueue(const NcclOperation& operation, cudaStream_t stream) const {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "collectives/executors/cuda_memory.cuh"
+#include "collectives/executors/cuda_stopwatch.cuh"
 #include "collectives/executors/nccl_native.cuh"
 #include "collectives/executors/nccl_plan.hpp"
+#include "collectives/executors/timeline.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -25,9 +27,17 @@ class NcclProgram {
 
   /// Enqueues one round into `stream`, with a fork to the program's own stream of compute steps and a join. May be
   /// captured.
-  void enqueue(cudaStream_t stream);
+  void enqueue(cudaStream_t stream) { enqueue(stream, nullptr); }
+
+  /// The same, with a mark before and behind each operation.
+  void enqueue_marked(cudaStream_t stream, Stopwatch& marks) { enqueue(stream, &marks); }
+  /// When the steps of a marked round ran, once it has ended, in seconds since it began. The messages of a group run as
+  /// one.
+  std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
  private:
+  void enqueue(cudaStream_t stream, Stopwatch* marks);
+
   void enqueue(const NcclOperation& operation, cudaStream_t stream) const;
   void enqueue_messages(const NcclOperation& group, cudaStream_t stream) const;
   void enqueue_native(int step, cudaStream_t stream) const;

@@ -41,12 +41,13 @@ class PeerExecutor : public CudaExecutor {
   void throw_if_failed() override;
 
  private:
+  void prepare_fastest(std::vector<std::vector<Schedule>> candidates);
+
   PeerWire wire_;
   PeerTransport transport_;
   std::string lacks_;  // why there are no peers
   std::unique_ptr<PeerExchange> exchange_;
   std::unique_ptr<PeerCase> case_;
-  std::optional<LinkLimits> link_;
   std::optional<double> floor_;
 };
 
@@ -60,12 +61,26 @@ void PeerExecutor::prepare(std::vector<Schedule> schedules) {
   forget_recording();
   case_.reset();  // its memory first: two cases need not fit at once
   const PeerNative* native = only_peer_native(schedules[0]);
-  if (native != nullptr && native->instead) {
-    if (!link_ && ranks().size() > 1) link_ = measure_link_limits(ranks(), main_stream(), floor_seconds());
-    return prepare(native->instead(schedules, link_.value_or(LinkLimits{})));
-  }
+  if (native != nullptr && native->candidates) return prepare_fastest(native->candidates(schedules));
   case_ = std::make_unique<PeerCase>(ranks(), *exchange_, schedules, wire_, transport_);
   warm_up();
+}
+
+/// By the median of a few rounds, each that of its slowest rank.
+void PeerExecutor::prepare_fastest(std::vector<std::vector<Schedule>> candidates) {
+  std::vector<double> medians;
+  for (const auto& candidate : candidates) {
+    prepare(candidate);
+    std::vector<double> seconds(21);
+    for (double& round : seconds) {
+      const auto all = ranks().gather(run());
+      round = *std::max_element(all.begin(), all.end());
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + 10, seconds.end());
+    medians.push_back(seconds[10]);
+  }
+  const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
+  prepare(std::move(candidates[fastest]));
 }
 
 void PeerExecutor::throw_if_failed() {

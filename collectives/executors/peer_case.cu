@@ -44,9 +44,9 @@ void PeerCase::make_kernel(const CudaRanks& ranks, std::span<const Schedule> sch
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
   const PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
   const unsigned ctas = multiprocessors();
-  std::int64_t widest = 0;
-  for (std::int64_t packets : ranks.gather(program.widest())) widest = std::max(widest, packets);
-  const PeerLaunch launch{wire_, transport, peer_threads(widest, ctas)};
+  std::int64_t width = 0;
+  for (std::int64_t packets : ranks.gather(program.width())) width = std::max(width, packets);
+  const PeerLaunch launch{wire_, transport, peer_threads(width, ctas)};
   exchange_.reset(program.inbox_packets, program.messages, ctas);
   kernel_ = std::make_unique<PeerKernel>(program, memory_, exchange_.route(), exchange_.heap().all(),
                                          exchange_.layout(), launch);

@@ -3,6 +3,7 @@
 #include "collectives/executors/peer_columns.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace baton {
 namespace {
@@ -24,6 +25,52 @@ void constrain(PeerRelation& relation, const PeerAccess& first, const PeerAccess
   if (relation.distance && *relation.distance != distance) relation.aligns = false;
   relation.distance = distance;
 }
+
+/// Instructions whose columns hang together: a union-find whose members know how far they are from their root.
+class Columns {
+ public:
+  explicit Columns(int instructions) : root_(instructions), from_root_(instructions) {
+    std::iota(root_.begin(), root_.end(), 0);
+  }
+
+  /// Asks that `second` be `distance` columns behind `first`; false where they lie otherwise already.
+  bool tie(int first, int second, std::int64_t distance) {
+    const int kept = find(first), moved = find(second);
+    const std::int64_t shift = from_root_[first] + distance - from_root_[second];
+    if (kept == moved) return shift == 0;
+    root_[moved] = kept;
+    from_root_[moved] = shift;
+    return true;
+  }
+
+  /// Lays what hangs together side by side, so that different threads do what is independent.
+  void spread(std::vector<PeerInstruction>& instructions, int packet_elements) {
+    std::vector<std::int64_t> least(root_.size(), 0), most(root_.size(), 0);
+    for (int i = 0; i < static_cast<int>(root_.size()); ++i) {
+      const int root = find(i);
+      least[root] = std::min(least[root], from_root_[i]);
+      most[root] = std::max(most[root], from_root_[i] + instructions[i].packets(packet_elements));
+    }
+    std::int64_t next = 0;
+    std::vector<std::int64_t> base(root_.size(), -1);
+    for (int i = 0; i < static_cast<int>(root_.size()); ++i) {
+      const int root = find(i);
+      if (base[root] < 0) base[root] = next - least[root], next += most[root] - least[root];
+      instructions[i].column = base[root] + from_root_[i];
+    }
+  }
+
+ private:
+  int find(int i) {
+    if (root_[i] == i) return i;
+    const int above = root_[i], root = find(above);
+    if (above != root) from_root_[i] += from_root_[above];
+    return root_[i] = root;
+  }
+
+  std::vector<int> root_;
+  std::vector<std::int64_t> from_root_;
+};
 
 }  // namespace
 
@@ -50,20 +97,17 @@ PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second,
 }
 
 void assign_columns(std::vector<PeerInstruction>& instructions, int packet_elements) {
-  std::size_t since = 0;  // all before this one is behind a barrier
-  for (std::size_t i = 0; i < instructions.size(); ++i) {
-    PeerInstruction& instruction = instructions[i];
-    std::optional<std::int64_t> column;
-    for (std::size_t before = since; before < i && !instruction.barrier; ++before) {
-      const PeerRelation relation = relate(instructions[before], instruction, packet_elements);
+  Columns columns(static_cast<int>(instructions.size()));
+  int since = 0;  // all before this one is behind a barrier
+  for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {
+    for (int before = since; before < i && !instructions[i].barrier; ++before) {
+      const PeerRelation relation = relate(instructions[before], instructions[i], packet_elements);
       if (!relation.distance) continue;
-      const std::int64_t wanted = instructions[before].column + *relation.distance;
-      if (!relation.aligns || (column && *column != wanted)) instruction.barrier = true;
-      column = wanted;
+      instructions[i].barrier = !relation.aligns || !columns.tie(before, i, *relation.distance);
     }
-    if (instruction.barrier) since = i;
-    instruction.column = instruction.barrier ? 0 : column.value_or(0);
+    if (instructions[i].barrier) since = i;
   }
+  columns.spread(instructions, packet_elements);
 }
 
 }  // namespace baton

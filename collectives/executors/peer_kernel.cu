@@ -172,7 +172,7 @@ class Interpreter {
   __device__ Pack fold(const PeerDeviceInstruction& in, unsigned at, unsigned n, const Pack& x) {
     Pack other{};
     if (in.other != nullptr) other = load_elements<E>(in.other + at, n, in.whole);
-    const Pack decay = in.decay_arrival != nullptr ? await_decays(in, at, n) : load_decays(in, at, n);
+    const Pack decay = decays(in, at, n);
     Pack y;
 #pragma unroll
     for (int i = 0; i < E; ++i)
@@ -181,30 +181,24 @@ class Interpreter {
     return y;
   }
 
-  __device__ static Pack load_decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
-    Pack decay{};
+  __device__ Pack decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
+    Pack all{};
+    const bool is_one = in.row % E == 0;
+    const float first = decay(in, at / in.row);
 #pragma unroll
-    for (int i = 0; i < E; ++i)
-      if (i < n) decay.v[i] = __ldcg(in.decay + (at + i) / in.row);
-    return decay;
+    for (int i = 0; i < E; ++i) all.v[i] = is_one || i == 0 || i >= n ? first : decay(in, (at + i) / in.row);
+    return all;
   }
 
-  /// Decays where they arrived: every thread of a row waits for them there.
-  __device__ Pack await_decays(const PeerDeviceInstruction& in, unsigned at, unsigned n) {
-    Pack decay{}, arrived{};
-    unsigned last = ~0u;
+  /// The decay of a row, which may have to be awaited where it arrives: every thread of the row does.
+  __device__ float decay(const PeerDeviceInstruction& in, unsigned row) {
+    if (in.decay_arrival == nullptr) return __ldcg(in.decay + row);
+    const unsigned element = in.first_decay + row;
+    const Pack arrived = await(in.decay_arrival, element / E, in.step, in.decay_peer, in.clears_decays);
+    float decay = arrived.v[0];
 #pragma unroll
-    for (int i = 0; i < E; ++i) {
-      if (i >= n) break;
-      const unsigned element = in.first_decay + (at + i) / in.row;
-      if (element / E != last) {
-        last = element / E;
-        arrived = await(in.decay_arrival, last, in.step, in.decay_peer, in.clears_decays);
-      }
-#pragma unroll
-      for (int lane = 0; lane < E; ++lane)
-        if (element % E == lane) decay.v[i] = arrived.v[lane];
-    }
+    for (int lane = 1; lane < E; ++lane)
+      if (element % E == lane) decay = arrived.v[lane];
     return decay;
   }
 
@@ -360,9 +354,9 @@ auto kernel_for(const PeerLaunch& launch) {
 
 int packet_elements(PeerWire wire) { return wire == PeerWire::bf16 ? WireBf16::elements : WireF32::elements; }
 
-unsigned peer_threads(std::int64_t packets, unsigned ctas) {
+unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most) {
   const std::int64_t wanted = (packets + ctas - 1) / ctas;
-  return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 64, most_threads));
+  return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 64, most));
 }
 
 PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,

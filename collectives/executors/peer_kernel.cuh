@@ -80,8 +80,9 @@ struct PeerLayout {
 /// Elements in a packet.
 int packet_elements(PeerWire wire);
 
-/// Threads a block for `packets` packets on `ctas` blocks: few packets run on all blocks too, in smaller ones.
-unsigned peer_threads(std::int64_t packets, unsigned ctas);
+/// Threads a block, at most `most`, for `packets` packets on `ctas` blocks: few packets run on all blocks too, in smaller
+/// ones.
+unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most = 512);
 
 /// A program in device memory, ready to run.
 class PeerKernel {

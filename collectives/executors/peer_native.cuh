@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collectives/executors/cuda_kernel.cuh"
-#include "collectives/executors/cuda_wire.cuh"
 #include "collectives/executors/peer_kernel.cuh"
 #include "collectives/schedule/schedule.hpp"
 
@@ -36,13 +35,14 @@ struct PeerCall {
 };
 
 struct PeerNative {
-  std::function<void(const PeerCall&)> body;
+  std::function<void(const PeerCall&)> body = nullptr;
   /// Packets in an inbox, from the step's slices and the number of elements in a packet; the same on all ranks.
-  std::function<std::int64_t(const Step&, int ranks, int packet_elements)> packets;
+  std::function<std::int64_t(const Step&, int ranks, int packet_elements)> packets = nullptr;
   /// How many blocks of a GPU with so many multiprocessors do the work.
-  std::function<unsigned(unsigned multiprocessors)> ctas;
-  /// Where not empty, nothing of the above is used: the schedules to run instead, with the same buffers first.
-  std::function<std::vector<Schedule>(std::span<const Schedule>, const LinkLimits&)> instead = nullptr;
+  std::function<unsigned(unsigned multiprocessors)> ctas = nullptr;
+  /// Where it is there, nothing of the above is used: schedules of all ranks with the same buffers first, each of which
+  /// may run instead. The executor times them and keeps the fastest.
+  std::function<std::vector<std::vector<Schedule>>(std::span<const Schedule>)> candidates = nullptr;
 };
 
 /// Adds a native to the registry, before `main`.

@@ -42,11 +42,11 @@ bool PeerProgram::has_barriers() const {
   return std::any_of(instructions.begin(), instructions.end(), [](const auto& i) { return i.barrier; });
 }
 
-std::int64_t PeerProgram::widest() const {
-  std::int64_t widest = 0;
+std::int64_t PeerProgram::width() const {
+  std::int64_t width = 0;
   for (const PeerInstruction& instruction : instructions)
-    widest = std::max(widest, instruction.packets(packet_elements));
-  return widest;
+    width = std::max(width, instruction.column + instruction.packets(packet_elements));
+  return width;
 }
 
 std::string peer_program_refuses(std::span<const Schedule> schedules) {

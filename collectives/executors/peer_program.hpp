@@ -104,8 +104,8 @@ struct PeerProgram {
 
   /// True where some instruction is behind a barrier.
   bool has_barriers() const;
-  /// Packets of the longest instruction.
-  std::int64_t widest() const;
+  /// Columns in use: with more threads than that, some would have nothing to do.
+  std::int64_t width() const;
 };
 
 /// Why no program can be made of `schedules`, or an empty string.

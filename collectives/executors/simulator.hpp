@@ -26,6 +26,9 @@ struct Simulation {
   int hops = 0;
   std::int64_t steps = 0;
   std::int64_t messages = 0;
+  /// Of the smallest and the largest message; 0 where there is none.
+  std::int64_t least_message_bytes = 0;
+  std::int64_t most_message_bytes = 0;
   /// When each step ran, where that was asked for.
   std::vector<StepTime> timeline;
 };

@@ -3,6 +3,7 @@
 #include "collectives/executors/simulator_events.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "collectives/schedule/errors.hpp"
@@ -165,10 +166,19 @@ Simulation EventLoop::outcome() {
     seconds = std::max(seconds, round_seconds_);
     result_.seconds = std::max(result_.seconds, seconds);
   }
-  for (const auto& program : programs_)
-    result_.busiest_sent_bytes = std::max(result_.busiest_sent_bytes, program->sent_bytes());
+  count_bytes();
   if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
   return std::move(result_);
+}
+
+void EventLoop::count_bytes() {
+  if (result_.messages == 0) return;
+  result_.least_message_bytes = std::numeric_limits<std::int64_t>::max();
+  for (const auto& program : programs_) {
+    result_.busiest_sent_bytes = std::max(result_.busiest_sent_bytes, program->sent_bytes());
+    result_.least_message_bytes = std::min(result_.least_message_bytes, program->least_message_bytes());
+    result_.most_message_bytes = std::max(result_.most_message_bytes, program->most_message_bytes());
+  }
 }
 
 void EventLoop::report_deadlock() const {

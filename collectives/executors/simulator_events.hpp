@@ -71,6 +71,7 @@ class EventLoop {
   void run_deferred(int rank);
   void note(int rank, int index, double start, double end);
   Simulation outcome();
+  void count_bytes();
   [[noreturn]] void report_deadlock() const;
 
   const ScheduleSource& source_;  // for errors

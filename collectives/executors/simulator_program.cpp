@@ -71,11 +71,17 @@ void Program::add_task(const Schedule& schedule, const Step& step, const DeviceR
     task.peer_offset = step.peer - schedule.home_rank();
     task.sequence = step.sequence;
     task.bytes = step.verb == Verb::send ? step.reads[0].bytes() : step.writes[0].bytes();
-    if (step.verb == Verb::send) sent_bytes_ += task.bytes;
+    if (step.verb == Verb::send) count(task.bytes);
   } else {
     cost(task, schedule, step, device);
   }
   tasks_.push_back(task);
+}
+
+void Program::count(std::int64_t bytes) {
+  sent_bytes_ += bytes;
+  least_message_bytes_ = std::min(least_message_bytes_, bytes);
+  most_message_bytes_ = std::max(most_message_bytes_, bytes);
 }
 
 void Program::find_successors(const Schedule& schedule) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,12 +55,16 @@ class Program {
   int find_message(Verb verb, int peer_offset, int sequence) const;
 
   std::int64_t sent_bytes() const { return sent_bytes_; }
+  /// Of the smallest and the largest message that it sends; the former is larger where it sends none.
+  std::int64_t least_message_bytes() const { return least_message_bytes_; }
+  std::int64_t most_message_bytes() const { return most_message_bytes_; }
 
   std::size_t hash() const;
   bool operator==(const Program& other) const;
 
  private:
   void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
+  void count(std::int64_t sent_bytes);
   void find_successors(const Schedule& schedule);
   void find_fed_messages();
   void index_messages();
@@ -68,6 +73,8 @@ class Program {
   std::vector<std::int32_t> first_successor_;
   std::vector<std::int32_t> successors_;
   std::int64_t sent_bytes_ = 0;
+  std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_message_bytes_ = 0;
   /// Messages by verb, peer offset and sequence.
   std::vector<std::int32_t> messages_;
 };

@@ -19,7 +19,8 @@
 namespace baton {
 namespace {
 
-constexpr unsigned most_threads = 512;
+/// Threads of a block. With few blocks each of them has a multiprocessor to itself, and must keep a link busy.
+constexpr unsigned threads_for(int in_flight) { return in_flight > 1 ? 1024 : 512; }
 
 /// One rank's part; inboxes are those of generation 0.
 struct Chain {
@@ -90,26 +91,32 @@ struct ChainPacket {
   }
 };
 
-/// Every thread has `in_flight` packets under way.
+/// Every thread has `in_flight` packets under way, and the own state of as many after them.
 template <class Wire, bool receives, bool passes_on, bool tidy, int in_flight>
-__global__ void __launch_bounds__(most_threads, 2)
+__global__ void __launch_bounds__(threads_for(in_flight))
     chain_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ Chain chain) {
   if (announces_round(route)) return;
-  const unsigned threads = route.ctas * blockDim.x, number = blockIdx.x * blockDim.x + threadIdx.x;
-  ChainPacket<Wire, receives, passes_on, tidy> packets[in_flight] = {};
-  const auto each = [&](unsigned first, const auto& act) {
+  const unsigned threads = route.ctas * blockDim.x;
+  struct Batch {
+    ChainPacket<Wire, receives, passes_on, tidy> packets[in_flight];
+  };
+  const auto each = [&](Batch& batch, unsigned first, const auto& act) {
 #pragma unroll
     for (int i = 0; i < in_flight; ++i)
-      if (first + i * threads < chain.packets) act(packets[i], first + i * threads);
+      if (first + i * threads < chain.packets) act(batch.packets[i], first + i * threads);
   };
   const auto load = [&](auto& packet, unsigned number) { packet.load(chain, number); };
-  each(number, load);  // under way while the round begins
+  unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
+  Batch ahead{};
+  each(ahead, first, load);  // under way while the round begins
   const PeerEntry entry = enter_round(route, passes_on ? std::uint64_t{1} << chain.next : 0, true);
   PeerThread thread(route, entry);
-  for (unsigned first = number; first < chain.packets; first += in_flight * threads) {
-    if (first != number) each(first, load);
-    if constexpr (in_flight > 1) each(first, [&](auto& packet, unsigned) { packet.look(chain, thread); });
-    each(first, [&](auto& packet, unsigned) { packet.finish(chain, thread); });
+  for (; first < chain.packets; first += in_flight * threads) {
+    Batch here = ahead;
+    if constexpr (in_flight > 1)
+      each(here, first, [&](auto& packet, unsigned) { packet.look(chain, thread); });
+    each(ahead, first + in_flight * threads, load);
+    each(here, first, [&](auto& packet, unsigned) { packet.finish(chain, thread); });
   }
 }
 
@@ -123,7 +130,7 @@ void launch(const PeerCall& call, const Chain& chain) {
   const auto kernel = receives && passes_on ? chain_kernel<Wire, true, true, tidy, in_flight>
                       : receives            ? chain_kernel<Wire, true, false, tidy, in_flight>
                                             : chain_kernel<Wire, false, true, tidy, in_flight>;
-  const unsigned threads = peer_threads(chain.packets, call.route.ctas);
+  const unsigned threads = peer_threads(chain.packets, call.route.ctas, threads_for(in_flight));
   kernel<<<call.route.ctas + 1, threads, 0, call.stream>>>(call.route, chain);
 }
 

@@ -14,6 +14,7 @@ enum class Role { input, output, scratch };
 enum class Dtype : std::uint8_t { f32, bf16 };
 
 inline std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : 4; }
+inline const char* to_string(Dtype dtype) { return dtype == Dtype::bf16 ? "bf16" : "f32"; }
 
 /// One rank's array. Buffers start as zeros.
 struct Buffer {

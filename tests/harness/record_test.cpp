@@ -67,6 +67,24 @@ TEST(Record, TellsMessagesWhereTheyWereCounted) {
   EXPECT_EQ(to_json(record, {})["messages"], 24);
 }
 
+TEST(Record, SaysWhatWasVerifiedInItsPlace) {
+  Record record = timed_record();
+  EXPECT_TRUE(record.verification().empty());
+  record.stand_in = record.question;
+  record.stand_in->workload = record.question.workload->reduced();
+  record.stand_in->ranks = 2;
+  record.stand_in->blocks = 5;
+  const auto json = to_json(record, {});
+  EXPECT_EQ(json["verified_ranks"], 2);
+  EXPECT_EQ(json["verified_blocks"], 5);
+  nlohmann::ordered_json small;
+  record.stand_in->workload->describe(small);
+  for (const std::string size : {"heads", "d_k", "d_v", "tokens"})
+    EXPECT_EQ(json["verified_" + size], small[size]) << size;
+  EXPECT_EQ(json["ranks"], 4) << "the question is still the question";
+  EXPECT_NE(json["heads"], json["verified_heads"]);
+}
+
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
   Record record = timed_record();
   record.samples = {};

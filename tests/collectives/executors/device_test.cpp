@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "collectives/schedule/check.hpp"
@@ -71,6 +72,26 @@ TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
   const auto seconds = executor().stream(30);
   ASSERT_EQ(seconds.size(), 30u);
   for (double round : seconds) EXPECT_GT(round, 0);
+  expect_right(*workload, 1);
+}
+
+TEST_F(DeviceExecutor, ATraceTellsOfEveryStepAndLeavesTheResult) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  workload->load(executor(), ranks(), 1);
+  executor().synchronise();
+  const auto times = executor().run_traced();
+  if (times.empty()) GTEST_SKIP() << the_executors->name() << " cannot tell";
+  const int rank = executor().local_ranks().front();
+  std::set<int> steps;
+  for (const StepTime& time : times) {
+    EXPECT_EQ(time.rank, rank);
+    EXPECT_LE(0, time.start_seconds);
+    EXPECT_LE(time.start_seconds, time.finish_seconds);
+    steps.insert(time.step);
+  }
+  const auto schedules = workload->build({.ranks = ranks(), .blocks = 4});
+  EXPECT_EQ(steps.size(), schedules[rank].steps().size());
   expect_right(*workload, 1);
 }
 

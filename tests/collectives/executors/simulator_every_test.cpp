@@ -3,6 +3,8 @@
 // levels, with the bytes and hops that its proof counts.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "collectives/schedule/check.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/timeline_check.hpp"
@@ -36,10 +38,17 @@ void expect_simulates(const std::vector<Schedule>& schedules, const Topology& to
   EXPECT_EQ(simulation.busiest_sent_bytes, counts.busiest_sent_bytes());
   EXPECT_EQ(simulation.hops, counts.hops);
   std::int64_t steps = 0, messages = 0;
+  std::set<std::int64_t> sizes;
   for (const Traffic& rank : counts.ranks) messages += rank.messages;
-  for (const Schedule& schedule : schedules) steps += static_cast<std::int64_t>(schedule.steps().size());
+  for (const Schedule& schedule : schedules) {
+    steps += static_cast<std::int64_t>(schedule.steps().size());
+    for (const Step& step : schedule.steps())
+      if (step.verb == Verb::send) sizes.insert(step.reads[0].bytes());
+  }
   EXPECT_EQ(simulation.steps, steps);
   EXPECT_EQ(2 * simulation.messages, messages);
+  EXPECT_EQ(simulation.least_message_bytes, sizes.empty() ? 0 : *sizes.begin());
+  EXPECT_EQ(simulation.most_message_bytes, sizes.empty() ? 0 : *sizes.rbegin());
   EXPECT_GE(simulation.seconds, topology.round_seconds + counts.hops * topology.intra_node.latency_seconds);
   expect_possible(schedules, simulation.timeline);
 }

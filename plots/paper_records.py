@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page of the papers is made of: simulated records, the records of every machine, published cells."""
+
+import collections
+import csv
+import pathlib
+
+import paper_cells
+import results
+import tables
+
+RESULTS = tables.PAPER.parent
+
+# Rank counts of the papers, their 8 to 256 GPUs.
+PAPER_RANKS = (8, 16, 32, 64, 128, 256)
+H100, MANY_H100, A100 = "dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"
+
+
+class Sources:
+    """All records and cells. `measured`: {name of a machine: its records}, `published`: {name of a CSV: rows}."""
+
+    def __init__(self, simulated, measured, published):
+        self.simulated = simulated
+        self.measured = measured
+        self.published = published
+
+    def on(self, topology, **wanted):
+        """The simulated records of one topology, timed or skipped."""
+        of_topology = [record for record in self.simulated if record["topology"] == topology]
+        return having(of_topology, **wanted)
+
+    def here(self, **wanted):
+        """[(machine, executor, cadence), its measured records] of all machines that have such, timed alone."""
+        groups = collections.defaultdict(list)
+        for machine, records in self.measured.items():
+            for record in having(records, **wanted):
+                if results.why_no_time(record) is None:
+                    groups[machine, record["executor"], record["cadence"]].append(record)
+        return sorted(groups.items())
+
+
+def having(records, **wanted):
+    return [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
+
+
+def load(simulated, machines, published):
+    """Reads folders: the simulations, the machines' records, the published cells. Throws ResultsError."""
+    found = load_folder(simulated)
+    if not found:
+        raise results.ResultsError(f"{simulated}: no simulated record; ./run paper makes them")
+    measured = {folder.name: only_measured(load_folder(folder)) for folder in sorted(machines.iterdir())
+                if folder.is_dir() and folder.resolve() != published.resolve()}
+    cells = {path.stem: load_cells(path) for path in sorted(published.glob("*.csv"))}
+    return Sources([record for record in found if record["executor"] == results.SIMULATOR], measured, cells)
+
+
+def load_folder(folder):
+    files = sorted(pathlib.Path(folder).glob("*.jsonl"))
+    return results.newest([record for bench in results.BENCHES for record in results.load(files, bench)])
+
+
+def only_measured(records):
+    return [record for record in records if record["executor"] != results.SIMULATOR]
+
+
+def load_cells(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def by(key, records):
+    """{value of `key`: record}: with the model's blocks if such ran, and of several launches the newest."""
+    chosen = {}
+    for record in sorted(records, key=lambda one: (one["blocks_asked"] == "auto", one["time"])):
+        chosen[record[key]] = record
+    return dict(sorted(chosen.items()))
+
+
+def cells(records, columns, machine=""):
+    """One cell a column of rank counts."""
+    found = by("ranks", records)
+    return [paper_cells.timed(found.get(ranks), machine) for ranks in columns]
+
+
+def published_cells(rows, columns, key="gpus", **wanted):
+    """One cell a column; blank where nobody published it."""
+    found = {str(row[key]): paper_cells.published(row) for row in having(rows, **wanted)}
+    return [found.get(str(column)) for column in columns]
+
+
+def stamp(records):
+    """Commit and day of the newest of these records, for the label of a measured row."""
+    newest = max(records, key=lambda record: record["time"])
+    return f"commit {newest['commit'].removesuffix('-dirty')[:12]}, {newest['time'][:10]}"
+
+
+def label(machine, executor, cadence):
+    told = f"{machine}, {executor}"
+    return told if cadence == "isolated" else f"{told}, {cadence}"
