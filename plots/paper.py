@@ -67,17 +67,17 @@ def lead(sources):
     newest = max(record["time"] for record in sources.simulated)
     machines = [machine for machine, records in sources.measured.items() if records]
     return [
-        "Sequence parallelism of linear attention as its papers measured it, beside what this suite simulates of the "
-        "same machines and what it measured on machines at hand. Every cell says which of these it is, and no number "
-        "mixes them; ratios of one to another are marked as derived.",
-        f"**Simulated** cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` name the "
-        "source of every figure, and none is fitted to a table on this page except in `fitted-*`, made by section 2. "
-        "They come of the very schedules that real executors run, verified on small real data first, in virtual time: "
-        f"deterministic, one round. Commit {', '.join(commits)}, {newest[:10]}.",
-        f"**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
-        f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name executor, commit "
-        "and day. **Published** cells are copied from `results/paper/*.csv`, which say where each was read: those of "
-        "ZeCO are second-hand. A cell that nobody published is blank."]
+        "Sequence parallelism of linear attention as its papers measured it, beside what this suite "
+        "simulates of the same machines and what it measured on machines at hand. Every cell says which of "
+        "these it is, and no number mixes them; ratios of one to another are marked as derived.",
+        f"**Simulated** cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
+        "name the source of every figure, and none is fitted to a table on this page except in `fitted-*`, "
+        "made by section 2. They come of the very schedules that real executors run, verified on small real "
+        f"data first, in virtual time: deterministic, one round. Commit {', '.join(commits)}, {newest[:10]}.",
+        "**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
+        f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name "
+        "executor, commit and day. **Published** cells are copied from `results/paper/*.csv`, which say "
+        "where each was read: those of ZeCO are second-hand. A cell that nobody published is blank."]
 
 
 if __name__ == "__main__":

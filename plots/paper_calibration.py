@@ -101,8 +101,8 @@ def topology(one):
     of = "published cells of ZeCO's table 2 (second-hand) at 8 and 16 GPUs"
     by = f"fitted to the {of}: {one.call * 1e6:.1f} us a call, {one.rate * 1e-9:.1f} GB/s a hop"
     link = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": one.rate, "moved_by": "wire",
-            "source": f"{by}; latency and overhead are in the rate, and both link classes are alike, for two cells "
-                      "cannot tell them apart"}
+            "source": f"{by}; latency and overhead are in the rate, and both link classes are alike, for two "
+                      "cells cannot tell them apart"}
     free = "assumed free: what it costs is in the fitted hop"
     rate = {"launch_seconds": 0, "flops_a_second": 1e18, "bytes_a_second": 1e18, "source": free}
     return {"name": one.name, "description": f"256 GPUs, {by}.",
@@ -111,7 +111,8 @@ def topology(one):
             "links": {"intra_node": link, "inter_node": link},
             "device": {"kernel": rate, "combine": rate,
                        "copy": {key: value for key, value in rate.items() if key != "flops_a_second"}},
-            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1], "least_bytes": min(one.message_bytes, STATE_BYTES), "most_bytes": MAP_BYTES,
+            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1],
+                            "least_bytes": min(one.message_bytes, STATE_BYTES), "most_bytes": MAP_BYTES,
                             "residual": one.residual}}
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of the page of the papers, in the look of style.py."""
+"""Draws the figures of the page of the papers, in the look of style.py: lines."""
 
 import matplotlib.ticker
-from matplotlib.patches import Patch
 
+import paper_bars
+import paper_map
 import paper_page
 import style
-from paper_cells import PUBLISHED
+from paper_cells import FAR
 from style import plt
 
 
@@ -16,60 +17,159 @@ def draw_all(page, folder):
     pictures = {}
     for figure in paper_page.blocks(page, paper_page.Figure):
         drawn = DRAW[figure.draw](figure.data)
+        style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
         style.save(drawn, folder, figure.name)
         plt.close(drawn)
         pictures[figure.name] = (folder / f"{figure.name}.svg").read_text(encoding="utf-8")
     return pictures
 
 
-# --- Bars -----------------------------------------------------------------------------------------------
+LINE = {"markersize": 4.5, "linewidth": 1.6}
+LABEL = {"fontsize": 8.5, "fontweight": "bold"}
 
 
-def bars(series):
-    """Groups of bars by ranks: `series` [(label, kind, {ranks: ms})]; what was published is hatched."""
-    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-    places = sorted({ranks for _, _, values in series for ranks in values})
-    labels = list(dict.fromkeys(label for label, _, _ in series))
-    width = 0.84 / len(series)
-    for index, (label, kind, values) in enumerate(series):
-        colour = style.COLOURS[labels.index(label)]
-        heights = [values.get(ranks, 0) for ranks in places]
-        xs = [place + (index - (len(series) - 1) / 2) * width for place in range(len(places))]
-        axes.bar(xs, heights, width * 0.92, **look(colour, kind))
-        for x, height in zip(xs, heights):
-            if height:
-                axes.text(x, height * 1.06, short(height), ha="center", fontsize=6.5)
+# --- Axes -----------------------------------------------------------------------------------------------
+
+
+def log_axes(figure_size, xs):
+    """Both scales logarithmic; the marks of x are its values."""
+    figure, axes = plt.subplots(figsize=figure_size, layout="constrained")
+    axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.set_xticks(range(len(places)), [str(ranks) for ranks in places])
-    plain_log(axes.yaxis)
-    axes.set_xlabel("GPUs")
-    axes.set_ylabel("time, ms")
+    axes.set_xticks(sorted(xs), [short_count(x) for x in sorted(xs)])
+    axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     style.add_grid(axes, "y")
-    entries = [Patch(**look(style.COLOURS[labels.index(label)], kind), label=f"{label}, {kind}")
-               for label, kind, _ in series]
-    figure.legend(handles=entries, loc="outside upper left", ncols=4, frameon=False, fontsize=8)
+    return figure, axes
+
+
+def short_count(count):
+    return f"{count // 1024}K" if count >= 1024 else str(count)
+
+
+def label_lines(axes, ends):
+    """Names lines at their right ends, [(y, name, colour)], moved apart where two would overlap."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    right = axes.get_xlim()[1]
+    labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
+    heights = spread([height for height, _, _ in labels])
+    for height, (_, name, colour) in zip(heights, labels):
+        axes.text(1.012, height, name, color=colour, transform=axes.transAxes, va="center", **LABEL)
+
+
+def spread(heights, apart=0.05, top=1.0):
+    """Rising heights moved up where they would overlap, and down again where that leaves the axes."""
+    moved = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + apart) if moved else height)
+    for index in reversed(range(len(moved))):
+        ceiling = top if index == len(moved) - 1 else moved[index + 1] - apart
+        moved[index] = min(moved[index], ceiling)
+    return moved
+
+
+def label_ends(axes, lines):
+    """[(x, y, name, colour)]: names a line beside the axes where it reaches their end, or else at its own."""
+    most = max(x for x, _, _, _ in lines)
+    label_lines(axes, [(y, name, colour) for x, y, name, colour in lines if x == most])
+    for x, y, name, colour in lines:
+        if x < most:
+            axes.annotate(name, (x, y), xytext=(7, 9), textcoords="offset points", color=colour, va="center", **LABEL)
+
+
+def finish(axes, x_label, y_label):
+    paper_bars.plain_log(axes.yaxis)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+
+
+# --- Figures --------------------------------------------------------------------------------------------
+
+
+def prediction(lines):
+    """[(title, {ranks: published}, {ranks: simulated})]; the first two ranks are those that were fitted."""
+    ranks = sorted({place for _, published, _ in lines for place in published})
+    figure, axes = log_axes((8, 4.4), ranks)
+    ends = []
+    for (title, published, simulated), colour in zip(lines, style.COLOURS):
+        places = sorted(simulated)
+        times = [simulated[place] for place in places]
+        # What may have been published for the simulation to be within FAR of it.
+        axes.fill_between(places, [time / (1 + FAR) for time in times], [time / (1 - FAR) for time in times],
+                          color=colour, alpha=0.12, linewidth=0)
+        axes.plot(places, times, color=colour, linewidth=1.8)
+        for place, time in published.items():
+            axes.plot(place, time, "o", markersize=7, markeredgecolor=colour, markeredgewidth=1.6,
+                      color=colour if place in ranks[:2] else "white")
+        ends.append((times[-1], title, colour))
+    finish(axes, "GPUs", "time, ms")
+    label_lines(axes, ends)
     return figure
 
 
-def look(colour, kind):
-    if kind == PUBLISHED:
-        return {"facecolor": "white", "edgecolor": colour, "hatch": "////", "linewidth": 1.2}
-    return {"facecolor": colour, "edgecolor": colour, "linewidth": 1.2}
+def scaling(lines):
+    """[(name, {ranks: ms})]"""
+    figure, axes = log_axes((9, 5), {ranks for _, times in lines for ranks in times})
+    ends = []
+    for (name, times), colour, marker in zip(lines, style.COLOURS, style.MARKERS):
+        places = sorted(times)
+        axes.plot(places, [times[place] for place in places], color=colour, marker=marker, **LINE)
+        ends.append((places[-1], times[places[-1]], name, colour))
+    finish(axes, "ranks", "time, ms")
+    label_ends(axes, ends)
+    return figure
 
 
-def short(value):
-    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+def lengths(series):
+    """[(label, kind, {thousands of tokens: tokens a second})]"""
+    figure, axes = log_axes((9, 5), {length for _, _, speeds in series for length in speeds})
+    axes.set_xticks(axes.get_xticks(), [f"{int(length)}K" for length in axes.get_xticks()])
+    ends = []
+    for (label, kind, speeds), colour, marker in zip(series, style.COLOURS, style.MARKERS):
+        line = "none" if kind == "published" else "-"
+        axes.plot(list(speeds), list(speeds.values()), linestyle=line, color=colour, marker=marker, **LINE)
+        ends.append((*list(speeds.items())[-1], label, colour))
+    axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
+    axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    axes.set_xlabel("tokens of the whole sequence")
+    axes.set_ylabel("tokens a second")
+    label_ends(axes, ends)
+    return figure
 
 
-def plain_log(axis):
-    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5) if few_decades(axis) else (1,), numticks=20))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(matplotlib.ticker.NullLocator())
+def blocks(swept):
+    """{ranks: ({K: ms}, {the chosen K: ms})}"""
+    figure, axes = log_axes((8, 4), {count for times, _ in swept.values() for count in times})
+    axes.set_xticks(axes.get_xticks(), [str(int(count)) for count in axes.get_xticks()])
+    ends = []
+    for (ranks, (times, chosen)), colour, marker in zip(swept.items(), style.COLOURS, style.MARKERS):
+        axes.plot(list(times), list(times.values()), color=colour, marker=marker, **LINE)
+        axes.plot(list(chosen), list(chosen.values()), "o", markersize=12, markerfacecolor="none",
+                  markeredgecolor=colour, markeredgewidth=1.8)
+        ends.append((list(times.values())[-1], f"{ranks} ranks", colour))
+    finish(axes, "blocks K", "time, ms")
+    label_lines(axes, ends)
+    return figure
 
 
-def few_decades(axis):
-    low, high = axis.get_view_interval()
-    return high < 300 * low
+def predicted(points):
+    """[(name, measured ms, predicted ms)]"""
+    figure, axes = plt.subplots(figsize=(6.4, 5), layout="constrained")
+    low = min(min(one[1:]) for one in points) / 1.5
+    high = max(max(one[1:]) for one in points) * 1.5
+    axes.fill_between([low, high], [low / 1.2, high / 1.2], [low * 1.2, high * 1.2], color=style.GREY, alpha=0.15,
+                      linewidth=0)
+    axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
+    for index, name in enumerate(sorted({one[0] for one in points})):
+        own = [one for one in points if one[0] == name]
+        axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=5, label=name,
+                  color=style.COLOURS[index % len(style.COLOURS)], marker=style.MARKERS[index % len(style.MARKERS)])
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    paper_bars.plain_log(axes.xaxis)
+    finish(axes, "measured, ms", "predicted, ms")
+    style.add_grid(axes, "both")
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return figure
 
 
-DRAW = {"bars": bars}
+DRAW = {"bars": paper_bars.bars, "operator_bars": paper_bars.operator_bars, "winners": paper_map.winners,
+        "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted}

@@ -33,7 +33,8 @@ td:first-child { white-space: normal; min-width: 11rem; }
 .kind { font-size: .76rem; color: var(--soft); }
 tr.first td { border-top: 1px solid #afb8c1; }
 .published { color: var(--published); } .simulated { color: var(--simulated); }
-.measured { color: var(--measured); } .counted { color: var(--counted); } .derived { color: var(--derived); font-style: italic; }
+.measured { color: var(--measured); } .counted { color: var(--counted); }
+.derived { color: var(--derived); font-style: italic; }
 .off { font-weight: 700; color: #b42318; font-style: normal; }
 .key span { margin-right: 1.4rem; font-weight: 600; font-size: .9rem; }
 ul.notes { font-size: .82rem; color: var(--soft); margin: .2rem 0 1.6rem; padding-left: 1.2rem; }
@@ -52,9 +53,9 @@ def page(of, pictures):
     for number, section in enumerate(of.sections, start=1):
         body.append(f'<h2 id="s{number}">{number}. {inline(section.title)}</h2>')
         body += [HTML[type(block)](block, pictures) for block in section.blocks]
-    return ("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-            f"<title>{html.escape(of.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    return ("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+            "content=\"width=device-width, "
+            f"initial-scale=1\">\n<title>{html.escape(of.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
             + "\n".join(body) + "\n</body>\n</html>\n")
 
 
@@ -104,9 +105,9 @@ def cell_html(cell):
 
 
 def figure_html(figure, pictures):
-    caption = f"<figcaption><strong>{inline(figure.title)}</strong> {inline(figure.about)}</figcaption>"
+    caption = f"<figcaption>{inline(figure.about)}</figcaption>"
     if figure.name not in pictures:
-        return f"<figure>{caption}<p>No picture: matplotlib is missing.</p></figure>"
+        return f"<figure>{caption}<p>No picture of “{inline(figure.title)}”: matplotlib is missing.</p></figure>"
     data = base64.b64encode(pictures[figure.name].encode()).decode()
     return (f'<figure><img alt="{html.escape(figure.about)}" src="data:image/svg+xml;base64,{data}">'
             f"{caption}</figure>")

@@ -10,12 +10,22 @@ from paper_cells import DERIVED
 Text = collections.namedtuple("Text", "markdown")
 # `name` is that of its CSV; `columns` are the headings over the cells; `notes` stand below.
 Table = collections.namedtuple("Table", "name title columns rows notes", defaults=((),))
-# `draw` is a function of paper_figures*.py by name, `data` its argument, `about` says what is seen.
-Figure = collections.namedtuple("Figure", "name title draw data about")
+# `where` is what the numbers stand on, `draw` a function of paper_figures.py by name, `data` its argument; `about` says
+# what is seen.
+Figure = collections.namedtuple("Figure", "name title where draw data about")
 Section = collections.namedtuple("Section", "title blocks")
 Page = collections.namedtuple("Page", "title lead sections")
 
 CSV_COLUMNS = ("row", "column", "value", "unit", "kind", "origin", "commit", "time", "note")
+
+
+def told(*sentences):
+    """Text of each function that finds all its numbers; a cell that is missing takes its arithmetic with it."""
+    for sentence in sentences:
+        try:
+            yield Text(sentence())
+        except KeyError:
+            continue
 
 
 def blocks(page, kind):
@@ -56,7 +66,7 @@ def figure_lines(figure, drawn):
     if figure.name in drawn:
         yield f"![{figure.about}]({figure.name}.png)"
         yield ""
-    yield f"**{figure.title}** {figure.about}"
+    yield f"**{figure.title}.** {figure.about}"
 
 
 MARKDOWN = {Text: text_lines, Table: table_lines, Figure: figure_lines}

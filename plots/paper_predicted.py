@@ -16,9 +16,10 @@ SMALL, LARGE = 64 * 2**10, 16 * 2**20  # states within which a prediction is mea
 def section(sources):
     rows = {machine: found for machine, records in sources.measured.items() if (found := predicted(records))}
     return Section("Measured against predicted", [
-        Text("Where a run had a topology beside it (`--topology`, or `--calibrate` which measures one first), each of its rows "
-             "has a prediction: the same schedule in the simulator. The ratio is a geometric mean of predicted over "
-             "measured medians, the typical error that of max(predicted / measured, measured / predicted), less 1."),
+        Text("Where a run had a topology beside it (`--topology`, or `--calibrate` which measures one "
+             "first), each of its rows has a prediction: the same schedule in the simulator. The ratio is a "
+             "geometric mean of predicted over measured medians, the typical error that of max(predicted / "
+             "measured, measured / predicted), less 1."),
         *(block for machine, found in rows.items() for block in machine_blocks(machine, found)),
         *([] if rows else [Text("No record of a machine here has a prediction beside it yet.")])])
 
@@ -37,7 +38,7 @@ def machine_blocks(machine, records):
         *grouped(records, "state", lambda record: record["state_bytes"], results.binary_size),
         *([error_row("all, 64 KiB to 16 MiB", within)] if within else []), error_row("all", records)],
         list(notes(records)))
-    yield Figure(f"predicted_{machine}", f"{machine}: predicted against measured.", "predicted",
+    yield Figure(f"predicted_{machine}", "Predicted against measured", f"measured: {machine}", "predicted",
                  [(results.method(one), one["median_seconds"] * 1e3, one["predicted_seconds"] * 1e3)
                   for one in records], "One mark a row of the records; the band is a fifth to either side.")
 

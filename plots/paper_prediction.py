@@ -26,9 +26,10 @@ def section(sources):
         table(sources),
         Text(f"**{verdict(own)}** With one call and one rate for both collectives: {lower(verdict(common))}"),
         Text(reading(blocks, fits, fitted)),
-        Figure("prediction", "Predicted from two cells.", "prediction", drawing(sources),
-               "Published cells as marks, filled where the fit saw them; the simulation of the fitted machines as "
-               "lines; the band is a quarter to either side.")])
+        Figure("prediction", "Predicted from two cells", "published: ZeCO's table 2; simulated: the fitted topologies",
+               "prediction", drawing(sources),
+               "Published cells as marks, filled where the fit saw them; the simulation of the fitted "
+               "machines as lines; a mark within the band is predicted to a quarter of its value.")])
 
 
 TITLE = "A test of prediction"
@@ -46,10 +47,10 @@ def fitted_cells(sources):
 def table(sources):
     rows = [row for title, name, fit in PREDICTED for row in prediction_rows(sources, title, name, fit)]
     return Table("prediction", "Predicted from the cells at 8 and 16 GPUs, ms", [str(ranks) for ranks in COLUMNS],
-                 rows, ["8 and 16 GPUs are what the fits have seen; from 32 on they are predictions, as far as 16 times "
-                        "the ranks that were fitted.",
-                        "Fitted topologies: `fitted-all-gather.json`, `fitted-all-scan.json`, `fitted-both.json` beside "
-                        "this page, written by `plots/paper_calibration.py`."])
+                 rows, ["8 and 16 GPUs are what the fits have seen; from 32 on they are predictions, as far "
+                        "as 16 times the ranks that were fitted.",
+                        "Fitted topologies: `fitted-all-gather.json`, `fitted-all-scan.json`, "
+                        "`fitted-both.json` beside this page, written by `plots/paper_calibration.py`."])
 
 
 def prediction_rows(sources, title, name, fit):
@@ -81,8 +82,8 @@ def verdict(found):
     outside = sum(abs(error) > FAR for error in found.values())
     which = f"the worst is {title} on {ranks} GPUs, {signed(100 * worst)}"
     if outside == 0:
-        return f"All {len(found)} predicted cells are within {FAR:.0%}; {which}."
-    return f"{outside} of {len(found)} predicted cells are more than {FAR:.0%} off; {which}."
+        return f"All {len(found)} predicted cells are within {100 * FAR:.0f} %; {which}."
+    return f"{outside} of the {len(found)} predicted cells off by more than {100 * FAR:.0f} %; {which}."
 
 
 def lower(sentence):
@@ -95,12 +96,13 @@ def lower(sentence):
 def method(blocks, fits, fitted):
     gather, scan, _ = fits
     hop = {title: calibration.slope(fitted, title) * 1e6 for title in (GATHER, SCAN)}
-    return ("The fit sees four published cells, those at 8 and 16 GPUs, and nothing else. Two cells of a collective give "
-            "two numbers: what a call costs and what a hop costs. A ring all-gather makes P-1 hops of a whole map, "
-            "All-Scan P-2+K hops of a block. "
-            f"All-gather: {gather.call * 1e6:.0f} us a call and {hop[GATHER]:.2f} us a hop. All-Scan: {hop[SCAN]:.2f} us "
-            f"a hop, {hop[GATHER] / hop[SCAN]:.2f} times less: so K = {blocks}, and {scan.call * 1e6:.0f} us a call. "
-            "The numbers go into a topology file, and the simulator runs the schedules on it at all rank counts.")
+    return ("The fit sees four published cells, those at 8 and 16 GPUs, and nothing else. Two cells of a "
+            "collective give two numbers: what a call costs and what a hop costs. A ring all-gather makes "
+            f"P-1 hops of a whole map, All-Scan P-2+K hops of a block. All-gather: {gather.call * 1e6:.0f} "
+            f"us a call and {hop[GATHER]:.2f} us a hop. All-Scan: {hop[SCAN]:.2f} us a hop, "
+            f"{hop[GATHER] / hop[SCAN]:.2f} times less: so K = {blocks}, and {scan.call * 1e6:.0f} us a "
+            "call. The numbers go into a topology file, and the simulator runs the schedules on it at all "
+            "rank counts.")
 
 
 def reading(blocks, fits, fitted):
@@ -108,15 +110,17 @@ def reading(blocks, fits, fitted):
     links = Links(H100)
     with_nvlink = fitted[GATHER, 8] - 7 * MAP / links.inside
     between = 15 * MAP / (fitted[GATHER, 16] - with_nvlink)
-    return (f"What can be learnt from it: each collective by itself gives nearly the same link, {gather.rate * 1e-9:.1f} "
-            f"and {scan.rate * 1e-9:.1f} GB/s in fp32, and nearly the same call, {gather.call * 1e6:.0f} and "
-            f"{scan.call * 1e6:.0f} us, though neither fit saw the other's cells. One call and one rate for both, "
-            f"{common.call * 1e6:.0f} us and {common.rate * 1e-9:.1f} GB/s, reproduce the four cells to "
-            f"{100 * common.residual:.1f} %. So K = {blocks}, which the paper does not tell, is what its own numbers "
-            f"say. Every hop costs the same in this model, within a node and between nodes: with the documented NVLink "
-            f"inside, the 16-GPU cell would need {between * 1e-9:.0f} GB/s between nodes, twice what a card of "
-            f"{links.card * 1e-9:.0f} GB/s carries. It is a straight line in P, as a ring and a chain on equal links "
-            "are; the all-gather at 32 GPUs, which lies above any line through its neighbours, is what it meets worst.")
+    return ("What can be learnt from it: each collective by itself gives nearly the same link, "
+            f"{gather.rate * 1e-9:.1f} and {scan.rate * 1e-9:.1f} GB/s in fp32, and nearly the same call, "
+            f"{gather.call * 1e6:.0f} and {scan.call * 1e6:.0f} us, though neither fit saw the other's "
+            f"cells. One call and one rate for both, {common.call * 1e6:.0f} us and {common.rate * 1e-9:.1f} "
+            f"GB/s, reproduce the four cells to {100 * common.residual:.1f} %. So K = {blocks}, which the "
+            "paper does not tell, is what its own numbers say. Every hop costs the same in this model, "
+            "within a node and between nodes: with the documented NVLink inside, the 16-GPU cell would need "
+            f"{between * 1e-9:.0f} GB/s between nodes, {between / links.card:.1f} times what a card of "
+            f"{links.card * 1e-9:.0f} GB/s carries. It is a straight line in P, as a ring and a chain on "
+            "equal links are; the all-gather at 32 GPUs, which lies above any line through its neighbours, "
+            "is what it meets worst.")
 
 
 def drawing(sources):

@@ -11,18 +11,20 @@ from paper_table2 import SHAPE
 RANKS = tuple(8 * 2**power for power in range(12))
 NAMES = ("hierarchical_scan", "two_shot", "recursive_doubling", "hierarchical_scan_chain", "all_scan", "ring_scan",
          "all_gather_scan", "all_gather_scan_direct", "ring_all_gather", "ring_exchange")
+ALIKE = ("all_gather_scan_direct", "ring_all_gather")  # not to be told from `all_gather_scan` in a figure
 
 
 def section(sources):
     found = {name: by("ranks", sources.on(MANY_H100, name=name, **SHAPE)) for name in NAMES}
     return Section("Scaling to 16,384 ranks", [
-        Text("The same exchanges, 2 MiB of state a rank, on `topologies/dgx-h100-2048x8.json`: 2048 nodes of a machine that "
-             "nobody here has. A chain's time grows with P whatever its blocks, for every hop has a latency; a gather's "
-             "grows with P times the state. Only what doubles or owns slices stays flat, and from 16 ranks on the scan "
-             "that knows where nodes end is first."),
+        Text("The same exchanges, 2 MiB of state a rank, on `topologies/dgx-h100-2048x8.json`: 2048 nodes of "
+             "a machine that nobody here has. A chain's time grows with P whatever its blocks, for every hop "
+             "has a latency; a gather's grows with P times the state. Only what doubles or owns slices stays "
+             "flat, and from 16 ranks on the scan that knows where nodes end is first."),
         table(found),
-        Figure("scaling", "Time against ranks, to 16,384.", "scaling", drawing(found),
-               "Simulated on 2048 nodes of 8 H100; both scales are logarithmic.")])
+        Figure("scaling", "Time against ranks, to 16,384", f"2 MiB of state a rank; simulated: {MANY_H100}", "scaling",
+               drawing(found), "Both scales are logarithmic. A line ends where simulating it took too long; "
+               "the other gathers lie on `all_gather_scan`.")])
 
 
 def table(found):
@@ -41,16 +43,15 @@ def skipped_notes(found):
         timed = [ranks for ranks in reasons if not reasons[ranks]]
         missing = [ranks for ranks in RANKS if ranks not in reasons]
         if missing and timed:
-            yield (f"`{name}` from {missing[0]:,} to {missing[-1]:,} ranks: left out, for its messages grow with the "
-                   "square of the ranks and each of these would take minutes.")
+            yield (f"`{name}` from {missing[0]:,} to {missing[-1]:,} ranks: left out, for its messages grow "
+                   "with the square of the ranks and each of these would take minutes.")
 
 
 def blocks_notes(found):
     for name in NAMES:
         blocks = {record["blocks"]: ranks for ranks, record in found[name].items() if record["blocks"] > 1}
-        asked = sorted({str(record["blocks_asked"]) for record in found[name].values()}, key=lambda text: text != "auto")
-        if blocks and asked != ["auto"]:
-            fixed = min(ranks for ranks, record in found[name].items() if record["blocks_asked"] != "auto")
+        fixed = min((ranks for ranks, record in found[name].items() if record["blocks_asked"] != "auto"), default=0)
+        if blocks and fixed:
             yield (f"`{name}` in the model's blocks below {fixed:,} ranks; from there on in "
                    f"{found[name][fixed]['blocks']}, near its best and quicker to simulate.")
 
@@ -58,4 +59,4 @@ def blocks_notes(found):
 def drawing(found):
     """[(name, {ranks: ms})]"""
     return [(name, {ranks: record["median_seconds"] * 1e3 for ranks, record in records.items()
-                    if results.why_no_time(record) is None}) for name, records in found.items()]
+                    if results.why_no_time(record) is None}) for name, records in found.items() if name not in ALIKE]

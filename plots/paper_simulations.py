@@ -17,6 +17,8 @@ MORE_RANKS = "512,1024,2048,4096,8192,16384"
 TOPOLOGIES = pathlib.Path(__file__).resolve().parent.parent / "topologies"
 
 COLLECTIVE, OPERATOR = "collective_bench", "operator_bench"
+SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,"
+         "all_gather_scan")
 LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
 
 Launch = collections.namedtuple("Launch", "program topology arguments")
@@ -27,12 +29,11 @@ def suite(fitted, blocks):
     h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
     return [
         # Which exchange wins where.
-        Launch(COLLECTIVE, h100, "--collectives all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,"
-               f"hierarchical_scan_chain,all_gather_scan -b 64K -e 64M --ranks 2,4,{RANKS}"),
+        Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b 64K -e 64M --ranks 2,4,{RANKS}"),
         # Many ranks. What sends P messages a rank is asked for as far as that takes seconds, and where it is refused.
         Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS),
-        Launch(COLLECTIVE, many, f"--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks {RANKS},512,"
-               "1024,16384"),
+        Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
+               f"{RANKS},512,1024,16384"),
         Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384"),
         Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}"),
         Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
@@ -42,8 +43,8 @@ def suite(fitted, blocks):
         Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --tokens 32768 --pass all --ranks " + RANKS),
         Launch(OPERATOR, h100, "--methods all --tokens 8192 --pass forward,backward --ranks 8,64"),
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
-        Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks 64 "
-               "--tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
+        Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
+               "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
         # ZeCO's table 2; half the heads move as many bytes as a state in bf16.
         Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}"),
         Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
@@ -87,7 +88,8 @@ def run(options, number, launch):
         last = (done.stderr.strip().splitlines() or ["no word"])[-1]
         raise results.ResultsError(f"{launch.program} on {launch.topology.stem} ended with status "
                                    f"{done.returncode}: {last}")
-    return f"{launch.program} on {launch.topology.stem} {launch.arguments}"
+    with open(records, encoding="utf-8") as file:
+        return f"{launch.program} on {launch.topology.stem}: {sum(1 for _ in file)} cases"
 
 
 if __name__ == "__main__":

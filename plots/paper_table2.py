@@ -6,7 +6,7 @@ import paper_cells
 import paper_records
 from paper_cells import Row, digits
 from paper_links import Links
-from paper_page import Figure, Section, Table, Text
+from paper_page import Figure, Section, Table, Text, told
 from paper_records import H100, PAPER_RANKS, cells
 
 COLUMNS = (2, 4, *PAPER_RANKS)
@@ -20,10 +20,10 @@ MEASURED = ("all_gather_scan", "ring_scan", "all_scan", "two_shot", "hierarchica
 def section(sources):
     links = Links(H100)
     return Section("Communication: ZeCO's table 2", [
-        Text("One exchange of a layer's states, forward: 32 heads of 128 x 128, 8K tokens a GPU. `ring_all_gather` is "
-             "LASP-2's gather alone, as the paper's row says; `all_gather_scan` folds what it gathered, as any use of "
-             "it must. The simulated cells follow from the links of `topologies/dgx-h100-32x8.json`; nothing in that "
-             "file is fitted to this table."),
+        Text("One exchange of a layer's states, forward: 32 heads of 128 x 128, 8K tokens a GPU. "
+             "`ring_all_gather` is LASP-2's gather alone, as the paper's row says; `all_gather_scan` folds "
+             "what it gathered, as any use of it must. The simulated cells follow from the links of "
+             "`topologies/dgx-h100-32x8.json`; nothing in that file is fitted to this table."),
         table(sources, links),
         *arithmetic(sources, links),
         measured_table(sources)])
@@ -39,11 +39,11 @@ def table(sources, links):
     return Table("table2", "Time of one exchange, ms", [str(ranks) for ranks in COLUMNS], rows, [
         "GPUs in the head of each column. A blank cell was neither published nor simulated.",
         "A ratio in red is more than a quarter away from 1; what explains it stands below.",
-        "Half the bytes: the same schedule with a state of 1 MiB, as many bytes as 32 heads in bf16. The paper does not "
-        "say which type its states have on the wire; every public implementation ships fp32.",
-        "Least: what the links allow whatever the algorithm. All-gather: all other ranks' maps through a GPU's NVLink "
-        "port, those of other nodes through the eight cards of its node. All-Scan: the latency of every hop of the "
-        "chain and the state once through the slowest link, however finely cut."])
+        "Half the bytes: the same schedule with a state of 1 MiB, as many bytes as 32 heads in bf16. The "
+        "paper does not say which type its states have on the wire; every public implementation ships fp32.",
+        "Least: what the links allow whatever the algorithm. All-gather: all other ranks' maps through a "
+        "GPU's NVLink port, those of other nodes through the eight cards of its node. All-Scan: the latency "
+        "of every hop of the chain and the state once through the slowest link, however finely cut."])
 
 
 def exchange_rows(sources, title, name, least):
@@ -56,7 +56,8 @@ def exchange_rows(sources, title, name, least):
     yield Row(f"`{name}`, half the bytes", f"simulated, {H100}", half)
     yield Row("", "simulated / published", ratios(half, published))
     yield Row("least that the links allow", "derived", [least(ranks) for ranks in COLUMNS])
-    yield Row("", "published / least", ratios(published, [least(ranks) for ranks in COLUMNS]))
+    yield Row("", "published / least", [cell and cell._replace(off=False) for cell in ratios(
+        published, [least(ranks) for ranks in COLUMNS])])
 
 
 def ratios(over, under):
@@ -88,11 +89,10 @@ def arithmetic(sources, links):
     most = PAPER_RANKS[-1]
     published = {(row["method"], int(row["gpus"])): float(row["value"])
                  for row in sources.published["zeco_table2"]}
-    yield Text(gather_text(links, published, most))
-    yield Text(scan_text(sources, links, published, most))
-    yield Figure("table2_bars", "Communication, as the paper's figure 1.", "bars",
-                 bars(sources), "Published (hatched) and simulated times of the two exchanges by GPUs; the scale is "
-                 "logarithmic.")
+    yield from told(lambda: gather_text(links, published, most), lambda: scan_text(sources, links, published, most))
+    yield Figure("table2_bars", "Time of one exchange, as in ZeCO's figure 1",
+                 f"published: ZeCO's table 2; simulated: {H100}", "bars", bars(sources), "Published (hatched) and simulated times of the two exchanges by "
+                 "GPUs; the scale is logarithmic.")
 
 
 def gather_text(links, published, most):
@@ -101,13 +101,14 @@ def gather_text(links, published, most):
     through = (most - 1) * MAP / (time * 1e-3) * 1e-9
     call, hop = line({ranks: published[GATHER, ranks] for ranks in PAPER_RANKS})
     return (f"**All-gather.** At {most} GPUs {most - 1} maps of {MAP / 2**20:.3f} MiB must reach every GPU: "
-            f"{digits(least_ms)} ms at {links.inside * 1e-9:.0f} GB/s of NVLink, and the published {digits(time)} ms are "
-            f"{time / least_ms:.1f} times that ({2 * time / least_ms:.1f} times with bf16 on the wire). Around a ring in "
-            f"the order of ranks, all bytes that enter a node pass one card of {links.card * 1e-9:.0f} GB/s: "
-            f"{digits(one)} ms in fp32, {digits(one / 2)} ms in bf16. The published time moves {through:.1f} GB/s in "
-            f"fp32, more than one card carries, or {through / 2:.1f} GB/s in bf16: so it is either bf16 through one card "
-            f"at {50 * through / (links.card * 1e-9):.0f} % of its rate, or fp32 through several. Least squares over "
-            f"the six cells give {digits(call)} ms and {digits(hop * 1e3)} us a GPU.")
+            f"{digits(least_ms)} ms at {links.inside * 1e-9:.0f} GB/s of NVLink, and the published "
+            f"{digits(time)} ms are {time / least_ms:.1f} times that ({2 * time / least_ms:.1f} times with "
+            "bf16 on the wire). Around a ring in the order of ranks, all bytes that enter a node pass one "
+            f"card of {links.card * 1e-9:.0f} GB/s: {digits(one)} ms in fp32, {digits(one / 2)} ms in bf16. "
+            f"The published time moves {through:.1f} GB/s in fp32, more than one card carries, or "
+            f"{through / 2:.1f} GB/s in bf16: so it is either bf16 through one card at "
+            f"{50 * through / (links.card * 1e-9):.0f} % of its rate, or fp32 through several. Least squares "
+            f"over the six cells give {digits(call)} ms and {digits(hop * 1e3)} us a GPU.")
 
 
 def scan_text(sources, links, published, most):
@@ -115,16 +116,17 @@ def scan_text(sources, links, published, most):
             for ranks, record in paper_records.by("ranks", sources.on(H100, name="all_scan", **SHAPE)).items()}
     theirs = {ranks: published[SCAN, ranks] for ranks in PAPER_RANKS}
     call, hop = line(theirs)
-    more_call, more_hop = line({ranks: theirs[ranks] - ours[ranks] for ranks in PAPER_RANKS if ranks in ours})
+    more_call, more_hop = line({ranks: theirs[ranks] - ours[ranks] for ranks in PAPER_RANKS})
     few = PAPER_RANKS[0]
-    return (f"**All-Scan.** The published line is, by least squares, {call:.3f} ms + {hop * 1e3:.2f} us a GPU. A hop on "
-            f"NVLink takes {links.inside_latency * 1e6:.1f} us and between nodes {links.card_latency * 1e6:.1f} us, "
-            f"{mean_latency(links) * 1e6:.1f} us on the average over nodes of {links.ranks_a_node}, so the published cells "
-            f"are {theirs[few] / ours[few]:.0f} times our simulated one at {few} GPUs and "
-            f"{theirs[most] / ours[most]:.1f} times at {most}. What would explain all of it is a constant "
-            f"{more_call * 1e3:.0f} us a call and {more_hop * 1e3:.1f} us a hop on top of the links: the price of a "
-            "launch and of a software path for every block, not of the wire. With bf16 the state's own share shrinks "
-            f"from {STATE / links.card * 1e6:.0f} to {STATE / 2 / links.card * 1e6:.0f} us and changes little.")
+    return (f"**All-Scan.** The published line is, by least squares, {call:.3f} ms + {hop * 1e3:.2f} us a "
+            f"GPU. A hop on NVLink takes {links.inside_latency * 1e6:.1f} us and between nodes "
+            f"{links.card_latency * 1e6:.1f} us, {mean_latency(links) * 1e6:.1f} us on the average over "
+            f"nodes of {links.ranks_a_node}, so the published cells are {theirs[few] / ours[few]:.0f} times "
+            f"our simulated one at {few} GPUs and {theirs[most] / ours[most]:.1f} times at {most}. What "
+            f"would explain all of it is a constant {more_call * 1e3:.0f} us a call and {more_hop * 1e3:.1f} "
+            "us a hop on top of the links: the size of launches and of a software path for every hop, not of "
+            f"a wire. In bf16 the state's own time on a card shrinks from {STATE / links.card * 1e6:.0f} to "
+            f"{STATE / 2 / links.card * 1e6:.0f} us, which explains little.")
 
 
 def mean_latency(links):
@@ -149,7 +151,7 @@ def bars(sources):
         simulated = cells(sources.on(H100, name=name, **SHAPE), PAPER_RANKS)
         for cell_list in (published, simulated):
             values = {ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, cell_list) if cell}
-            series.append((title, cell_list[0].kind, values))
+            series += [(title, next(cell.kind for cell in cell_list if cell), values)] if values else []
     return series
 
 
@@ -162,7 +164,8 @@ def measured_table(sources):
     for _, records in groups:
         columns |= {record["ranks"] for record in wanted(records)}
     for (machine, executor, cadence), records in groups:
-        rows += measured_rows(paper_records.label(machine, executor, cadence), machine, wanted(records), sorted(columns))
+        where = paper_records.label(machine, executor, cadence)
+        rows += measured_rows(where, machine, wanted(records), sorted(columns))
     return Table("table2_measured", "The same exchanges on machines at hand, ms", [str(one) for one in sorted(columns)],
                  rows, ["Medians; the CSV has the intervals and the means. Ranks in the head of each column.",
                         "Machines differ from the paper's: compare how rows grow and which is first, not cell by cell.",

@@ -16,9 +16,9 @@ MIB = 2**20
 
 def section(sources):
     return Section("Volumes: ZeCO's table 1, counted", [
-        Text("Bytes, messages and hops are counted from the recorded schedules as they run, and the bytes and hops are "
-             "compared with what each algorithm's author claims; nothing here is typed. The paper's formulas are one "
-             "state a GPU for LASP-1 and ZeCO, and P states for LASP-2."),
+        Text("Bytes, messages and hops are counted from the recorded schedules as they run, and the bytes "
+             "and hops are compared with what each algorithm's author claims; nothing here is typed. The "
+             "paper's formulas are one state a GPU for LASP-1 and ZeCO, and P states for LASP-2."),
         collectives_table(sources),
         methods_table(sources)])
 
@@ -31,9 +31,9 @@ def collectives_table(sources):
     records = [record for record in sources.on(H100, bench="collective", **SHAPE) if is_counted(record)]
     rows = [row(name, "counted, forward", having(records, name=name)) for name in names(records)]
     return Table("volumes_collectives", "Collectives, a state of 2 MiB", columns(), rows, [
-        *blocks_notes(records), "MiB sent: by the rank that sends most; in states: the same over the state's size. A map "
-        "is a state and its decays. Messages: of all ranks, over their number. Hops: the most messages on any chain of "
-        "steps that wait for one another.",
+        *blocks_notes(records), "MiB sent: by the rank that sends most; in states: the same over the state's "
+        "size. A map is a state and its decays. Messages: of all ranks, over their number. Hops: the most "
+        "messages on any chain of steps that wait for one another.",
         "`ring_exchange` moves keys and values of 8K tokens in fp32."])
 
 
@@ -42,8 +42,8 @@ def methods_table(sources):
     rows = [row(name, f"counted, {which}", having(records, name=name, **{"pass": which}))
             for name in names(records) for which in ("forward", "backward")]
     return Table("volumes_methods", f"Methods, {TOKENS // 1024}K tokens a GPU, 16 heads of 128: states of 1 MiB",
-                 columns(), rows, [*blocks_notes(records), "Tensors are fp32 here; in bf16 keys and values are half as "
-                                   "many bytes, states are the same."])
+                 columns(), rows, [*blocks_notes(records), "Tensors are fp32 here; in bf16 keys and values "
+                                   "are half as many bytes, states are the same."])
 
 
 def is_counted(record):

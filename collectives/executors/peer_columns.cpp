@@ -76,6 +76,8 @@ class Columns {
 
 std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction) {
   std::vector<PeerAccess> accesses;
+  for (const Slice& slice : instruction.reads) add(accesses, slice, false, true);
+  for (const Slice& slice : instruction.writes) add(accesses, slice, true, true);
   if (!instruction.arrival) add(accesses, instruction.from, false);
   if (instruction.fold) {
     const PeerFold& fold = *instruction.fold;
@@ -96,16 +98,19 @@ PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second,
   return relation;
 }
 
-void assign_columns(std::vector<PeerInstruction>& instructions, int packet_elements) {
+void assign_columns(std::vector<PeerInstruction>& instructions, const std::vector<PeerOperation>& operations,
+                    int packet_elements) {
   Columns columns(static_cast<int>(instructions.size()));
-  int since = 0;  // all before this one is behind a barrier
-  for (int i = 0; i < static_cast<int>(instructions.size()); ++i) {
-    for (int before = since; before < i && !instructions[i].barrier; ++before) {
-      const PeerRelation relation = relate(instructions[before], instructions[i], packet_elements);
-      if (!relation.distance) continue;
-      instructions[i].barrier = !relation.aligns || !columns.tie(before, i, *relation.distance);
+  for (const PeerOperation& operation : operations) {
+    int since = operation.first;  // all before this one is behind a barrier
+    for (int i = operation.first; i < operation.last; ++i) {
+      for (int before = since; before < i && !instructions[i].barrier; ++before) {
+        const PeerRelation relation = relate(instructions[before], instructions[i], packet_elements);
+        if (!relation.distance) continue;
+        instructions[i].barrier = !relation.aligns || !columns.tie(before, i, *relation.distance);
+      }
+      if (instructions[i].barrier) since = i;
     }
-    if (instructions[i].barrier) since = i;
   }
   columns.spread(instructions, packet_elements);
 }

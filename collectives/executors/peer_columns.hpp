@@ -29,7 +29,9 @@ struct PeerRelation {
 
 PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second, int packet_elements);
 
-/// Chooses every instruction's column and sets barriers where that does not suffice.
-void assign_columns(std::vector<PeerInstruction>& instructions, int packet_elements);
+/// Chooses every instruction's column and sets barriers where that does not suffice. The start of an operation is a
+/// barrier already.
+void assign_columns(std::vector<PeerInstruction>& instructions, const std::vector<PeerOperation>& operations,
+                    int packet_elements);
 
 }  // namespace baton

@@ -15,7 +15,7 @@ constexpr std::size_t line = 256;
 
 /// Counters in this GPU's memory.
 struct Counters {
-  unsigned rounds[most_ctas + 1];
+  unsigned rounds[most_ctas];
   unsigned gave_up;
   unsigned long long arrivals;
 };

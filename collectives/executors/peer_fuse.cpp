@@ -10,7 +10,21 @@
 namespace baton {
 namespace {
 
-enum class Action { receive, send, copy, fold };
+enum class Action { receive, send, copy, fold, compute };
+
+/// What the device sees of a slice: words of 32 bits. Two bf16 travel as one; where such a slice begins or ends within a
+/// word, which only a compute step's may, the word counts.
+Slice words(const Slice& slice) {
+  if (slice.dtype == Dtype::f32) return slice;
+  const std::int64_t first = slice.offset / 2;
+  return {slice.buffer, first, (slice.end() + 1) / 2 - first};
+}
+
+std::vector<Slice> words(const std::vector<Slice>& slices) {
+  std::vector<Slice> all;
+  for (const Slice& slice : slices) all.push_back(words(slice));
+  return all;
+}
 
 /// A step, or one half of a combine that composes: its state, then its decay.
 struct Part {
@@ -20,6 +34,8 @@ struct Part {
   Slice into;
   PeerMessage message;
   PeerFold fold;
+  std::vector<Slice> reads;  // of a compute step
+  std::vector<Slice> writes;
 };
 
 bool contains(const Slice& all, const Slice& part) {
@@ -55,11 +71,18 @@ class Parts {
 
  private:
   void add(int index) {
-    const Step& step = schedule_.steps()[index];
+    Step step = schedule_.steps()[index];
+    step.reads = words(step.reads), step.writes = words(step.writes);
     const int home = schedule_.home_rank();
     if (step.verb == Verb::recv) {
-      all_.push_back(
-          {Action::receive, index, {}, step.writes[0], inboxes_.message(home, step.peer, step.sequence), {}});
+      all_.push_back({Action::receive,
+                      index,
+                      {},
+                      step.writes[0],
+                      inboxes_.message(home, step.peer, step.sequence),
+                      {},
+                      {},
+                      {}});
     } else if (step.verb == Verb::send) {
       PeerMessage message = inboxes_.message(step.peer, home, step.sequence);
       message.peer = step.peer;
@@ -68,6 +91,8 @@ class Parts {
       all_.push_back({Action::copy, index, step.reads[0], step.writes[0], {}, {}});
     } else if (step.verb == Verb::combine) {
       add_combine(index, step);
+    } else if (step.verb == Verb::compute) {
+      all_.push_back({Action::compute, index, {}, {}, {}, {}, step.reads, step.writes});
     }
   }
 
@@ -108,9 +133,13 @@ class Parts {
 class Growing {
  public:
   explicit Growing(const Part& head) {
-    instruction_.step = head.step;
+    instruction_.steps = {head.step};
     instruction_.count = head.action == Action::receive ? head.into.count : head.from.count;
-    if (head.action == Action::receive) {
+    if (head.action == Action::compute) {
+      instruction_.computes = true;
+      instruction_.reads = head.reads;
+      instruction_.writes = head.writes;
+    } else if (head.action == Action::receive) {
       instruction_.arrival = head.message;
       instruction_.keep = {head.into};
       x_ = {head.into};
@@ -123,12 +152,16 @@ class Growing {
 
   /// True if `part` has become a part of the instruction.
   bool join(const Part& part) {
+    if (instruction_.computes) return false;
     const Growing before = *this;
     const bool joined = part.action == Action::send   ? join_send(part)
                         : part.action == Action::copy ? join_copy(part)
                         : part.action == Action::fold ? join_fold(part)
                                                       : false;
-    if (joined && is_sound()) return true;
+    if (joined && is_sound()) {
+      if (instruction_.steps.back() != part.step) instruction_.steps.push_back(part.step);
+      return true;
+    }
     *this = before;
     return false;
   }
@@ -277,7 +310,7 @@ bool folds_adjoin(const PeerInstruction& a, const PeerInstruction& b) {
 }
 
 bool can_merge(const PeerInstruction& a, const PeerInstruction& b, int packet_elements) {
-  if (a.count % packet_elements != 0) return false;
+  if (a.computes || b.computes || a.count % packet_elements != 0) return false;
   const std::int64_t packets = a.packets(packet_elements);
   const bool messages = a.arrival.has_value() == b.arrival.has_value() &&
                         (!a.arrival || adjoin(*a.arrival, *b.arrival, packets)) &&
@@ -293,6 +326,7 @@ bool can_merge(const PeerInstruction& a, const PeerInstruction& b, int packet_el
 }
 
 void append(PeerInstruction& a, const PeerInstruction& b) {
+  a.steps.insert(a.steps.end(), b.steps.begin(), b.steps.end());
   a.count += b.count;
   a.from.count += b.from.count;
   for (std::size_t i = 0; i < a.keep.size(); ++i) a.keep[i].count += b.keep[i].count;

@@ -22,9 +22,9 @@ struct Form {
 template <class Wire, PeerTransport transport>
 class Interpreter {
  public:
-  __device__ Interpreter(const PeerRoute& route, std::uint64_t receivers)
+  __device__ Interpreter(const PeerRoute& route, const PeerPartners& partners)
       : route_(route),
-        receivers_(receivers),
+        partners_(partners),
         thread_(route),
         threads_(route.ctas * blockDim.x),
         number_(blockIdx.x * blockDim.x + threadIdx.x) {}
@@ -41,7 +41,7 @@ class Interpreter {
     }
   }
 
-  __device__ void enter() { thread_.enter(enter_round(route_, receivers_, true)); }
+  __device__ void enter() { thread_.enter(enter_round(route_, partners_)); }
 
  private:
   static constexpr int E = Wire::elements;
@@ -223,7 +223,7 @@ class Interpreter {
   }
 
   const PeerRoute& route_;
-  std::uint64_t receivers_;
+  const PeerPartners& partners_;
   PeerThread thread_;
   unsigned threads_;
   unsigned number_;
@@ -231,12 +231,12 @@ class Interpreter {
 
 /// The first instruction comes with the launch: a thread need not fetch it before it can load its first operands.
 template <class Wire, PeerTransport transport>
-__global__ void __launch_bounds__(most_threads, 2)
+__global__ void __launch_bounds__(most_threads)
     peer_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ PeerDeviceInstruction first,
-                const PeerDeviceInstruction* program, unsigned count, std::uint64_t receivers) {
+                const PeerDeviceInstruction* program, unsigned count,
+                const __grid_constant__ PeerPartners partners) {
   __shared__ PeerDeviceInstruction at_hand[window];
-  if (announces_round(route)) return;
-  Interpreter<Wire, transport> interpreter(route, receivers);
+  Interpreter<Wire, transport> interpreter(route, partners);
   if (count == 0) return interpreter.enter();
   constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
   const auto stage = [&](const PeerDeviceInstruction* from, unsigned place, unsigned instructions) {
@@ -367,7 +367,7 @@ PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, c
   std::vector<PeerDeviceInstruction> resolved;
   for (const PeerInstruction& instruction : program.instructions) {
     resolved.push_back(resolve(instruction));
-    for (const PeerSend& send : instruction.sends) receivers_ |= std::uint64_t{1} << send.to.peer;
+    add_partners(instruction);
   }
   const std::size_t bytes = resolved.size() * sizeof resolved[0];
   if (bytes == 0) return;
@@ -376,11 +376,19 @@ PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, c
   cuda(cudaMemcpy(program_, resolved.data(), bytes, cudaMemcpyHostToDevice));
 }
 
+void PeerKernel::add_partners(const PeerInstruction& instruction) {
+  const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
+  for (const PeerSend& send : instruction.sends) partners_.receivers |= bit(send.to.peer);
+  if (instruction.arrival) partners_.senders |= bit(instruction.arrival->peer);
+  if (instruction.fold && instruction.fold->arrived)
+    partners_.senders |= bit(instruction.fold->arrived->from.peer);
+}
+
 PeerKernel::~PeerKernel() { cudaFree(program_); }
 
 void PeerKernel::enqueue(cudaStream_t stream) const {
-  kernel_for(launch_)<<<route_.ctas + 1, launch_.threads, 0, stream>>>(route_, first_, program_, count_,
-                                                                       receivers_);
+  kernel_for(launch_)<<<route_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_,
+                                                                   partners_);
   cuda_launched();
 }
 

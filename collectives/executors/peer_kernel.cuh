@@ -98,9 +98,11 @@ class PeerKernel {
   void enqueue(cudaStream_t stream) const;
 
  private:
+  void add_partners(const PeerInstruction& instruction);
+
   PeerRoute route_;
   PeerLaunch launch_;
-  std::uint64_t receivers_ = 0;
+  PeerPartners partners_;
   unsigned count_ = 0;
   PeerDeviceInstruction first_{};
   PeerDeviceInstruction* program_ = nullptr;

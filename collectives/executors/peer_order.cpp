@@ -123,7 +123,7 @@ PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_element
   for (std::size_t r = 0; r < schedules.size(); ++r) {
     std::map<std::pair<int, int>, std::int64_t> sizes;
     for (const Step& step : schedules[r].steps())
-      if (step.verb == Verb::recv) sizes[{step.peer, step.sequence}] = step.writes[0].count;
+      if (step.verb == Verb::recv) sizes[{step.peer, step.sequence}] = step.writes[0].bytes() / element_bytes;
     std::int64_t packet = 0;
     int number = 0;
     for (const auto& [message, count] : sizes) {

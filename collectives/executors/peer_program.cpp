@@ -7,6 +7,7 @@
 #include "collectives/executors/peer_columns.hpp"
 #include "collectives/executors/peer_fuse.hpp"
 #include "collectives/executors/peer_order.hpp"
+#include "collectives/executors/peer_plan.hpp"
 #include "collectives/schedule/check.hpp"
 
 namespace baton {
@@ -23,14 +24,16 @@ bool overlaps_itself(const Step& step) {
   return false;
 }
 
-std::string refuses(const Schedule& schedule, const Step& step) {
+std::string refuses(const Schedule& schedule, const Step& step, bool rounds) {
   const std::string which = "step " + where(step) + " of rank " + std::to_string(schedule.home_rank());
-  if (step.verb == Verb::compute) return "runs no local kernels yet: " + schedule.kernels()[step.body].name;
+  if (step.verb == Verb::compute) return {};
   if (step.verb == Verb::native) return schedule.natives()[step.body].name + " is no native of peer";
   for (const auto* side : {&step.writes, &step.reads})
     for (const Slice& slice : *side) {
+      const bool is_bf16 = slice.dtype == Dtype::bf16;
       if (slice.count > PeerLimits::elements) return which + " has more than 2^31-1 elements";
-      if (slice.dtype != Dtype::f32) return which + " is not of f32";
+      if (is_bf16 && rounds) return which + " is of bf16 already";
+      if (is_bf16 && (slice.offset % 2 != 0 || slice.count % 2 != 0)) return which + " cuts a word in two";
     }
   if (!step.is_message() && overlaps_itself(step)) return which + " shifts a slice within itself";
   return {};
@@ -49,10 +52,10 @@ std::int64_t PeerProgram::width() const {
   return width;
 }
 
-std::string peer_program_refuses(std::span<const Schedule> schedules) {
+std::string peer_program_refuses(std::span<const Schedule> schedules, bool rounds) {
   for (const Schedule& schedule : schedules)
     for (const Step& step : schedule.steps())
-      if (std::string reason = refuses(schedule, step); !reason.empty()) return reason;
+      if (std::string reason = refuses(schedule, step, rounds); !reason.empty()) return reason;
   return {};
 }
 
@@ -63,8 +66,10 @@ PeerProgram compile_peer_program(std::span<const Schedule> schedules, int rank,
   auto instructions = fuse_peer_steps(schedules[rank], orders[rank], inboxes);
   if (options.merges)
     instructions = merge_peer_instructions(std::move(instructions), options.packet_elements);
-  assign_columns(instructions, options.packet_elements);
-  return {std::move(instructions), inboxes.packets(), inboxes.messages(), options.packet_elements};
+  auto operations = plan_peer_operations(schedules[rank], instructions);
+  assign_columns(instructions, operations, options.packet_elements);
+  return {std::move(instructions), std::move(operations), inboxes.packets(), inboxes.messages(),
+          options.packet_elements};
 }
 
 }  // namespace baton

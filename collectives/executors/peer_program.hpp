@@ -8,6 +8,9 @@
 // (column + j) modulo the number of threads. Columns are chosen so that whoever reads an element is the thread that
 // wrote it: then nothing inside a rank waits for anything, and a round is a pipeline of packets whatever the number of
 // blocks. Where no choice of columns does that, all threads meet at a barrier before the instruction.
+//
+// Compute steps are kernels of their own. Between them the instructions are cut into operations, each one launch, which
+// wait for one another like kernels in two streams.
 #pragma once
 
 #include <cstdint>
@@ -60,10 +63,14 @@ struct PeerFold {
   std::int64_t row = 1;
 };
 
-/// One fused run of steps.
+/// One fused run of steps, or one compute step while a program is being made.
 struct PeerInstruction {
-  /// The first step of it, for reports.
-  int step = 0;
+  /// The steps that it does; the first one is named in reports.
+  std::vector<int> steps;
+  /// True for a compute step, which has nothing below but what it reads and writes.
+  bool computes = false;
+  std::vector<Slice> reads;
+  std::vector<Slice> writes;
   /// Elements of x, of y and of every message.
   std::int64_t count = 0;
   /// x: the message that brings it, or else the slice it is read from.
@@ -94,9 +101,23 @@ struct PeerProgramOptions {
   bool merges = true;
 };
 
+/// What is launched at once: a compute step, or a run of instructions.
+struct PeerOperation {
+  /// The compute step, -1 for instructions.
+  int compute = -1;
+  /// The instructions from `first` up to `last`.
+  int first = 0;
+  int last = 0;
+  /// The operation of the other kind that it waits for, -1 where an earlier wait covers all.
+  int waits_for = -1;
+};
+
 /// One rank's program.
 struct PeerProgram {
+  /// All but the compute steps.
   std::vector<PeerInstruction> instructions;
+  /// In an order in which all ranks can run them.
+  std::vector<PeerOperation> operations;
   /// Packets and messages of the fullest inbox of any rank.
   std::int64_t inbox_packets = 0;
   int messages = 0;
@@ -108,8 +129,8 @@ struct PeerProgram {
   std::int64_t width() const;
 };
 
-/// Why no program can be made of `schedules`, or an empty string.
-std::string peer_program_refuses(std::span<const Schedule> schedules);
+/// Why no program can be made of `schedules`, or an empty string. A wire that rounds f32 takes no bf16 tensors.
+std::string peer_program_refuses(std::span<const Schedule> schedules, bool rounds = false);
 
 /// The program of `rank`, from the checked schedules of all ranks. All ranks' programs belong together: they agree
 /// where messages lie, and run in one order without deadlock although every thread waits for what it receives.

@@ -40,7 +40,6 @@ struct PeerFault {
 struct PeerRoute {
   int rank = 0;
   int ranks = 1;
-  /// Blocks that do the work; the one after them tells the others that this rank is here.
   unsigned ctas = 1;
   /// The shared heaps of all ranks, by rank, and this rank's own.
   std::byte* const* heaps = nullptr;
@@ -161,25 +160,31 @@ class PeerThread {
   bool gave_up_ = false;
 };
 
-/// The block after the working ones tells all other ranks that this one has started its round; true for that block.
-/// Everything of the rounds before is done and seen, since the kernel before has ended.
-__device__ inline bool announces_round(const PeerRoute& route) {
-  if (blockIdx.x < route.ctas) return false;
-  const unsigned round = route.rounds[blockIdx.x] + 1;
-  for (int other = static_cast<int>(threadIdx.x); other < route.ranks; other += static_cast<int>(blockDim.x))
-    if (other != route.rank) raise_flag(started_flag(route.heaps[other], route.rank), round);
-  __syncthreads();
-  if (threadIdx.x == 0) route.rounds[blockIdx.x] = round;
-  return true;
+/// Tells all other ranks that this one has started its round: first what they wait for who send to it, one bit a rank in
+/// `senders`. All of the rounds before is done, since the kernel before has ended. By one warp.
+__device__ inline void announce_round(const PeerRoute& route, unsigned round, std::uint64_t senders) {
+  for (int other = static_cast<int>(threadIdx.x % warpSize); other < route.ranks; other += warpSize) {
+    unsigned* const flag = started_flag(route.heaps[other], route.rank);
+    if (senders >> other & 1)
+      raise_flag(flag, round);
+    else if (other != route.rank)
+      *static_cast<volatile unsigned*>(flag) = round;  // only told in reports
+  }
 }
 
-/// Finds out which round it is and waits for room in the inboxes of the ranks in `receivers`, one bit a rank. Ends behind
-/// a barrier of the block, which has at least 64 threads; `closes` where no other kernel of the round follows.
-__device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t receivers, bool closes) {
+/// With whom a rank exchanges packets, one bit a rank.
+struct PeerPartners {
+  std::uint64_t receivers = 0;
+  std::uint64_t senders = 0;
+};
+
+/// Finds out which round it is, waits for room in the inboxes of the receivers, and tells the senders that there will be
+/// room here. Passes a barrier of the block, which has at least 64 threads.
+__device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPartners& partners) {
   __shared__ unsigned shared_round;
   bool in_vain = false;
   if (threadIdx.x < 64) {
-    const bool waits = receivers >> threadIdx.x & 1;
+    const bool waits = partners.receivers >> threadIdx.x & 1;
     const int receiver = static_cast<int>(threadIdx.x);
     const unsigned* const flag = started_flag(route.heap, receiver);
     // Both loads before the first use: this is on the way of the first packet.
@@ -194,7 +199,8 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, std::uint64_t re
   }
   const bool may_send = __syncthreads_or(in_vain) == 0;
   const unsigned round = shared_round;
-  if (threadIdx.x == 0 && closes) route.rounds[blockIdx.x] = round;
+  if (threadIdx.x == 0) route.rounds[blockIdx.x] = round;
+  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1) announce_round(route, round, partners.senders);
   return {round, may_send};
 }
 

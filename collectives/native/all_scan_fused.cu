@@ -19,8 +19,8 @@
 namespace baton {
 namespace {
 
-/// Threads of a block. With few blocks each of them has a multiprocessor to itself, and must keep a link busy.
-constexpr unsigned threads_for(int in_flight) { return in_flight > 1 ? 1024 : 512; }
+/// Threads of a block at most.
+constexpr unsigned most_threads = 1024;
 
 /// One rank's part; inboxes are those of generation 0.
 struct Chain {
@@ -44,7 +44,6 @@ struct ChainPacket {
 
   unsigned at;  // the first element
   unsigned n;   // elements that there are
-  uint4 seen;   // at a look ahead, where there was one
   Pack state;
   Elements<tidy ? 1 : E> decay;
 
@@ -53,7 +52,6 @@ struct ChainPacket {
   __device__ void load(const Chain& chain, unsigned packet) {
     at = packet * E;
     n = tidy ? E : min(static_cast<unsigned>(E), chain.count - at);
-    seen.w = nothing;
     if constexpr (passes_on) state = load_elements<E>(chain.state + at, n, tidy);
     if constexpr (passes_on && receives) load_decay(chain);
   }
@@ -64,15 +62,10 @@ struct ChainPacket {
       if (i < n) decay.v[i] = __ldg(chain.decay + (at + i) / chain.row);
   }
 
-  __device__ void look(const Chain& chain, const PeerThread& thread) {
-    if constexpr (receives) seen = load_packet(thread.now(chain.own_inbox + slot()));
-  }
-
-  __device__ void finish(const Chain& chain, PeerThread& thread) {
+  __device__ void finish(const Chain& chain, PeerThread& thread) const {
     Pack prefix{};
     if constexpr (receives) {
-      if (is_nothing(seen)) seen = thread.await_packet(chain.own_inbox + slot(), 0, chain.before, at / E);
-      prefix = Wire::unpack(seen);
+      prefix = Wire::unpack(thread.await_packet(chain.own_inbox + slot(), 0, chain.before, at / E));
     }
     if (thread.gave_up()) return;
     if constexpr (passes_on) store_packet(thread.now(chain.next_inbox + slot()), Wire::pack(carry(prefix)));
@@ -91,55 +84,45 @@ struct ChainPacket {
   }
 };
 
-/// Every thread has `in_flight` packets under way, and the own state of as many after them.
-template <class Wire, bool receives, bool passes_on, bool tidy, int in_flight>
-__global__ void __launch_bounds__(threads_for(in_flight))
-    chain_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ Chain chain) {
-  if (announces_round(route)) return;
+template <class Wire, bool receives, bool passes_on, bool tidy>
+__global__ void __launch_bounds__(most_threads)
+    chain_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ Chain chain,
+                 const __grid_constant__ PeerPartners partners) {
   const unsigned threads = route.ctas * blockDim.x;
-  struct Batch {
-    ChainPacket<Wire, receives, passes_on, tidy> packets[in_flight];
-  };
-  const auto each = [&](Batch& batch, unsigned first, const auto& act) {
-#pragma unroll
-    for (int i = 0; i < in_flight; ++i)
-      if (first + i * threads < chain.packets) act(batch.packets[i], first + i * threads);
-  };
-  const auto load = [&](auto& packet, unsigned number) { packet.load(chain, number); };
-  unsigned first = blockIdx.x * blockDim.x + threadIdx.x;
-  Batch ahead{};
-  each(ahead, first, load);  // under way while the round begins
-  const PeerEntry entry = enter_round(route, passes_on ? std::uint64_t{1} << chain.next : 0, true);
-  PeerThread thread(route, entry);
-  for (; first < chain.packets; first += in_flight * threads) {
-    Batch here = ahead;
-    if constexpr (in_flight > 1)
-      each(here, first, [&](auto& packet, unsigned) { packet.look(chain, thread); });
-    each(ahead, first + in_flight * threads, load);
-    each(here, first, [&](auto& packet, unsigned) { packet.finish(chain, thread); });
+  unsigned packet = blockIdx.x * blockDim.x + threadIdx.x;
+  ChainPacket<Wire, receives, passes_on, tidy> ahead{};
+  if (packet < chain.packets) ahead.load(chain, packet);  // under way while the round begins
+  PeerThread thread(route, enter_round(route, partners));
+  for (; packet < chain.packets; packet += threads) {
+    const auto here = ahead;
+    if (packet + threads < chain.packets) ahead.load(chain, packet + threads);
+    here.finish(chain, thread);
   }
 }
 
 __global__ void __launch_bounds__(64) alone_kernel(const __grid_constant__ PeerRoute route) {
-  if (!announces_round(route)) enter_round(route, 0, true);
+  enter_round(route, {});
 }
 
-template <class Wire, bool tidy, int in_flight>
+template <class Wire, bool tidy>
 void launch(const PeerCall& call, const Chain& chain) {
   const bool receives = call.place > 0, passes_on = call.place < call.route.ranks - 1;
-  const auto kernel = receives && passes_on ? chain_kernel<Wire, true, true, tidy, in_flight>
-                      : receives            ? chain_kernel<Wire, true, false, tidy, in_flight>
-                                            : chain_kernel<Wire, false, true, tidy, in_flight>;
-  const unsigned threads = peer_threads(chain.packets, call.route.ctas, threads_for(in_flight));
-  kernel<<<call.route.ctas + 1, threads, 0, call.stream>>>(call.route, chain);
+  const auto kernel = receives && passes_on ? chain_kernel<Wire, true, true, tidy>
+                      : receives            ? chain_kernel<Wire, true, false, tidy>
+                                            : chain_kernel<Wire, false, true, tidy>;
+  const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
+  const PeerPartners partners{.receivers = passes_on ? bit(chain.next) : 0,
+                              .senders = receives ? bit(chain.before) : 0};
+  const unsigned threads = peer_threads(chain.packets, call.route.ctas, most_threads);
+  kernel<<<call.route.ctas, threads, 0, call.stream>>>(call.route, chain, partners);
 }
 
-template <class Wire, int in_flight>
+template <class Wire>
 void run(const PeerCall& call) {
   const auto decay = call.operands.reads[0], state = call.operands.reads[1];
   const auto into = call.operands.writes[0];
   if (call.route.ranks == 1) {
-    alone_kernel<<<call.route.ctas + 1, 64, 0, call.stream>>>(call.route);
+    alone_kernel<<<call.route.ctas, 64, 0, call.stream>>>(call.route);
     return cuda_launched();
   }
   const int next = call.home(std::min(call.place + 1, call.route.ranks - 1));
@@ -157,14 +140,11 @@ void run(const PeerCall& call) {
                     .next = next};
   const bool tidy =
       row % Wire::elements == 0 && lies(state.data()) && lies(into.data());  // whole rows: no rest
-  (tidy ? launch<Wire, true, in_flight> : launch<Wire, false, in_flight>)(call, chain);
+  (tidy ? launch<Wire, true> : launch<Wire, false>)(call, chain);
   cuda_launched();
 }
 
-template <int in_flight>
-void run_on_wire(const PeerCall& call) {
-  (call.wire == PeerWire::bf16 ? run<WireBf16, in_flight> : run<WireF32, in_flight>)(call);
-}
+void run_on_wire(const PeerCall& call) { (call.wire == PeerWire::bf16 ? run<WireBf16> : run<WireF32>)(call); }
 
 std::int64_t packets(const Step& step, int, int elements) {
   return (step.reads[1].count + elements - 1) / elements;
@@ -184,10 +164,10 @@ Collective collective(const std::string& name, const std::string& where) {
 }
 
 const RegisteredPeerNative native{
-    "all_scan_fused", {.body = run_on_wire<1>, .packets = packets, .ctas = [](unsigned all) { return all; }}};
+    "all_scan_fused", {.body = run_on_wire, .packets = packets, .ctas = [](unsigned all) { return all; }}};
 const RegisteredPeerNative native_16{
     "all_scan_fused_16",
-    {.body = run_on_wire<2>, .packets = packets, .ctas = [](unsigned all) { return std::min(all, 16u); }}};
+    {.body = run_on_wire, .packets = packets, .ctas = [](unsigned all) { return std::min(all, 16u); }}};
 
 const Registered registered{collective("all_scan_fused", "")};
 const Registered registered_16{collective("all_scan_fused_16", " on 16 multiprocessors")};

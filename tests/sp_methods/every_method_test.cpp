@@ -33,10 +33,12 @@ struct Problem {
   std::string name() const {
     const GlaShape& s = layer.share;
     return fmt::format(
-        "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/seed:{}{}",
-        method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
-        to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed,
-        layer.segmented ? "/segmented" : "");
+               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/"
+               "seed:{}{}",
+               method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
+               to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed,
+               layer.segmented ? "/segmented" : "") +
+           "/" + to_string(layer.dtype);
   }
 };
 
@@ -63,7 +65,8 @@ class EveryMethod : public testing::Test {
       GTEST_SKIP() << reason;
     }
     executor.prepare(schedules);
-    const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed);
+    const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed,
+                             layer.dtype);
     for (int round = 0; round < 2; ++round) {
       write_layer(executor, schedules, *method, oracle, layer.share.tokens);
       executor.synchronise();
@@ -128,6 +131,25 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   }
 }
 
+/// What a device has kernels for: bf16, in segments, d_k and d_v of 64 and 128, a short last chunk.
+void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
+  if (method.attention != Attention::linear) return;
+  for (int ranks : {1, 2, 4})
+    for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+      for (const GlaShape& shape :
+           {GlaShape{200, 2, 64, 128, 64, gate}, GlaShape{150, 3, 128, 64, 64, gate}}) {
+        const std::size_t first = all.size();
+        add_variants(all, method, shape, ranks, true);
+        for (std::size_t i = first; i < all.size(); ++i) all[i].layer.dtype = Dtype::bf16;
+      }
+  Problem random = held_out(method);
+  random.layer.dtype = Dtype::bf16;
+  random.layer.segmented = true;
+  random.layer.share = {random.layer.share.tokens * 8, 4, 128, 128, 64, random.layer.share.gate};
+  random.layer.groups = 2;
+  all.push_back(random);
+}
+
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = executor == "local";
   std::vector<Problem> all;
@@ -138,6 +160,7 @@ std::vector<Problem> problems(const std::string& executor) {
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);
+    if (!is_local && executor != "mpi") add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method, 3);
     all.push_back(held_out(*method));

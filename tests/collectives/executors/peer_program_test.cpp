@@ -15,6 +15,9 @@
 #include "collectives/executors/host_memory.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/verify.hpp"
+#include "harness/verify_layer.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace {
 
@@ -53,18 +56,21 @@ class ThoughtDevice : public Executor {
   void synchronise() override {}
   double one_way_seconds(std::int64_t, int, int) override { return 0; }
 
-  /// Lets threads run a packet each in random order until all are done; throws ScheduleError when none can.
+  /// Lets threads run a packet each, and streams a launch, in random order until all are done; throws ScheduleError when
+  /// none can.
   double run() override {
     for (auto& inbox : inboxes_) std::fill(inbox.begin(), inbox.end(), empty);
-    std::vector<Thread> threads;
-    for (std::size_t rank = 0; rank < programs_.size(); ++rank)
-      for (int i = 0; i < threads_; ++i) threads.push_back({static_cast<int>(rank), i});
-    threads_of_all_ = &threads;
-    while (!threads.empty() &&
-           std::any_of(threads.begin(), threads.end(), [this](auto& t) { return !done(t); })) {
-      std::shuffle(threads.begin(), threads.end(), random_);
+    progress_.clear();
+    threads_of_all_.clear();
+    for (std::size_t rank = 0; rank < programs_.size(); ++rank) {
+      progress_.push_back({std::vector<bool>(programs_[rank].operations.size(), false)});
+      for (int i = 0; i < threads_; ++i) threads_of_all_.push_back({static_cast<int>(rank), i});
+    }
+    while (!all_done()) {
       bool moved = false;
-      for (Thread& thread : threads) moved = advance(thread) || moved;
+      for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank) moved = launch(rank) || moved;
+      std::shuffle(threads_of_all_.begin(), threads_of_all_.end(), random_);
+      for (Thread& thread : threads_of_all_) moved = advance(thread) || moved;
       if (!moved) throw ScheduleError("deadlock");
     }
     return 0;
@@ -76,21 +82,62 @@ class ThoughtDevice : public Executor {
   struct Thread {
     int rank = 0;
     int number = 0;
-    std::size_t instruction = 0;
+    int instruction = 0;
     std::int64_t packet = -1;  // -1 before the first one
   };
 
-  bool done(const Thread& thread) const {
-    return thread.instruction == programs_[thread.rank].instructions.size();
+  /// How far a rank's two streams are.
+  struct Progress {
+    std::vector<bool> done;  // by operation
+    int launched = 0;        // instructions that threads may run
+    int exchange = -1;       // the operation that they belong to, -1 for none under way
+  };
+
+  bool all_done() const {
+    return std::all_of(progress_.begin(), progress_.end(), [](const Progress& rank) {
+      return std::find(rank.done.begin(), rank.done.end(), false) == rank.done.end();
+    });
+  }
+
+  /// Ends what has ended on a rank and launches what may start, each stream in order; false where nothing happens.
+  bool launch(int rank) {
+    Progress& progress = progress_[rank];
+    bool moved = false;
+    if (progress.exchange >= 0 && all_have_reached(rank, progress.launched)) {
+      progress.done[progress.exchange] = moved = true;
+      progress.exchange = -1;
+    }
+    return launch_next(rank, false) || launch_next(rank, true) || moved;
+  }
+
+  bool launch_next(int rank, bool computes) {
+    Progress& progress = progress_[rank];
+    const auto& operations = programs_[rank].operations;
+    for (int i = 0; i < static_cast<int>(operations.size()); ++i) {
+      const PeerOperation& operation = operations[i];
+      if (progress.done[i] || (operation.compute >= 0) != computes) continue;
+      const bool waits = operation.waits_for >= 0 && !progress.done[operation.waits_for];
+      if (waits || (!computes && progress.exchange >= 0)) return false;
+      if (!computes) {
+        progress.exchange = i;
+        progress.launched = operation.last;
+      } else {
+        const Step& step = schedules_[rank].steps()[operation.compute];
+        run_on_host(schedules_[rank], step, memories_[rank]->operands(step));
+        progress.done[i] = true;
+      }
+      return true;
+    }
+    return false;
   }
 
   /// Runs one packet, or enters or leaves an instruction; false where it must wait.
   bool advance(Thread& thread) {
-    if (done(thread)) return false;
+    if (thread.instruction >= progress_[thread.rank].launched) return false;
     const PeerProgram& program = programs_[thread.rank];
     const PeerInstruction& instruction = program.instructions[thread.instruction];
     if (thread.packet < 0) {
-      if (instruction.barrier && !all_have_reached(thread)) return false;
+      if (instruction.barrier && !all_have_reached(thread.rank, thread.instruction)) return false;
       const std::int64_t first = (thread.number - instruction.column) % threads_;
       thread.packet = first < 0 ? first + threads_ : first;
     }
@@ -104,9 +151,9 @@ class ThoughtDevice : public Executor {
     return true;
   }
 
-  bool all_have_reached(const Thread& thread) const {
-    return std::all_of(threads_of_all_->begin(), threads_of_all_->end(), [&](const Thread& other) {
-      return other.rank != thread.rank || other.instruction >= thread.instruction;
+  bool all_have_reached(int rank, int instruction) const {
+    return std::all_of(threads_of_all_.begin(), threads_of_all_.end(), [&](const Thread& thread) {
+      return thread.rank != rank || thread.instruction >= instruction;
     });
   }
 
@@ -169,7 +216,8 @@ class ThoughtDevice : public Executor {
   std::vector<std::unique_ptr<HostMemory>> memories_;
   std::vector<PeerProgram> programs_;
   std::vector<std::vector<float>> inboxes_;
-  const std::vector<Thread>* threads_of_all_ = nullptr;
+  std::vector<Thread> threads_of_all_;
+  std::vector<Progress> progress_;
 };
 
 std::vector<Schedule> schedules_of(const char* name, int ranks, int blocks = 1,
@@ -207,6 +255,67 @@ TEST(PeerProgram, RightForEveryCollectiveInAnyOrderOfThreads) {
           }
         }
   EXPECT_GT(checked, 500);
+}
+
+TEST(PeerProgram, RightForEveryMethodWhateverTheStreamsDo) {
+  int checked = 0;
+  for (const SpMethod* method : sp_methods())
+    for (Pass pass : {Pass::forward, Pass::both})
+      for (Mode mode : {Mode::overlapped, Mode::exposed})
+        for (int ranks : {1, 3, 4}) {
+          Layer layer{.share = {10, 4, 4, 8, 8, GateKind::vector}, .pass = pass, .mode = mode, .groups = 2};
+          if (method->attention == Attention::softmax) layer.share.gate = GateKind::none;
+          if (method->refuses && !method->refuses(layer, ranks).empty()) continue;
+          const auto schedules = build_all(*method, layer, ranks);
+          if (!peer_program_refuses(schedules).empty()) continue;
+          const bool is_alone = method->name == "local";
+          const LayerOracle oracle(method->attention, layer.share, ranks, is_alone, GateDraw::layer, 3);
+          ThoughtDevice device(schedules, {}, 5, ++checked);
+          write_layer(device, schedules, *method, oracle, layer.share.tokens);
+          device.run();
+          const Comparison comparison = compare_layer(device, schedules, *method, oracle, layer.share.tokens);
+          EXPECT_EQ(comparison.wrong, 0) << method->name << ", " << ranks << " ranks: " << comparison.first;
+        }
+  EXPECT_GT(checked, 40);
+}
+
+TEST(PeerProgram, ComputeStepsCutInstructionsWhereTheyMust) {
+  Schedule zero(0, 2), one(1, 2);
+  const Slice own = zero.input("own", 8), made = zero.scratch("made", 8), got = zero.output("got", 8, false);
+  const Slice came = one.scratch("came", 8), used = one.output("used", 8);
+  const auto kernel = [](const char* name) {
+    return Kernel{.name = name, .body = [](const HostOperands&) {}};
+  };
+  zero.send(1, own);
+  zero.compute(kernel("make"), {made}, {own});
+  zero.compute(kernel("aside"), {got}, {own});
+  zero.send(1, made);
+  one.recv(came, 0);
+  one.compute(kernel("use"), {used}, {came});
+  one.recv(came, 0);
+  const std::vector<Schedule> schedules{zero, one};
+  const auto sender = compile_peer_program(schedules, 0).operations;
+  ASSERT_EQ(sender.size(), 4u);  // send, make, aside, send
+  EXPECT_EQ(sender[3].compute, -1);
+  EXPECT_EQ(sender[sender[3].waits_for].compute, 1)
+      << "the send waits for what it sends, not for what is aside";
+  const auto receiver = compile_peer_program(schedules, 1).operations;
+  ASSERT_EQ(receiver.size(), 3u);
+  EXPECT_EQ(receiver[1].compute, 1);
+  EXPECT_EQ(receiver[1].waits_for, 0);
+  EXPECT_EQ(receiver[2].waits_for, 1) << "the buffer is free when the kernel has read it";
+}
+
+TEST(PeerProgram, TwoBf16TravelAsOneWord) {
+  Schedule zero(0, 2), one(1, 2);
+  const Slice own = zero.input("own", 24, Dtype::bf16), into = one.output("into", 24, true, Dtype::bf16);
+  zero.send(1, own.part(8, 16));
+  one.recv(into.part(4, 16), 0);
+  const std::vector<Schedule> schedules{zero, one};
+  const PeerProgram program = compile_peer_program(schedules, 0);
+  EXPECT_EQ(program.instructions[0].from, (Slice{0, 4, 8}));
+  EXPECT_EQ(program.inbox_packets, 2);
+  EXPECT_THAT(peer_program_refuses(schedules, true), HasSubstr("is of bf16 already"));
 }
 
 TEST(PeerProgram, AChainIsOneInstructionARankWhateverTheBlocks) {
@@ -325,9 +434,9 @@ TEST(PeerProgram, RefusesWhatItCannotRun) {
   Schedule s(0, 1);
   const Slice own = s.input("own", 8), into = s.scratch("into", 8);
   EXPECT_EQ(peer_program_refuses(std::vector{s}), "");
-  Schedule computes = s, shifts = s, calls = s;
-  computes.compute({.name = "gates", .body = [](const HostOperands&) {}}, {into}, {own});
-  EXPECT_THAT(peer_program_refuses(std::vector{computes}), HasSubstr("gates"));
+  Schedule shifts = s, calls = s, halves = s;
+  halves.copy(halves.scratch("b", 4, Dtype::bf16).part(1, 2), halves.scratch("c", 4, Dtype::bf16).part(0, 2));
+  EXPECT_THAT(peer_program_refuses(std::vector{halves}), HasSubstr("cuts a word in two"));
   shifts.copy(into.part(1, 7), into.part(0, 7));
   EXPECT_THAT(peer_program_refuses(std::vector{shifts}), HasSubstr("shifts a slice within itself"));
   calls.native("mpi_exscan", 1, {into}, {own});

@@ -231,7 +231,7 @@ TEST(Simulator, TheTimelineIsPossible) {
   }
 }
 
-/// Throws nothing where the spans of `key` never overlap.
+/// Steps of one rank for which `key` says the same never overlap.
 template <typename Key>
 void expect_no_overlap(const std::vector<Schedule>& schedules, const std::vector<StepTime>& timeline,
                        const Key& key) {
