@@ -15,13 +15,17 @@ def draw_all(page, folder):
     """Draws every figure of the page, saves it as PNG and SVG; {name: its SVG}."""
     style.use()
     pictures = {}
-    for figure in paper_page.blocks(page, paper_page.Figure):
+    for figure in filter(has_data, paper_page.blocks(page, paper_page.Figure)):
         drawn = DRAW[figure.draw](figure.data)
         style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
         style.save(drawn, folder, figure.name)
         plt.close(drawn)
         pictures[figure.name] = (folder / f"{figure.name}.svg").read_text(encoding="utf-8")
     return pictures
+
+
+def has_data(figure):
+    return bool(figure.data)
 
 
 LINE = {"markersize": 4.5, "linewidth": 1.6}

@@ -107,7 +107,7 @@ def cell_html(cell):
 def figure_html(figure, pictures):
     caption = f"<figcaption>{inline(figure.about)}</figcaption>"
     if figure.name not in pictures:
-        return f"<figure>{caption}<p>No picture of “{inline(figure.title)}”: matplotlib is missing.</p></figure>"
+        return f"<figure>{caption}<p>No picture “{inline(figure.title)}”: no data, or no matplotlib.</p></figure>"
     data = base64.b64encode(pictures[figure.name].encode()).decode()
     return (f'<figure><img alt="{html.escape(figure.about)}" src="data:image/svg+xml;base64,{data}">'
             f"{caption}</figure>")

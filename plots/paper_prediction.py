@@ -131,4 +131,4 @@ def drawing(sources):
         simulated = cells(sources.on(fit, name=name), COLUMNS)
         lines.append((title, *({ranks: float(cell.value) for ranks, cell in zip(COLUMNS, row) if cell}
                                for row in (published, simulated))))
-    return lines
+    return [line for line in lines if line[1] and line[2]]

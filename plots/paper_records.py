@@ -71,9 +71,14 @@ def load_cells(path):
 def by(key, records):
     """{value of `key`: record}: with the model's blocks if such ran, and of several launches the newest."""
     chosen = {}
-    for record in sorted(records, key=lambda one: (one["blocks_asked"] == "auto", one["time"])):
+    for record in sorted(records, key=lambda one: (chosen_by_model(one), one["time"])):
         chosen[record[key]] = record
     return dict(sorted(chosen.items()))
+
+
+def chosen_by_model(record):
+    """Whether the model chose the blocks; a collective that does not cut has none to choose."""
+    return record.get("blocks_asked") == "auto"
 
 
 def cells(records, columns, machine=""):

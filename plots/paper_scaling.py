@@ -5,7 +5,7 @@ import paper_cells
 import results
 from paper_cells import Row
 from paper_page import Figure, Section, Table, Text
-from paper_records import MANY_H100, by
+from paper_records import MANY_H100, by, chosen_by_model
 from paper_table2 import SHAPE
 
 RANKS = tuple(8 * 2**power for power in range(12))
@@ -50,7 +50,7 @@ def skipped_notes(found):
 def blocks_notes(found):
     for name in NAMES:
         blocks = {record["blocks"]: ranks for ranks, record in found[name].items() if record["blocks"] > 1}
-        fixed = min((ranks for ranks, record in found[name].items() if record["blocks_asked"] != "auto"), default=0)
+        fixed = min((ranks for ranks, record in found[name].items() if not chosen_by_model(record)), default=0)
         if blocks and fixed:
             yield (f"`{name}` in the model's blocks below {fixed:,} ranks; from there on in "
                    f"{found[name][fixed]['blocks']}, near its best and quicker to simulate.")
@@ -58,5 +58,6 @@ def blocks_notes(found):
 
 def drawing(found):
     """[(name, {ranks: ms})]"""
-    return [(name, {ranks: record["median_seconds"] * 1e3 for ranks, record in records.items()
-                    if results.why_no_time(record) is None}) for name, records in found.items() if name not in ALIKE]
+    lines = [(name, {ranks: record["median_seconds"] * 1e3 for ranks, record in records.items()
+                     if results.why_no_time(record) is None}) for name, records in found.items() if name not in ALIKE]
+    return [line for line in lines if line[1]]

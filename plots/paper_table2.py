@@ -91,7 +91,8 @@ def arithmetic(sources, links):
                  for row in sources.published["zeco_table2"]}
     yield from told(lambda: gather_text(links, published, most), lambda: scan_text(sources, links, published, most))
     yield Figure("table2_bars", "Time of one exchange, as in ZeCO's figure 1",
-                 f"published: ZeCO's table 2; simulated: {H100}", "bars", bars(sources), "Published (hatched) and simulated times of the two exchanges by "
+                 f"published: ZeCO's table 2; simulated: {H100}", "bars", bars(sources),
+                 "Published (hatched) and simulated times of the two exchanges by "
                  "GPUs; the scale is logarithmic.")
 
 

@@ -5,7 +5,7 @@ import paper_cells
 import results
 from paper_cells import Row
 from paper_page import Section, Table, Text
-from paper_records import H100, having
+from paper_records import H100, chosen_by_model, having
 from paper_table2 import SHAPE
 
 RANKS = (8, 64)
@@ -49,7 +49,7 @@ def methods_table(sources):
 def is_counted(record):
     """Also with the model's blocks, where blocks matter: other counts were simulated for the sweeps."""
     return (results.why_no_time(record) is None and record["ranks"] in RANKS
-            and (record["blocks_asked"] == "auto" or record["blocks_asked"] == record["blocks"] == 1))
+            and (chosen_by_model(record) or record["blocks"] == 1))
 
 
 def names(records):
@@ -59,7 +59,7 @@ def names(records):
 
 
 def row(name, kind, records):
-    records = sorted(records, key=lambda one: one["blocks_asked"] != "auto")
+    records = sorted(records, key=chosen_by_model, reverse=True)
     found = {ranks: next((one for one in records if one["ranks"] == ranks), None) for ranks in RANKS}
     return Row(f"`{name}`", kind, [cell for ranks in RANKS for cell in quantities(found[ranks])])
 
@@ -76,7 +76,7 @@ def quantities(record):
 
 def blocks_notes(records):
     told = {(record["name"], record["ranks"], record["blocks"]) for record in records
-            if record["blocks_asked"] == "auto" and record["blocks"] > 1}
+            if chosen_by_model(record) and record["blocks"] > 1}
     if told:
         yield "Blocks that the model chose: " + ", ".join(f"`{name}` {blocks} on {ranks} ranks"
                                                           for name, ranks, blocks in sorted(told)) + "."

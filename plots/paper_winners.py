@@ -8,7 +8,7 @@ import results
 from paper_cells import Row, digits
 from paper_links import Links
 from paper_page import Figure, Section, Table, Text
-from paper_records import H100
+from paper_records import H100, chosen_by_model
 from paper_table2 import SHAPE
 
 # What competes, by family: the map tells chains, doubling, slice owners and the two levels apart.
@@ -57,7 +57,7 @@ def family_of(record):
 
 def stands(record):
     """A time, with the model's blocks where there are blocks to choose."""
-    return results.why_no_time(record) is None and (record["blocks_asked"] == "auto" or record["blocks"] == 1)
+    return results.why_no_time(record) is None and (chosen_by_model(record) or record["blocks"] == 1)
 
 
 def best(found):
@@ -98,8 +98,8 @@ def blocks_blocks(sources):
     for ranks in SWEPT_RANKS:
         records = [one for one in sources.on(H100, name="all_scan", ranks=ranks, **SHAPE)
                    if results.why_no_time(one) is None]
-        swept[ranks] = {one["blocks"]: one for one in records if one["blocks_asked"] != "auto"}
-        chosen[ranks] = next((one for one in records if one["blocks_asked"] == "auto"), None)
+        swept[ranks] = {one["blocks"]: one for one in records if not chosen_by_model(one)}
+        chosen[ranks] = next((one for one in records if chosen_by_model(one)), None)
     counts = sorted({blocks for records in swept.values() for blocks in records})
     if not counts:
         return

@@ -22,9 +22,9 @@ struct Form {
 template <class Wire, PeerTransport transport>
 class Interpreter {
  public:
-  __device__ Interpreter(const PeerRoute& route, const PeerPartners& partners)
+  __device__ Interpreter(const PeerRoute& route, const PeerPart& part)
       : route_(route),
-        partners_(partners),
+        part_(part),
         thread_(route),
         threads_(route.ctas * blockDim.x),
         number_(blockIdx.x * blockDim.x + threadIdx.x) {}
@@ -41,7 +41,7 @@ class Interpreter {
     }
   }
 
-  __device__ void enter() { thread_.enter(enter_round(route_, partners_)); }
+  __device__ void enter() { thread_.enter(enter_round(route_, part_)); }
 
  private:
   static constexpr int E = Wire::elements;
@@ -223,7 +223,7 @@ class Interpreter {
   }
 
   const PeerRoute& route_;
-  const PeerPartners& partners_;
+  const PeerPart& part_;
   PeerThread thread_;
   unsigned threads_;
   unsigned number_;
@@ -234,9 +234,9 @@ template <class Wire, PeerTransport transport>
 __global__ void __launch_bounds__(most_threads)
     peer_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ PeerDeviceInstruction first,
                 const PeerDeviceInstruction* program, unsigned count,
-                const __grid_constant__ PeerPartners partners) {
+                const __grid_constant__ PeerPart part) {
   __shared__ PeerDeviceInstruction at_hand[window];
-  Interpreter<Wire, transport> interpreter(route, partners);
+  Interpreter<Wire, transport> interpreter(route, part);
   if (count == 0) return interpreter.enter();
   constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
   const auto stage = [&](const PeerDeviceInstruction* from, unsigned place, unsigned instructions) {
@@ -292,7 +292,7 @@ class Resolver {
     into.count = static_cast<unsigned>(from.count);
     into.packets = static_cast<unsigned>(from.packets(program_.packet_elements));
     into.column = static_cast<unsigned>((from.column % threads_ + threads_) % threads_);
-    into.step = from.step;
+    into.step = from.steps[0];
     into.barrier = from.barrier;
     if (from.arrival) {
       into.arrival = slot(route_.rank, *from.arrival);
@@ -359,7 +359,7 @@ unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 64, most));
 }
 
-PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,
+PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operation, const DeviceMemory& memory, const PeerRoute& route,
                        const std::vector<std::byte*>& heaps, const PeerLayout& layout,
                        const PeerLaunch& launch)
     : route_(route), launch_(launch), count_(static_cast<unsigned>(program.instructions.size())) {
@@ -378,17 +378,17 @@ PeerKernel::PeerKernel(const PeerProgram& program, const DeviceMemory& memory, c
 
 void PeerKernel::add_partners(const PeerInstruction& instruction) {
   const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
-  for (const PeerSend& send : instruction.sends) partners_.receivers |= bit(send.to.peer);
-  if (instruction.arrival) partners_.senders |= bit(instruction.arrival->peer);
+  for (const PeerSend& send : instruction.sends) part_.receivers |= bit(send.to.peer);
+  if (instruction.arrival) part_.senders |= bit(instruction.arrival->peer);
   if (instruction.fold && instruction.fold->arrived)
-    partners_.senders |= bit(instruction.fold->arrived->from.peer);
+    part_.senders |= bit(instruction.fold->arrived->from.peer);
 }
 
 PeerKernel::~PeerKernel() { cudaFree(program_); }
 
 void PeerKernel::enqueue(cudaStream_t stream) const {
   kernel_for(launch_)<<<route_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_,
-                                                                   partners_);
+                                                                   part_);
   cuda_launched();
 }
 

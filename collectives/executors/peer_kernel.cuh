@@ -102,7 +102,7 @@ class PeerKernel {
 
   PeerRoute route_;
   PeerLaunch launch_;
-  PeerPartners partners_;
+  PeerPart part_;
   unsigned count_ = 0;
   PeerDeviceInstruction first_{};
   PeerDeviceInstruction* program_ = nullptr;

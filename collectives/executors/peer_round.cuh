@@ -172,19 +172,22 @@ __device__ inline void announce_round(const PeerRoute& route, unsigned round, st
   }
 }
 
-/// With whom a rank exchanges packets, one bit a rank.
-struct PeerPartners {
+/// A kernel's part in a round: with whom it exchanges packets, one bit a rank, and whether others of the round come before
+/// or after it.
+struct PeerPart {
   std::uint64_t receivers = 0;
   std::uint64_t senders = 0;
+  bool opens = true;
+  bool closes = true;
 };
 
-/// Finds out which round it is, waits for room in the inboxes of the receivers, and tells the senders that there will be
-/// room here. Passes a barrier of the block, which has at least 64 threads.
-__device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPartners& partners) {
+/// Finds out which round it is, waits for room in the inboxes of the receivers, and, where it opens the round, tells the
+/// senders that there will be room here. Passes a barrier of the block, which has at least 64 threads.
+__device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPart& part) {
   __shared__ unsigned shared_round;
   bool in_vain = false;
   if (threadIdx.x < 64) {
-    const bool waits = partners.receivers >> threadIdx.x & 1;
+    const bool waits = part.receivers >> threadIdx.x & 1;
     const int receiver = static_cast<int>(threadIdx.x);
     const unsigned* const flag = started_flag(route.heap, receiver);
     // Both loads before the first use: this is on the way of the first packet.
@@ -199,8 +202,8 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPartne
   }
   const bool may_send = __syncthreads_or(in_vain) == 0;
   const unsigned round = shared_round;
-  if (threadIdx.x == 0) route.rounds[blockIdx.x] = round;
-  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1) announce_round(route, round, partners.senders);
+  if (threadIdx.x == 0 && part.closes) route.rounds[blockIdx.x] = round;
+  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1 && part.opens) announce_round(route, round, part.senders);
   return {round, may_send};
 }
 

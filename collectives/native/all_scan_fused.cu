@@ -87,12 +87,12 @@ struct ChainPacket {
 template <class Wire, bool receives, bool passes_on, bool tidy>
 __global__ void __launch_bounds__(most_threads)
     chain_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ Chain chain,
-                 const __grid_constant__ PeerPartners partners) {
+                 const __grid_constant__ PeerPart part) {
   const unsigned threads = route.ctas * blockDim.x;
   unsigned packet = blockIdx.x * blockDim.x + threadIdx.x;
   ChainPacket<Wire, receives, passes_on, tidy> ahead{};
   if (packet < chain.packets) ahead.load(chain, packet);  // under way while the round begins
-  PeerThread thread(route, enter_round(route, partners));
+  PeerThread thread(route, enter_round(route, part));
   for (; packet < chain.packets; packet += threads) {
     const auto here = ahead;
     if (packet + threads < chain.packets) ahead.load(chain, packet + threads);
@@ -111,10 +111,10 @@ void launch(const PeerCall& call, const Chain& chain) {
                       : receives            ? chain_kernel<Wire, true, false, tidy>
                                             : chain_kernel<Wire, false, true, tidy>;
   const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
-  const PeerPartners partners{.receivers = passes_on ? bit(chain.next) : 0,
+  const PeerPart part{.receivers = passes_on ? bit(chain.next) : 0,
                               .senders = receives ? bit(chain.before) : 0};
   const unsigned threads = peer_threads(chain.packets, call.route.ctas, most_threads);
-  kernel<<<call.route.ctas, threads, 0, call.stream>>>(call.route, chain, partners);
+  kernel<<<call.route.ctas, threads, 0, call.stream>>>(call.route, chain, part);
 }
 
 template <class Wire>
