@@ -98,6 +98,7 @@ void predict(Record& record, const Topology& topology) {
   if (!refuses_to_simulate(source, topology).empty()) return;
   const Simulation simulation = simulate(source, topology);
   record.predicted_seconds = simulation.seconds;
+  record.topology = topology.name;
   record.extrapolated = extrapolates(simulation, topology);
 }
 

@@ -42,7 +42,7 @@ struct Record {
   /// Time over the baseline's.
   std::optional<Ratio> ratio;
 
-  /// The simulated machine, of a row that did not run.
+  /// The machine that was simulated: of a row that did not run, or for what was predicted of one that did.
   std::string topology;
   /// What was verified in its place, the same text on fewer ranks and smaller tensors; empty where it was itself.
   std::optional<Case> stand_in;

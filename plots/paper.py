@@ -17,6 +17,7 @@ import paper_predicted
 import paper_prediction
 import paper_records
 import paper_scaling
+import paper_summary
 import paper_table2
 import paper_volumes
 import paper_winners
@@ -28,8 +29,9 @@ try:
 except ImportError:  # without matplotlib there are tables alone
     paper_figures = None
 
-SECTIONS = (paper_table2.section, paper_prediction.section, paper_operator.section, paper_volumes.section,
-            paper_lasp2.section, paper_scaling.section, paper_winners.section, paper_predicted.section)
+SECTIONS = (paper_summary.section, paper_table2.section, paper_prediction.section, paper_operator.section,
+            paper_volumes.section, paper_lasp2.section, paper_scaling.section, paper_winners.section,
+            paper_predicted.section)
 
 
 def main():
@@ -72,8 +74,9 @@ def lead(sources):
         "these it is, and no number mixes them; ratios of one to another are marked as derived.",
         f"**Simulated** cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
         "name the source of every figure, and none is fitted to a table on this page except in `fitted-*`, "
-        "made by section 2. They come of the very schedules that real executors run, verified on small real "
-        f"data first, in virtual time: deterministic, one round. Commit {', '.join(commits)}, {newest[:10]}.",
+        "which the test of prediction makes. They come of the very schedules that real executors run, "
+        "verified on small real data first, in virtual time: deterministic, one round. Commit "
+        f"{', '.join(commits)}, {newest[:10]}.",
         "**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
         f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name "
         "executor, commit and day. **Published** cells are copied from `results/paper/*.csv`, which say "

@@ -22,16 +22,13 @@ def bars(series):
 
 
 def operator_bars(series):
-    """Two rows of axes of one scale, published above simulated."""
+    """Axes of one scale for each kind, one above the other; what stands at the same place has the same colour."""
     kinds = list(dict.fromkeys(kind for _, kind, _ in series))
     figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.2), layout="constrained", sharey=True, squeeze=False)
     places = sorted({ranks for _, _, times in series for ranks in times})
-    labels = [label for label, kind, _ in series if kind == kinds[-1]]
-    colours = {label: style.COLOURS[index] for index, label in enumerate(labels)}
-    colours |= {label: colours[labels[index]] for index, label in
-                enumerate(label for label, kind, _ in series if kind != kinds[-1])}
     for axes, kind in zip(rows[:, 0], kinds):
         own = [one for one in series if one[1] == kind]
+        colours = {label: colour for (label, _, _), colour in zip(own, style.COLOURS)}
         group(axes, own, places, colours)
         axes.legend(handles=[Patch(**look(colours[label], kind), label=label) for label, _, _ in own], ncols=2,
                     frameon=False, fontsize=8, loc="upper left", title=kind, alignment="left",

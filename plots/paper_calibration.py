@@ -27,8 +27,9 @@ MAP_BYTES = STATE_BYTES + HEADS * WIDTH * ELEMENT_BYTES
 
 GATHER_FIT, SCAN_FIT, COMMON_FIT = "fitted-all-gather", "fitted-all-scan", "fitted-both"
 
-# A machine on which a call costs `call` seconds and a link moves `rate` bytes a second; `residual` as in a topology.
-Fit = collections.namedtuple("Fit", "name call rate message_bytes residual")
+# A machine on which a call costs `call` seconds and a link moves `rate` bytes a second, fitted to messages of
+# `least_bytes` and more; `residual` as in a topology.
+Fit = collections.namedtuple("Fit", "name call rate least_bytes residual")
 
 
 def main():
@@ -91,29 +92,28 @@ def common_fit(cells, blocks):
     determinant = aa * bb - ab * ab
     call, pace = (a * bb - b * ab) / determinant, (aa * b - ab * a) / determinant
     worst = max(abs(call * row[0] + pace * row[1] - 1) for row in rows)
-    return Fit(COMMON_FIT, call, 1 / pace, MAP_BYTES, worst)
+    return Fit(COMMON_FIT, call, 1 / pace, round(STATE_BYTES / blocks), worst)
 
 
 # --- The topology ---------------------------------------------------------------------------------------
 
 
 def topology(one):
+    """One link for every hop: two cells cannot tell those within a node from those between nodes."""
     of = "published cells of ZeCO's table 2 (second-hand) at 8 and 16 GPUs"
     by = f"fitted to the {of}: {one.call * 1e6:.1f} us a call, {one.rate * 1e-9:.1f} GB/s a hop"
     link = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": one.rate, "moved_by": "wire",
-            "source": f"{by}; latency and overhead are in the rate, and both link classes are alike, for two "
-                      "cells cannot tell them apart"}
-    free = "assumed free: what it costs is in the fitted hop"
-    rate = {"launch_seconds": 0, "flops_a_second": 1e18, "bytes_a_second": 1e18, "source": free}
-    return {"name": one.name, "description": f"256 GPUs, {by}.",
-            "machine": {"nodes": 32, "ranks_a_node": 8, "round_seconds": one.call,
-                        "source": f"nodes, ranks_a_node: 256 H100 in nodes of 8. round_seconds: {by}."},
-            "links": {"intra_node": link, "inter_node": link},
+            "source": f"{by}; latency and overhead are in the rate"}
+    rate = {"launch_seconds": 0, "flops_a_second": 1e18, "bytes_a_second": 1e18,
+            "source": "assumed free: what it costs is in the fitted hop"}
+    return {"name": one.name, "description": f"256 GPUs on links that are all alike, {by}.",
+            "machine": {"nodes": 1, "ranks_a_node": 256, "round_seconds": one.call,
+                        "source": f"ranks_a_node: the paper's 256 GPUs, as one node. round_seconds: {by}."},
+            "links": {"intra_node": link},
             "device": {"kernel": rate, "combine": rate,
                        "copy": {key: value for key, value in rate.items() if key != "flops_a_second"}},
-            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1],
-                            "least_bytes": min(one.message_bytes, STATE_BYTES), "most_bytes": MAP_BYTES,
-                            "residual": one.residual}}
+            "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1], "least_bytes": one.least_bytes,
+                            "most_bytes": MAP_BYTES, "residual": one.residual}}
 
 
 if __name__ == "__main__":

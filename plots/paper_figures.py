@@ -160,13 +160,14 @@ def predicted(points):
     figure, axes = plt.subplots(figsize=(6.4, 5), layout="constrained")
     low = min(min(one[1:]) for one in points) / 1.5
     high = max(max(one[1:]) for one in points) * 1.5
-    axes.fill_between([low, high], [low / 1.2, high / 1.2], [low * 1.2, high * 1.2], color=style.GREY, alpha=0.15,
+    axes.fill_between([low, high], [low / 1.2, high / 1.2], [low * 1.2, high * 1.2], color=style.GREY, alpha=0.3,
                       linewidth=0)
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
     for index, name in enumerate(sorted({one[0] for one in points})):
         own = [one for one in points if one[0] == name]
-        axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=5, label=name,
-                  color=style.COLOURS[index % len(style.COLOURS)], marker=style.MARKERS[index % len(style.MARKERS)])
+        turn, place = divmod(index, len(style.COLOURS))
+        axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=4, label=name,
+                  color=style.COLOURS[place], marker=style.MARKERS[place], fillstyle="none" if turn else "full")
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
     paper_bars.plain_log(axes.xaxis)
     finish(axes, "measured, ms", "predicted, ms")

@@ -12,7 +12,7 @@ STYLE = """
 :root { --ink: #24292f; --soft: #57606a; --line: #d8dee4; --published: #8250df; --simulated: #0072b2;
   --measured: #00805e; --counted: #24292f; --derived: #57606a; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.5rem 5rem; max-width: 68rem; color: var(--ink); background: #fff;
+body { margin: 0 auto; padding: 2.5rem 1.5rem 5rem; max-width: 76rem; color: var(--ink); background: #fff;
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
 h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 1rem; }
 h2 { font-size: 1.35rem; margin: 3.5rem 0 .8rem; padding-top: .9rem; border-top: 1px solid var(--line); }

@@ -21,9 +21,10 @@ def section(sources):
     lengths = columns(sources)
     return Section("Sequence length: LASP-2's scaling on 64 GPUs", [
         Text("LASP-2 trains Linear-Llama3-1B on 64 A100 and reports tokens a second of the whole model; what "
-             "is simulated is one layer's attention, forward and backward, 16 heads of 128, on "
-             "`topologies/dgx-a100-8x8.json`. So the rows differ by what else a model does; what may be "
-             "compared is how the methods stand to one another, and how that changes with the length."),
+             "is simulated is one layer's attention, forward and backward, 16 heads of 128 in fp32 (the ring "
+             "methods have no other form), on `topologies/dgx-a100-8x8.json`. So the rows differ by what "
+             "else a model does; what may be compared is how the methods stand to one another, and how that "
+             "changes with the length."),
         table(sources, lengths),
         *arithmetic(sources),
         Figure("lasp2_lengths", "Tokens a second against sequence length, 64 GPUs",
@@ -58,7 +59,7 @@ def table(sources, lengths):
     published = paper_records.published_cells(sources.published["lasp2_throughput"], headings, "seq_len",
                                               gpus=str(RANKS))
     rows = [Row("LASP-2, whole model", "published", published)]
-    rows += [Row(f"`{name}`, one layer's attention", f"simulated, {A100}", speeds(sources, name, lengths))
+    rows += [Row(f"`{name}`", f"simulated, one layer, {A100}", speeds(sources, name, lengths))
              for name in METHODS]
     rows += [row for title, pairs in GAINS for row in gain_rows(sources, title, pairs, lengths)]
     return Table("lasp2_lengths", "Tokens a second by length of the whole sequence, and gains", headings, rows, [

@@ -16,7 +16,7 @@ Figure = collections.namedtuple("Figure", "name title where draw data about")
 Section = collections.namedtuple("Section", "title blocks")
 Page = collections.namedtuple("Page", "title lead sections")
 
-CSV_COLUMNS = ("row", "column", "value", "unit", "kind", "origin", "commit", "time", "note")
+CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "time", "note")
 
 
 def told(*sentences):
@@ -84,12 +84,14 @@ def save_csv(folder, table):
 
 
 def csv_rows(table):
+    """A row without a label goes on with what the one above tells of."""
+    label = ""
     for row in table.rows:
+        label = row.label.replace("`", "") or label
         for column, cell in zip(table.columns, row.cells):
             if cell is not None:
-                yield {"row": row.label.replace("`", ""), "column": column, "value": cell.value, "unit": cell.unit,
-                       "kind": cell.kind, "origin": cell.origin, "commit": cell.commit, "time": cell.time,
-                       "note": cell.note}
+                shared = {key: value for key, value in cell._asdict().items() if key in CSV_COLUMNS}
+                yield {"row": label, "what": row.kind, "column": column, **shared}
 
 
 def kinds(row):

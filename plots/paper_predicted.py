@@ -33,7 +33,7 @@ def predicted(records):
 def machine_blocks(machine, records):
     within = [record for record in records if SMALL <= record["state_bytes"] <= LARGE]
     yield Table(f"predicted_{machine}", f"{machine}", list(QUANTITIES), [
-        *grouped(records, "collective or method", results.method),
+        *grouped(records, "", results.method),
         *grouped(records, "ranks", lambda record: record["ranks"]),
         *grouped(records, "state", lambda record: record["state_bytes"], results.binary_size),
         *([error_row("all, 64 KiB to 16 MiB", within)] if within else []), error_row("all", records)],
@@ -56,7 +56,7 @@ def grouped(records, what, key, text=str):
     groups = collections.defaultdict(list)
     for record in records:
         groups[key(record)].append(record)
-    return [error_row(f"{what} {text(value)}", group) for value, group in sorted(groups.items())]
+    return [error_row(f"{what} {text(value)}".strip(), group) for value, group in sorted(groups.items())]
 
 
 def error_row(label, records):

@@ -35,16 +35,15 @@ def table(found):
 
 
 def skipped_notes(found):
-    for name, records in found.items():
-        reasons = {ranks: results.why_no_time(record) for ranks, record in records.items()}
-        for ranks, reason in reasons.items():
-            if reason:
-                yield f"`{name}` on {ranks:,} ranks: {reason}."
-        timed = [ranks for ranks in reasons if not reasons[ranks]]
-        missing = [ranks for ranks in RANKS if ranks not in reasons]
-        if missing and timed:
-            yield (f"`{name}` from {missing[0]:,} to {missing[-1]:,} ranks: left out, for its messages grow "
-                   "with the square of the ranks and each of these would take minutes.")
+    refused = [f"`{name}` on {ranks:,} ranks ({reason})" for name, records in found.items()
+               for ranks, record in records.items() if (reason := results.why_no_time(record))]
+    if refused:
+        yield f"Skipped: {', '.join(refused)}."
+    left_out = [f"`{name}` on {missing[0]:,} to {missing[-1]:,}" for name, records in found.items()
+                if records and (missing := [ranks for ranks in RANKS if ranks not in records])]
+    if left_out:
+        yield ("Left out, for the messages grow with the square of the ranks and each would take minutes: "
+               f"{', '.join(left_out)}.")
 
 
 def blocks_notes(found):

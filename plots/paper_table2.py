@@ -92,8 +92,8 @@ def arithmetic(sources, links):
     yield from told(lambda: gather_text(links, published, most), lambda: scan_text(sources, links, published, most))
     yield Figure("table2_bars", "Time of one exchange, as in ZeCO's figure 1",
                  f"published: ZeCO's table 2; simulated: {H100}", "bars", bars(sources),
-                 "Published (hatched) and simulated times of the two exchanges by "
-                 "GPUs; the scale is logarithmic.")
+                 "Published (hatched) and simulated times of the two exchanges by GPUs; the scale is "
+                 "logarithmic.")
 
 
 def gather_text(links, published, most):

@@ -27,7 +27,7 @@ BENCHES = {
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "cadence", "warmup",
+        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence", "warmup",
                  "rounds"),
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
@@ -80,7 +80,13 @@ def setting(record):
     # What a simulated row stands on is its topology, wherever it was computed.
     machine = (record["topology"] if record["executor"] == SIMULATOR
                else json.dumps(record["machine"], sort_keys=True))
-    return (record["bench"], machine, *(record[field] for field in BENCHES[record["bench"]].setting))
+    fields = BENCHES[record["bench"]].setting
+    return (record["bench"], machine, *(dtype(record) if field == "dtype" else record[field] for field in fields))
+
+
+def dtype(record):
+    """Of the layer's tensors; records from before there was a choice do not tell."""
+    return record.get("dtype", "f32")
 
 
 def point(record):
@@ -161,7 +167,7 @@ def describe(record):
 def _asked(record):
     if record["bench"] == "operator":
         return [f"operator of one layer, executor {record['executor']}",
-                f"chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
+                f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
     return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
 
 

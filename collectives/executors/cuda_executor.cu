@@ -147,10 +147,11 @@ std::vector<std::pair<std::string, std::string>> CudaExecutor::facts() const {
           {"nvlink_multicast", executor_choices().multicast ? "allowed" : "off"}};
 }
 
-std::string lacks_device_memory(std::span<const Schedule> schedules) {
+std::string lacks_device_memory(std::span<const Schedule> schedules, std::size_t held) {
   std::size_t needed = 0, free = 0, total = 0;
   for (const Schedule& schedule : schedules) needed = std::max(needed, DeviceMemory::bytes(schedule));
   cuda(cudaMemGetInfo(&free, &total));
+  free += held;
   if (needed < free) return {};
   char text[96];
   std::snprintf(text, sizeof text, "needs %.1f GiB of GPU memory, %.1f are free", needed / 1073741824.0,

@@ -87,7 +87,8 @@ class CudaExecutor : public Executor, public Device {
   cudaGraphExec_t recording_ = nullptr;
 };
 
-/// Why schedules that need `bytes` of device memory on the current GPU cannot be prepared, or an empty string.
-std::string lacks_device_memory(std::span<const Schedule> schedules);
+/// Why the buffers of one rank do not fit into the current GPU's memory, `held` bytes of which are to be had beside what
+/// is free; or an empty string.
+std::string lacks_device_memory(std::span<const Schedule> schedules, std::size_t held = 0);
 
 }  // namespace baton

@@ -41,6 +41,16 @@ std::string lacks_matching_nccl() {
          ", between which windows may differ";
 }
 
+NcclBytes::NcclBytes(std::size_t bytes) : bytes_(bytes) {
+  void* memory = nullptr;
+  nccl(ncclMemAlloc(&memory, bytes));
+  memory_ = static_cast<std::byte*>(memory);
+}
+
+NcclBytes::~NcclBytes() {
+  if (std::uncaught_exceptions() == 0) ncclMemFree(memory_);
+}
+
 NcclComm::NcclComm(const CudaRanks& ranks, int cta_policy) {
   // NCCL reads it once, at its first communicator.
   if (!executor_choices().multicast) setenv("NCCL_NVLS_ENABLE", "0", 1);

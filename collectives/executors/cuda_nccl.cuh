@@ -4,6 +4,7 @@
 
 #include <nccl.h>
 
+#include <cstddef>
 #include <source_location>
 #include <string>
 
@@ -20,6 +21,25 @@ std::string nccl_version();
 /// Why windows and the device interface cannot be used, or an empty string: NCCL promises neither across versions, so
 /// the library that runs must be the one whose header this was compiled with.
 std::string lacks_matching_nccl();
+
+/// Device memory as NCCL wants it: it can register this with its other ranks, in a recorded graph by itself and else as a
+/// window. Dear to allocate.
+class NcclBytes {
+ public:
+  /// Throws SystemError if it is not to be had.
+  explicit NcclBytes(std::size_t bytes);
+  /// Leaves the memory to the end of the process while an exception flies.
+  ~NcclBytes();
+  NcclBytes(const NcclBytes&) = delete;
+  NcclBytes& operator=(const NcclBytes&) = delete;
+
+  std::byte* get() const { return memory_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* memory_ = nullptr;
+};
 
 /// A communicator of all ranks.
 class NcclComm {

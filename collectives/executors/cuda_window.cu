@@ -31,13 +31,10 @@ unsigned word_of(int rank) { return 0xba70u + static_cast<unsigned>(rank); }
 }  // namespace
 
 NcclWindow::NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes)
-    : ranks_(ranks), comm_(comm), bytes_(bytes) {
-  void* memory = nullptr;
-  nccl(ncclMemAlloc(&memory, bytes));
-  memory_ = static_cast<std::byte*>(memory);
-  cuda(cudaMemset(memory_, 0, bytes));
+    : ranks_(ranks), comm_(comm), memory_(bytes) {
+  cuda(cudaMemset(own(), 0, bytes));
   cuda(cudaDeviceSynchronize());
-  nccl(ncclCommWindowRegister(comm.get(), memory_, bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
+  nccl(ncclCommWindowRegister(comm.get(), own(), bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
   ranks.barrier();
 }
 
@@ -47,7 +44,6 @@ NcclWindow::~NcclWindow() {
   ranks_.barrier();
   ncclCommWindowDeregister(comm_.get(), window_);
   ranks_.barrier();
-  ncclMemFree(memory_);
 }
 
 std::vector<std::byte*> NcclWindow::pointers() const {
@@ -78,7 +74,7 @@ std::string NcclWindow::self_test() const {
   cuda(cudaDeviceSynchronize());
   ranks_.barrier();
   std::vector<unsigned> words(ranks_.size());
-  cuda(cudaMemcpy(words.data(), memory_, words.size() * sizeof words[0], cudaMemcpyDeviceToHost));
+  cuda(cudaMemcpy(words.data(), own(), words.size() * sizeof words[0], cudaMemcpyDeviceToHost));
   std::string wrong;
   for (int rank = 0; rank < ranks_.size(); ++rank)
     if (words[rank] != word_of(rank))

@@ -23,8 +23,8 @@ class NcclWindow {
   NcclWindow(const NcclWindow&) = delete;
   NcclWindow& operator=(const NcclWindow&) = delete;
 
-  std::byte* own() const { return memory_; }
-  std::size_t bytes() const { return bytes_; }
+  std::byte* own() const { return memory_.get(); }
+  std::size_t bytes() const { return memory_.bytes(); }
 
   /// Where this GPU finds the memory of each rank, by rank. Collective. Throws SystemError if NCCL has no such pointers,
   /// which is how a registration that is not symmetric shows.
@@ -37,8 +37,7 @@ class NcclWindow {
  private:
   const CudaRanks& ranks_;
   const NcclComm& comm_;
-  std::size_t bytes_;
-  std::byte* memory_ = nullptr;
+  NcclBytes memory_;
   ncclWindow_t window_ = nullptr;
 };
 

@@ -2,8 +2,9 @@
 // Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as kernels.
 //
 // The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else. Groups are cut by
-// the rule that `check` proves (groups.hpp). Buffers lie in plain device memory, or in a symmetric window where a native
-// asks for one.
+// the rule that `check` proves, or finer where NCCL needs it (nccl_plan.hpp). Buffers lie in memory of ncclMemAlloc, as
+// those of nccl-tests do: NCCL registers it by itself where a graph is recorded. Where a native asks for one, they lie in
+// a symmetric window.
 #include <nccl.h>
 
 #include <algorithm>
@@ -60,12 +61,14 @@ class NcclExecutor : public CudaExecutor {
 
  private:
   Connection& connection(NcclMemory memory);
+  void* arena_for(const Schedule& schedule);
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
   std::string try_window() const;
 
   std::unique_ptr<Connection> plain_;
   std::unique_ptr<Connection> copy_engines_;          // made when a native first asks for it
   mutable std::optional<std::string> lacks_windows_;  // found out when a native first asks for one
+  std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<NcclProgram> program_;
   Stopwatch ping_pong_;
@@ -80,7 +83,9 @@ std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
     const std::string reason = lacks_device_body(schedule);
     if (!reason.empty()) return reason;
   }
-  const std::string reason = lacks_device_memory(schedules);
+  std::string reason = lacks_device_memory(schedules, arena_ ? arena_->bytes() : 0);
+  if (reason.empty() && nccl_groups(schedules).empty())
+    reason = "messages of one rank to another would have to overtake one another";
   if (!reason.empty() || memory_for(schedules[0]) == NcclMemory::plain) return reason;
   if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
   return *lacks_windows_;
@@ -104,11 +109,11 @@ void NcclExecutor::prepare(std::vector<Schedule> schedules) {
   memory_.reset();  // its memory first: two cases need not fit at once
   const NcclMemory need = memory_for(schedules[0]);
   Connection& over = connection(need);
-  void* window = need == NcclMemory::plain ? nullptr : window_of(over, schedules);
+  void* arena = need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(over, schedules);
+  const std::vector<int> groups = nccl_groups(schedules)[ranks().rank()];
   Schedule& mine = schedules[ranks().rank()];
-  memory_ =
-      window == nullptr ? std::make_unique<DeviceMemory>(mine) : std::make_unique<DeviceMemory>(mine, window);
-  program_ = std::make_unique<NcclProgram>(std::move(mine), *memory_, over.comm.get());
+  memory_ = std::make_unique<DeviceMemory>(mine, arena);
+  program_ = std::make_unique<NcclProgram>(std::move(mine), groups, *memory_, over.comm.get());
   warm_up();
 }
 
@@ -116,6 +121,16 @@ Connection& NcclExecutor::connection(NcclMemory memory) {
   if (memory != NcclMemory::copy_engine_window) return *plain_;
   if (!copy_engines_) copy_engines_ = std::make_unique<Connection>(ranks(), NCCL_CTA_POLICY_ZERO);
   return *copy_engines_;
+}
+
+/// Plain memory large enough for this rank's buffers; it only grows.
+void* NcclExecutor::arena_for(const Schedule& schedule) {
+  const std::size_t bytes = std::max<std::size_t>(DeviceMemory::bytes(schedule), 1);
+  if (!arena_ || arena_->bytes() < bytes) {
+    arena_.reset();  // first: both need not fit at once
+    arena_ = std::make_unique<NcclBytes>(bytes);
+  }
+  return arena_->get();
 }
 
 /// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are dear.

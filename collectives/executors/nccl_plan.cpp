@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "collectives/schedule/check.hpp"
 #include "collectives/schedule/groups.hpp"
+#include "collectives/schedule/order.hpp"
 
 namespace baton {
 namespace {
@@ -20,9 +22,8 @@ std::vector<int> latest_groups(const Schedule& schedule, const std::vector<int>&
 }
 
 /// The operations in order, without their waits.
-std::vector<NcclOperation> in_order(const Schedule& schedule) {
+std::vector<NcclOperation> in_order(const Schedule& schedule, const std::vector<int>& groups) {
   const auto& steps = schedule.steps();
-  const auto groups = message_groups(schedule);
   const auto latest = latest_groups(schedule, groups);
   const int count = groups.empty() ? 0 : 1 + *std::max_element(groups.begin(), groups.end());
   std::vector<std::vector<int>> messages(count), locals(count + 1);
@@ -39,8 +40,17 @@ std::vector<NcclOperation> in_order(const Schedule& schedule) {
 
 }  // namespace
 
-std::vector<NcclOperation> nccl_plan(const Schedule& schedule) {
-  auto plan = in_order(schedule);
+std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules) {
+  std::vector<std::vector<int>> groups, parts;
+  for (const Schedule& schedule : schedules) {
+    groups.push_back(message_groups(schedule));
+    parts.push_back(parts_of(schedule, groups.back()));
+  }
+  return progresses_in_groups(schedules, parts) ? groups : message_rounds(schedules);
+}
+
+std::vector<NcclOperation> nccl_plan(const Schedule& schedule, const std::vector<int>& groups) {
+  auto plan = in_order(schedule, groups);
   std::vector<int> operation_of(schedule.steps().size());
   for (std::size_t i = 0; i < plan.size(); ++i)
     for (int step : plan[i].steps) operation_of[step] = static_cast<int>(i);

@@ -9,6 +9,7 @@
 // on its way there. An operation waits for one of the other stream by an event, where no earlier wait covers it.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "collectives/schedule/schedule.hpp"
@@ -27,7 +28,12 @@ struct NcclOperation {
   bool is_waited_for = false;
 };
 
-/// The operations of `schedule` in the order of enqueuing.
-std::vector<NcclOperation> nccl_plan(const Schedule& schedule);
+/// The operations of `schedule`, whose messages are cut into `groups`, in the order of enqueuing.
+std::vector<NcclOperation> nccl_plan(const Schedule& schedule, const std::vector<int>& groups);
+
+/// For each rank of checked schedules, its groups. NCCL starts the first messages to and from all peers together, and
+/// within a group the second ones when these have ended: groups are those of groups.hpp where that runs, else the rounds
+/// of order.hpp. Empty where neither does.
+std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules);
 
 }  // namespace baton

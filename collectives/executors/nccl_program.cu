@@ -21,8 +21,9 @@ int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operatio
 
 }  // namespace
 
-NcclProgram::NcclProgram(Schedule schedule, const DeviceMemory& memory, ncclComm_t comm)
-    : schedule_(std::move(schedule)), comm_(comm), plan_(nccl_plan(schedule_)) {
+NcclProgram::NcclProgram(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
+                         ncclComm_t comm)
+    : schedule_(std::move(schedule)), comm_(comm), plan_(nccl_plan(schedule_, groups)) {
   for (const Step& step : schedule_.steps()) operands_.push_back(memory.operands(step));
   for (const NcclOperation& operation : plan_)
     done_.push_back(operation.is_waited_for ? new_event() : nullptr);

@@ -18,9 +18,9 @@ namespace baton {
 
 class NcclProgram {
  public:
-  /// The schedule's kernels and natives must be registered. `memory` holds its buffers and must outlive the program, as
-  /// must the communicator.
-  NcclProgram(Schedule schedule, const DeviceMemory& memory, ncclComm_t comm);
+  /// The schedule's kernels and natives must be registered; its messages run in `groups`, as `nccl_groups` cuts them.
+  /// `memory` holds its buffers and must outlive the program, as must the communicator.
+  NcclProgram(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory, ncclComm_t comm);
   ~NcclProgram();
   NcclProgram(const NcclProgram&) = delete;
   NcclProgram& operator=(const NcclProgram&) = delete;

@@ -31,6 +31,7 @@ class PeerExecutor : public CudaExecutor {
 
   std::string supports(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
+  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
@@ -48,12 +49,13 @@ class PeerExecutor : public CudaExecutor {
   std::string lacks_;  // why there are no peers
   std::unique_ptr<PeerExchange> exchange_;
   std::unique_ptr<PeerCase> case_;
+  Stopwatch trace_;
   std::optional<double> floor_;
 };
 
 std::string PeerExecutor::supports(std::span<const Schedule> schedules) const {
   if (!lacks_.empty()) return lacks_;
-  const std::string reason = PeerCase::refuses(schedules, transport_);
+  const std::string reason = PeerCase::refuses(schedules, wire_, transport_);
   return reason.empty() ? lacks_device_memory(schedules) : reason;
 }
 
@@ -81,6 +83,11 @@ void PeerExecutor::prepare_fastest(std::vector<std::vector<Schedule>> candidates
   }
   const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
   prepare(std::move(candidates[fastest]));
+}
+
+std::vector<StepTime> PeerExecutor::run_traced() {
+  time_from_start([this] { case_->enqueue(main_stream(), &trace_); });
+  return case_->step_times(trace_);
 }
 
 void PeerExecutor::throw_if_failed() {

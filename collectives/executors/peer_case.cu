@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preparing a case.
 #include <algorithm>
+#include <utility>
 
 #include "collectives/executors/cuda_error.cuh"
+#include "collectives/executors/cuda_steps.cuh"
 #include "collectives/executors/peer_case.cuh"
 #include "collectives/executors/peer_program.hpp"
 
@@ -24,9 +26,14 @@ const PeerNative* only_peer_native(const Schedule& schedule) {
   return find_peer_native(schedule.natives()[steps[0].body].name);
 }
 
-std::string PeerCase::refuses(std::span<const Schedule> schedules, PeerTransport transport) {
-  if (only_peer_native(schedules[0]) == nullptr) return peer_program_refuses(schedules);
-  return transport == PeerTransport::fenced ? "hand-tuned kernels have no fenced form" : "";
+std::string PeerCase::refuses(std::span<const Schedule> schedules, PeerWire wire, PeerTransport transport) {
+  if (only_peer_native(schedules[0]) != nullptr)
+    return transport == PeerTransport::fenced ? "hand-tuned kernels have no fenced form" : "";
+  for (const Schedule& schedule : schedules) {
+    const std::string reason = lacks_device_body(schedule);
+    if (!reason.empty()) return reason;
+  }
+  return peer_program_refuses(schedules, wire == PeerWire::bf16);
 }
 
 PeerCase::PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<const Schedule> schedules,
@@ -34,22 +41,27 @@ PeerCase::PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<con
     : exchange_(exchange), schedule_(schedules[ranks.rank()]), memory_(schedule_), wire_(wire) {
   native_ = only_peer_native(schedule_);
   if (native_ == nullptr)
-    make_kernel(ranks, schedules, transport);
+    make_streams(ranks, schedules, transport);
   else
     make_native(schedules);
 }
 
-void PeerCase::make_kernel(const CudaRanks& ranks, std::span<const Schedule> schedules,
-                           PeerTransport transport) {
+void PeerCase::make_streams(const CudaRanks& ranks, std::span<const Schedule> schedules,
+                            PeerTransport transport) {
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
-  const PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
-  const unsigned ctas = multiprocessors();
+  PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
+  // Beside local work few multiprocessors are enough to keep a link busy, and the others are left to it.
+  constexpr unsigned beside_work = 16;
+  const bool works = std::any_of(schedules.begin(), schedules.end(),
+                                 [](const Schedule& schedule) { return !schedule.kernels().empty(); });
+  const unsigned ctas = works ? std::min(beside_work, multiprocessors()) : multiprocessors();
   std::int64_t width = 0;
   for (std::int64_t packets : ranks.gather(program.width())) width = std::max(width, packets);
-  const PeerLaunch launch{wire_, transport, peer_threads(width, ctas)};
   exchange_.reset(program.inbox_packets, program.messages, ctas);
-  kernel_ = std::make_unique<PeerKernel>(program, memory_, exchange_.route(), exchange_.heap().all(),
-                                         exchange_.layout(), launch);
+  streams_ = std::make_unique<PeerStreams>(
+      schedule_, std::move(program),
+      PeerPlace{memory_, exchange_.route(), exchange_.heap().all(), exchange_.layout()},
+      PeerLaunch{wire_, transport, peer_threads(width, ctas)});
 }
 
 void PeerCase::make_native(std::span<const Schedule> schedules) {
@@ -62,8 +74,12 @@ void PeerCase::make_native(std::span<const Schedule> schedules) {
   for (std::byte* heap : exchange_.heap().all()) inboxes_.push_back(heap + exchange_.layout().inbox);
 }
 
-void PeerCase::enqueue(cudaStream_t stream) const {
-  if (kernel_) return kernel_->enqueue(stream);
+std::vector<StepTime> PeerCase::step_times(const Stopwatch& marks) const {
+  return streams_ ? streams_->step_times(marks) : std::vector<StepTime>{};
+}
+
+void PeerCase::enqueue(cudaStream_t stream, Stopwatch* marks) const {
+  if (streams_) return streams_->enqueue(stream, marks);
   const NativeCall& call = schedule_.natives()[0];
   const PeerRoute& route = exchange_.route();
   native_->body({.stream = stream,

@@ -11,6 +11,7 @@
 #include "collectives/executors/peer_exchange.cuh"
 #include "collectives/executors/peer_kernel.cuh"
 #include "collectives/executors/peer_native.cuh"
+#include "collectives/executors/peer_streams.cuh"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -18,15 +19,17 @@ namespace baton {
 class PeerCase {
  public:
   /// Why it cannot be made, or an empty string.
-  static std::string refuses(std::span<const Schedule> schedules, PeerTransport transport);
+  static std::string refuses(std::span<const Schedule> schedules, PeerWire wire, PeerTransport transport);
 
   /// From the checked schedules of all ranks; no native among them asks for other schedules instead. Takes over
   /// `exchange`, which must outlive it. Collective. Throws SystemError.
   PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<const Schedule> schedules, PeerWire wire,
            PeerTransport transport);
 
-  /// Enqueues one round; may be captured into a graph.
-  void enqueue(cudaStream_t stream) const;
+  /// Enqueues one round; may be captured into a graph. With `marks` for `step_times`.
+  void enqueue(cudaStream_t stream, Stopwatch* marks = nullptr) const;
+  /// When the steps of a marked round ran, once it has ended; nothing where a native stands for them.
+  std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
   DeviceMemory& memory() { return memory_; }
   const DeviceMemory& memory() const { return memory_; }
@@ -35,17 +38,17 @@ class PeerCase {
   std::string fault() const { return exchange_.fault(schedule_); }
 
  private:
-  void make_kernel(const CudaRanks& ranks, std::span<const Schedule> schedules, PeerTransport transport);
+  void make_streams(const CudaRanks& ranks, std::span<const Schedule> schedules, PeerTransport transport);
   void make_native(std::span<const Schedule> schedules);
 
   PeerExchange& exchange_;
   Schedule schedule_;
   DeviceMemory memory_;
   PeerWire wire_;
-  std::unique_ptr<PeerKernel> kernel_;  // where the schedule is run step by step
-  const PeerNative* native_ = nullptr;  // where one native stands for it
-  DeviceOperands operands_;             // the native's
-  std::vector<std::byte*> inboxes_;     // of all ranks
+  std::unique_ptr<PeerStreams> streams_;  // where the schedule is run step by step
+  const PeerNative* native_ = nullptr;    // where one native stands for it
+  DeviceOperands operands_;               // the native's
+  std::vector<std::byte*> inboxes_;       // of all ranks
 };
 
 /// The native that stands for all of a rank's schedule, or a null pointer.

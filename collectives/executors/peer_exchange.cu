@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Laying out the heap, and telling faults.
-#include <cstdlib>
 #include <new>
+#include <sstream>
 
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/peer_exchange.cuh"
@@ -86,17 +86,18 @@ std::string PeerExchange::fault(const Schedule& schedule) const {
   if (fault.kind == PeerFault::Kind::none) return {};
   const bool has_step = fault.step >= 0 && fault.step < static_cast<int>(schedule.steps().size());
   const bool has_block = fault.kind == PeerFault::Kind::packet || fault.kind == PeerFault::Kind::flag;
-  std::string text = "rank " + std::to_string(route_.rank) + " waited " +
-                     std::to_string(route_.limit / 1'000'000) + " ms in vain for rank " +
-                     std::to_string(fault.peer) + ": ";
+  std::ostringstream text;
+  text << "rank " << route_.rank << " waited " << route_.limit / 1'000'000 << " ms in vain for rank "
+       << fault.peer << ": ";
   if (has_step) {
     const Step& step = schedule.steps()[fault.step];
-    text += "step " + std::to_string(fault.step) + " (" + to_string(step.verb) + ", " + where(step) + "), ";
+    text << "step " << fault.step << " (" << to_string(step.verb) << ", " << where(step) << "), ";
   }
-  text += what_was_missing(fault.kind);
-  if (has_block) text += " " + std::to_string(fault.block);
-  return text + ", CTA " + std::to_string(fault.cta) + ", round " + std::to_string(fault.round) +
-         ", of which rank " + std::to_string(fault.peer) + " has started " + std::to_string(fault.peer_round);
+  text << what_was_missing(fault.kind);
+  if (has_block) text << ' ' << fault.block;
+  text << ", CTA " << fault.cta << ", round " << fault.round << ", of which rank " << fault.peer
+       << " has started " << fault.peer_round;
+  return text.str();
 }
 
 }  // namespace baton

@@ -233,8 +233,7 @@ class Interpreter {
 template <class Wire, PeerTransport transport>
 __global__ void __launch_bounds__(most_threads)
     peer_kernel(const __grid_constant__ PeerRoute route, const __grid_constant__ PeerDeviceInstruction first,
-                const PeerDeviceInstruction* program, unsigned count,
-                const __grid_constant__ PeerPart part) {
+                const PeerDeviceInstruction* program, unsigned count, const __grid_constant__ PeerPart part) {
   __shared__ PeerDeviceInstruction at_hand[window];
   Interpreter<Wire, transport> interpreter(route, part);
   if (count == 0) return interpreter.enter();
@@ -277,14 +276,13 @@ PeerForm form_of(const PeerDeviceInstruction& in, int packet_elements) {
 /// Turns slices and messages into addresses.
 class Resolver {
  public:
-  Resolver(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,
-           const std::vector<std::byte*>& heaps, const PeerLayout& layout, unsigned threads)
+  Resolver(const PeerProgram& program, const PeerPlace& place, unsigned threads)
       : program_(program),
-        memory_(memory),
-        route_(route),
-        heaps_(heaps),
-        layout_(layout),
-        threads_(route.ctas * threads) {}
+        memory_(place.memory),
+        route_(place.route),
+        heaps_(place.heaps),
+        layout_(place.layout),
+        threads_(std::int64_t{place.route.ctas} * threads) {}
 
   PeerDeviceInstruction operator()(const PeerInstruction& from) const {
     PeerDeviceInstruction into{};
@@ -359,15 +357,17 @@ unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((wanted + 31) / 32 * 32, 64, most));
 }
 
-PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operation, const DeviceMemory& memory, const PeerRoute& route,
-                       const std::vector<std::byte*>& heaps, const PeerLayout& layout,
-                       const PeerLaunch& launch)
-    : route_(route), launch_(launch), count_(static_cast<unsigned>(program.instructions.size())) {
-  const Resolver resolve(program, memory, route, heaps, layout, launch.threads);
+PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operation, const PeerPart& part,
+                       const PeerPlace& place, const PeerLaunch& launch)
+    : route_(place.route),
+      part_(part),
+      launch_(launch),
+      count_(static_cast<unsigned>(operation.last - operation.first)) {
+  const Resolver resolve(program, place, launch.threads);
   std::vector<PeerDeviceInstruction> resolved;
-  for (const PeerInstruction& instruction : program.instructions) {
-    resolved.push_back(resolve(instruction));
-    add_partners(instruction);
+  for (int i = operation.first; i < operation.last; ++i) {
+    resolved.push_back(resolve(program.instructions[i]));
+    for (const PeerSend& send : program.instructions[i].sends) part_.receivers |= bit_of(send.to.peer);
   }
   const std::size_t bytes = resolved.size() * sizeof resolved[0];
   if (bytes == 0) return;
@@ -376,19 +376,10 @@ PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operatio
   cuda(cudaMemcpy(program_, resolved.data(), bytes, cudaMemcpyHostToDevice));
 }
 
-void PeerKernel::add_partners(const PeerInstruction& instruction) {
-  const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
-  for (const PeerSend& send : instruction.sends) part_.receivers |= bit(send.to.peer);
-  if (instruction.arrival) part_.senders |= bit(instruction.arrival->peer);
-  if (instruction.fold && instruction.fold->arrived)
-    part_.senders |= bit(instruction.fold->arrived->from.peer);
-}
-
 PeerKernel::~PeerKernel() { cudaFree(program_); }
 
 void PeerKernel::enqueue(cudaStream_t stream) const {
-  kernel_for(launch_)<<<route_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_,
-                                                                   part_);
+  kernel_for(launch_)<<<route_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_, part_);
   cuda_launched();
 }
 

@@ -84,25 +84,35 @@ int packet_elements(PeerWire wire);
 /// ones.
 unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most = 512);
 
-/// A program in device memory, ready to run.
+/// What the addresses of a case's instructions are made of.
+struct PeerPlace {
+  const DeviceMemory& memory;
+  const PeerRoute& route;
+  /// Of all ranks, by rank.
+  const std::vector<std::byte*>& heaps;
+  const PeerLayout& layout;
+};
+
+/// The bit of a rank in a mask.
+constexpr std::uint64_t bit_of(int rank) { return std::uint64_t{1} << rank; }
+
+/// One operation's instructions in device memory, ready to run.
 class PeerKernel {
  public:
-  /// `route` and what it points to must outlive it; `heaps` are those of all ranks, by rank.
-  PeerKernel(const PeerProgram& program, const DeviceMemory& memory, const PeerRoute& route,
-             const std::vector<std::byte*>& heaps, const PeerLayout& layout, const PeerLaunch& launch);
+  /// `part` says who sends to this rank and which part of a round this is; the receivers are found here. What `place`
+  /// refers to must outlive it.
+  PeerKernel(const PeerProgram& program, const PeerOperation& operation, const PeerPart& part,
+             const PeerPlace& place, const PeerLaunch& launch);
   ~PeerKernel();
   PeerKernel(const PeerKernel&) = delete;
   PeerKernel& operator=(const PeerKernel&) = delete;
 
-  /// Enqueues a round.
   void enqueue(cudaStream_t stream) const;
 
  private:
-  void add_partners(const PeerInstruction& instruction);
-
   PeerRoute route_;
-  PeerLaunch launch_;
   PeerPart part_;
+  PeerLaunch launch_;
   unsigned count_ = 0;
   PeerDeviceInstruction first_{};
   PeerDeviceInstruction* program_ = nullptr;

@@ -12,8 +12,8 @@
 namespace baton {
 namespace {
 
-/// Runs all ranks' steps in thought, turn by turn: in each turn a rank receives what was sent in the turns before, then
-/// does all that this allows, sends first. What a step waits for has had an earlier place, here or on another rank.
+/// Runs all ranks' steps in thought, turn by turn: in each turn a rank receives what was sent in the turns before, and
+/// after each message does all that this allows, sends first. What a step waits for has had an earlier place, here or on another rank.
 class Rehearsal {
  public:
   explicit Rehearsal(std::span<const Schedule> schedules) : schedules_(schedules), ranks_(schedules.size()) {
@@ -84,6 +84,7 @@ class Rehearsal {
       ranks_[rank].receives.erase(index);
       sent_.erase({receive.peer, rank, receive.sequence});
       finish(rank, index);
+      work(rank);  // before the next one: a kernel that it allows must not wait for that
     }
   }
 

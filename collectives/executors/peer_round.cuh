@@ -203,7 +203,8 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPart& 
   const bool may_send = __syncthreads_or(in_vain) == 0;
   const unsigned round = shared_round;
   if (threadIdx.x == 0 && part.closes) route.rounds[blockIdx.x] = round;
-  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1 && part.opens) announce_round(route, round, part.senders);
+  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1 && part.opens)
+    announce_round(route, round, part.senders);
   return {round, may_send};
 }
 

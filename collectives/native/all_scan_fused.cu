@@ -110,9 +110,8 @@ void launch(const PeerCall& call, const Chain& chain) {
   const auto kernel = receives && passes_on ? chain_kernel<Wire, true, true, tidy>
                       : receives            ? chain_kernel<Wire, true, false, tidy>
                                             : chain_kernel<Wire, false, true, tidy>;
-  const auto bit = [](int rank) { return std::uint64_t{1} << rank; };
-  const PeerPart part{.receivers = passes_on ? bit(chain.next) : 0,
-                              .senders = receives ? bit(chain.before) : 0};
+  const PeerPart part{.receivers = passes_on ? bit_of(chain.next) : 0,
+                      .senders = receives ? bit_of(chain.before) : 0};
   const unsigned threads = peer_threads(chain.packets, call.route.ctas, most_threads);
   kernel<<<call.route.ctas, threads, 0, call.stream>>>(call.route, chain, part);
 }

@@ -37,10 +37,11 @@ void check_coverage(const std::string& collective, const Schedule& schedule) {
 }
 
 /// A group starts when all that its members wait for, and the group before it, have finished.
-void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules, int next_node) {
+void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules,
+                const std::vector<std::vector<int>>& groups_of, int next_node) {
   for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {
     const auto& steps = schedules[rank].steps();
-    const auto groups = message_groups(schedules[rank]);
+    const auto& groups = groups_of[rank];
     const int first = next_node;
     for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
       if (groups[i] < 0) continue;
@@ -64,6 +65,18 @@ std::string describe_cycle(const Matching& matching, const std::vector<int>& cyc
   return text;
 }
 
+/// The cycle on which ranks wait where their groups run one after the other, or an empty string.
+std::string deadlock_in_groups(const Matching& matching, std::span<const Schedule> schedules,
+                               const std::vector<std::vector<int>>& groups) {
+  const int steps = matching.steps();
+  // A group has a message, and one start more a rank.
+  const int nodes = 2 * steps + 2 * static_cast<int>(schedules.size());
+  Graph grouped(nodes);
+  add_dependencies(grouped, matching, schedules);
+  add_groups(grouped, matching, schedules, groups, steps);
+  return describe_cycle(matching, grouped.sort(std::vector<int>(nodes, 0)).cycle);
+}
+
 int check_progress(const Matching& matching, std::span<const Schedule> schedules) {
   const int steps = matching.steps();
   Graph free_order(steps);
@@ -74,16 +87,10 @@ int check_progress(const Matching& matching, std::span<const Schedule> schedules
   const auto sorted = free_order.sort(weights);
   if (!sorted.cycle.empty()) throw ScheduleError("deadlock: " + describe_cycle(matching, sorted.cycle));
 
-  const int nodes =
-      2 * steps + 2 * static_cast<int>(schedules.size());  // a group has a message, and one start more a rank
-  Graph grouped(nodes);
-  add_dependencies(grouped, matching, schedules);
-  add_groups(grouped, matching, schedules, steps);
-  weights.resize(nodes, 0);
-  const auto grouped_sorted = grouped.sort(weights);
-  if (!grouped_sorted.cycle.empty())
-    throw ScheduleError("deadlock when messages run in groups: " +
-                        describe_cycle(matching, grouped_sorted.cycle));
+  std::vector<std::vector<int>> groups;
+  for (const Schedule& schedule : schedules) groups.push_back(message_groups(schedule));
+  const std::string deadlock = deadlock_in_groups(matching, schedules, groups);
+  if (!deadlock.empty()) throw ScheduleError("deadlock when messages run in groups: " + deadlock);
   return sorted.depth.empty() ? 0 : *std::max_element(sorted.depth.begin(), sorted.depth.end());
 }
 
@@ -116,6 +123,10 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
   }
   counts.hops = check_progress(matching, schedules);
   return counts;
+}
+
+bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups) {
+  return deadlock_in_groups(Matching("schedules", schedules), schedules, groups).empty();
 }
 
 std::string where(const Step& step) {

@@ -38,6 +38,10 @@ struct Counts {
 /// Proves `schedules` and counts them. Throws ScheduleError naming `collective`, rank, step and source line.
 Counts check(const std::string& collective, std::span<const Schedule> schedules);
 
+/// True if checked schedules also end where the messages of each rank run in `groups`, one after the other; one row a
+/// rank, for each step its group, -1 for what is no message.
+bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups);
+
 /// Name of the file and the line that recorded `step`.
 std::string where(const Step& step);
 

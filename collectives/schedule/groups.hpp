@@ -16,4 +16,8 @@ namespace baton {
 /// For each step its group, 0 or above, and -1 for a step that is not a message.
 std::vector<int> message_groups(const Schedule& schedule);
 
+/// The groups cut into parts that run one after the other: part i of a group holds the i-th send to, and the i-th receive
+/// from, each peer. Numbered through.
+std::vector<int> parts_of(const Schedule& schedule, const std::vector<int>& groups);
+
 }  // namespace baton

@@ -18,6 +18,12 @@ int node_of(const Matching& matching, int number, const Step& step);
 /// Adds to `graph` that every step waits for those it depends on.
 void add_dependencies(Graph& graph, const Matching& matching, std::span<const Schedule> schedules);
 
+/// For each rank the rounds of its messages, numbered through, -1 for a step that is no message. Both ends of a message
+/// are in one round of all ranks, later than the rounds of all it waits for and than that of the message that went the
+/// same way before it: ranks that run round after round never wait for a later one. Empty where messages would have to
+/// overtake one another. For checked schedules.
+std::vector<std::vector<int>> message_rounds(std::span<const Schedule> schedules);
+
 /// One step's place in the order.
 struct Turn {
   int rank = 0;

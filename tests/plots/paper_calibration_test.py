@@ -68,7 +68,8 @@ class Program(unittest.TestCase):
         for name, text in self.topologies(self.rows).items():
             written = json.loads(text)
             self.assertEqual(f"{written['name']}.json", name)
-            self.assertEqual(written["links"]["intra_node"], written["links"]["inter_node"])
+            self.assertEqual(list(written["links"]), ["intra_node"])
+            self.assertEqual(written["machine"]["nodes"] * written["machine"]["ranks_a_node"], 256)
             self.assertEqual(written["calibration"]["most_ranks"], 16)
             self.assertIn("second-hand", written["calibration"]["stands_on"])
 

@@ -23,7 +23,7 @@ def simulated(name, ranks, milliseconds=1.0, topology=H100, **changes):
 def simulated_layer(name, ranks, milliseconds, **changes):
     return layer(name, ranks=ranks, milliseconds=milliseconds, **{
         "executor": "simulator", "topology": H100, "messages": 9, "blocks_asked": 1, "tokens": 16384, "heads": 16,
-        **changes})
+        "dtype": "bf16", **changes})
 
 
 class Page(unittest.TestCase):
@@ -110,7 +110,8 @@ class Page(unittest.TestCase):
         _, text, tables = self.make([simulated("two_shot", 8, topology=MANY), skipped(
             "about 200 million steps", name="two_shot", ranks=16384, executor="simulator", topology=MANY,
             blocks_asked=1)])
-        self.assertIn("- `two_shot` on 16,384 ranks: about 200 million steps.", text)
+        self.assertIn("- Skipped: `two_shot` on 16,384 ranks (about 200 million steps).", text)
+        self.assertIn("`two_shot` on 16 to 8,192.", text)
         self.assertEqual([row["column"] for row in tables["scaling"]], ["8"])
 
     def test_volumes_are_what_was_counted(self):
@@ -135,6 +136,12 @@ class Page(unittest.TestCase):
         self.assertIn('src="data:image/svg+xml;base64,', page)
         self.assertIn("(table2_bars.png)", text)
         self.assertTrue((self.folder / "page" / "table2_bars.png").exists())
+
+    def test_the_readme_shows_the_published_cells(self):
+        readme = (PLOTS.parent / "README.md").read_text(encoding="utf-8")
+        for title in ("AllGather (LASP-2)", "All-Scan (ZeCO)"):
+            cells = [row["value"] for row in load_cells(PUBLISHED / "zeco_table2.csv") if row["method"] == title]
+            self.assertIn(f"| {title} | published mean | {' | '.join(cells)} |", readme)
 
     def test_nothing_simulated_is_one_line(self):
         done = run("paper.py", "--simulated", self.folder, "--machines", self.folder / "results", "--out", self.folder)

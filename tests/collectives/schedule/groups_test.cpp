@@ -35,4 +35,17 @@ TEST(MessageGroups, APipelineReceivesTheNextBlockBesideTheSendOfTheLast) {
   EXPECT_EQ(message_groups(s), (std::vector<int>{0, 1, 1, 2, 2, 3}));
 }
 
+TEST(MessageGroups, PartsHoldTheFirstOfEveryWayThenTheSecond) {
+  Schedule s(1, 3);
+  const Slice own = s.input("own", 4), into = s.output("into", 4), carry = s.scratch("carry", 4);
+  s.send(0, own);
+  s.send(0, own);
+  s.recv(into, 2);
+  s.copy(carry, into);
+  s.send(2, carry);
+  const auto groups = message_groups(s);
+  EXPECT_EQ(groups, (std::vector<int>{0, 0, 0, -1, 1}));
+  EXPECT_EQ(parts_of(s, groups), (std::vector<int>{0, 1, 0, -1, 2}));
+}
+
 }  // namespace
