@@ -110,17 +110,18 @@ def reading(blocks, fits, fitted):
     links = Links(H100)
     with_nvlink = fitted[GATHER, 8] - 7 * MAP / links.inside
     between = 15 * MAP / (fitted[GATHER, 16] - with_nvlink)
-    return ("What can be learnt from it: each collective by itself gives nearly the same link, "
-            f"{gather.rate * 1e-9:.1f} and {scan.rate * 1e-9:.1f} GB/s in fp32, and nearly the same call, "
-            f"{gather.call * 1e6:.0f} and {scan.call * 1e6:.0f} us, though neither fit saw the other's "
-            f"cells. One call and one rate for both, {common.call * 1e6:.0f} us and {common.rate * 1e-9:.1f} "
-            f"GB/s, reproduce the four cells to {100 * common.residual:.1f} %. So K = {blocks}, which the "
-            "paper does not tell, is what its own numbers say. Every hop costs the same in this model, "
-            "within a node and between nodes: with the documented NVLink inside, the 16-GPU cell would need "
-            f"{between * 1e-9:.0f} GB/s between nodes, {between / links.card:.1f} times what a card of "
-            f"{links.card * 1e-9:.0f} GB/s carries. It is a straight line in P, as a ring and a chain on "
-            "equal links are; the all-gather at 32 GPUs, which lies above any line through its neighbours, "
-            "is what it meets worst.")
+    return (f"What can be learnt from it: with K = {blocks}, the whole number nearest to the ratio of the "
+            f"hops, both collectives see nearly the same link, {gather.rate * 1e-9:.1f} and "
+            f"{scan.rate * 1e-9:.1f} GB/s in fp32, and nearly the same call, {gather.call * 1e6:.0f} and "
+            f"{scan.call * 1e6:.0f} us, which nothing in the fits asks for. One call and one rate for both, "
+            f"{common.call * 1e6:.0f} us and {common.rate * 1e-9:.1f} GB/s, reproduce the four cells to "
+            f"{100 * common.residual:.1f} %. The paper does not tell K; its own numbers say {blocks}. Every "
+            "hop costs the same in this model, within a node and between nodes: with the documented NVLink "
+            f"inside, the 16-GPU cell would need {between * 1e-9:.0f} GB/s between nodes, "
+            f"{between / links.card:.1f} times what a card of {links.card * 1e-9:.0f} GB/s carries. So the "
+            "simulated line is straight in P, as a ring and a chain on equal links are, and no better than a "
+            "ruler laid through two cells; the all-gather at 32 GPUs, which lies above any line through its "
+            "neighbours, is what it meets worst.")
 
 
 def drawing(sources):

@@ -86,7 +86,9 @@ std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
   std::string reason = lacks_device_memory(schedules, arena_ ? arena_->bytes() : 0);
   if (reason.empty() && nccl_groups(schedules).empty())
     reason = "messages of one rank to another would have to overtake one another";
-  if (!reason.empty() || memory_for(schedules[0]) == NcclMemory::plain) return reason;
+  if (memory_for(schedules[0]) == NcclMemory::plain) return reason;
+  reason = ranks().first(reason);  // all try a window, or none
+  if (!reason.empty()) return reason;
   if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
   return *lacks_windows_;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusing and merging.
+// Fusing.
 #include "collectives/executors/peer_fuse.hpp"
 
 #include <algorithm>
@@ -288,54 +288,6 @@ void drop_idle_receives(std::vector<PeerInstruction>& instructions) {
           std::find(left_out.begin(), left_out.end(), instruction.fold->arrived->from) != left_out.end();
 }
 
-bool adjoin(const Slice& a, const Slice& b) {
-  return (a.empty() && b.empty()) || (a.buffer == b.buffer && a.end() == b.offset);
-}
-
-bool adjoin(const std::vector<Slice>& a, const std::vector<Slice>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Slice& x, const Slice& y) { return adjoin(x, y); });
-}
-
-bool adjoin(const PeerMessage& a, const PeerMessage& b, std::int64_t packets) {
-  return a.peer == b.peer && a.packet + packets == b.packet;
-}
-
-bool folds_adjoin(const PeerInstruction& a, const PeerInstruction& b) {
-  if (a.fold.has_value() != b.fold.has_value()) return false;
-  if (!a.fold) return true;
-  return !a.fold->arrived && !b.fold->arrived && a.fold->row == b.fold->row && a.count % a.fold->row == 0 &&
-         a.fold->x_is_later == b.fold->x_is_later && adjoin(a.fold->decay, b.fold->decay) &&
-         adjoin(a.fold->other, b.fold->other);
-}
-
-bool can_merge(const PeerInstruction& a, const PeerInstruction& b, int packet_elements) {
-  if (a.computes || b.computes || a.count % packet_elements != 0) return false;
-  const std::int64_t packets = a.packets(packet_elements);
-  const bool messages = a.arrival.has_value() == b.arrival.has_value() &&
-                        (!a.arrival || adjoin(*a.arrival, *b.arrival, packets)) &&
-                        std::equal(a.sends.begin(), a.sends.end(), b.sends.begin(), b.sends.end(),
-                                   [&](const PeerSend& x, const PeerSend& y) {
-                                     return x.folded == y.folded && adjoin(x.to, y.to, packets);
-                                   });
-  if (!messages || !adjoin(a.from, b.from) || !adjoin(a.keep, b.keep) || !adjoin(a.results, b.results) ||
-      !folds_adjoin(a, b))
-    return false;
-  const PeerRelation relation = relate(a, b, packet_elements);
-  return !relation.distance || (relation.aligns && *relation.distance == packets);
-}
-
-void append(PeerInstruction& a, const PeerInstruction& b) {
-  a.steps.insert(a.steps.end(), b.steps.begin(), b.steps.end());
-  a.count += b.count;
-  a.from.count += b.from.count;
-  for (std::size_t i = 0; i < a.keep.size(); ++i) a.keep[i].count += b.keep[i].count;
-  for (std::size_t i = 0; i < a.results.size(); ++i) a.results[i].count += b.results[i].count;
-  if (!a.fold) return;
-  a.fold->decay.count += b.fold->decay.count;
-  a.fold->other.count += b.fold->other.count;
-}
-
 }  // namespace
 
 std::vector<PeerInstruction> fuse_peer_steps(const Schedule& schedule, const std::vector<int>& order,
@@ -344,20 +296,6 @@ std::vector<PeerInstruction> fuse_peer_steps(const Schedule& schedule, const std
   drop_unread_stores(schedule, instructions);
   drop_idle_receives(instructions);
   return instructions;
-}
-
-std::vector<PeerInstruction> merge_peer_instructions(std::vector<PeerInstruction> instructions,
-                                                     int packet_elements) {
-  std::vector<PeerInstruction> merged;
-  for (PeerInstruction& instruction : instructions) {
-    const bool joins = !merged.empty() && can_merge(merged.back(), instruction, packet_elements) &&
-                       merged.back().count + instruction.count <= PeerLimits::elements;
-    if (joins)
-      append(merged.back(), instruction);
-    else
-      merged.push_back(std::move(instruction));
-  }
-  return merged;
 }
 
 }  // namespace baton
