@@ -50,8 +50,9 @@ void PeerCase::make_streams(const CudaRanks& ranks, std::span<const Schedule> sc
                             PeerTransport transport) {
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
   PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
-  // Beside local work few multiprocessors are enough to keep a link busy, and the others are left to it.
-  constexpr unsigned beside_work = 16;
+  // Beside local work: as many as its kernels leave of 132 multiprocessors. They fill 128 once (segmented_passes.cpp); what
+  // takes one of those from them costs a second wave of blocks.
+  constexpr unsigned beside_work = 4;
   const bool works = std::any_of(schedules.begin(), schedules.end(),
                                  [](const Schedule& schedule) { return !schedule.kernels().empty(); });
   const unsigned ctas = works ? std::min(beside_work, multiprocessors()) : multiprocessors();

@@ -47,7 +47,18 @@ class Planner {
     if (exchange == open_) open_ = -1;
   }
 
+  /// The last compute operation so far whose step was recorded before `step`.
+  int compute_before(int step) const {
+    int last = -1;
+    for (int i = 0; i < static_cast<int>(operations.size()); ++i)
+      if (operations[i].compute >= 0 && operations[i].compute < step) last = i;
+    return last;
+  }
+
   void add_exchange(PeerInstruction instruction, int compute) {
+    // A receive waits for nothing here. Launched at once it would hold multiprocessors while it looks for what the other
+    // ranks cannot send before they have done what stands before it in the text too.
+    if (open_ < 0) compute = std::max(compute, compute_before(instruction.steps[0]));
     const bool is_covered = compute <= exchange_waited_for_;
     const int place = static_cast<int>(instructions.size());
     if (open_ < 0 || !is_covered) {

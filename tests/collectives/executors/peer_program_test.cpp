@@ -307,6 +307,23 @@ TEST(PeerProgram, ComputeStepsCutInstructionsWhereTheyMust) {
   EXPECT_EQ(receiver[2].waits_for, 1) << "the buffer is free when the kernel has read it";
 }
 
+TEST(PeerProgram, AReceiveHoldsNoBlocksBeforeTheWorkThatIsRecordedBeforeIt) {
+  Schedule zero(0, 2), one(1, 2);
+  const auto kernel = [](const char* name) {
+    return Kernel{.name = name, .body = [](const HostOperands&) {}};
+  };
+  zero.send(1, zero.input("own", 8));
+  const Slice made = one.scratch("made", 8), aside = one.scratch("aside", 8), came = one.output("came", 8);
+  one.compute(kernel("before"), {made}, {});
+  one.recv(came, 0);
+  one.compute(kernel("beside"), {aside}, {});
+  const auto operations = compile_peer_program(std::vector{zero, one}, 1).operations;
+  ASSERT_EQ(operations.size(), 3u);
+  EXPECT_EQ(operations[0].compute, 0);
+  EXPECT_EQ(operations[1].compute, 2);
+  EXPECT_EQ(operations[2].waits_for, 0) << "not for what is recorded behind it";
+}
+
 TEST(PeerProgram, AKernelDoesNotWaitForTheNextMessage) {
   Schedule zero(0, 2), one(1, 2);
   const Slice own = zero.input("own", 8), came = one.scratch("came", 16), used = one.output("used", 8);
