@@ -102,6 +102,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     try_trace(*options);
     if (!options->calibrate.empty() && options->calibrated_ranks() > 0)
       require_writable(options->calibrate, "a topology");
+    require_different_files({options->journal, options->trace, options->calibrate});
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   relaunch(options->processes(), options->threads, argv);

@@ -47,7 +47,8 @@ std::string blocks(const Record& record) {
 auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
   return timed([bytes](const Record& record) {
     const Case& c = record.question;
-    return number(((*c.workload).*bytes)(c.ranks) / record.summary.median * 1e-9);
+    const double rate = ((*c.workload).*bytes)(c.ranks) / record.summary.median * 1e-9;
+    return std::isfinite(rate) ? number(rate) : nothing;  // a simulated rank alone does nothing in no time
   });
 }
 

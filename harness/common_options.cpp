@@ -149,6 +149,8 @@ bool CommandLine::parse(int argc, char** argv, const std::function<void()>& prin
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
+  if (!words.topology.empty() && !options.calibrate.empty())
+    throw UsageError("--calibrate measures the topology that --topology would name: give one of them");
   if (!words.topology.empty()) options.topology = read_topology(words.topology);
   if (words.list && launched_rank() == 0) print_list();
   return !words.list;

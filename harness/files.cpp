@@ -17,6 +17,14 @@ void require_writable(const std::string& path, const std::string& what) {
   if (is_new) std::filesystem::remove(path);  // a run that ends early leaves no empty file behind
 }
 
+void require_different_files(const std::vector<std::string>& paths) {
+  for (auto path = paths.begin(); path != paths.end(); ++path)
+    for (auto other = paths.begin(); other != path; ++other)
+      if (!path->empty() &&
+          std::filesystem::weakly_canonical(*path) == std::filesystem::weakly_canonical(*other))
+        throw UsageError("'" + *path + "' cannot hold two outputs at once");
+}
+
 void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text << std::flush;

@@ -121,6 +121,7 @@ void RealTestbed::calibrate() {
   topology_ = baton::calibrate(*executor_, team(), ranks_,
                                fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine_name(), name_,
                                            ranks_, commit(), utc_now()));
+  topology_->name = fmt::format("{}, {}", machine_name(), name_);  // tells machines apart in figures
   keep_calibration();
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "collectives/schedule/check.hpp"
 #include "harness/prediction.hpp"
@@ -13,6 +14,21 @@
 namespace baton {
 namespace {
 
+/// An alpha and a beta that no message on `c` beats, alone or in a row of them, whatever its size: what a curve has best
+/// anywhere.
+Link limit_of(const LinkClass& c) {
+  Link limit{c.message_seconds(0), 1};
+  std::vector<double> sizes{1 << 20, 1 << 30};
+  for (const Curve* curve : {&c.measured, &c.measured_idle})
+    for (const Curve::Point& point : curve->points) sizes.push_back(point.bytes);
+  for (const double bytes : sizes) {
+    const double beyond_alpha = c.message_seconds(bytes) - limit.alpha_seconds;
+    const double busy = c.measured.empty() ? beyond_alpha : std::min(beyond_alpha, c.busy_seconds(bytes));
+    if (bytes > 0 && busy > 0) limit.beta = std::max(limit.beta, bytes / busy);
+  }
+  return limit;
+}
+
 class SimulatedTestbed : public Testbed {
  public:
   SimulatedTestbed(const Options& options, int ranks, Team team)
@@ -21,10 +37,11 @@ class SimulatedTestbed : public Testbed {
   std::string description() const override {
     const Link link = this->link();
     const std::string& stands_on = topology_.calibration.stands_on;
-    return fmt::format(
-        "# simulator, {} ranks on {} ({}): alpha {:.2f} us, beta {:.2f} GB/s; {}\n", ranks_, topology_.name,
-        topology_.description, link.alpha_seconds * 1e6, link.beta * 1e-9,
-        stands_on.empty() ? "from published figures, calibrated on nothing" : "calibrated: " + stands_on);
+    return fmt::format("# simulator, {} ranks on {}: alpha {:.2f} us, beta {:.2f} GB/s; {}\n", ranks_,
+                       topology_.name, link.alpha_seconds * 1e6, link.beta * 1e-9,
+                       stands_on.empty() ? "calibrated on nothing: the file names the source of each figure"
+                                         : fmt::format("calibrated: {}, residual {:.0f} %", stands_on,
+                                                       100 * topology_.calibration.residual));
   }
   double start_skew_seconds() const override { return 0; }
 
@@ -43,14 +60,15 @@ class SimulatedTestbed : public Testbed {
 };
 
 Link SimulatedTestbed::link() const {
-  const auto of = [](const LinkClass& c) {
-    constexpr double large = 1 << 30;
-    return Link{c.message_seconds(0), large / (c.busy_seconds(large) - c.busy_seconds(0))};
-  };
-  Link best = of(topology_.intra_node);
+  Link best = limit_of(topology_.intra_node);
   if (ranks_ <= topology_.ranks_a_node) return best;
-  const Link far = of(topology_.inter_node);
-  return {std::min(best.alpha_seconds, far.alpha_seconds), std::max(best.beta, far.beta)};
+  const auto improve = [&best](const LinkClass& c) {
+    const Link other = limit_of(c);
+    best = {std::min(best.alpha_seconds, other.alpha_seconds), std::max(best.beta, other.beta)};
+  };
+  improve(topology_.inter_node);
+  if (topology_.spine) improve(*topology_.spine);
+  return best;
 }
 
 std::string SimulatedTestbed::prepare(Record& record) {
@@ -61,6 +79,7 @@ std::string SimulatedTestbed::prepare(Record& record) {
   record.rounds = 1;
   if (question.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
     question.ranks_a_node = topology_.ranks_a_node;
+  if (question.cadence != Cadence::isolated) return "a simulated round is isolated";
   std::string reason = question.workload->refuses(ranks_);
   if (reason.empty()) reason = refuses_to_simulate(schedules_of(question, 1), topology_);
   if (!reason.empty()) return reason;

@@ -20,19 +20,20 @@ Way Network::way(int from, int to, std::int64_t bytes) const {
   Way way;
   const auto pass = [&way](int server, double seconds) { way.stage[way.stages++] = {server, seconds, 0}; };
 
-  pass(of_rank(from, !wired ? engine_ : within ? local_out : network_out), busy);
+  pass(of_rank(from, !wired ? communication_engine : within ? local_out : network_out), busy);
   if (const double shared = link.node_seconds(size); shared > 0) {
     pass(of_node(from_node, within ? memory_bus : card_out), shared);
     if (!within) pass(of_node(to_node, card_in), shared);
   }
-  pass(of_rank(to, !wired ? engine_ : within ? local_in : network_in), busy);
+  pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy);
   way.stage[way.stages - 1].latency_seconds = link.latency(size);
   return way;
 }
 
 Way Network::local_way(int rank, Verb verb, double seconds, double node_seconds) const {
   Way way;
-  way.stage[way.stages++] = {of_rank(rank, verb == Verb::compute ? compute_engine_ : engine_), seconds, 0};
+  way.stage[way.stages++] = {of_rank(rank, verb == Verb::compute ? kernel_engine : communication_engine),
+                             seconds, 0};
   if (node_seconds > 0)
     way.stage[way.stages++] = {of_node(topology_.node_of(rank), memory_bus), node_seconds, 0};
   return way;

@@ -37,14 +37,22 @@ class Network {
   /// Of a local step: an engine, and the memory bus where it holds that.
   Way local_way(int rank, Verb verb, double seconds, double node_seconds) const;
 
-  int engine(int rank) const { return of_rank(rank, engine_); }
+  int engine(int rank) const { return of_rank(rank, communication_engine); }
 
   /// Takes `server` for `seconds` from `now` on or from when it is free; when that starts.
   double occupy(int server, double now, double seconds);
   double free_at(int server) const { return free_at_[server]; }
 
  private:
-  enum RankServer { engine_, compute_engine_, local_out, local_in, network_out, network_in, servers_a_rank };
+  enum RankServer {
+    communication_engine,
+    kernel_engine,
+    local_out,
+    local_in,
+    network_out,
+    network_in,
+    servers_a_rank
+  };
   enum NodeServer { memory_bus, card_out, card_in, servers_a_node };
 
   int of_rank(int rank, RankServer which) const { return rank * servers_a_rank + which; }

@@ -25,11 +25,11 @@ std::uint64_t seed() {
 
 /// A link and a shape, and the seconds of messages on it.
 struct Draw {
-  double L = 0, o = 0, B = 1;
+  double latency = 0, o = 0, rate = 1;
   Shape shape{.heads = 1};
 
   /// Seconds that `elements` hold a port.
-  double busy(double elements) const { return o + elements * element_bytes / B; }
+  double busy(double elements) const { return o + elements * element_bytes / rate; }
   double state() const { return busy(static_cast<double>(shape.state_elements())); }
   double map() const { return busy(static_cast<double>(shape.map_elements())); }
 };
@@ -46,9 +46,9 @@ class ClosedForms : public testing::Test {
   /// From shared memory to a slow network; every fourth without latency or overhead.
   Draw draw(std::int64_t rows_are_multiple_of = 1) {
     Draw drawn;
-    drawn.L = pick(0, 3) == 0 ? 0 : magnitude(1e-8, 1e-2);
+    drawn.latency = pick(0, 3) == 0 ? 0 : magnitude(1e-8, 1e-2);
     drawn.o = pick(0, 3) == 0 ? 0 : magnitude(1e-9, 1e-4);
-    drawn.B = magnitude(1e6, 1e12);
+    drawn.rate = magnitude(1e6, 1e12);
     drawn.shape.d_k = rows_are_multiple_of * pick(1, 40);
     drawn.shape.d_v = pick(1, 200);
     drawn.shape.tokens = pick(1, 50);
@@ -57,12 +57,13 @@ class ClosedForms : public testing::Test {
 
   void expect(const std::string& name, const Draw& draw, const Split& split, double seconds) {
     const Topology machine = uniform_machine(
-        split.ranks, {.latency_seconds = draw.L, .overhead_seconds = draw.o, .bytes_a_second = draw.B});
+        split.ranks,
+        {.latency_seconds = draw.latency, .overhead_seconds = draw.o, .bytes_a_second = draw.rate});
     const Simulation simulation = simulate(source_of(find_collective(name), draw.shape, split), machine);
     EXPECT_NEAR(simulation.seconds, seconds, 1e-9 * seconds)
         << name
         << fmt::format(": P {} K {} L {} o {} B {} rows {} d_v {}; BATON_SEED={}", split.ranks, split.blocks,
-                       draw.L, draw.o, draw.B, draw.shape.rows(), draw.shape.d_v, seed());
+                       draw.latency, draw.o, draw.rate, draw.shape.rows(), draw.shape.d_v, seed());
   }
 
  private:
@@ -76,7 +77,7 @@ TEST_F(ClosedForms, AllScanIsAPipelineOfItsBlocks) {
     const double block = d.busy(static_cast<double>(d.shape.state_elements()) / K);
     for (Direction direction : {Direction::forward, Direction::reverse})
       expect("all_scan", d, {.ranks = P, .blocks = K, .direction = direction},
-             (P - 1) * (d.L + block) + (K - 1) * block);
+             (P - 1) * (d.latency + block) + (K - 1) * block);
   }
 }
 
@@ -84,7 +85,7 @@ TEST_F(ClosedForms, RingScanHandsTheWholeStateOn) {
   for (int trial = 0; trial < trials; ++trial) {
     const int P = pick(2, 60);
     const Draw d = draw();
-    expect("ring_scan", d, {.ranks = P}, (P - 1) * (d.L + d.state()));
+    expect("ring_scan", d, {.ranks = P}, (P - 1) * (d.latency + d.state()));
   }
 }
 
@@ -92,9 +93,9 @@ TEST_F(ClosedForms, RingsMoveOneBlockAHop) {
   for (int trial = 0; trial < trials; ++trial) {
     const int P = pick(2, 40);
     const Draw d = draw();
-    expect("ring_all_gather", d, {.ranks = P}, (P - 1) * (d.L + d.map()));
+    expect("ring_all_gather", d, {.ranks = P}, (P - 1) * (d.latency + d.map()));
     const double key_values = d.busy(static_cast<double>(d.shape.key_value_elements()));
-    expect("ring_exchange", d, {.ranks = P}, (P - 1) * (d.L + key_values));
+    expect("ring_exchange", d, {.ranks = P}, (P - 1) * (d.latency + key_values));
   }
 }
 
@@ -102,7 +103,7 @@ TEST_F(ClosedForms, DirectAllGatherEmptiesOnePort) {
   for (int trial = 0; trial < trials; ++trial) {
     const int P = pick(2, 40);
     const Draw d = draw();
-    expect("direct_all_gather", d, {.ranks = P}, d.L + (P - 1) * d.map());
+    expect("direct_all_gather", d, {.ranks = P}, d.latency + (P - 1) * d.map());
   }
 }
 
@@ -113,12 +114,12 @@ double bruck_seconds(const Draw& d, int P) {
   const auto busy = [&](int blocks) { return d.busy(static_cast<double>(blocks * d.shape.map_elements())); };
   const int q = static_cast<int>(std::bit_width(static_cast<unsigned>(P))) - 1, n = P - (1 << q);
   double rounds = 0;
-  for (int j = 0; j < q; ++j) rounds += d.L + busy(1 << j);
+  for (int j = 0; j < q; ++j) rounds += d.latency + busy(1 << j);
   if (n == 0) return rounds;
   const int ready_after = static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
-  if (ready_after == q) return rounds + d.L + busy(n);
+  if (ready_after == q) return rounds + d.latency + busy(n);
   if (ready_after == q - 1) return rounds + busy(n);
-  return rounds + std::max(0.0, busy(n) - d.L);
+  return rounds + std::max(0.0, busy(n) - d.latency);
 }
 
 TEST_F(ClosedForms, BruckIsASumOverRounds) {
@@ -130,15 +131,16 @@ TEST_F(ClosedForms, BruckIsASumOverRounds) {
   const Draw d = draw();
   for (int P : {2, 4, 8, 16, 32, 64})  // what is usually written of it
     expect("bruck_all_gather", d, {.ranks = P},
-           std::log2(P) * (d.L + d.o) + (P - 1) * d.map() - (P - 1) * d.o);
+           std::log2(P) * (d.latency + d.o) + (P - 1) * d.map() - (P - 1) * d.o);
 }
 
 TEST_F(ClosedForms, RecursiveDoublingOfTwoAndFour) {
   for (int trial = 0; trial < trials; ++trial) {
     const Draw d = draw();
-    expect("recursive_doubling", d, {.ranks = 2}, d.L + d.state());
+    expect("recursive_doubling", d, {.ranks = 2}, d.latency + d.state());
     // Rank 2 has a map and a state coming in at its port; rank 3 has what rank 1 sends on, behind its own map.
-    expect("recursive_doubling", d, {.ranks = 4}, d.L + d.state() + std::max(d.map(), d.L + d.state()));
+    expect("recursive_doubling", d, {.ranks = 4},
+           d.latency + d.state() + std::max(d.map(), d.latency + d.state()));
   }
 }
 
@@ -149,8 +151,8 @@ TEST_F(ClosedForms, RecursiveDoublingIsItsRoundsWhereWiresAreLong) {
   for (int trial = 0; trial < trials; ++trial) {
     const int q = pick(1, 7);
     Draw d = draw();
-    d.L = q * (2 * q + 1) * d.map() * magnitude(1, 100);
-    expect("recursive_doubling", d, {.ranks = 1 << q}, q * (d.L + d.state()));
+    d.latency = q * (2 * q + 1) * d.map() * magnitude(1, 100);
+    expect("recursive_doubling", d, {.ranks = 1 << q}, q * (d.latency + d.state()));
   }
 }
 
@@ -166,11 +168,12 @@ TEST_F(ClosedForms, TwoShotOfTwoAndThree) {
   for (int trial = 0; trial < trials; ++trial) {
     const Draw two = draw(2), three = draw(3);
     // Rank 0 owns a slice whose prefix it has from the start, and sends it behind the other one.
-    expect("two_shot", two, {.ranks = 2}, two.L + 2 * SliceTimes(two, 2).state);
+    expect("two_shot", two, {.ranks = 2}, two.latency + 2 * SliceTimes(two, 2).state);
     // Rank 1 sends two slices. Rank 0 can hand its slice out to rank 2 when the second of them is there, rank 1 when
     // rank 0's state is there and its own slices are gone. Rank 2 takes the one behind the other.
     const SliceTimes t(three, 3);
-    expect("two_shot", three, {.ranks = 3}, three.L + std::max(three.L, t.state) + 3 * t.state + 2 * t.decay);
+    expect("two_shot", three, {.ranks = 3},
+           three.latency + std::max(three.latency, t.state) + 3 * t.state + 2 * t.decay);
   }
 }
 
@@ -185,7 +188,7 @@ double two_shot_seconds(const Draw& d, int P) {
   const SliceTimes t(d, P);
   const double first = P % 2 == 0 ? (1.5 * P - 3) * t.state + (0.5 * P - 1) * t.decay
                                   : (1.5 * P - 3.5) * t.state + (P - 1) * t.decay;
-  return 2 * d.L + first + (P - 1) * t.state;
+  return 2 * d.latency + first + (P - 1) * t.state;
 }
 
 TEST_F(ClosedForms, TwoShotWhereWiresAreLongAndDecaysAreShort) {
@@ -193,8 +196,8 @@ TEST_F(ClosedForms, TwoShotWhereWiresAreLongAndDecaysAreShort) {
     const int P = pick(4, 30);
     Draw d = draw(P);
     d.shape.d_v = 4 * P * pick(1, 4);
-    d.o = 2 * static_cast<double>(d.shape.rows() / P * element_bytes) / d.B * pick(0, 10) / 10;
-    d.L = 2 * P * (SliceTimes(d, P).state + SliceTimes(d, P).decay) * magnitude(1, 100);
+    d.o = 2 * static_cast<double>(d.shape.rows() / P * element_bytes) / d.rate * pick(0, 10) / 10;
+    d.latency = 2 * P * (SliceTimes(d, P).state + SliceTimes(d, P).decay) * magnitude(1, 100);
     expect("two_shot", d, {.ranks = P}, two_shot_seconds(d, P));
   }
 }

@@ -17,7 +17,7 @@ using namespace baton;
 using testing::ElementsAre;
 
 /// Messages of `bytes` hold a port for `bytes` seconds and are there 100 s later.
-constexpr LinkClass wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkClass wire{.latency_seconds = 100, .bytes_a_second = 1};
 
 LinkClass engine(double latency) {
   return {.latency_seconds = latency, .bytes_a_second = 1, .moved_by = Mover::engine};
