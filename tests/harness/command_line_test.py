@@ -96,13 +96,18 @@ class BadInput(unittest.TestCase):
         self.refuse_alone("--executor", "simulator", "--topology", four, "--ranks", "4,5",
                           words="5 ranks do not fit on h200-4")
 
+    def test_two_outputs_in_one_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            both = f"{folder}/both.json"
+            self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="two outputs at once")
+
     def test_calibrations_that_cannot_be(self):
         with tempfile.TemporaryDirectory() as folder:
             four = os.path.join(TOPOLOGIES, "h200-4.json")
             place = ["--calibrate", folder + "/x.json"]
             self.refuse_alone("--calibrate", folder, words="is a directory")
             self.refuse_alone(*place, "--ranks", "1", words="at least two ranks")
-            self.refuse_alone(*place, "--executor", "simulator", "--topology", four, words="an executor that runs")
+            self.refuse_alone(*place, "--executor", "simulator", "--topology", four, words="give one of them")
             self.refuse_alone(*place, "--executor", "local,mpi", words="measures one executor")
             self.assertEqual(os.listdir(folder), [])
 
@@ -288,7 +293,7 @@ class Simulator(unittest.TestCase):
                                       "--collectives", "all_scan,ring_exchange", "--blocks", "1,4", *SMALL)
         rows = [line.split() for line in table.splitlines() if line.startswith("all_scan")]
         self.assertEqual([row[1:3] for row in rows], [["simulator", p] for p in ("1", "1", "2", "2", "8", "8")])
-        self.assertIn("# simulator, 8 ranks on made up (For a test.)", table)
+        self.assertIn("# simulator, 8 ranks on made up: ", table)
         self.assertIn("calibrated on nothing", table)
         self.assertEqual(len(records), 9)
         for r in records:
@@ -353,7 +358,7 @@ class Simulator(unittest.TestCase):
         self.assertGreater(records[0]["predicted_seconds"], 0)
         records, table = self.records("--executor", "simulator", "--topology", path, "--ranks", "2", "--collectives",
                                       "all_scan", *SMALL)
-        self.assertIn("# simulator, 2 ranks on this machine", table)
+        self.assertIn("# simulator, 2 ranks on ", table)
         self.assertIn("calibrated: ", table)
         self.assertNotIn("extrapolated", records[-1])
         with open(path) as file:
