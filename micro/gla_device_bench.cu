@@ -2,9 +2,7 @@
 // Gated linear attention on one device: its results against the double-precision oracle, then its times.
 //
 //   gla_device_bench [check] [time] [seed]      both where neither is named
-//   nvcc -std=c++20 -O3 -I. -gencode=arch=compute_90a,code=sm_90a micro/gla_device_bench.cu
-//        sp_methods/kernels/gla_{segment_states,scan_segments,output,gradients}.cu sp_methods/kernels/gla_reference.cpp
-//        -I/usr/include/eigen3
+//   built by preset cuda
 //
 // Checked: |got - oracle| / |oracle| of o, dq, dk, dv, dg <= 5e-3 in the Frobenius norm, one rank and ranks
 // in a row, chunks that are not full, strong gates. Timed: medians of 50 runs after 5, with inputs that turn
