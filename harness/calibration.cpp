@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -29,8 +30,7 @@ std::vector<std::int64_t> sizes() {
   return sizes;
 }
 
-/// A larger size never takes less: what noise says otherwise is levelled, the last point aside, which ends the curve
-/// with a slope.
+/// A larger size never takes less: what noise says otherwise is levelled, but for a hair's breadth that leaves a slope.
 void add_point(Curve& curve, double bytes, double seconds) {
   constexpr double least_step = 1e-12;
   if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds + least_step);
@@ -89,6 +89,16 @@ double residual(Probes& probes, const LinkClass& link) {
   return std::exp(sum / count) - 1;
 }
 
+/// Operations and bytes a second of each call of a kernel.
+struct KernelRates {
+  std::vector<double> flops, bytes;
+};
+
+/// The slowest rank's median: it is what a round waits for. Infinite where no rank has any. Collective.
+double slowest_ranks(const std::vector<double>& rates, const Team& team) {
+  return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
+}
+
 }  // namespace
 
 Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on) {
@@ -122,24 +132,30 @@ Topology calibrate(Executor& executor, const Team& team, int ranks, const std::s
 
 void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
                        const std::vector<Schedule>& schedules) {
+  // All ranks' kernels, for ranks differ in what they run and must ask one another about the same ones.
+  std::map<std::string, KernelRates> measured;
+  for (const Schedule& schedule : schedules)
+    for (const Kernel& kernel : schedule.kernels()) measured[kernel.name];
   constexpr int rounds = 3;
-  std::map<std::string, std::vector<double>> flops_a_second;
   executor.prepare(schedules);
   for (int round = 0; round < rounds; ++round) {
     executor.synchronise();
     for (const StepTime& time : executor.run_traced()) {
       const Step& step = schedules[time.rank].steps()[time.step];
-      if (step.verb != Verb::compute) continue;
-      const Kernel& kernel = schedules[time.rank].kernels()[step.body];
       const double seconds = time.finish_seconds - time.start_seconds;
-      if (kernel.flops > 0 && seconds > 0) flops_a_second[kernel.name].push_back(kernel.flops / seconds);
+      if (step.verb != Verb::compute || seconds <= 0) continue;
+      const Kernel& kernel = schedules[time.rank].kernels()[step.body];
+      measured[kernel.name].flops.push_back(kernel.flops / seconds);
+      measured[kernel.name].bytes.push_back(kernel.bytes / seconds);
     }
   }
-  for (const auto& [name, rates] : flops_a_second) {
-    // The slowest rank's: it is what a round waits for, and all must agree.
-    Rate rate{.bytes_a_second = 1e18};
-    rate.flops_a_second = -team.max(-median(rates));
-    topology.device.kernels[name] = rate;
+  for (const auto& [name, rates] : measured) {
+    const double flops = slowest_ranks(rates.flops, team), bytes = slowest_ranks(rates.bytes, team);
+    constexpr double no_limit = 1e18;
+    if (std::isinf(flops)) continue;  // the executor cannot tell
+    // What moves without computing is limited by its bytes, anything else by its operations.
+    topology.device.kernels[name] = {.flops_a_second = flops > 0 ? flops : no_limit,
+                                     .bytes_a_second = flops > 0 ? no_limit : std::max(bytes, 1.0)};
   }
 }
 

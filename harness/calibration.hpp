@@ -15,8 +15,8 @@ namespace baton {
 /// Collective over the team; all get the same.
 Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on);
 
-/// Adds the rates of the kernels in `schedules`, from traced rounds of them: median over steps of operations over
-/// seconds. Leaves the topology alone where the executor cannot tell when its steps ran. Collective over the team.
+/// Adds the rates of the kernels in `schedules`, from traced rounds of them: operations over seconds, or bytes where
+/// there are none, the median over steps of the slowest rank. Leaves the topology alone where the executor cannot tell when its steps ran. Collective over the team.
 void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
                        const std::vector<Schedule>& schedules);
 

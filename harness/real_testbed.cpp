@@ -126,11 +126,12 @@ void RealTestbed::calibrate() {
 }
 
 void RealTestbed::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
-  const auto is_known = [this](const Kernel& kernel) {
-    return topology_->device.kernels.count(kernel.name) > 0;
+  const auto is_known = [this](const Schedule& schedule) {
+    const auto& known = topology_->device.kernels;
+    return std::all_of(schedule.kernels().begin(), schedule.kernels().end(),
+                       [&known](const Kernel& kernel) { return known.contains(kernel.name); });
   };
-  const auto& kernels = schedules[0].kernels();
-  if (std::all_of(kernels.begin(), kernels.end(), is_known)) return;
+  if (std::all_of(schedules.begin(), schedules.end(), is_known)) return;
   calibrate_kernels(*topology_, *executor_, team(), schedules);
   keep_calibration();
 }
