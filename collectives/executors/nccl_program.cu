@@ -10,64 +10,34 @@
 namespace baton {
 namespace {
 
-cudaEvent_t new_event() {
-  cudaEvent_t event = nullptr;
-  cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  return event;
+std::vector<StreamedOperation> streamed(const std::vector<NcclOperation>& plan) {
+  std::vector<StreamedOperation> operations;
+  for (const NcclOperation& operation : plan) operations.push_back({operation.computes, operation.waits_for});
+  return operations;
 }
-
-/// The mark before an operation; the one behind it is the next.
-int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operation); }
 
 }  // namespace
 
 NcclProgram::NcclProgram(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
                          ncclComm_t comm)
-    : schedule_(std::move(schedule)), comm_(comm), plan_(nccl_plan(schedule_, groups)) {
+    : schedule_(std::move(schedule)),
+      comm_(comm),
+      plan_(nccl_plan(schedule_, groups)),
+      streams_(streamed(plan_)) {
   for (const Step& step : schedule_.steps()) operands_.push_back(memory.operands(step));
-  for (const NcclOperation& operation : plan_)
-    done_.push_back(operation.is_waited_for ? new_event() : nullptr);
-  if (schedule_.kernels().empty()) return;
-  cuda(cudaStreamCreateWithFlags(&compute_stream_, cudaStreamNonBlocking));
-  forked_ = new_event();
-  joined_ = new_event();
 }
 
-NcclProgram::~NcclProgram() {
-  for (cudaEvent_t event : done_)
-    if (event != nullptr) cudaEventDestroy(event);
-  if (compute_stream_ == nullptr) return;
-  cudaEventDestroy(forked_);
-  cudaEventDestroy(joined_);
-  cudaStreamDestroy(compute_stream_);
-}
-
-void NcclProgram::enqueue(cudaStream_t stream, Stopwatch* marks) {
-  if (marks != nullptr) marks->mark(0, stream);
-  if (compute_stream_ != nullptr) {
-    cuda(cudaEventRecord(forked_, stream));
-    cuda(cudaStreamWaitEvent(compute_stream_, forked_));
-  }
-  for (std::size_t i = 0; i < plan_.size(); ++i) {
-    const cudaStream_t into = plan_[i].computes ? compute_stream_ : stream;
-    if (plan_[i].waits_for >= 0) cuda(cudaStreamWaitEvent(into, done_[plan_[i].waits_for]));
-    if (marks != nullptr) marks->mark(first_mark(i), into);
-    enqueue(plan_[i], into);
-    if (marks != nullptr) marks->mark(first_mark(i) + 1, into);
-    if (done_[i] != nullptr) cuda(cudaEventRecord(done_[i], into));
-  }
-  if (compute_stream_ != nullptr) {
-    cuda(cudaEventRecord(joined_, compute_stream_));
-    cuda(cudaStreamWaitEvent(stream, joined_));
-  }
+void NcclProgram::enqueue(cudaStream_t stream, Stopwatch* marks) const {
+  streams_.enqueue(
+      stream, [this](std::size_t i, cudaStream_t into) { enqueue(plan_[i], into); }, marks);
 }
 
 std::vector<StepTime> NcclProgram::step_times(const Stopwatch& marks) const {
   std::vector<StepTime> times;
   for (std::size_t i = 0; i < plan_.size(); ++i)
     for (int step : plan_[i].steps)
-      times.push_back({schedule_.home_rank(), step, marks.seconds(0, first_mark(i)),
-                       marks.seconds(0, first_mark(i) + 1)});
+      times.push_back({schedule_.home_rank(), step, TwoStreams::start_seconds(marks, i),
+                       TwoStreams::finish_seconds(marks, i)});
   return times;
 }
 

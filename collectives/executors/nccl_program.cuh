@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/executors/cuda_memory.cuh"
-#include "collectives/executors/cuda_stopwatch.cuh"
+#include "collectives/executors/cuda_two_streams.cuh"
 #include "collectives/executors/nccl_native.cuh"
 #include "collectives/executors/nccl_plan.hpp"
 #include "collectives/executors/timeline.hpp"
@@ -21,23 +21,15 @@ class NcclProgram {
   /// The schedule's kernels and natives must be registered; its messages run in `groups`, as `nccl_groups` cuts them.
   /// `memory` holds its buffers and must outlive the program, as must the communicator.
   NcclProgram(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory, ncclComm_t comm);
-  ~NcclProgram();
-  NcclProgram(const NcclProgram&) = delete;
-  NcclProgram& operator=(const NcclProgram&) = delete;
 
-  /// Enqueues one round into `stream`, with a fork to the program's own stream of compute steps and a join. May be
-  /// captured.
-  void enqueue(cudaStream_t stream) { enqueue(stream, nullptr); }
-
-  /// The same, with a mark before and behind each operation.
-  void enqueue_marked(cudaStream_t stream, Stopwatch& marks) { enqueue(stream, &marks); }
+  /// Enqueues one round into `stream`, compute steps on a stream beside it; may be captured. Where there are `marks`, with
+  /// one before and behind each operation.
+  void enqueue(cudaStream_t stream, Stopwatch* marks = nullptr) const;
   /// When the steps of a marked round ran, once it has ended, in seconds since it began. The messages of a group run as
   /// one.
   std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
  private:
-  void enqueue(cudaStream_t stream, Stopwatch* marks);
-
   void enqueue(const NcclOperation& operation, cudaStream_t stream) const;
   void enqueue_messages(const NcclOperation& group, cudaStream_t stream) const;
   void enqueue_native(int step, cudaStream_t stream) const;
@@ -46,10 +38,7 @@ class NcclProgram {
   ncclComm_t comm_;
   std::vector<DeviceOperands> operands_;  // of each step
   std::vector<NcclOperation> plan_;
-  std::vector<cudaEvent_t> done_;          // of each operation that another waits for
-  cudaStream_t compute_stream_ = nullptr;  // only where there are compute steps
-  cudaEvent_t forked_ = nullptr;
-  cudaEvent_t joined_ = nullptr;
+  TwoStreams streams_;
 };
 
 }  // namespace baton

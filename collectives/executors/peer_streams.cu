@@ -10,14 +10,12 @@
 namespace baton {
 namespace {
 
-cudaEvent_t new_event() {
-  cudaEvent_t event = nullptr;
-  cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-  return event;
+std::vector<StreamedOperation> streamed(const PeerProgram& program) {
+  std::vector<StreamedOperation> operations;
+  for (const PeerOperation& operation : program.operations)
+    operations.push_back({operation.compute >= 0, operation.waits_for});
+  return operations;
 }
-
-/// The mark before an operation; the one behind it is the next.
-int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operation); }
 
 /// All ranks that send to this one in the program.
 std::uint64_t senders(const PeerProgram& program) {
@@ -33,25 +31,9 @@ std::uint64_t senders(const PeerProgram& program) {
 
 PeerStreams::PeerStreams(const Schedule& schedule, PeerProgram program, const PeerPlace& place,
                          const PeerLaunch& launch)
-    : schedule_(schedule), program_(std::move(program)), done_(program_.operations.size()) {
+    : schedule_(schedule), program_(std::move(program)), streams_(streamed(program_)) {
   for (const Step& step : schedule.steps()) operands_.push_back(place.memory.operands(step));
   make_kernels(place, launch);
-  for (const PeerOperation& operation : program_.operations)
-    if (operation.waits_for >= 0 && done_[operation.waits_for] == nullptr)
-      done_[operation.waits_for] = new_event();
-  if (schedule.kernels().empty()) return;
-  cuda(cudaStreamCreateWithFlags(&compute_stream_, cudaStreamNonBlocking));
-  forked_ = new_event();
-  joined_ = new_event();
-}
-
-PeerStreams::~PeerStreams() {
-  for (cudaEvent_t event : done_)
-    if (event != nullptr) cudaEventDestroy(event);
-  if (compute_stream_ == nullptr) return;
-  cudaEventDestroy(forked_);
-  cudaEventDestroy(joined_);
-  cudaStreamDestroy(compute_stream_);
 }
 
 void PeerStreams::make_kernels(const PeerPlace& place, const PeerLaunch& launch) {
@@ -70,23 +52,8 @@ void PeerStreams::make_kernels(const PeerPlace& place, const PeerLaunch& launch)
 }
 
 void PeerStreams::enqueue(cudaStream_t stream, Stopwatch* marks) const {
-  if (marks != nullptr) marks->mark(0, stream);
-  if (compute_stream_ != nullptr) {
-    cuda(cudaEventRecord(forked_, stream));
-    cuda(cudaStreamWaitEvent(compute_stream_, forked_));
-  }
-  for (std::size_t i = 0; i < kernels_.size(); ++i) {
-    const cudaStream_t into = kernels_[i] ? stream : compute_stream_;
-    const int before = program_.operations[i].waits_for;
-    if (before >= 0) cuda(cudaStreamWaitEvent(into, done_[before]));
-    if (marks != nullptr) marks->mark(first_mark(i), into);
-    enqueue(i, into);
-    if (marks != nullptr) marks->mark(first_mark(i) + 1, into);
-    if (done_[i] != nullptr) cuda(cudaEventRecord(done_[i], into));
-  }
-  if (compute_stream_ == nullptr) return;
-  cuda(cudaEventRecord(joined_, compute_stream_));
-  cuda(cudaStreamWaitEvent(stream, joined_));
+  streams_.enqueue(
+      stream, [this](std::size_t i, cudaStream_t into) { enqueue(i, into); }, marks);
 }
 
 void PeerStreams::enqueue(std::size_t operation, cudaStream_t stream) const {
@@ -99,7 +66,7 @@ std::vector<StepTime> PeerStreams::step_times(const Stopwatch& marks) const {
   std::vector<StepTime> times;
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     const PeerOperation& operation = program_.operations[i];
-    const double start = marks.seconds(0, first_mark(i)), finish = marks.seconds(0, first_mark(i) + 1);
+    const double start = TwoStreams::start_seconds(marks, i), finish = TwoStreams::finish_seconds(marks, i);
     if (operation.compute >= 0) times.push_back({schedule_.home_rank(), operation.compute, start, finish});
     for (int instruction = operation.first; instruction < operation.last; ++instruction)
       for (int step : program_.instructions[instruction].steps)

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/executors/cuda_stopwatch.cuh"
+#include "collectives/executors/cuda_two_streams.cuh"
 #include "collectives/executors/peer_kernel.cuh"
 #include "collectives/executors/timeline.hpp"
 #include "collectives/schedule/schedule.hpp"
@@ -20,9 +20,6 @@ class PeerStreams {
   /// The schedule's kernels must have device bodies. What `place` refers to and `schedule` must outlive it.
   PeerStreams(const Schedule& schedule, PeerProgram program, const PeerPlace& place,
               const PeerLaunch& launch);
-  ~PeerStreams();
-  PeerStreams(const PeerStreams&) = delete;
-  PeerStreams& operator=(const PeerStreams&) = delete;
 
   /// Enqueues one round, with a fork to the stream of compute steps and a join; may be captured. Where there are `marks`,
   /// with one before and behind each operation.
@@ -40,10 +37,7 @@ class PeerStreams {
   PeerProgram program_;
   std::vector<DeviceOperands> operands_;              // of each step
   std::vector<std::unique_ptr<PeerKernel>> kernels_;  // of each operation; null for a compute step
-  std::vector<cudaEvent_t> done_;                     // of each operation that another waits for
-  cudaStream_t compute_stream_ = nullptr;             // only where there are compute steps
-  cudaEvent_t forked_ = nullptr;
-  cudaEvent_t joined_ = nullptr;
+  TwoStreams streams_;
 };
 
 }  // namespace baton

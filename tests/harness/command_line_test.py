@@ -364,6 +364,15 @@ class Simulator(unittest.TestCase):
         with open(path) as file:
             self.assertEqual(json.load(file)["calibration"]["most_ranks"], 2)
 
+    def test_a_calibration_measures_kernels_that_only_some_ranks_run(self):
+        path = self.folder.name + "/kernels.json"
+        ended = run("--ranks", "2", "--methods", "ring_attention", "--tokens", "64", "--heads", "2", "-n", "2",
+                    "--calibrate", path, bench=OPERATOR_BENCH)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        with open(path) as file:
+            kernels = json.load(file)["device"]["kernels"]
+        self.assertIn("left_product_block", kernels)
+
 
 class GoogleBenchmarkFlags(unittest.TestCase):
     def test_filter_and_list(self):
