@@ -64,7 +64,6 @@ std::vector<NcclOperation> nccl_plan(const Schedule& schedule, const std::vector
           last = std::max(last, operation_of[before]);
     if (last <= waited_for[operation.computes]) continue;
     waited_for[operation.computes] = operation.waits_for = last;
-    plan[last].is_waited_for = true;
   }
   return plan;
 }

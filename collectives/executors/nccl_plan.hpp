@@ -24,8 +24,6 @@ struct NcclOperation {
   std::vector<int> steps;
   /// The operation of the other stream that this one must wait for, -1 for none.
   int waits_for = -1;
-  /// True where some operation waits for this one.
-  bool is_waited_for = false;
 };
 
 /// The operations of `schedule`, whose messages are cut into `groups`, in the order of enqueuing.

@@ -62,8 +62,9 @@ TEST(NcclPlan, LocalWorkIsAnotherStreamsAndEventsCrossOnce) {
 TEST(NcclPlan, OnlyWhatIsWaitedForLeavesAnEvent) {
   const Schedule schedule = with_local_work();
   const auto plan = nccl_plan(schedule, message_groups(schedule));
-  std::string waited_for;
-  for (const NcclOperation& operation : plan) waited_for += operation.is_waited_for ? '1' : '0';
+  std::string waited_for(plan.size(), '0');
+  for (const NcclOperation& operation : plan)
+    if (operation.waits_for >= 0) waited_for[operation.waits_for] = '1';
   EXPECT_EQ(waited_for, "10010");
 }
 
