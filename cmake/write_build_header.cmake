@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes baton_build.hpp with the commit at hand; run at every build, touches the file only when something changed.
-# Where there is no repository, as in an unpacked archive, the environment's BATON_COMMIT names the commit.
+# The environment's BATON_COMMIT goes first: it names the commit of an unpacked archive, or of a copy within another
+# repository.
 find_package(Git QUIET)
 set(BUILD_COMMIT unknown)
 if(DEFINED ENV{BATON_COMMIT})
   set(BUILD_COMMIT $ENV{BATON_COMMIT})
-endif()
-if(GIT_FOUND)
+elseif(GIT_FOUND)
   execute_process(COMMAND ${GIT_EXECUTABLE} describe --always --dirty --abbrev=12
                   WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
