@@ -18,6 +18,30 @@ unsigned multiprocessors() {
   return static_cast<unsigned>(count);
 }
 
+/// Blocks of an exchange kernel beside local work: as many as that leaves of 132 multiprocessors. It fills 128 once
+/// (segmented_passes.cpp); what takes one of those from it costs a second wave of blocks.
+constexpr unsigned beside_work_ctas = 4;
+
+bool works(std::span<const Schedule> schedules) {
+  return std::any_of(schedules.begin(), schedules.end(),
+                     [](const Schedule& schedule) { return !schedule.kernels().empty(); });
+}
+
+/// An exchange is as slow as its smallest kernel: where one rank's has nothing beside it, and something may wait for it,
+/// those of the others count as such too. Ranks that have unlike numbers of exchange operations go by their own. Collective.
+void agree_on_work_beside(std::vector<PeerOperation>& operations, const CudaRanks& ranks) {
+  std::vector<PeerOperation*> exchanges;
+  for (PeerOperation& operation : operations)
+    if (operation.compute < 0) exchanges.push_back(&operation);
+  const auto counts = ranks.gather(exchanges.size());
+  if (std::any_of(counts.begin(), counts.end(), [&](std::size_t count) { return count != counts[0]; }))
+    return;
+  for (PeerOperation* exchange : exchanges) {
+    const auto all = ranks.gather<int>(exchange->is_beside_work);
+    exchange->is_beside_work = std::all_of(all.begin(), all.end(), [](int beside) { return beside != 0; });
+  }
+}
+
 }  // namespace
 
 const PeerNative* only_peer_native(const Schedule& schedule) {
@@ -50,19 +74,20 @@ void PeerCase::make_streams(const CudaRanks& ranks, std::span<const Schedule> sc
                             PeerTransport transport) {
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
   PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
-  // Beside local work: as many as its kernels leave of 132 multiprocessors. They fill 128 once (segmented_passes.cpp); what
-  // takes one of those from them costs a second wave of blocks.
-  constexpr unsigned beside_work = 4;
-  const bool works = std::any_of(schedules.begin(), schedules.end(),
-                                 [](const Schedule& schedule) { return !schedule.kernels().empty(); });
-  const unsigned ctas = works ? std::min(beside_work, multiprocessors()) : multiprocessors();
+  agree_on_work_beside(program.operations, ranks);
   std::int64_t width = 0;
   for (std::int64_t packets : ranks.gather(program.width())) width = std::max(width, packets);
-  exchange_.reset(program.inbox_packets, program.messages, ctas);
+  const bool is_fenced = transport == PeerTransport::fenced;
+  const unsigned beside = std::min(beside_work_ctas, multiprocessors());
+  const unsigned alone = is_fenced && works(schedules) ? beside : multiprocessors();
+  exchange_.reset(program.inbox_packets, program.messages, alone);
+  const auto launch = [&](unsigned ctas) {
+    return PeerLaunch{wire_, transport, ctas, peer_threads(width, ctas)};
+  };
   streams_ = std::make_unique<PeerStreams>(
       schedule_, std::move(program),
       PeerPlace{memory_, exchange_.route(), exchange_.heap().all(), exchange_.layout()},
-      PeerLaunch{wire_, transport, peer_threads(width, ctas)});
+      PeerLaunches{launch(alone), launch(beside)});
 }
 
 void PeerCase::make_native(std::span<const Schedule> schedules) {

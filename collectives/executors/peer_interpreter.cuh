@@ -24,7 +24,7 @@ class Interpreter {
       : route_(route),
         part_(part),
         thread_(route),
-        threads_(route.ctas * blockDim.x),
+        threads_(gridDim.x * blockDim.x),
         number_(blockIdx.x * blockDim.x + threadIdx.x) {}
 
   /// The first instruction `opens` the round.

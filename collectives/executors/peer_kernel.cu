@@ -58,13 +58,13 @@ PeerForm form_of(const PeerDeviceInstruction& in, int packet_elements) {
 /// Turns slices and messages into addresses.
 class Resolver {
  public:
-  Resolver(const PeerProgram& program, const PeerPlace& place, unsigned threads)
+  Resolver(const PeerProgram& program, const PeerPlace& place, std::int64_t threads)
       : program_(program),
         memory_(place.memory),
         route_(place.route),
         heaps_(place.heaps),
         layout_(place.layout),
-        threads_(std::int64_t{place.route.ctas} * threads) {}
+        threads_(threads) {}
 
   PeerDeviceInstruction operator()(const PeerInstruction& from) const {
     PeerDeviceInstruction into{};
@@ -145,7 +145,7 @@ PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operatio
       part_(part),
       launch_(launch),
       count_(static_cast<unsigned>(operation.last - operation.first)) {
-  const Resolver resolve(program, place, launch.threads);
+  const Resolver resolve(program, place, std::int64_t{launch.ctas} * launch.threads);
   std::vector<PeerDeviceInstruction> resolved;
   for (int i = operation.first; i < operation.last; ++i) {
     resolved.push_back(resolve(program.instructions[i]));
@@ -161,7 +161,7 @@ PeerKernel::PeerKernel(const PeerProgram& program, const PeerOperation& operatio
 PeerKernel::~PeerKernel() { cudaFree(program_); }
 
 void PeerKernel::enqueue(cudaStream_t stream) const {
-  kernel_for(launch_)<<<route_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_, part_);
+  kernel_for(launch_)<<<launch_.ctas, launch_.threads, 0, stream>>>(route_, first_, program_, count_, part_);
   cuda_launched();
 }
 

@@ -63,10 +63,11 @@ struct alignas(16) PeerDeviceInstruction {
 enum class PeerWire { f32, bf16 };
 enum class PeerTransport { packets, fenced };
 
-/// How a program is run.
+/// How an operation is run. Fences and flags ask for the route's number of blocks in every kernel.
 struct PeerLaunch {
   PeerWire wire = PeerWire::f32;
   PeerTransport transport = PeerTransport::packets;
+  unsigned ctas = 1;
   unsigned threads = 512;
 };
 

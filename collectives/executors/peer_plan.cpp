@@ -78,6 +78,25 @@ class Planner {
   int compute_waited_for_ = -1;    // and the other way
 };
 
+/// Whether some compute operation neither ends before exchange operation `exchange` starts, `ended` being the last one that
+/// does, nor starts after its end.
+bool has_work_beside(const std::vector<PeerOperation>& operations, int exchange, int ended) {
+  for (int i = ended + 1; i < static_cast<int>(operations.size()); ++i) {
+    if (operations[i].compute < 0) continue;
+    return operations[i].waits_for < exchange;  // those behind it in their stream start later still
+  }
+  return false;
+}
+
+void mark_those_beside_work(std::vector<PeerOperation>& operations) {
+  int ended = -1;
+  for (int i = 0; i < static_cast<int>(operations.size()); ++i) {
+    if (operations[i].compute >= 0) continue;
+    ended = std::max(ended, operations[i].waits_for);
+    operations[i].is_beside_work = has_work_beside(operations, i, ended);
+  }
+}
+
 }  // namespace
 
 std::vector<PeerOperation> plan_peer_operations(const Schedule& schedule,
@@ -85,6 +104,7 @@ std::vector<PeerOperation> plan_peer_operations(const Schedule& schedule,
   Planner planner(schedule);
   for (PeerInstruction& instruction : instructions) planner.add(std::move(instruction));
   instructions = std::move(planner.instructions);
+  mark_those_beside_work(planner.operations);
   return std::move(planner.operations);
 }
 

@@ -10,9 +10,9 @@
 namespace baton {
 
 /// Takes the compute steps out of `instructions` and returns what is launched in which order: each compute step, and the
-/// longest runs of instructions that can be launched as one. A run waits for the compute steps recorded before it, and ends where the next instruction waits for a compute
-/// step that the run does not, and where a compute step waits for it: what comes later may need that step's result on
-/// another rank.
+/// longest runs of instructions that can be launched as one. A run waits for the compute steps recorded before it, and
+/// ends where the next instruction waits for a compute step that the run does not, and where a compute step waits for it:
+/// what comes later may need that step's result on another rank.
 std::vector<PeerOperation> plan_peer_operations(const Schedule& schedule,
                                                 std::vector<PeerInstruction>& instructions);
 

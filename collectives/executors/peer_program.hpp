@@ -110,6 +110,8 @@ struct PeerOperation {
   int last = 0;
   /// The operation of the other kind that it waits for, -1 where an earlier wait covers all.
   int waits_for = -1;
+  /// Instructions during which a compute step may run.
+  bool is_beside_work = false;
 };
 
 /// One rank's program.

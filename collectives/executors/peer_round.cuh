@@ -40,6 +40,7 @@ struct PeerFault {
 struct PeerRoute {
   int rank = 0;
   int ranks = 1;
+  /// Of the largest kernel of a round.
   unsigned ctas = 1;
   /// The shared heaps of all ranks, by rank, and this rank's own.
   std::byte* const* heaps = nullptr;
@@ -117,12 +118,13 @@ class PeerThread {
       if (is_over(patience)) give_up(kind, step, peer, block);
   }
 
-  /// All threads of the rank meet. Every block must run.
+  /// All threads of the kernel meet. Every block must run. Block 0 stands for those that a smaller kernel lacks.
   __device__ void meet(int step) {
     __syncthreads();
     if (threadIdx.x == 0) {
       __threadfence();
-      const unsigned long long ticket = atomicAdd(route_.arrivals, 1ull);
+      const unsigned stands_for = blockIdx.x == 0 ? route_.ctas - gridDim.x + 1 : 1;
+      const unsigned long long ticket = atomicAdd(route_.arrivals, stands_for);
       const unsigned long long all = (ticket / route_.ctas + 1) * route_.ctas;
       Patience patience;
       while (!gave_up_ && *static_cast<volatile unsigned long long*>(route_.arrivals) < all)
@@ -202,7 +204,8 @@ __device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPart& 
   }
   const bool may_send = __syncthreads_or(in_vain) == 0;
   const unsigned round = shared_round;
-  if (threadIdx.x == 0 && part.closes) route.rounds[blockIdx.x] = round;
+  if (threadIdx.x == 0 && part.closes)
+    for (unsigned cta = blockIdx.x; cta < route.ctas; cta += gridDim.x) route.rounds[cta] = round;
   if (blockIdx.x == 0 && threadIdx.x / warpSize == 1 && part.opens)
     announce_round(route, round, part.senders);
   return {round, may_send};

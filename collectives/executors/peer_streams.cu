@@ -30,13 +30,13 @@ std::uint64_t senders(const PeerProgram& program) {
 }  // namespace
 
 PeerStreams::PeerStreams(const Schedule& schedule, PeerProgram program, const PeerPlace& place,
-                         const PeerLaunch& launch)
+                         const PeerLaunches& launches)
     : schedule_(schedule), program_(std::move(program)), streams_(streamed(program_)) {
   for (const Step& step : schedule.steps()) operands_.push_back(place.memory.operands(step));
-  make_kernels(place, launch);
+  make_kernels(place, launches);
 }
 
-void PeerStreams::make_kernels(const PeerPlace& place, const PeerLaunch& launch) {
+void PeerStreams::make_kernels(const PeerPlace& place, const PeerLaunches& launches) {
   const auto& operations = program_.operations;
   const auto exchanges = std::count_if(operations.begin(), operations.end(),
                                        [](const PeerOperation& operation) { return operation.compute < 0; });
@@ -46,6 +46,7 @@ void PeerStreams::make_kernels(const PeerPlace& place, const PeerLaunch& launch)
     if (operation.compute >= 0) continue;
     const PeerPart part{
         .senders = senders(program_), .opens = number == 0, .closes = number == exchanges - 1};
+    const PeerLaunch& launch = operation.is_beside_work ? launches.beside_work : launches.alone;
     kernel = std::make_unique<PeerKernel>(program_, operation, part, place, launch);
     ++number;
   }

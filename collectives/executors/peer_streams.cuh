@@ -15,11 +15,16 @@
 
 namespace baton {
 
+/// How exchange kernels are run with the device to themselves, and while local kernels may run.
+struct PeerLaunches {
+  PeerLaunch alone, beside_work;
+};
+
 class PeerStreams {
  public:
   /// The schedule's kernels must have device bodies. What `place` refers to and `schedule` must outlive it.
   PeerStreams(const Schedule& schedule, PeerProgram program, const PeerPlace& place,
-              const PeerLaunch& launch);
+              const PeerLaunches& launches);
 
   /// Enqueues one round, with a fork to the stream of compute steps and a join; may be captured. Where there are `marks`,
   /// with one before and behind each operation.
@@ -30,7 +35,7 @@ class PeerStreams {
   std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
  private:
-  void make_kernels(const PeerPlace& place, const PeerLaunch& launch);
+  void make_kernels(const PeerPlace& place, const PeerLaunches& launches);
   void enqueue(std::size_t operation, cudaStream_t stream) const;
 
   const Schedule& schedule_;

@@ -322,6 +322,29 @@ TEST(PeerProgram, AReceiveHoldsNoBlocksBeforeTheWorkThatIsRecordedBeforeIt) {
   EXPECT_EQ(operations[0].compute, 0);
   EXPECT_EQ(operations[1].compute, 2);
   EXPECT_EQ(operations[2].waits_for, 0) << "not for what is recorded behind it";
+  EXPECT_TRUE(operations[2].is_beside_work);
+}
+
+TEST(PeerProgram, WhatComputeStepsWaitForIsNotBesideThem) {
+  Schedule zero(0, 2), one(1, 2);
+  const Slice came = one.scratch("came", 8), used = one.output("used", 8);
+  const auto kernel = [](const char* name) {
+    return Kernel{.name = name, .body = [](const HostOperands&) {}};
+  };
+  const Slice made = zero.scratch("made", 8), aside = zero.output("aside", 8, false);
+  zero.compute(kernel("make"), {made}, {});
+  zero.send(1, made);
+  zero.compute(kernel("aside"), {aside}, {});
+  one.compute(kernel("make"), {used}, {});
+  one.recv(came, 0);
+  one.compute(kernel("use"), {used}, {came});
+  one.compute(kernel("more"), {used}, {used});
+  const auto sender = compile_peer_program(std::vector{zero, one}, 0).operations;
+  EXPECT_TRUE(sender[1].is_beside_work || sender[2].is_beside_work) << "nobody waits for a send here";
+  const auto receiver = compile_peer_program(std::vector{zero, one}, 1).operations;
+  ASSERT_EQ(receiver.size(), 4u);
+  EXPECT_EQ(receiver[1].compute, -1);
+  EXPECT_FALSE(receiver[1].is_beside_work);
 }
 
 TEST(PeerProgram, AKernelDoesNotWaitForTheNextMessage) {
