@@ -3,7 +3,7 @@
 
     python3 peers/flash_linear_attention.py --out results/h200/peers.jsonl
 
-Needs PyTorch, Triton and flash-linear-attention (`pip install flash-linear-attention`), which are no part of Baton.
+Needs PyTorch, Triton and the kernels of flash-linear-attention (`pip install fla-core`), which are no part of Baton.
 Inputs are bf16 [1, tokens, heads, d], gates as a layer makes them; CUDA events around each of 50 rounds after 5, over
 enough copies of the inputs that no round finds its own in the L2 cache. The backward pass is a call of its own on a
 forward pass made before.
@@ -97,10 +97,12 @@ def elapsed_seconds(call):
 
 
 def version():
-    try:
-        return importlib.metadata.version("flash-linear-attention")
-    except importlib.metadata.PackageNotFoundError:
-        return "from source"
+    for distribution in ("fla-core", "flash-linear-attention"):
+        try:
+            return f"{distribution} {importlib.metadata.version(distribution)}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "from source"
 
 
 if __name__ == "__main__":
