@@ -33,11 +33,11 @@ class SegmentedPass : public LinearPass {
   }
   SegmentCosts costs(int g) const { return {heads_[g].shape, cut(g).count, bytes_of(dtype_)}; }
 
-  /// Everything a body for another machine needs to know: the share, the call's heads, the segments.
+  /// Everything a body for another machine needs to know: the share, the call's heads, the segments, the tensors' type.
   std::vector<std::int64_t> parameters(int g) const {
     const Segments c = cut(g);
     return {c.shape.tokens, c.shape.heads,     c.shape.d_k,       c.shape.d_v, static_cast<int>(c.shape.gate),
-            c.shape.chunk,  c.work.first_head, c.work.head_count, c.count};
+            c.shape.chunk,  c.work.first_head, c.work.head_count, c.count,     static_cast<int>(dtype_)};
   }
 
   Edges make_edges(int g) {

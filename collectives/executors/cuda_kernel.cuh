@@ -32,12 +32,18 @@ struct CudaKernelCall {
 
 using CudaKernel = std::function<void(const CudaKernelCall&)>;
 
+/// Why a device body cannot do the work of a kernel with these parameters, or an empty string.
+using CudaKernelRefuses = std::function<std::string(const Kernel&)>;
+
 /// Adds the device body of the kernels called `name` to the registry, before `main`.
 struct RegisteredCudaKernel {
-  RegisteredCudaKernel(std::string name, CudaKernel body);
+  RegisteredCudaKernel(std::string name, CudaKernel body, CudaKernelRefuses refuses = {});
 };
 
-/// The device body registered under `name`, or an empty function.
-CudaKernel find_cuda_kernel(const std::string& name);
+/// The device body of a kernel that `cuda_kernel_refuses` gave no reason against.
+const CudaKernel& find_cuda_kernel(const Kernel& kernel);
+
+/// Why the device cannot do the work of `kernel`, or an empty string.
+std::string cuda_kernel_refuses(const Kernel& kernel);
 
 }  // namespace baton

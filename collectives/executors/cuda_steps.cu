@@ -109,12 +109,14 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
   if (step.verb == Verb::combine) combine_on_device(stream, operands);
   if (step.verb != Verb::compute) return;
   const Kernel& kernel = schedule.kernels()[step.body];
-  find_cuda_kernel(kernel.name)({stream, operands, kernel});
+  find_cuda_kernel(kernel)({stream, operands, kernel});
 }
 
 std::string lacks_device_body(const Schedule& schedule) {
-  for (const Kernel& kernel : schedule.kernels())
-    if (!find_cuda_kernel(kernel.name)) return "the kernel " + kernel.name + " has no device body";
+  for (const Kernel& kernel : schedule.kernels()) {
+    const std::string reason = cuda_kernel_refuses(kernel);
+    if (!reason.empty()) return reason;
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_steps.cuh"
 #include "collectives/executors/peer_case.cuh"
+#include "collectives/executors/peer_plan.hpp"
 #include "collectives/executors/peer_program.hpp"
 
 namespace baton {
@@ -28,17 +29,18 @@ bool works(std::span<const Schedule> schedules) {
 }
 
 /// An exchange is as slow as its smallest kernel: where one rank's has nothing beside it, and something may wait for it,
-/// those of the others count as such too. Ranks that have unlike numbers of exchange operations go by their own. Collective.
-void agree_on_work_beside(std::vector<PeerOperation>& operations, const CudaRanks& ranks) {
-  std::vector<PeerOperation*> exchanges;
-  for (PeerOperation& operation : operations)
-    if (operation.compute < 0) exchanges.push_back(&operation);
+/// those of the others get all multiprocessors too, before work that would take them. Ranks that have unlike numbers of
+/// exchange operations go by their own. Collective.
+void agree_on_work_beside(PeerProgram& program, const CudaRanks& ranks) {
+  std::vector<int> exchanges;
+  for (std::size_t i = 0; i < program.operations.size(); ++i)
+    if (program.operations[i].compute < 0) exchanges.push_back(static_cast<int>(i));
   const auto counts = ranks.gather(exchanges.size());
   if (std::any_of(counts.begin(), counts.end(), [&](std::size_t count) { return count != counts[0]; }))
     return;
-  for (PeerOperation* exchange : exchanges) {
-    const auto all = ranks.gather<int>(exchange->is_beside_work);
-    exchange->is_beside_work = std::all_of(all.begin(), all.end(), [](int beside) { return beside != 0; });
+  for (int exchange : exchanges) {
+    const auto beside = ranks.gather<int>(program.operations[exchange].is_beside_work);
+    if (std::find(beside.begin(), beside.end(), 0) != beside.end()) hold_back_work(program, exchange);
   }
 }
 
@@ -74,7 +76,7 @@ void PeerCase::make_streams(const CudaRanks& ranks, std::span<const Schedule> sc
                             PeerTransport transport) {
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
   PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
-  agree_on_work_beside(program.operations, ranks);
+  agree_on_work_beside(program, ranks);
   std::int64_t width = 0;
   for (std::int64_t packets : ranks.gather(program.width())) width = std::max(width, packets);
   const bool is_fenced = transport == PeerTransport::fenced;

@@ -108,4 +108,17 @@ std::vector<PeerOperation> plan_peer_operations(const Schedule& schedule,
   return std::move(planner.operations);
 }
 
+void hold_back_work(PeerProgram& program, int exchange) {
+  auto& operations = program.operations;
+  int last = -1;
+  for (int i = operations[exchange].first; i < operations[exchange].last; ++i)
+    for (int step : program.instructions[i].steps) last = std::max(last, step);
+  for (int i = exchange + 1; i < static_cast<int>(operations.size()); ++i) {
+    if (operations[i].compute <= last) continue;  // it may be what a later message of the exchange waits for
+    operations[i].waits_for = std::max(operations[i].waits_for, exchange);
+    break;
+  }
+  operations[exchange].is_beside_work = false;
+}
+
 }  // namespace baton

@@ -16,4 +16,7 @@ namespace baton {
 std::vector<PeerOperation> plan_peer_operations(const Schedule& schedule,
                                                 std::vector<PeerInstruction>& instructions);
 
+/// Makes the work recorded behind exchange operation `exchange` wait for its end.
+void hold_back_work(PeerProgram& program, int exchange);
+
 }  // namespace baton

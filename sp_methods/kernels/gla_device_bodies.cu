@@ -3,6 +3,7 @@
 // in the order in which sp_methods/segmented_passes.cpp records them.
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_kernel.cuh"
+#include "collectives/schedule/slice.hpp"
 #include "sp_methods/kernels/gla_device.cuh"
 
 namespace baton {
@@ -68,10 +69,20 @@ void segment_gradients(const CudaKernelCall& x) {
   cuda(gla_gradients(call_of(x), out, inputs_of(x), read<Bf16>(x, 4), read<Bf16>(x, 5), edges_at(x, 6)));
 }
 
+std::string refuses(const Kernel& kernel) {
+  const auto& p = kernel.parameters;
+  const auto is_tile = [](std::int64_t d) { return d == 64 || d == 128; };
+  if (static_cast<Dtype>(p[9]) == Dtype::bf16 && is_tile(p[2]) && is_tile(p[3])) return {};
+  return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
+}
+
 const RegisteredCudaKernel registered[]{
-    {"segment_states", segment_states}, {"segment_state_gradients", segment_state_gradients},
-    {"scan_segments", scan_segments},   {"segment_output", segment_output},
-    {"chunk_starts", chunk_starts},     {"segment_gradients", segment_gradients},
+    {"segment_states", segment_states, refuses},
+    {"segment_state_gradients", segment_state_gradients, refuses},
+    {"scan_segments", scan_segments, refuses},
+    {"segment_output", segment_output, refuses},
+    {"chunk_starts", chunk_starts, refuses},
+    {"segment_gradients", segment_gradients, refuses},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/host_memory.hpp"
+#include "collectives/executors/peer_plan.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/verify.hpp"
 #include "harness/verify_layer.hpp"
@@ -325,6 +326,23 @@ TEST(PeerProgram, AReceiveHoldsNoBlocksBeforeTheWorkThatIsRecordedBeforeIt) {
   EXPECT_TRUE(operations[2].is_beside_work);
 }
 
+TEST(PeerProgram, WorkThatALaterMessageMayNeedIsNotHeldBack) {
+  Schedule zero(0, 2), one(1, 2);
+  const Slice own = zero.input("own", 8), made = one.scratch("made", 8);
+  const Slice first = one.output("first", 8, false), second = one.output("second", 8, false);
+  zero.send(1, own);
+  zero.send(1, own);
+  one.recv(first, 0);
+  one.compute({.name = "between", .body = [](const HostOperands&) {}}, {made}, {});
+  one.recv(second, 0);
+  auto receiver = compile_peer_program(std::vector{zero, one}, 1);
+  ASSERT_EQ(receiver.operations.size(), 2u);
+  const int exchange = receiver.operations[0].compute < 0 ? 0 : 1;
+  ASSERT_EQ(receiver.operations[exchange].last, 2) << "both messages";
+  hold_back_work(receiver, exchange);
+  EXPECT_EQ(receiver.operations[1 - exchange].waits_for, -1);
+}
+
 TEST(PeerProgram, WhatComputeStepsWaitForIsNotBesideThem) {
   Schedule zero(0, 2), one(1, 2);
   const Slice came = one.scratch("came", 8), used = one.output("used", 8);
@@ -339,8 +357,13 @@ TEST(PeerProgram, WhatComputeStepsWaitForIsNotBesideThem) {
   one.recv(came, 0);
   one.compute(kernel("use"), {used}, {came});
   one.compute(kernel("more"), {used}, {used});
-  const auto sender = compile_peer_program(std::vector{zero, one}, 0).operations;
-  EXPECT_TRUE(sender[1].is_beside_work || sender[2].is_beside_work) << "nobody waits for a send here";
+  auto sender = compile_peer_program(std::vector{zero, one}, 0);
+  ASSERT_EQ(sender.operations.size(), 3u);
+  EXPECT_EQ(sender.operations[1].compute, -1);
+  EXPECT_TRUE(sender.operations[1].is_beside_work) << "nothing waits for a send";
+  hold_back_work(sender, 1);
+  EXPECT_FALSE(sender.operations[1].is_beside_work);
+  EXPECT_EQ(sender.operations[2].waits_for, 1) << "when another rank is in a hurry, work does";
   const auto receiver = compile_peer_program(std::vector{zero, one}, 1).operations;
   ASSERT_EQ(receiver.size(), 4u);
   EXPECT_EQ(receiver[1].compute, -1);
