@@ -3,6 +3,7 @@
 //
 //   a message alone                      its time on an idle network
 //   half an exchange between two ranks   what a message holds of a rank that sends and receives
+//   an exchange between two devices      what a message holds of a port: there is one a direction
 //   a shift on all P ranks               where it takes longer than an exchange, the memory that all share is the
 //                                        reason, and a message holds that for its P-th part
 //   combines, copies: alone and on all   the same
@@ -47,13 +48,13 @@ bool is_shared(const Curve& curve) {
   return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
 }
 
-LinkClass calibrate_link(Probes& probes, int ranks) {
-  LinkClass link{.moved_by = Mover::engine};
+LinkClass calibrate_link(Probes& probes, Mover moved_by, int ranks) {
+  LinkClass link{.moved_by = moved_by};
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
     const double exchange = probes.exchange_seconds(bytes);
     add_point(link.measured_idle, size, probes.message_seconds(bytes));
-    add_point(link.measured, size, exchange / 2);
+    add_point(link.measured, size, moved_by == Mover::wire ? exchange : exchange / 2);
     add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(bytes), ranks));
   }
   if (!is_shared(link.node_measured)) link.node_measured = {};
@@ -108,7 +109,9 @@ Topology calibrate(Executor& executor, const Team& team, int ranks, const std::s
   topology.description = "the machine at hand, as measured";
   topology.ranks_a_node = ranks;
   topology.round_seconds = probes.round_seconds();
-  topology.intra_node = calibrate_link(probes, ranks);
+  topology.streams = probes.streams();
+  const Mover moved_by = executor.device() != nullptr ? Mover::wire : Mover::engine;
+  topology.intra_node = calibrate_link(probes, moved_by, ranks);
   const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };
   const auto combined = [](std::int64_t bytes) {  // two states in, one out, and a decay a row
     return (3.0 + 1.0 / Probes::row) * static_cast<double>(bytes);

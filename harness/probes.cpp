@@ -49,6 +49,7 @@ double Probes::message_seconds(std::int64_t bytes) {
       if (!serves) s.recv(ball, 1 - s.rank());
     }
   };
+  if (streams()) return std::max(0.0, least_round(there_and_back, 1) - round_seconds());
   return seconds_of_one(there_and_back);
 }
 

@@ -21,7 +21,8 @@ class Probes {
   /// Elements of a row of the states that are combined, the d_v of most models.
   static constexpr std::int64_t row = 128;
 
-  /// A message on its way to rank 1 and nothing else, from a long ping-pong.
+  /// A message on its way to rank 1 and nothing else, from a long ping-pong; where an executor streams, whose ball would be
+  /// on its way back before all of it has come, what one message adds to an empty round.
   double message_seconds(std::int64_t bytes);
   /// A message where ranks 0 and 1 send to one another at once.
   double exchange_seconds(std::int64_t bytes);
@@ -33,6 +34,8 @@ class Probes {
   double copy_seconds(std::int64_t bytes, int busy);
   /// A round with nothing in it but one small step.
   double round_seconds();
+
+  bool streams() const { return executor_.device() != nullptr && executor_.device()->streams_messages(); }
 
  private:
   /// Records `times` repetitions on one rank.

@@ -40,6 +40,9 @@ class Device {
   /// one of them. The first call after `prepare` records. To be called by all ranks.
   virtual double replay() = 0;
 
+  /// True where an element is under way to the next rank as soon as it has come, before the rest of its message.
+  virtual bool streams_messages() const { return false; }
+
   /// Measures the hardware. To be called by all ranks.
   virtual Wire measure_wire() = 0;
 

@@ -22,6 +22,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
       network_(topology, static_cast<int>(programs_.size())),
       round_seconds_(topology.round_seconds),
       defers_(topology.intra_node.moved_by == Mover::engine),
+      streams_(topology.streams),
       with_timeline_(with_timeline),
       under_way_(programs_.size()),
       deferred_(programs_.size()) {
@@ -33,6 +34,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   for (const auto& program : programs_)
     for (const Task& task : program->tasks()) waits_.push_back(task.blockers);
   depth_.resize(unfinished_);
+  if (streams_) tail_.resize(unfinished_);
   result_.steps = unfinished_;
   result_.rank_seconds.resize(programs_.size());
 }
@@ -47,17 +49,24 @@ Simulation EventLoop::run() {
     const Event event = events_.top();
     events_.pop();
     now_ = event.seconds;
-    if (event.rank < 0)
-      pass_stage(event.index);
-    else
-      finish(event.rank, event.index);
+    happen(event);
     if (events_.empty() || events_.top().seconds > now_) start_ready();
   }
   if (unfinished_ > 0) report_deadlock();
   return outcome();
 }
 
-void EventLoop::push(double seconds, int rank, int index) { events_.push({seconds, orders_++, rank, index}); }
+void EventLoop::push(double seconds, What what, int rank, int index) {
+  events_.push({seconds, orders_++, rank, index, what});
+}
+
+void EventLoop::happen(const Event& event) {
+  switch (event.what) {
+    case What::reaches_server: return pass_stage(event.index);
+    case What::has_head: return has_head(event.rank, event.index);
+    case What::finishes: return finish(event.rank, event.index);
+  }
+}
 
 void EventLoop::make_ready(int rank, int index) {
   const Task& step = task(rank, index);
@@ -100,7 +109,10 @@ void EventLoop::start_ready() {
   idle_.clear();
 }
 
-void EventLoop::start(const Transfer& transfer) {
+void EventLoop::start(Transfer transfer) {
+  if (streams_)
+    transfer.reached_until =
+        std::max(tail_[number(transfer.from, transfer.send)], tail_[number(transfer.to, transfer.recv)]);
   int index = static_cast<int>(transfers_.size());
   if (free_transfers_.empty()) {
     transfers_.push_back(transfer);
@@ -121,13 +133,21 @@ void EventLoop::pass_stage(int index) {
   if (transfer.stage == 0) transfer.started = start;
   if (transfer.stage == 0 && transfer.is_message()) {
     note(transfer.from, transfer.send, start, end);
-    push(end, transfer.from, transfer.send);
+    pass_on(transfer.from, transfer.send, start, end);
   }
   if (++transfer.stage < transfer.way.stages)
-    return push(start + transfer.way.stage[transfer.stage].latency_seconds, -1, index);
+    return push(start + transfer.way.stage[transfer.stage].latency_seconds, What::reaches_server, -1, index);
   note(transfer.to, transfer.recv, transfer.is_message() ? start : transfer.started, end);
-  push(end, transfer.to, transfer.recv);
+  pass_on(transfer.to, transfer.recv, start + transfer.way.head_seconds, end);
   free_transfers_.push_back(index);
+}
+
+void EventLoop::pass_on(int rank, int index, double head, double end) {
+  if (is_streamed(task(rank, index))) {
+    tail_[number(rank, index)] = end;
+    push(head, What::has_head, rank, index);
+  }
+  push(end, What::finishes, rank, index);
 }
 
 EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
@@ -135,16 +155,28 @@ EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
   return {rank, index, rank, index, network_.local_way(rank, step.verb, step.seconds, step.node_seconds)};
 }
 
+void EventLoop::has_head(int rank, int index) {
+  for (int after : programs_[rank]->successors(index)) {
+    if (!is_streamed(task(rank, after))) continue;
+    double& tail = tail_[number(rank, after)];
+    tail = std::max(tail, tail_[number(rank, index)]);
+    release(rank, index, after);
+  }
+}
+
+void EventLoop::release(int rank, int index, int after) {
+  const std::int64_t n = number(rank, after);
+  depth_[n] = std::max(depth_[n], depth_[number(rank, index)]);
+  if (--waits_[n] == 0) make_ready(rank, after);
+}
+
 void EventLoop::finish(int rank, int index) {
   --unfinished_;
   result_.rank_seconds[rank] = now_;
   if (task(rank, index).is_message()) --under_way_[rank];
-  const std::int32_t depth = depth_[number(rank, index)];
-  for (int after : programs_[rank]->successors(index)) {
-    const std::int64_t n = number(rank, after);
-    depth_[n] = std::max(depth_[n], depth);
-    if (--waits_[n] == 0) make_ready(rank, after);
-  }
+  const bool is_passed_on = is_streamed(task(rank, index));
+  for (int after : programs_[rank]->successors(index))
+    if (!is_passed_on || !is_streamed(task(rank, after))) release(rank, index, after);
   if (!deferred_[rank].empty()) idle_.push_back(rank);
 }
 

@@ -8,6 +8,9 @@
 //   events in order of time, equal times in the order of their making: the same every time
 //   what becomes ready at the same time starts in the order of ranks and of their recording, as a program would do it
 //
+// On a machine that streams, what waits for a step is ready once that has its first element, and ends no sooner than it:
+// messages, copies and combines that depend on one another run like one train. Computes wait for the end all the same.
+//
 // Where the engine itself moves the bytes, a copy or combine that no message waits for lets messages go first, as the
 // engine of executor mpi does.
 #pragma once
@@ -34,11 +37,13 @@ class EventLoop {
   Simulation run();
 
  private:
+  enum class What : std::uint8_t { reaches_server, has_head, finishes };
   struct Event {
     double seconds = 0;
     std::uint64_t order = 0;
-    int rank = -1;  // of a step that finishes, -1 where a transfer reaches its next server
+    int rank = -1;  // of a step, -1 for a transfer
     int index = 0;  // of the step in its rank, or of the transfer
+    What what = What::finishes;
     bool operator>(const Event& other) const {
       return seconds != other.seconds ? seconds > other.seconds : order > other.order;
     }
@@ -59,15 +64,20 @@ class EventLoop {
   std::int64_t number(int rank, int task) const { return first_[rank] + task; }
   const Task& task(int rank, int index) const { return programs_[rank]->tasks()[index]; }
 
-  void push(double seconds, int rank, int index);
+  void push(double seconds, What what, int rank, int index);
+  void happen(const Event& event);
   void make_ready(int rank, int index);
   void make_message_ready(int rank, int index);
   void start_message(int from, int send, int to, int recv);
   void start_ready();
-  void start(const Transfer& transfer);
+  void start(Transfer transfer);
   void pass_stage(int transfer);
+  void pass_on(int rank, int index, double head, double end);
   Transfer local_step(int rank, int index) const;
+  void has_head(int rank, int index);
   void finish(int rank, int index);
+  void release(int rank, int index, int after);
+  bool is_streamed(const Task& task) const { return streams_ && task.verb != Verb::compute; }
   void run_deferred(int rank);
   void note(int rank, int index, double start, double end);
   Simulation outcome();
@@ -79,6 +89,7 @@ class EventLoop {
   Network network_;
   double round_seconds_;
   bool defers_;
+  bool streams_;
   bool with_timeline_;
 
   double now_ = 0;
@@ -87,8 +98,10 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
-  std::vector<Transfer> ready_;      // to start now, once all events of this time have been seen
-  std::vector<int> idle_;            // ranks that may have time for a deferred step then
+  std::vector<double>
+      tail_;  // of each task that is streamed: when the last that it waits for, or itself, ends
+  std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen
+  std::vector<int> idle_;        // ranks that may have time for a deferred step then
   std::vector<Transfer> transfers_;
   std::vector<int> free_transfers_;
   std::vector<int> under_way_;             // messages of each rank that are ready and not finished

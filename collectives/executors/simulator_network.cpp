@@ -27,6 +27,7 @@ Way Network::way(int from, int to, std::int64_t bytes) const {
   }
   pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy);
   way.stage[way.stages - 1].latency_seconds = link.latency(size);
+  way.head_seconds = std::min(link.busy_seconds(0), busy);
   return way;
 }
 

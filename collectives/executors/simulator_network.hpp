@@ -26,6 +26,8 @@ struct Way {
   };
   int stages = 0;
   Stage stage[4];
+  /// From the start of the last stage until the first element is there.
+  double head_seconds = 0;
 };
 
 class Network {

@@ -103,7 +103,9 @@ struct Topology {
   int ranks_a_node = 1;
   /// What a round costs before its first step: the launch of a kernel, a barrier's exit.
   double round_seconds = 0;
-  /// Where the four above come from.
+  /// True where a message, copy or combine passes on each element as soon as it has it; false where it waits for all.
+  bool streams = false;
+  /// Where the five above come from.
   std::string source;
   LinkClass intra_node;
   /// Between nodes; where there is a spine, between ranks of equal place in their nodes: a rail.

@@ -104,7 +104,7 @@ DeviceRates read_device(const JsonSection& device) {
 }
 
 void read_machine(Topology& topology, const JsonSection& machine) {
-  machine.only({"nodes", "ranks_a_node", "round_seconds", "source"});
+  machine.only({"nodes", "ranks_a_node", "round_seconds", "streams", "source"});
   const std::int64_t nodes = machine.whole_number("nodes", counts);
   const std::int64_t ranks_a_node = machine.whole_number("ranks_a_node", counts);
   if (nodes * ranks_a_node > most_ranks)
@@ -113,6 +113,7 @@ void read_machine(Topology& topology, const JsonSection& machine) {
   topology.nodes = static_cast<int>(nodes);
   topology.ranks_a_node = static_cast<int>(ranks_a_node);
   topology.round_seconds = machine.number_or("round_seconds", seconds, 0);
+  topology.streams = machine.has("streams") && machine.word("streams", {"yes", "no"}) == "yes";
   topology.source = machine.text("source");
 }
 
@@ -164,6 +165,7 @@ ordered_json written_machine(const Topology& topology, const std::string& otherw
   return {{"nodes", topology.nodes},
           {"ranks_a_node", topology.ranks_a_node},
           {"round_seconds", topology.round_seconds},
+          {"streams", topology.streams ? "yes" : "no"},
           {"source", topology.source.empty() ? otherwise : topology.source}};
 }
 

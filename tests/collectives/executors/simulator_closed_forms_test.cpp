@@ -55,10 +55,12 @@ class ClosedForms : public testing::Test {
     return drawn;
   }
 
-  void expect(const std::string& name, const Draw& draw, const Split& split, double seconds) {
-    const Topology machine = uniform_machine(
+  void expect(const std::string& name, const Draw& draw, const Split& split, double seconds,
+              bool streams = false) {
+    Topology machine = uniform_machine(
         split.ranks,
         {.latency_seconds = draw.latency, .overhead_seconds = draw.o, .bytes_a_second = draw.rate});
+    machine.streams = streams;
     const Simulation simulation = simulate(source_of(find_collective(name), draw.shape, split), machine);
     EXPECT_NEAR(simulation.seconds, seconds, 1e-9 * seconds)
         << name
@@ -96,6 +98,29 @@ TEST_F(ClosedForms, RingsMoveOneBlockAHop) {
     expect("ring_all_gather", d, {.ranks = P}, (P - 1) * (d.latency + d.map()));
     const double key_values = d.busy(static_cast<double>(d.shape.key_value_elements()));
     expect("ring_exchange", d, {.ranks = P}, (P - 1) * (d.latency + key_values));
+  }
+}
+
+TEST_F(ClosedForms, AStreamedChainSendsTheStateOnceWhateverItsBlocks) {
+  for (int trial = 0; trial < trials; ++trial) {
+    const int P = pick(2, 40), K = pick(1, 32);
+    const Draw d = draw(K);
+    const double bytes = static_cast<double>(d.shape.state_bytes()) / d.rate;
+    expect("ring_scan", d, {.ranks = P}, (P - 1) * (d.latency + d.o) + bytes, true);
+    expect("all_scan", d, {.ranks = P, .blocks = K}, (P - 1) * (d.latency + d.o) + (K - 1) * d.o + bytes,
+           true);
+  }
+}
+
+/// A port is held by one block after the other, or waits for the next one's first element.
+TEST_F(ClosedForms, AStreamedRingForwardsWhileItReceives) {
+  for (int trial = 0; trial < trials; ++trial) {
+    const int P = pick(2, 40);
+    const Draw d = draw();
+    const double bytes = d.map() - d.o;
+    expect("ring_all_gather", d, {.ranks = P},
+           (P - 1) * (d.o + std::max(d.latency, bytes)) + std::min(d.latency, bytes), true);
+    expect("direct_all_gather", d, {.ranks = P}, d.latency + (P - 1) * d.map(), true);
   }
 }
 

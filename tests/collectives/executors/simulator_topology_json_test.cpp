@@ -35,6 +35,7 @@ class Draw {
     t.nodes = whole(1, 40);
     t.ranks_a_node = whole(1, 40);
     t.round_seconds = number(0, 1);
+    t.streams = number(0, 1) < 0.5;
     t.source = text();
     t.intra_node = link();
     if (t.nodes > 1) t.inter_node = link();
@@ -143,6 +144,7 @@ void expect_same(const Topology& a, const Topology& b) {
   EXPECT_EQ(a.nodes, b.nodes);
   EXPECT_EQ(a.ranks_a_node, b.ranks_a_node);
   EXPECT_EQ(a.round_seconds, b.round_seconds);
+  EXPECT_EQ(a.streams, b.streams);
   EXPECT_EQ(a.source, b.source);
   expect_same(a.intra_node, b.intra_node);
   expect_same(a.inter_node, b.inter_node);
@@ -235,6 +237,7 @@ std::string error_without(const std::string& at) {
 TEST(TopologyText, MayLeaveOutWhatHasADefault) {
   const Topology topology = parse_topology(valid().dump(), "mine");
   EXPECT_EQ(topology.round_seconds, 0);
+  EXPECT_FALSE(topology.streams);
   EXPECT_EQ(topology.intra_node.overhead_seconds, 0);
   EXPECT_EQ(topology.intra_node.moved_by, Mover::wire);
   EXPECT_EQ(topology.intra_node.node_bytes_a_second, 0);
