@@ -2,6 +2,9 @@
 // The command line of collective_bench.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "collectives/schedule/errors.hpp"
 #include "harness/collective_workload.hpp"
 #include "harness/common_options.hpp"
@@ -19,12 +22,27 @@ struct Words {
   std::uint64_t min_bytes = 0;  // 0: the shape is named by its heads
   std::uint64_t max_bytes = 0;
   int factor = 2;
+  bool names_tokens = false;
 };
 
 std::vector<std::string> collective_names() {
   std::vector<std::string> names;
   for (const Collective* collective : collectives()) names.push_back(collective->name);
   return names;
+}
+
+/// So many that keys and values are as many bytes as a state, or as near to it as whole tokens come.
+std::int64_t tokens_like_a_state(const Shape& shape) {
+  const double tokens =
+      static_cast<double>(shape.d_k * shape.d_v) / static_cast<double>(shape.d_k + shape.d_v);
+  return std::max<std::int64_t>(1, std::llround(tokens));
+}
+
+/// In a sweep over sizes of a state the keys and values of an exchange are as large, unless their tokens are named.
+Shape shape_for(Kind kind, Shape shape, const Words& words) {
+  if (kind == Kind::exchange && words.min_bytes > 0 && !words.names_tokens)
+    shape.tokens = tokens_like_a_state(shape);
+  return shape;
 }
 
 /// The ladder of state sizes, or the one shape that was named.
@@ -62,7 +80,8 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> contests(const Words& 
         all.emplace_back();
         for (const std::string& name : names)
           if (find_collective(name).kind == kind)
-            all.back().push_back(collective_workload(find_collective(name), shape, direction));
+            all.back().push_back(
+                collective_workload(find_collective(name), shape_for(kind, shape, words), direction));
       }
   return all;
 }
@@ -78,7 +97,16 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--d-k", words.shape.d_k, "key channels of a head: rows of its state")->check(size_range());
   app.add_option("--d-v", words.shape.d_v, "value channels of a head: columns of its state")
       ->check(size_range());
-  app.add_option("--tokens", words.shape.tokens, "tokens a rank, for what moves keys and values")
+  app.add_option_function<std::int64_t>(
+         "--tokens",
+         [&words](std::int64_t tokens) {
+           words.shape.tokens = tokens;
+           words.names_tokens = true;
+         },
+         "tokens a rank, for what moves keys and values; with -b by default so many that these are as many "
+         "bytes as a "
+         "state")
+      ->default_str(std::to_string(words.shape.tokens))
       ->check(size_range());
   auto* least = app.add_option("-b,--min-bytes", words.min_bytes, "least state bytes a rank; heads follow")
                     ->transform(bytes);

@@ -114,6 +114,10 @@ const Column ratio_to_baseline{"ratio", "", 16, timed(ratio)};
 const Column model{"predicted", "us", 9, timed(predicted)};
 const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.wrong); }};
 
+const Column error{"error", "", 7, [](const Record& r) {
+                     return r.tolerance > 0 ? fmt::format("{:.1e}", r.relative_error) : nothing;
+                   }};
+
 /// The times of the rounds, with `more` behind them.
 std::vector<Column> timings_and(const std::vector<Column>& more) {
   std::vector<Column> all{
@@ -161,6 +165,7 @@ const Table& collective_table() {
                    {"of it", "%", 5, timed(share_of_bound)},
                    model,
                    ratio_to_baseline,
+                   error,
                    wrong}),
   };
   return table;
@@ -182,7 +187,7 @@ const Table& operator_table() {
                    model,
                    ratio_to_baseline,
                    {"verified", "tokens", 8, verified},
-                   {"error", "", 7, [](const Record& r) { return fmt::format("{:.1e}", r.relative_error); }},
+                   error,
                    wrong}),
   };
   return table;

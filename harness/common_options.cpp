@@ -151,6 +151,8 @@ bool CommandLine::parse(int argc, char** argv, const std::function<void()>& prin
   }
   if (!words.topology.empty() && !options.calibrate.empty())
     throw UsageError("--calibrate measures the topology that --topology would name: give one of them");
+  if (options.dry_run && !options.calibrate.empty())
+    throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
   if (!words.topology.empty()) options.topology = read_topology(words.topology);
   if (words.list && launched_rank() == 0) print_list();
   return !words.list;

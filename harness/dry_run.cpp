@@ -21,7 +21,7 @@ void print_dry_run(const Options& options) {
       fmt::print("{:<96} skipped: {}\n", question.name(), refusal);
       continue;
     }
-    const int blocks = question.blocks == auto_blocks ? 16 : question.blocks;
+    const int blocks = possible_blocks(question, question.blocks == auto_blocks ? 16 : question.blocks);
     const auto schedules = question.workload->build(question.split(blocks));
     const auto traffic = traffic_of(question, blocks, schedules);
     std::int64_t messages = 0;

@@ -10,17 +10,16 @@
 #include <cstdint>
 #include <span>
 
+#include "harness/inputs.hpp"
+
 namespace baton {
 
-/// One set of inputs for all ranks; every process can make any rank's.
-class ExactInputs {
+class ExactInputs : public Inputs {
  public:
   ExactInputs(std::uint64_t seed, int ranks);
 
-  /// The decays [rows] of `rank`'s map.
-  void fill_decay(int rank, std::span<float> decay) const;
-  /// A state, or any other payload, of `rank`.
-  void fill_state(int rank, std::span<float> state) const;
+  void fill_decay(int rank, std::span<float> decay) const override;
+  void fill_state(int rank, std::span<float> state) const override;
 
  private:
   std::uint64_t seed_;

@@ -34,7 +34,7 @@ Experiment::Experiment(const Options& options, const World& world, const Table& 
       world_(world),
       table_(table),
       journal_(world.rank() == 0 ? options.journal : ""),
-      watchdog_(world, options.time_limit_seconds),
+      watchdog_(world, options.time_limit_seconds, options.journal),
       progress_(world.rank() == 0, static_cast<int>(options.cases.size())) {
   provenance_ = {.machine = describe_machine(world.library()),
                  .commit = commit(),
@@ -49,7 +49,10 @@ void Experiment::run(benchmark::State& state, const Case& question) {
   Testbed& testbed = this->testbed(question.executor, question.ranks);
   std::string error;
   if (testbed.team().is_member()) {
-    Record record{.question = question, .warmup = options_.warmup, .rounds = options_.rounds};
+    Record record{.question = question,
+                  .ranks_a_node = question.ranks_a_node,
+                  .warmup = options_.warmup,
+                  .rounds = options_.rounds};
     try {
       answer(record, testbed, state);
       keep(record, testbed.start_skew_seconds());

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/watchdog.hpp"
 
 namespace baton {
 
@@ -48,6 +49,9 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
     fmt::print(stderr, "baton: rank {}: {}\n", world.rank(), error.what());
+    speak_for_all();
+    // The others may be about to find the same from where they stand.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     world.abort(1);
   }
 }

@@ -29,7 +29,7 @@ void add_question(Json& json, const Record& record) {
   json["implementation"] = record.implementation;
   json["executor"] = c.executor;
   json["ranks"] = c.ranks;
-  json["ranks_a_node"] = c.ranks_a_node;
+  json["ranks_a_node"] = record.ranks_a_node;
   json["state_bytes"] = c.workload->state_bytes();
   json["blocks"] = record.blocks;
   json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
@@ -61,6 +61,7 @@ void add_traffic(Json& json, const Record& record) {
   json["sent_bytes"] = record.traffic ? Json(record.traffic->sent_bytes) : Json(nullptr);
   json["hops"] = record.traffic ? Json(record.traffic->hops) : Json(nullptr);
   json["messages"] = or_null(record.messages);
+  json["wire_dtype"] = to_string(record.wire);
   json["bound_seconds"] = or_null(record.bound_seconds());
   json["alpha_seconds"] = record.link.alpha_seconds;
   json["beta_bytes_per_second"] = record.link.beta;
@@ -105,7 +106,7 @@ Json Record::verification() const {
   if (stand_in) {
     Json shape;
     verified.workload->describe(shape);
-    for (const char* size : {"heads", "d_k", "d_v", "tokens", "chunk"})
+    for (const char* size : {"heads", "d_k", "d_v", "tokens", "chunk", "dtype"})
       if (shape.contains(size)) json[std::string("verified_") + size] = shape[size];
     json["verified_blocks"] = verified.blocks;
     json["verified_ranks"] = verified.ranks;
@@ -123,6 +124,7 @@ Json to_json(const Record& record, const Provenance& provenance) {
     add_traffic(json, record);
     json["wrong"] = record.wrong;
     json["relative_error"] = record.relative_error;
+    json["tolerance"] = record.tolerance;
     json.update(record.verification());
   } else {
     json["skipped"] = record.skipped;

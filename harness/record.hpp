@@ -20,8 +20,10 @@ struct Record {
   Case question;
   /// "schedule", or the native's name.
   std::string implementation = "schedule";
-  /// The number of blocks that ran, where the case left it to the model.
+  /// The number of blocks that ran: the model's, or what was asked for and was possible.
   int blocks = 1;
+  /// Ranks on a full node as it ran, 0 for all on one: what was asked for, or what the simulated machine has.
+  int ranks_a_node = 0;
   int warmup = 0;
   int rounds = 0;
   /// Why the case did not run; then there are no timings.
@@ -35,6 +37,10 @@ struct Record {
   std::vector<std::pair<std::string, std::string>> device_facts;
   std::int64_t wrong = 0;
   double relative_error = 0;
+  /// The largest relative error that would have passed; 0 where the comparison was exact.
+  double tolerance = 0;
+  /// What f32 elements were on their way between ranks.
+  Dtype wire = Dtype::f32;
   /// Where the first wrong element was.
   std::string first_wrong;
   Samples samples;

@@ -29,6 +29,13 @@ Link limit_of(const LinkClass& c) {
   return limit;
 }
 
+/// The question on the nodes that it runs on.
+Case placed(const Record& record) {
+  Case question = record.question;
+  question.ranks_a_node = record.ranks_a_node;
+  return question;
+}
+
 class SimulatedTestbed : public Testbed {
  public:
   SimulatedTestbed(const Options& options, int ranks, Team team)
@@ -72,26 +79,26 @@ Link SimulatedTestbed::link() const {
 }
 
 std::string SimulatedTestbed::prepare(Record& record) {
-  Case& question = record.question;
   record.link = link();
   record.topology = topology_.name;
   record.warmup = 0;
   record.rounds = 1;
-  if (question.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
-    question.ranks_a_node = topology_.ranks_a_node;
+  if (record.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
+    record.ranks_a_node = topology_.ranks_a_node;
+  const Case question = placed(record);
   if (question.cadence != Cadence::isolated) return "a simulated round is isolated";
   std::string reason = question.workload->refuses(ranks_);
   if (reason.empty()) reason = refuses_to_simulate(schedules_of(question, 1), topology_);
   if (!reason.empty()) return reason;
   record.blocks = question.blocks == auto_blocks && question.workload->cuts_blocks()
                       ? best_blocks_on(question, topology_)
-                      : std::max(1, question.blocks);
+                      : possible_blocks(question, question.blocks);
   return refuses_to_simulate(schedules_of(question, record.blocks), topology_);
 }
 
 void SimulatedTestbed::verify(Record& record) {
   constexpr int most_ranks = 16, most_blocks = 64;
-  Case small = record.question;
+  Case small = placed(record);
   small.workload = small.workload->reduced();
   small.ranks = std::min(ranks_, most_ranks);
   if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
@@ -108,7 +115,7 @@ void SimulatedTestbed::verify(Record& record) {
 }
 
 void SimulatedTestbed::time(Record& record, benchmark::State& state) {
-  const Case& question = record.question;
+  const Case question = placed(record);
   const Simulation simulation = simulate(schedules_of(question, record.blocks), topology_);
   for (auto _ : state) state.SetIterationTime(simulation.seconds);
   record.samples.seconds = {simulation.seconds};
@@ -119,7 +126,8 @@ void SimulatedTestbed::time(Record& record, benchmark::State& state) {
 }
 
 std::vector<StepTime> SimulatedTestbed::run_traced(const Record& record) {
-  return simulate(schedules_of(record.question, record.blocks), topology_, true).timeline;
+  const Case question = placed(record);
+  return simulate(schedules_of(question, record.blocks), topology_, true).timeline;
 }
 
 }  // namespace

@@ -4,13 +4,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 
+int possible_blocks(const Case& question, int asked) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(asked, 1, std::max<std::int64_t>(1, question.workload->state_rows())));
+}
+
 int blocks_of(const Case& question, const Link& link) {
-  if (question.blocks != auto_blocks) return question.blocks;
+  if (question.blocks != auto_blocks) return possible_blocks(question, question.blocks);
   return link.best_blocks(question.ranks, question.workload->state_bytes(), question.workload->state_rows());
 }
 

@@ -11,6 +11,9 @@
 
 namespace baton {
 
+/// What `question` runs with where it asks for so many blocks: no more than there are rows to cut between.
+int possible_blocks(const Case& question, int asked);
+
 /// The number of blocks that `question` runs with over `link`.
 int blocks_of(const Case& question, const Link& link);
 

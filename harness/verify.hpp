@@ -20,10 +20,16 @@ struct Subject {
   std::uint64_t seed = 1;
 };
 
-/// Writes exact inputs into, and poison over the outputs of, this process's ranks.
+/// The relative error that roundings on the wire, each of at most `roundoff`, can bring to the state that folds the maps
+/// of `before` ranks; 0 where the wire does not round. Rigorous whatever the algorithm: docs/metrics.md derives it.
+double scan_tolerance(double roundoff, int before);
+
+/// Writes inputs into, and poison over the outputs of, this process's ranks: exact ones, or Gaussian ones where the
+/// executor rounds what it sends.
 void write_inputs(Executor& executor, const Subject& subject);
 
-/// Compares the outputs of this process's ranks with the oracle's, to the last bit.
+/// Compares the outputs of this process's ranks with the oracle's: to the last bit, or where the executor rounds element
+/// by element within `scan_tolerance` of the element with all signs made positive.
 Comparison compare(const Executor& executor, const Subject& subject);
 
 }  // namespace baton

@@ -7,21 +7,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "collectives/executors/process_state.hpp"
 #include "harness/machine.hpp"
 
 namespace baton {
 namespace {
 
 constexpr int exit_code = 5;
+constexpr int interrupted = 130;  // as a shell has it
 
 /// What the handlers need, in static storage.
 struct Words {
   std::array<char, 512> case_name{};
+  std::array<char, 512> kept{};  // what an interrupted run leaves behind
   std::vector<pid_t> processes;  // of the ranks on this host, 0 for ranks elsewhere
   int rank = 0;
 };
@@ -39,7 +41,12 @@ void say_number(int number) {
   say({at, static_cast<std::size_t>(digits.end() - at)});
 }
 
-bool is_gone(pid_t process) { return process != 0 && kill(process, 0) != 0 && errno == ESRCH; }
+/// Set when another rank has said why all end.
+volatile sig_atomic_t is_hushed = 0;
+
+bool is_in(ProcessState state, int rank) {
+  return words.processes[rank] != 0 && state_of(words.processes[rank]) == state;
+}
 
 void say_where(int rank, std::string_view what) {
   say("baton: rank ");
@@ -49,60 +56,103 @@ void say_where(int rank, std::string_view what) {
   say("\n");
 }
 
+/// Says it of all ranks that are in `state`; false where there are none.
+bool say_who(ProcessState state, std::string_view what) {
+  bool found = false;
+  for (int rank = 0; rank < static_cast<int>(words.processes.size()); ++rank) {
+    if (rank == words.rank || !is_in(state, rank)) continue;
+    say_where(rank, what);
+    found = true;
+  }
+  return found;
+}
+
 /// The lowest rank that is left speaks for all. It stays until the launcher kills it, so that no other rank
 /// takes it for dead as well.
 void on_terminate(int) {
   int speaker = 0;
-  const auto ranks = static_cast<int>(words.processes.size());
-  while (speaker < ranks && is_gone(words.processes[speaker])) ++speaker;
-  if (speaker == words.rank) {
-    bool found = false;
-    for (int rank = 0; rank < ranks; ++rank) {
-      if (!is_gone(words.processes[rank])) continue;
-      say_where(rank, " died in ");
-      found = true;
-    }
-    if (!found) say_where(words.rank, " was ended in ");
-  }
+  while (speaker < words.rank && is_in(ProcessState::gone, speaker)) ++speaker;
+  if (speaker == words.rank && is_hushed == 0 && !say_who(ProcessState::gone, " died in "))
+    say_where(words.rank, " was ended in ");
   sleep(2);
   _exit(exit_code);
 }
 
-/// All ranks' time is up together: the lowest that can speak does, and the launcher ends the rest meanwhile.
+/// All ranks' time is up together: the lowest that can speak does. It leaves the others a second to hear of it, and they
+/// it a moment to end first: whoever ends makes the launcher end the rest.
 void on_alarm(int) {
-  if (words.rank > 0) sleep(words.rank < 3 ? words.rank : 3);
-  say_where(words.rank, " exceeded the time limit in ");
+  if (words.rank > 0) sleep(2 * std::min(words.rank, 3));
+  if (is_hushed == 0) {
+    speak_for_all();
+    say_who(ProcessState::gone, " is gone in ");
+    say_who(ProcessState::stopped, " is stopped in ");
+    say_where(words.rank, " exceeded the time limit in ");
+    sleep(1);
+  } else {
+    sleep(4);
+  }
   _exit(exit_code);
 }
 
-void handle(int signal, void (*handler)(int)) {
+/// Of a process alone; ranks under a launcher hear of it by SIGTERM.
+void on_interrupt(int) {
+  say("\nbaton: interrupted in ");
+  say(words.case_name.data());
+  say("; ");
+  say(words.kept.data());
+  say("\n");
+  _exit(interrupted);
+}
+
+void on_hush(int) { is_hushed = 1; }
+
+void keep(std::array<char, 512>& words, const std::string& text) {
+  const std::size_t length = std::min(text.size(), words.size() - 1);
+  std::memcpy(words.data(), text.data(), length);
+  words[length] = '\0';
+}
+
+/// `handler` is not interrupted by `blocked`, where that is a signal.
+void handle(int signal, void (*handler)(int), int blocked = 0) {
   struct sigaction action {};
   action.sa_handler = handler;
+  if (blocked != 0) sigaddset(&action.sa_mask, blocked);
   sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-Watchdog::Watchdog(const World& world, int limit_seconds) : limit_seconds_(limit_seconds) {
+void speak_for_all() {
+  for (int rank = 0; rank < static_cast<int>(words.processes.size()); ++rank)
+    if (rank != words.rank && words.processes[rank] != 0) kill(words.processes[rank], SIGUSR1);
+}
+
+Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& journal)
+    : limit_seconds_(limit_seconds) {
+  keep(words.kept, "the rows above stand" + (journal.empty() ? "" : ", and their records in " + journal));
   words.rank = world.rank();
   words.processes.clear();
   const double here = host_number();
   for (const auto& row : world.all().gather({here, static_cast<double>(getpid())}))
     words.processes.push_back(row[0] == here ? static_cast<pid_t>(row[1]) : 0);
+  is_hushed = 0;
   handle(SIGTERM, on_terminate);
-  handle(SIGALRM, on_alarm);
+  handle(SIGALRM, on_alarm, SIGTERM);
+  handle(SIGUSR1, on_hush, SIGTERM);
+  if (!is_launched()) handle(SIGINT, on_interrupt);
+  world.all().wait_asleep();  // from now on all know the signals
 }
 
 Watchdog::~Watchdog() {
   alarm(0);
   handle(SIGTERM, SIG_DFL);
   handle(SIGALRM, SIG_DFL);
+  if (!is_launched()) handle(SIGINT, SIG_DFL);
+  handle(SIGUSR1, SIG_IGN);  // another rank may end later than this one
 }
 
 void Watchdog::enter(const std::string& case_name) {
-  const std::size_t length = std::min(case_name.size(), words.case_name.size() - 1);
-  std::memcpy(words.case_name.data(), case_name.data(), length);
-  words.case_name[length] = '\0';
+  keep(words.case_name, case_name);
   alarm(limit_seconds_);
 }
 

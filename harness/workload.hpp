@@ -22,6 +22,8 @@ struct Comparison {
   std::string first;
   /// The largest ||got - expected|| / ||expected|| of a tensor; 0 where the comparison is exact.
   double relative_error = 0;
+  /// The largest relative error that would have passed; 0 where the comparison is exact.
+  double tolerance = 0;
 };
 
 /// Something that can be built, verified and timed on any executor.

@@ -30,7 +30,7 @@ COLLECTIVE = r"collectives/collective\.hpp"
 ANY_EXECUTOR = r"collectives/executors/\w+\.(hpp|cuh)"
 KERNEL = r"collectives/schedule/(slice|kernel)\.hpp|sp_methods/kernels/\w+\.hpp"
 KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/cuda_(kernel|error)\.cuh"
-HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timeline|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
+HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timeline|process_state|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
            r"|harness/.*\.hpp|baton_build\.hpp")  # the last is written by CMake
 
 STD = {"the standard library"}

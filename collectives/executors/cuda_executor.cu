@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timed rounds on GPUs.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_executor.cuh"
 #include "collectives/executors/cuda_gpu.cuh"
 #include "collectives/executors/cuda_wire.cuh"
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
@@ -54,10 +58,32 @@ double CudaExecutor::time_from_start(const std::function<void()>& enqueue) {
   enqueue();
   stopwatch_.mark(1, stream_);
   start_.release();
-  stopwatch_.wait(1);
-  start_.check();
-  throw_if_failed();
+  await(1);
   return stopwatch_.seconds(0, 1);
+}
+
+/// A device whose rank waits for one that is no more may never come to `mark`; where it does not give up by itself, the
+/// host does.
+void CudaExecutor::await(int mark) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds patience(12), between_looks(1);  // devices give up before that
+  auto next_look = Clock::now() + patience;
+  while (!stopwatch_.has_come(mark)) {
+    if (Clock::now() < next_look) continue;
+    next_look += between_looks;
+    const auto absentee = ranks_.absentee();
+    if (!absentee) continue;
+    const std::string rank = std::to_string(absentee->rank), message = first_message_with(absentee->rank);
+    throw SystemError("a round does not end, and rank " + rank + ' ' + absentee->state +
+                      (message.empty() ? "" : "; the first message with it is " + message));
+  }
+  throw_if_failed();
+}
+
+void CudaExecutor::throw_if_failed() const {
+  const std::string start = start_.fault(), round = fault();
+  if (start.empty() && round.empty()) return;
+  throw SystemError(start + (start.empty() || round.empty() ? "" : "; ") + round);
 }
 
 double CudaExecutor::run() {
@@ -67,15 +93,15 @@ double CudaExecutor::run() {
 std::vector<double> CudaExecutor::stream(int rounds) {
   start_.enqueue(stream_);
   stopwatch_.mark(0, stream_);
-  for (int round = 1; round <= rounds; ++round) {
+  int last = 0;
+  // Rounds that wait in vain take long, and there may be a million.
+  while (last < rounds && fault().empty()) {
     enqueue_round();
-    stopwatch_.mark(round, stream_);
+    stopwatch_.mark(++last, stream_);
     // Not later: a stream of many rounds fills the device's queue, and the host would wait for what waits for it.
-    if (round == 1) start_.release();
+    if (last == 1) start_.release();
   }
-  stopwatch_.wait(rounds);
-  start_.check();
-  throw_if_failed();
+  await(last);
   std::vector<double> seconds(rounds);
   for (int round = 0; round < rounds; ++round) seconds[round] = stopwatch_.seconds(round, round + 1);
   return seconds;
@@ -107,8 +133,8 @@ void CudaExecutor::forget_recording() {
 void CudaExecutor::warm_up() {
   ranks_.barrier();
   enqueue_round();
-  cuda(cudaStreamSynchronize(stream_));
-  throw_if_failed();
+  stopwatch_.mark(0, stream_);
+  await(0);
   memory().clear();
   ranks_.barrier();
 }
@@ -147,16 +173,30 @@ std::vector<std::pair<std::string, std::string>> CudaExecutor::facts() const {
           {"nvlink_multicast", executor_choices().multicast ? "allowed" : "off"}};
 }
 
-std::string lacks_device_memory(std::span<const Schedule> schedules, std::size_t held) {
+std::string CudaExecutor::lacks_memory(std::span<const Schedule> schedules) const {
   std::size_t needed = 0, free = 0, total = 0;
   for (const Schedule& schedule : schedules) needed = std::max(needed, DeviceMemory::bytes(schedule));
   cuda(cudaMemGetInfo(&free, &total));
-  free += held;
+  free += held_bytes(schedules[ranks_.rank()]);
   if (needed < free) return {};
   char text[96];
   std::snprintf(text, sizeof text, "needs %.1f GiB of GPU memory, %.1f are free", needed / 1073741824.0,
                 free / 1073741824.0);
   return text;
+}
+
+std::string first_message_with(const Schedule& schedule, int rank) {
+  const auto& steps = schedule.steps();
+  const auto found = std::find_if(steps.begin(), steps.end(), [rank](const Step& step) {
+    return step.is_message() && step.peer == rank;
+  });
+  if (found == steps.end()) return {};
+  const Slice& slice = found->verb == Verb::send ? found->reads[0] : found->writes[0];
+  std::ostringstream text;
+  text << "step " << found - steps.begin() << " (" << to_string(found->verb) << ", " << where(*found)
+       << "), elements " << slice.offset << " to " << slice.end() << " of '"
+       << schedule.buffers()[slice.buffer].name << "'";
+  return text.str();
 }
 
 }  // namespace baton

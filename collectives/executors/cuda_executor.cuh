@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,8 +57,16 @@ class CudaExecutor : public Executor, public Device {
   /// The prepared buffers.
   virtual DeviceMemory& memory() = 0;
   virtual const DeviceMemory& memory() const = 0;
-  /// Throws SystemError if the device has noted a fault. After every round that was waited for.
-  virtual void throw_if_failed() {}
+  /// What the device waited for in vain, or an empty string. Asked after every round.
+  virtual std::string fault() const { return {}; }
+  /// The first step of what is prepared that is a message with `rank`, in words; where the device does not give up
+  /// waiting by itself.
+  virtual std::string first_message_with(int /*rank*/) const { return {}; }
+  /// Device memory that `prepare` frees before it takes any for such schedules.
+  virtual std::size_t held_bytes(const Schedule& schedule) const = 0;
+
+  /// Why the buffers do not fit into this GPU's memory, or an empty string.
+  std::string lacks_memory(std::span<const Schedule> schedules) const;
 
   /// To be called when another schedule is prepared, before its memory goes.
   void forget_recording();
@@ -77,6 +86,8 @@ class CudaExecutor : public Executor, public Device {
 
  private:
   void record();
+  void await(int mark);
+  void throw_if_failed() const;
 
   CudaRanks ranks_;
   int gpu_;
@@ -87,8 +98,7 @@ class CudaExecutor : public Executor, public Device {
   cudaGraphExec_t recording_ = nullptr;
 };
 
-/// Why the buffers of one rank do not fit into the current GPU's memory, `held` bytes of which are to be had beside what
-/// is free; or an empty string.
-std::string lacks_device_memory(std::span<const Schedule> schedules, std::size_t held = 0);
+/// The first step of `schedule` that is a message with `rank`, with its source line and elements; or an empty string.
+std::string first_message_with(const Schedule& schedule, int rank);
 
 }  // namespace baton

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arenas of device memory.
-#include <bit>
 #include <cstdint>
 #include <exception>
 
+#include "collectives/executors/bf16.hpp"
 #include "collectives/executors/cuda_error.cuh"
 #include "collectives/executors/cuda_memory.cuh"
 
@@ -21,15 +21,10 @@ std::vector<std::size_t> layout(const Schedule& schedule) {
   return offsets;
 }
 
-/// Rounded to the nearest, ties to even; what is not a number stays so.
-std::vector<std::uint16_t> to_bf16(std::span<const float> values) {
+std::vector<std::uint16_t> narrowed(std::span<const float> values) {
   std::vector<std::uint16_t> narrow;
   narrow.reserve(values.size());
-  for (const float value : values) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-    narrow.push_back(static_cast<std::uint16_t>((value == value ? rounded : bits | 0x400000) >> 16));
-  }
+  for (const float value : values) narrow.push_back(to_bf16(value));
   return narrow;
 }
 
@@ -81,7 +76,7 @@ void DeviceMemory::clear() {
 
 void DeviceMemory::write(const Slice& into, std::span<const float> from) {
   const std::vector<std::uint16_t> narrow =
-      into.dtype == Dtype::bf16 ? to_bf16(from) : std::vector<std::uint16_t>{};
+      into.dtype == Dtype::bf16 ? narrowed(from) : std::vector<std::uint16_t>{};
   const void* data = into.dtype == Dtype::bf16 ? static_cast<const void*>(narrow.data()) : from.data();
   cuda(cudaMemcpy(at(into), data, from.size() * bytes_of(into.dtype), cudaMemcpyHostToDevice));
   // From pageable memory the call may return before the device has the data.
@@ -95,8 +90,7 @@ void DeviceMemory::read(std::span<float> into, const Slice& from) const {
   }
   std::vector<std::uint16_t> narrow(into.size());
   cuda(cudaMemcpy(narrow.data(), at(from), narrow.size() * sizeof narrow[0], cudaMemcpyDeviceToHost));
-  for (std::size_t i = 0; i < into.size(); ++i)
-    into[i] = std::bit_cast<float>(std::uint32_t{narrow[i]} << 16);
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = from_bf16(narrow[i]);
 }
 
 }  // namespace baton

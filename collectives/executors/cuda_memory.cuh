@@ -40,6 +40,8 @@ class DeviceMemory {
   /// In `bytes(schedule)` bytes at `arena`, 256-byte aligned, which must outlive it.
   DeviceMemory(const Schedule& schedule, void* arena);
 
+  /// Bytes of its arena.
+  std::size_t size() const { return bytes_; }
   /// Where `slice` lies, whatever its elements are; a null pointer where it is empty.
   float* at(const Slice& slice) const;
   /// What `step` writes and reads.

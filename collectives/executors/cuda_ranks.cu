@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words between the processes of an executor.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #include "collectives/executors/cuda_ranks.cuh"
 #include "collectives/executors/mpi_error.hpp"
+#include "collectives/executors/process_state.hpp"
 
 namespace baton {
 namespace {
@@ -30,6 +33,7 @@ CudaRanks::CudaRanks(int ranks) : size_(ranks) {
   mpi(MPI_Comm_rank(host, &rank_on_host_));
   mpi(MPI_Comm_size(host, &on_host_));
   mpi(MPI_Comm_free(&host));
+  if (is_one_host()) processes_ = gather(getpid());
 }
 
 CudaRanks::~CudaRanks() { MPI_Comm_free(&comm_); }
@@ -40,6 +44,20 @@ void CudaRanks::barrier() const {
     mpi(MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, barrier_tag, nullptr, 0, MPI_BYTE, from, barrier_tag, comm_,
                      MPI_STATUS_IGNORE));
   }
+}
+
+std::optional<CudaRanks::Absentee> CudaRanks::absentee() const {
+  for (int rank = 0; rank < static_cast<int>(processes_.size()); ++rank) {
+    const ProcessState state = state_of(processes_[rank]);
+    if (state != ProcessState::runs)
+      return Absentee{rank, state == ProcessState::stopped ? "is stopped" : "is gone"};
+  }
+  return std::nullopt;
+}
+
+bool CudaRanks::all(bool mine) const {
+  const auto each = gather<int>(mine);
+  return std::find(each.begin(), each.end(), 0) == each.end();
 }
 
 void CudaRanks::broadcast(void* data, std::size_t bytes) const {

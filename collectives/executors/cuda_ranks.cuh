@@ -3,8 +3,10 @@
 #pragma once
 
 #include <mpi.h>
+#include <sys/types.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -26,6 +28,14 @@ class CudaRanks {
   int rank_on_host() const { return rank_on_host_; }
   bool is_one_host() const { return on_host_ == size_; }
 
+  /// A rank whose process does not run, and what it does instead.
+  struct Absentee {
+    int rank = 0;
+    const char* state = "";
+  };
+  /// The lowest of them, nothing if there is none, or where the ranks run on several hosts. Not collective.
+  std::optional<Absentee> absentee() const;
+
   /// A dissemination barrier, the same whatever the MPI library does.
   void barrier() const;
 
@@ -37,6 +47,10 @@ class CudaRanks {
     gather_bytes(all.data(), &mine, sizeof(T));
     return all;
   }
+
+  /// Whether all ranks say so, or any.
+  bool all(bool mine) const;
+  bool any(bool mine) const { return !all(!mine); }
 
   /// Overwrites `bytes` bytes at `data` by those of rank 0.
   void broadcast(void* data, std::size_t bytes) const;
@@ -52,6 +66,7 @@ class CudaRanks {
   int rank_on_host_ = 0;
   int on_host_ = 1;
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<pid_t> processes_;  // by rank, where all are of one host
 };
 
 }  // namespace baton

@@ -8,13 +8,12 @@
 #include "collectives/executors/cuda_flag.cuh"
 #include "collectives/executors/cuda_gpu.cuh"
 #include "collectives/executors/cuda_start.cuh"
-#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
-constexpr std::uint64_t host_limit = 20'000'000;       // nanoseconds
-constexpr std::uint64_t ranks_limit = 10'000'000'000;  // nanoseconds
+constexpr std::uint64_t host_limit = 20'000'000;      // nanoseconds
+constexpr std::uint64_t ranks_limit = 5'000'000'000;  // nanoseconds
 constexpr int most_ranks = 1024;
 
 /// The flag that `from` raises in phase 0 or 1, in the memory of the rank that polls it.
@@ -29,11 +28,13 @@ __global__ void __launch_bounds__(most_ranks)
   if (other == 0) await_flag(go, round, host_limit);
   __syncthreads();
   for (int phase = 0; phase < 2 && memory != nullptr; ++phase) {
+    bool in_vain = false;
     if (other < ranks) {
       raise_flag(flag_in(memory[other], phase, ranks, rank), round);
-      if (!await_flag(flag_in(memory[rank], phase, ranks, other), round, ranks_limit)) *missing = 1 + other;
+      in_vain = !await_flag(flag_in(memory[rank], phase, ranks, other), round, ranks_limit);
+      if (in_vain) *missing = 1 + other;
     }
-    __syncthreads();
+    if (__syncthreads_or(in_vain)) return;  // once is enough: the round behind it may wait in vain as well
   }
 }
 
@@ -63,10 +64,10 @@ void StartLine::enqueue(cudaStream_t stream) {
 
 void StartLine::release() { std::atomic_ref(word_->go).store(round_, std::memory_order_release); }
 
-void StartLine::check() const {
-  if (word_->missing == 0) return;
-  throw SystemError("rank " + std::to_string(ranks_.rank()) + " waited in vain for rank " +
-                    std::to_string(word_->missing - 1) + " to start a round");
+std::string StartLine::fault() const {
+  if (word_->missing == 0) return {};
+  return "waited " + std::to_string(ranks_limit / 1'000'000) + " ms in vain for rank " +
+         std::to_string(word_->missing - 1) + " to start a round";
 }
 
 }  // namespace baton

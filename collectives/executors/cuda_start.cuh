@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <string>
 
 #include "collectives/executors/cuda_ranks.cuh"
 #include "collectives/executors/cuda_shared.cuh"
@@ -36,8 +37,8 @@ class StartLine {
   void enqueue(cudaStream_t stream);
   /// The host has enqueued its round.
   void release();
-  /// Throws SystemError that names the rank for which this one waited in vain. After the stream has ended.
-  void check() const;
+  /// For which rank this one waited in vain, in words, or an empty string. After the stream has ended.
+  std::string fault() const;
 
  private:
   /// Host memory that the GPU reads and writes.

@@ -29,6 +29,13 @@ class Stopwatch {
   /// Waits until the stream has come to `mark`.
   void wait(int mark) const { cuda(cudaEventSynchronize(events_[mark])); }
 
+  /// Whether the stream has come to `mark`.
+  bool has_come(int mark) const {
+    const cudaError_t code = cudaEventQuery(events_[mark]);
+    if (code != cudaErrorNotReady) cuda(code);
+    return code == cudaSuccess;
+  }
+
   /// Seconds from one mark to another that has been waited for.
   double seconds(int from, int to) const {
     float milliseconds = 0;

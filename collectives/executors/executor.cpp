@@ -6,6 +6,7 @@
 #include <deque>
 #include <utility>
 
+#include "collectives/executors/bf16.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -22,6 +23,10 @@ std::vector<double> Executor::stream(int rounds) {
   std::vector<double> seconds(rounds);
   for (double& round : seconds) round = run();
   return seconds;
+}
+
+double wire_roundoff(const Executor& executor) {
+  return executor.wire_dtype() == Dtype::bf16 ? bf16_roundoff : 0;
 }
 
 ExecutorChoices& executor_choices() {

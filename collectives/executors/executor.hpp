@@ -52,9 +52,15 @@ class Executor {
   /// beneath. To be called by all ranks; those that are neither `from` nor `to` get 0 at once.
   virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
 
+  /// What an f32 element is on its way from one rank to another; where that is narrower, messages are rounded.
+  virtual Dtype wire_dtype() const { return Dtype::f32; }
+
   /// The accelerators that the ranks are, or a null pointer where they are processors.
   virtual Device* device() { return nullptr; }
 };
+
+/// The largest relative error that a message of f32 elements takes on its way; 0 where they arrive as they were sent.
+double wire_roundoff(const Executor& executor);
 
 /// What the user chose for all executors of this process.
 struct ExecutorChoices {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor `local`: all ranks in one process, a message is a copy.
+// Executors `local` and `local_bf16`: all ranks in one process, a message is a copy, or one rounded to bf16.
 //
 //   prepare: put the steps of all ranks in one order in which each can run when its turn comes
 //   run:     run them in that order; a send and its receive are one copy
@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "collectives/executors/bf16.hpp"
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/host_memory.hpp"
 #include "collectives/schedule/check.hpp"
@@ -26,7 +27,7 @@ double seconds_since(Clock::time_point start) {
 
 class LocalExecutor : public Executor {
  public:
-  explicit LocalExecutor(int ranks) : ranks_(ranks) {}
+  LocalExecutor(int ranks, Dtype wire) : ranks_(ranks), wire_(wire) {}
 
   std::vector<int> local_ranks() const override {
     std::vector<int> all(ranks_);
@@ -57,6 +58,8 @@ class LocalExecutor : public Executor {
   }
 
   void synchronise() override {}
+
+  Dtype wire_dtype() const override { return wire_; }
 
   double run() override {
     const auto start = Clock::now();
@@ -96,24 +99,36 @@ class LocalExecutor : public Executor {
     const Step& step = schedules_[turn.rank].steps()[turn.step];
     if (step.verb == Verb::send) {
       const auto from = memory_[turn.rank].view(step.reads[0]);
-      std::copy(from.begin(), from.end(), memory_[step.peer].view(turn.into).begin());
+      const auto into = memory_[step.peer].view(turn.into).begin();
+      if (wire_ == Dtype::bf16)
+        std::transform(from.begin(), from.end(), into, [](float sent) { return from_bf16(to_bf16(sent)); });
+      else
+        std::copy(from.begin(), from.end(), into);
     } else {
       run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
     }
   }
 
   int ranks_;
+  Dtype wire_;
   std::vector<Schedule> schedules_;
   std::vector<Turn> order_;
   std::vector<HostMemory> memory_;
 };
 
-const RegisteredExecutor registered{{
-    .name = "local",
-    .summary = "all ranks in one process and one thread; for checks, not for times",
-    .process_a_rank = false,
-    .make = [](int ranks) { return std::make_unique<LocalExecutor>(ranks); },
-}};
+RegisteredExecutor add(const char* name, const char* summary, Dtype wire) {
+  return RegisteredExecutor{{
+      .name = name,
+      .summary = summary,
+      .process_a_rank = false,
+      .make = [wire](int ranks) { return std::make_unique<LocalExecutor>(ranks, wire); },
+  }};
+}
+
+const RegisteredExecutor exact =
+    add("local", "all ranks in one process and one thread; for checks, not for times", Dtype::f32);
+const RegisteredExecutor rounded = add(
+    "local_bf16", "local with messages rounded to bf16: what a narrow wire costs in accuracy", Dtype::bf16);
 
 }  // namespace
 }  // namespace baton

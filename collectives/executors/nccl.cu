@@ -58,6 +58,11 @@ class NcclExecutor : public CudaExecutor {
   void enqueue_round() override { program_->enqueue(main_stream()); }
   DeviceMemory& memory() override { return *memory_; }
   const DeviceMemory& memory() const override { return *memory_; }
+  std::string first_message_with(int rank) const override {
+    return program_ ? baton::first_message_with(program_->schedule(), rank) : std::string{};
+  }
+  /// A window is made only where the one that is there is too small, and the arena stays beside it.
+  std::size_t held_bytes(const Schedule& schedule) const override;
 
  private:
   Connection& connection(NcclMemory memory);
@@ -83,7 +88,7 @@ std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
     const std::string reason = lacks_device_body(schedule);
     if (!reason.empty()) return reason;
   }
-  std::string reason = lacks_device_memory(schedules, arena_ ? arena_->bytes() : 0);
+  std::string reason = lacks_memory(schedules);
   if (reason.empty() && nccl_groups(schedules).empty())
     reason = "messages of one rank to another would have to overtake one another";
   if (memory_for(schedules[0]) == NcclMemory::plain) return reason;
@@ -91,6 +96,13 @@ std::string NcclExecutor::supports(std::span<const Schedule> schedules) const {
   if (!reason.empty()) return reason;
   if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
   return *lacks_windows_;
+}
+
+std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
+  const NcclMemory need = memory_for(schedule);
+  if (need == NcclMemory::plain) return arena_ ? arena_->bytes() : 0;
+  const auto& over = need == NcclMemory::window ? plain_ : copy_engines_;
+  return over && over->window ? over->window->bytes() : 0;
 }
 
 /// Makes a small window and looks through it: why that cannot be, or an empty string. Collective.

@@ -29,6 +29,8 @@ class NcclProgram {
   /// one.
   std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
+  const Schedule& schedule() const { return schedule_; }
+
  private:
   void enqueue(const NcclOperation& operation, cudaStream_t stream) const;
   void enqueue_messages(const NcclOperation& group, cudaStream_t stream) const;

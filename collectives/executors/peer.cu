@@ -4,6 +4,8 @@
 //
 // What a wire of bf16 rounds is what crosses a link; every rank computes and keeps f32.
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -33,16 +35,20 @@ class PeerExecutor : public CudaExecutor {
   void prepare(std::vector<Schedule> schedules) override;
   std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  Dtype wire_dtype() const override { return wire_ == PeerWire::bf16 ? Dtype::bf16 : Dtype::f32; }
+  bool streams_messages() const override { return transport_ == PeerTransport::packets; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:
   void enqueue_round() override { case_->enqueue(main_stream()); }
   DeviceMemory& memory() override { return case_->memory(); }
   const DeviceMemory& memory() const override { return case_->memory(); }
-  void throw_if_failed() override;
+  std::string fault() const override { return case_ ? case_->fault() : std::string{}; }
+  std::size_t held_bytes(const Schedule&) const override { return case_ ? case_->memory().size() : 0; }
 
  private:
-  void prepare_fastest(std::vector<std::vector<Schedule>> candidates);
+  void make_case(const std::vector<Schedule>& schedules, unsigned beside_work_ctas);
+  void keep_fastest(std::size_t ways, const std::function<void(std::size_t)>& prepare_way);
 
   PeerWire wire_;
   PeerTransport transport_;
@@ -56,23 +62,35 @@ class PeerExecutor : public CudaExecutor {
 std::string PeerExecutor::supports(std::span<const Schedule> schedules) const {
   if (!lacks_.empty()) return lacks_;
   const std::string reason = PeerCase::refuses(schedules, wire_, transport_);
-  return reason.empty() ? lacks_device_memory(schedules) : reason;
+  return reason.empty() ? lacks_memory(schedules) : reason;
 }
 
 void PeerExecutor::prepare(std::vector<Schedule> schedules) {
+  const PeerNative* native = only_peer_native(schedules[0]);
+  if (native != nullptr && native->candidates) {
+    const auto candidates = native->candidates(schedules);
+    return keep_fastest(candidates.size(), [&](std::size_t i) { prepare(candidates[i]); });
+  }
+  // Exchange kernels beside local work: few blocks leave it its multiprocessors, many are done sooner.
+  constexpr std::array<unsigned, 3> ctas{4, 16, all_ctas};
+  make_case(schedules, ctas[0]);
+  if (case_->exchanges_beside_work())
+    keep_fastest(ctas.size(), [&](std::size_t i) { make_case(schedules, ctas[i]); });
+}
+
+void PeerExecutor::make_case(const std::vector<Schedule>& schedules, unsigned beside_work_ctas) {
   forget_recording();
   case_.reset();  // its memory first: two cases need not fit at once
-  const PeerNative* native = only_peer_native(schedules[0]);
-  if (native != nullptr && native->candidates) return prepare_fastest(native->candidates(schedules));
-  case_ = std::make_unique<PeerCase>(ranks(), *exchange_, schedules, wire_, transport_);
+  case_ = std::make_unique<PeerCase>(ranks(), *exchange_, schedules, wire_, transport_, beside_work_ctas);
   warm_up();
 }
 
-/// By the median of a few rounds, each that of its slowest rank.
-void PeerExecutor::prepare_fastest(std::vector<std::vector<Schedule>> candidates) {
+/// Prepares `ways` ways of doing the same, one by one, and keeps the fastest, by the median of a few rounds, each that of
+/// its slowest rank.
+void PeerExecutor::keep_fastest(std::size_t ways, const std::function<void(std::size_t)>& prepare_way) {
   std::vector<double> medians;
-  for (const auto& candidate : candidates) {
-    prepare(candidate);
+  for (std::size_t way = 0; way < ways; ++way) {
+    prepare_way(way);
     std::vector<double> seconds(21);
     for (double& round : seconds) {
       const auto all = ranks().gather(run());
@@ -82,17 +100,12 @@ void PeerExecutor::prepare_fastest(std::vector<std::vector<Schedule>> candidates
     medians.push_back(seconds[10]);
   }
   const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
-  prepare(std::move(candidates[fastest]));
+  prepare_way(static_cast<std::size_t>(fastest));
 }
 
 std::vector<StepTime> PeerExecutor::run_traced() {
   time_from_start([this] { case_->enqueue(main_stream(), &trace_); });
   return case_->step_times(trace_);
-}
-
-void PeerExecutor::throw_if_failed() {
-  const std::string fault = case_ ? case_->fault() : std::string{};
-  if (!fault.empty()) throw SystemError(fault);
 }
 
 /// A message from a common start to its arrival, what an empty round takes taken off. Forgets what was prepared.

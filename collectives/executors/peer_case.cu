@@ -19,29 +19,24 @@ unsigned multiprocessors() {
   return static_cast<unsigned>(count);
 }
 
-/// Blocks of an exchange kernel beside local work: as many as that leaves of 132 multiprocessors. It fills 128 once
-/// (segmented_passes.cpp); what takes one of those from it costs a second wave of blocks.
-constexpr unsigned beside_work_ctas = 4;
-
-bool works(std::span<const Schedule> schedules) {
-  return std::any_of(schedules.begin(), schedules.end(),
-                     [](const Schedule& schedule) { return !schedule.kernels().empty(); });
-}
-
 /// An exchange is as slow as its smallest kernel: where one rank's has nothing beside it, and something may wait for it,
 /// those of the others get all multiprocessors too, before work that would take them. Ranks that have unlike numbers of
-/// exchange operations go by their own. Collective.
-void agree_on_work_beside(PeerProgram& program, const CudaRanks& ranks) {
+/// exchange operations go by their own. True if there is work beside some. Collective.
+bool agree_on_work_beside(PeerProgram& program, const CudaRanks& ranks) {
   std::vector<int> exchanges;
   for (std::size_t i = 0; i < program.operations.size(); ++i)
     if (program.operations[i].compute < 0) exchanges.push_back(static_cast<int>(i));
   const auto counts = ranks.gather(exchanges.size());
-  if (std::any_of(counts.begin(), counts.end(), [&](std::size_t count) { return count != counts[0]; }))
-    return;
+  const bool alike =
+      std::all_of(counts.begin(), counts.end(), [&](std::size_t count) { return count == counts[0]; });
+  bool any = false;
   for (int exchange : exchanges) {
-    const auto beside = ranks.gather<int>(program.operations[exchange].is_beside_work);
-    if (std::find(beside.begin(), beside.end(), 0) != beside.end()) hold_back_work(program, exchange);
+    const bool own = program.operations[exchange].is_beside_work;
+    const bool all = alike ? ranks.all(own) : own;
+    if (own && !all) hold_back_work(program, exchange);
+    any = any || all;
   }
+  return ranks.any(any);
 }
 
 }  // namespace
@@ -63,25 +58,26 @@ std::string PeerCase::refuses(std::span<const Schedule> schedules, PeerWire wire
 }
 
 PeerCase::PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<const Schedule> schedules,
-                   PeerWire wire, PeerTransport transport)
+                   PeerWire wire, PeerTransport transport, unsigned beside_work_ctas)
     : exchange_(exchange), schedule_(schedules[ranks.rank()]), memory_(schedule_), wire_(wire) {
   native_ = only_peer_native(schedule_);
   if (native_ == nullptr)
-    make_streams(ranks, schedules, transport);
+    make_streams(ranks, schedules, transport, beside_work_ctas);
   else
     make_native(schedules);
 }
 
 void PeerCase::make_streams(const CudaRanks& ranks, std::span<const Schedule> schedules,
-                            PeerTransport transport) {
+                            PeerTransport transport, unsigned beside_work_ctas) {
   const PeerProgramOptions options{packet_elements(wire_), transport == PeerTransport::packets};
   PeerProgram program = compile_peer_program(schedules, ranks.rank(), options);
-  agree_on_work_beside(program, ranks);
+  exchanges_beside_work_ = agree_on_work_beside(program, ranks);
   std::int64_t width = 0;
   for (std::int64_t packets : ranks.gather(program.width())) width = std::max(width, packets);
-  const bool is_fenced = transport == PeerTransport::fenced;
   const unsigned beside = std::min(beside_work_ctas, multiprocessors());
-  const unsigned alone = is_fenced && works(schedules) ? beside : multiprocessors();
+  // Flags are one a block: all kernels have as many.
+  const bool is_fenced = transport == PeerTransport::fenced;
+  const unsigned alone = is_fenced && exchanges_beside_work_ ? beside : multiprocessors();
   exchange_.reset(program.inbox_packets, program.messages, alone);
   const auto launch = [&](unsigned ctas) {
     return PeerLaunch{wire_, transport, ctas, peer_threads(width, ctas)};

@@ -2,6 +2,7 @@
 // One prepared case of the peer executor: a rank's buffers, and the kernel that runs its schedule or native.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,15 +17,22 @@
 
 namespace baton {
 
+/// As many blocks as there are multiprocessors.
+inline constexpr unsigned all_ctas = std::numeric_limits<unsigned>::max();
+
 class PeerCase {
  public:
   /// Why it cannot be made, or an empty string.
   static std::string refuses(std::span<const Schedule> schedules, PeerWire wire, PeerTransport transport);
 
   /// From the checked schedules of all ranks; no native among them asks for other schedules instead. Takes over
-  /// `exchange`, which must outlive it. Collective. Throws SystemError.
+  /// `exchange`, which must outlive it. Exchange kernels have `beside_work_ctas` blocks while local kernels may run, and
+  /// otherwise all. Collective. Throws SystemError.
   PeerCase(const CudaRanks& ranks, PeerExchange& exchange, std::span<const Schedule> schedules, PeerWire wire,
-           PeerTransport transport);
+           PeerTransport transport, unsigned beside_work_ctas = all_ctas);
+
+  /// Whether some rank's exchange runs while its local kernels may.
+  bool exchanges_beside_work() const { return exchanges_beside_work_; }
 
   /// Enqueues one round; may be captured into a graph. With `marks` for `step_times`.
   void enqueue(cudaStream_t stream, Stopwatch* marks = nullptr) const;
@@ -38,13 +46,15 @@ class PeerCase {
   std::string fault() const { return exchange_.fault(schedule_); }
 
  private:
-  void make_streams(const CudaRanks& ranks, std::span<const Schedule> schedules, PeerTransport transport);
+  void make_streams(const CudaRanks& ranks, std::span<const Schedule> schedules, PeerTransport transport,
+                    unsigned beside_work_ctas);
   void make_native(std::span<const Schedule> schedules);
 
   PeerExchange& exchange_;
   Schedule schedule_;
   DeviceMemory memory_;
   PeerWire wire_;
+  bool exchanges_beside_work_ = false;
   std::unique_ptr<PeerStreams> streams_;  // where the schedule is run step by step
   const PeerNative* native_ = nullptr;    // where one native stands for it
   DeviceOperands operands_;               // the native's

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered collective, those of tomorrow included, against the oracle of its kind: in both directions, at many
-// rank counts, nodes, shapes and block counts, zero wrong elements, the claim equal to the count.
+// rank counts, nodes, shapes and block counts, zero wrong elements (on a wire that rounds: zero outside what rounding can
+// do), the claim equal to the count.
 //
-//   every_collective_test local|mpi [GoogleTest's flags]
+//   every_collective_test local|local_bf16|mpi [GoogleTest's flags]
 #include <gtest/gtest.h>
 
 #include <string>
@@ -62,7 +63,7 @@ Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Sh
 }
 
 std::vector<Case> all_cases(const std::string& executor) {
-  const bool is_local = executor == "local";
+  const bool is_local = !find_executor(executor).process_a_rank;
   // d_k != d_v; one head; one row, which no rank can share with another.
   Axes axes = axes_of(executor, 0, {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}});
   axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};

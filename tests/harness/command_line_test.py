@@ -72,6 +72,7 @@ class BadInput(unittest.TestCase):
             self.refuse(*one, "--trace", folder, words="is a directory")
             self.refuse(*one, "--trace", folder + "/none/x", words="cannot write a trace to")
             self.refuse(*one, "--trace", folder + "/x", "--dry-run", words="--dry-run excludes --trace")
+            self.refuse(*one, "--calibrate", folder + "/x", "--dry-run", words="nothing to --calibrate")
             self.assertEqual(os.listdir(folder), [])
 
     def test_machines_that_cannot_be(self):
@@ -301,6 +302,26 @@ class Simulator(unittest.TestCase):
             self.assertEqual((len(r["seconds"]), r["wrong"], r["predicted_seconds"]), (1, 0, None))
             self.assertNotIn("rank_seconds", r)
 
+    def test_keys_and_values_are_as_large_as_the_states_of_a_sweep(self):
+        records, _ = self.records("--executor", "local", "--collectives", "ring_exchange", "--ranks", "2", "-b", "64K", "-e",
+                                  "128K", "-n", "1")
+        self.assertEqual([(r["tokens"], r["sent_bytes"]) for r in records], [(64, 65536), (64, 131072)])
+        records, _ = self.records("--executor", "local", "--collectives", "ring_exchange", "--ranks", "2", "-b", "64K",
+                                  "--tokens", "3", "-n", "1")
+        self.assertEqual(records[-1]["tokens"], 3)
+
+    def test_a_wire_that_rounds_shows_its_error(self):
+        records, table = self.records("--executor", "local,local_bf16", "--collectives", "all_scan", "--ranks", "3",
+                                      "--blocks", "1", "-b", "64K", "-n", "1")
+        exact, rounded = records
+        self.assertEqual((exact["wire_dtype"], exact["relative_error"], exact["tolerance"]), ("f32", 0, 0))
+        self.assertEqual((rounded["wire_dtype"], rounded["wrong"]), ("bf16", 0))
+        self.assertGreater(rounded["relative_error"], 1e-4)
+        self.assertLess(rounded["relative_error"], rounded["tolerance"])
+        self.assertEqual(2 * rounded["sent_bytes"], exact["sent_bytes"])
+        cells = [line.split()[-2:] for line in table.splitlines() if line.startswith("all_scan")]
+        self.assertEqual(cells, [["-", "0"], [f"{rounded['relative_error']:.1e}", "0"]])
+
     def test_times_are_those_of_the_machine(self):
         records, _ = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "4,8",
                                   "--collectives", "direct_all_gather", "--heads", "1", "--d-k", "100", "--d-v", "9")
@@ -319,14 +340,28 @@ class Simulator(unittest.TestCase):
                                  "verified_blocks": 64, "verified_ranks": 8})
         self.assertEqual((records[0]["blocks"], records[0]["heads"]), (100, 32))
 
+    def test_blocks_are_no_more_than_there_are_rows(self):
+        for place in (["--executor", "local"], ["--executor", "simulator", "--topology", self.machine]):
+            records, table = self.records(*place, "--ranks", "3", "--collectives", "all_scan", "--blocks", "100", *SMALL)
+            self.assertEqual((records[-1]["blocks"], records[-1]["blocks_asked"]), (4, 100))
+            row = next(line for line in table.splitlines() if line.startswith("all_scan"))
+            self.assertEqual(row.split()[6], "4")
+
+    def test_ranks_fill_the_nodes_of_the_machine(self):
+        records, _ = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "2,8",
+                                  "--collectives", "all_scan,hierarchical_scan", "--baseline", "all_scan", *SMALL)
+        self.assertEqual([r["ranks_a_node"] for r in records], [0, 0, 4, 4])
+        self.assertTrue(all(r["ratio"] for r in records))
+
     def test_operators_are_verified_at_another_size_and_say_so(self):
         records, table = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "8",
-                                      "--methods", "zeco", "--tokens", "4096", bench=OPERATOR_BENCH)
+                                      "--methods", "zeco", "--tokens", "4096", "--dtype", "bf16", bench=OPERATOR_BENCH)
         head, row = [next(line for line in table.splitlines() if line.startswith(word)) for word in ("method", "zeco")]
         self.assertEqual(head.split()[-3:], ["verified", "error", "wrong"])
         self.assertEqual(row.split()[-3], "20")
         self.assertEqual((records[0]["verified_tokens"], records[0]["verified_chunk"]), (20, 8))
         self.assertEqual((records[0]["tokens"], records[0]["chunk"]), (4096, 64))
+        self.assertEqual((records[0]["dtype"], records[0]["verified_dtype"]), ("bf16", "f32"))
 
     def test_a_native_cannot_be_simulated(self):
         records, table = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "2",

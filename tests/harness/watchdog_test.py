@@ -10,24 +10,10 @@ import tempfile
 import time
 import unittest
 
+from launched_ranks import processes_of
+
 BENCH = sys.argv.pop(1)
 ENDLESS = ["--collectives", "ring_scan", "--ranks", "3", "--heads", "1", "-n", "1000000"]
-
-
-def processes_of(parent):
-    """The process ids of the ranks that `parent`, which has become mpiexec, started; rank by rank."""
-    ranks = {}
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                variables = dict(pair.split(b"=", 1) for pair in file.read().split(b"\0") if b"=" in pair)
-            with open(f"/proc/{entry}/stat") as file:
-                ours = int(file.read().rsplit(")", 1)[1].split()[1]) == parent
-        except OSError:
-            continue
-        if ours and b"OMPI_COMM_WORLD_RANK" in variables:
-            ranks[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(entry)
-    return ranks
 
 
 class LastWords(unittest.TestCase):
@@ -58,11 +44,34 @@ class LastWords(unittest.TestCase):
                 for line in file:
                     json.loads(line)  # what was measured before is whole
 
+    def test_a_stopped_rank_is_named_when_time_is_up(self):
+        launched = self.start(*ENDLESS, "-T", "6")
+        self.wait_for_rounds(launched)
+        os.kill(processes_of(launched.pid)[1], signal.SIGSTOP)
+        _, errors = launched.communicate(timeout=60)
+        self.assertNotEqual(launched.returncode, 0)
+        self.assertIn("baton: rank 1 is stopped in ring_scan/mpi/ranks:3/", errors)
+        self.assertIn("exceeded the time limit in ring_scan/mpi/ranks:3/", errors)
+        self.assertNotIn("died", errors)
+
+    def test_an_interrupted_process_says_what_it_keeps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            launched = self.start("--executor", "local", "--collectives", "ring_scan,all_scan", "-n", "300", "-J", path)
+            self.assertTrue(any(line.startswith("ring_scan") for line in launched.stdout))
+            launched.send_signal(signal.SIGINT)
+            _, errors = launched.communicate(timeout=60)
+            self.assertEqual(launched.returncode, 130)
+            self.assertRegex(errors, rf"baton: interrupted in all_scan/local/.*; the rows above stand, .* in {path}\n$")
+            with open(path) as file:
+                self.assertEqual(json.loads(file.read())["name"], "ring_scan")
+
     def test_a_case_that_takes_too_long_is_ended(self):
         launched = self.start(*ENDLESS, "-T", "2")
         _, errors = launched.communicate(timeout=60)
         self.assertNotEqual(launched.returncode, 0)
         self.assertIn("exceeded the time limit in ring_scan/mpi/ranks:3/", errors)
+        self.assertNotIn("died", errors)  # of the ranks that end first
 
 
 if __name__ == "__main__":

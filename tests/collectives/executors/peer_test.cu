@@ -266,9 +266,9 @@ Schedule laps(int rank, int ranks, std::int64_t count) {
               aside = s.scratch("aside", count);
   const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
   s.compute(make(1, 1), {made}, {own});
-  s.compute(make(5, 5), {aside}, {own});
   s.send(next, made);
   s.recv(came, before);
+  s.compute(make(5, 5), {aside}, {own});
   s.compute(make(0, 2), {again}, {came});
   s.send(next, again);
   s.recv(came, before);
@@ -284,16 +284,17 @@ __global__ void check_laps_kernel(const float* into, unsigned count, const unsig
   }
 }
 
-TEST(Peer, KernelsAndMessagesWaitForOneAnother) {
+void run_laps(unsigned beside_work_ctas) {
   const int ranks = the_world->size();
-  if (ranks < 2) GTEST_SKIP() << "needs two GPUs";
   constexpr std::int64_t count = 100'001;
   Rig rig(ranks);
   PeerExchange exchange(rig.ranks());
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks; ++rank) schedules.push_back(laps(rank, ranks, count));
   ASSERT_EQ(PeerCase::refuses(schedules, PeerWire::f32, PeerTransport::packets), "");
-  PeerCase prepared(rig.ranks(), exchange, schedules, PeerWire::f32, PeerTransport::packets);
+  PeerCase prepared(rig.ranks(), exchange, schedules, PeerWire::f32, PeerTransport::packets,
+                    beside_work_ctas);
+  EXPECT_TRUE(prepared.exchanges_beside_work());
   const Schedule& mine = schedules[rig.ranks().rank()];
   float *own = prepared.memory().at(mine.buffer("own")), *into = prepared.memory().at(mine.buffer("into"));
   const int origin = (rig.ranks().rank() + 2 * ranks - 2) % ranks;
@@ -306,6 +307,11 @@ TEST(Peer, KernelsAndMessagesWaitForOneAnother) {
   }
   EXPECT_EQ(rig.wrong(), 0u);
   EXPECT_EQ(prepared.fault(), "");
+}
+
+TEST(Peer, KernelsAndMessagesWaitForOneAnother) {
+  if (the_world->size() < 2) GTEST_SKIP() << "needs two GPUs";
+  for (unsigned ctas : {4u, all_ctas}) run_laps(ctas);
 }
 
 __global__ void write_slots_kernel(std::byte* slots, unsigned values) {
