@@ -9,8 +9,10 @@ import argparse
 import pathlib
 import sys
 
+import paper_exchange
 import paper_html
 import paper_lasp2
+import paper_layers
 import paper_operator
 import paper_page
 import paper_predicted
@@ -29,9 +31,9 @@ try:
 except ImportError:  # without matplotlib there are tables alone
     paper_figures = None
 
-SECTIONS = (paper_summary.section, paper_table2.section, paper_prediction.section, paper_operator.section,
-            paper_volumes.section, paper_lasp2.section, paper_scaling.section, paper_winners.section,
-            paper_predicted.section)
+SECTIONS = (paper_summary.section, paper_table2.section, paper_prediction.section, paper_exchange.section,
+            paper_operator.section, paper_layers.section, paper_volumes.section, paper_lasp2.section,
+            paper_scaling.section, paper_winners.section, paper_predicted.section)
 
 
 def main():
@@ -79,7 +81,7 @@ def lead(sources):
         f"{', '.join(commits)}, {newest[:10]}.",
         "**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
         f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name "
-        "executor, commit and day. **Published** cells are copied from `results/paper/*.csv`, which say "
+        "executor, commit and day; so are those of other projects' programs, whose rows name them. **Published** cells are copied from `results/paper/*.csv`, which say "
         "where each was read: those of ZeCO are second-hand. A cell that nobody published is blank."]
 
 

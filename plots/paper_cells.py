@@ -38,6 +38,26 @@ def timed(record, machine=""):
                 record["time"], note(record))
 
 
+def microseconds(record, machine):
+    """A measured record's median in us with its interval. None if it has none."""
+    if record is None or results.why_no_time(record):
+        return None
+    value, low, high = (seconds * 1e6 for seconds in (record["median_seconds"], *record["ci95_seconds"]))
+    return Cell(f"{digits(value)} [{digits(low)}, {digits(high)}]", f"{value:.6g}", "us", MEASURED,
+                origin(record, machine), record["commit"], record["time"], note(record))
+
+
+def peer(row, machine):
+    """What another project's kernel took in ms: a row of a script of peers/."""
+    if row is None:
+        return None
+    value = row["median_seconds"] * 1e3
+    versions = ", ".join(f"{key} {row[key]}" for key in ("torch", "triton") if key in row)
+    return Cell(digits(value), f"{value:.6g}", "ms", MEASURED,
+                f"{machine}, {row['peer']} {row['version']} on {row['gpu']}", time=row["time"],
+                note=f"{row['kernel']}, {row['dtype']}; {versions}")
+
+
 def counted(value, text, unit, record):
     """What was counted of the schedules of a record's case."""
     return Cell(text, f"{value:g}", unit, COUNTED, f"schedules of {results.method(record)}", record["commit"],

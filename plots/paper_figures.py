@@ -7,6 +7,7 @@ import paper_bars
 import paper_map
 import paper_page
 import style
+import time_against_size
 from paper_cells import FAR
 from style import plt
 
@@ -29,7 +30,6 @@ def has_data(figure):
 
 
 LINE = {"markersize": 4.5, "linewidth": 1.6}
-LABEL = {"fontsize": 8.5, "fontweight": "bold"}
 
 
 # --- Axes -----------------------------------------------------------------------------------------------
@@ -50,34 +50,14 @@ def short_count(count):
     return f"{count // 1024}K" if count >= 1024 else str(count)
 
 
-def label_lines(axes, ends):
-    """Names lines at their right ends, [(y, name, colour)], moved apart where two would overlap."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    right = axes.get_xlim()[1]
-    labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
-    heights = spread([height for height, _, _ in labels])
-    for height, (_, name, colour) in zip(heights, labels):
-        axes.text(1.012, height, name, color=colour, transform=axes.transAxes, va="center", **LABEL)
-
-
-def spread(heights, apart=0.05, top=1.0):
-    """Rising heights moved up where they would overlap, and down again where that leaves the axes."""
-    moved = []
-    for height in heights:
-        moved.append(max(height, moved[-1] + apart) if moved else height)
-    for index in reversed(range(len(moved))):
-        ceiling = top if index == len(moved) - 1 else moved[index + 1] - apart
-        moved[index] = min(moved[index], ceiling)
-    return moved
-
-
 def label_ends(axes, lines):
     """[(x, y, name, colour)]: names a line beside the axes where it reaches their end, or else at its own."""
     most = max(x for x, _, _, _ in lines)
-    label_lines(axes, [(y, name, colour) for x, y, name, colour in lines if x == most])
+    style.label_lines(axes, [(y, name, colour) for x, y, name, colour in lines if x == most])
     for x, y, name, colour in lines:
         if x < most:
-            axes.annotate(name, (x, y), xytext=(7, 9), textcoords="offset points", color=colour, va="center", **LABEL)
+            axes.annotate(name, (x, y), xytext=(7, 9), textcoords="offset points", color=colour, va="center",
+                          **style.LABEL)
 
 
 def finish(axes, x_label, y_label):
@@ -106,7 +86,7 @@ def prediction(lines):
                       color=colour if place in ranks[:2] else "white")
         ends.append((times[-1], title, colour))
     finish(axes, "GPUs", "time, ms")
-    label_lines(axes, ends)
+    style.label_lines(axes, ends)
     return figure
 
 
@@ -151,7 +131,7 @@ def blocks(swept):
                   markeredgecolor=colour, markeredgewidth=1.8)
         ends.append((list(times.values())[-1], f"{ranks} ranks", colour))
     finish(axes, "blocks K", "time, ms")
-    label_lines(axes, ends)
+    style.label_lines(axes, ends)
     return figure
 
 
@@ -177,4 +157,5 @@ def predicted(points):
 
 
 DRAW = {"bars": paper_bars.bars, "operator_bars": paper_bars.operator_bars, "winners": paper_map.winners,
-        "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted}
+        "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted,
+        "sizes": time_against_size.draw}

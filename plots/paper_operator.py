@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ZeCO's tables 3 and 4: one layer's attention under each method, published, simulated and measured."""
 
+import collections
+
 import operators
+import paper_cells
 import paper_records
 import results
 from paper_cells import Row, digits
@@ -11,12 +14,17 @@ from paper_table2 import GATHER, ratios
 from table_operator import TITLES
 
 TOKENS = (16384, 32768)
+FEW_RANKS = (2, 4)  # simulated too, to stand beside what machines at hand measure
 HEADS = 16
 DTYPE = "bf16"  # of the tensors, and with it the form of the kernels that GPUs run
 METHODS = (operators.LOCAL, "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
 PUBLISHED = {16384: "zeco_table_operator_16k"}
 # The pass that a published cell is held against; the paper does not say which it timed.
 AGAINST = "both"
+HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
+       "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
+       "-J results/NAME/operator.jsonl`")
+HOW_PEERS = "`python3 peers/flash_linear_attention.py --out results/NAME/fla.jsonl` measures one"
 
 
 def section(sources):
@@ -25,9 +33,9 @@ def section(sources):
              "method. `local` is GLA alone, the data-parallel line. As published, LASP-1 and LASP-2 compute "
              "beside their exchange; as released (`_as_released`), they wait: LASP-1 receives before it "
              "computes anything, so the ranks' whole layers stand in a row; LASP-2 gathers at once. Tensors "
-             "are bf16 and states fp32, as GPUs run them here. The simulated device is a roof made of the "
-             "card's memory and products: its operator is a lower bound, its exchange is on the links of the "
-             "topology."),
+             "are bf16 and states fp32, as GPUs run them here. The simulated device runs this suite's own kernels at "
+             "the rates that they were measured to have on an H200 (`kernels` in the topology); its exchange is on "
+             "the links of the topology."),
         *(table(sources, tokens) for tokens in TOKENS),
         *arithmetic(sources),
         Figure("operator_bars", "Operator time of one layer, as in ZeCO's figure 1",
@@ -44,15 +52,20 @@ def section(sources):
 def table(sources, tokens):
     shape = {"bench": "operator", "tokens": tokens, "heads": HEADS}
     machines = [(key, stood(records)) for key, records in sources.here(**shape)]
-    columns = sorted({*PAPER_RANKS, *(record["ranks"] for _, records in machines for record in records)})
-    rows = [row for method in METHODS for row in method_rows(sources, method, tokens, columns)]
-    for (machine, executor, cadence), records in machines:
-        rows += measured_rows(paper_records.label(machine, executor, cadence), machine, records, columns)
+    peers = peers_of(sources, tokens)
+    columns = sorted({*PAPER_RANKS, *FEW_RANKS, *(record["ranks"] for _, records in machines for record in records),
+                      *([1] if peers else [])})
+    rows = []
+    for method in METHODS:
+        rows += method_rows(sources, method, tokens, columns)
+        rows += peer_rows(peers, columns) if method == operators.LOCAL else []
+        rows += measured_rows(machines, columns, lambda name, method=method: name == method)
+    rows += measured_rows(machines, columns, lambda name: name not in METHODS)
     return Table(f"operator_{tokens // 1024}k", f"{tokens // 1024}K tokens a GPU, ms",
-                 [str(ranks) for ranks in columns], rows, notes(tokens, machines))
+                 [str(ranks) for ranks in columns], rows, notes(tokens, machines, peers))
 
 
-def notes(tokens, machines):
+def notes(tokens, machines, peers):
     yield "The pass both is forward and then backward, as one round; nothing here is a sum of cells."
     if tokens in PUBLISHED:
         yield ("Published: whether forward, backward or their sum, and which form of LASP-1 and LASP-2 ran, "
@@ -61,7 +74,9 @@ def notes(tokens, machines):
     else:
         yield "Nobody whom we could read published a cell of this size."
     if not machines:
-        yield "No machine here has measured this size yet."
+        yield f"No machine here has measured this size yet; {HOW}."
+    if not peers:
+        yield f"No other project's kernel has been measured at this size; {HOW_PEERS}."
 
 
 def method_rows(sources, method, tokens, columns):
@@ -74,6 +89,24 @@ def method_rows(sources, method, tokens, columns):
         yield Row(label if which == operators.PASSES[0] else "", f"simulated, {which}", simulated)
         if which == AGAINST and any(published):
             yield Row("", "simulated / published", ratios(simulated, published))
+
+
+def peers_of(sources, tokens, heads=HEADS):
+    """{(machine, name): {pass: row}} of other projects' kernels on one GPU."""
+    found = collections.defaultdict(dict)
+    for machine, rows in sources.peers.items():
+        for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
+            found[machine, f"{row['peer']} `{row['kernel']}`"][row["pass"]] = row
+    return dict(found)
+
+
+def peer_rows(peers, columns):
+    for (machine, name), passes in peers.items():
+        for number, which in enumerate(filter(passes.get, operators.PASSES)):
+            row = passes[which]
+            told = f"measured, {machine}, {which}, {row['dtype']}, version {row['version']}, {row['time'][:10]}"
+            yield Row("" if number else name, told, [
+                paper_cells.peer(row, machine) if ranks == 1 else None for ranks in columns])
 
 
 def published_row(sources, method, tokens, columns):
@@ -89,15 +122,22 @@ def stood(records):
     return [record for record in records if operators.stands_for_its_method(record)]
 
 
-def measured_rows(where, machine, records, columns):
-    kinds = sorted({(results.dtype(record), which) for record in records for which in operators.PASSES})
-    for row, label in operators.labels({operators.row(record) for record in records}).items():
-        for dtype, which in kinds:
-            of_row = [record for record in records if operators.row(record) == row
-                      and results.dtype(record) == dtype and record["pass"] == which]
-            if of_row:
-                yield Row(f"`{label}`", f"measured, {where}, {which}, {dtype}, {paper_records.stamp(of_row)}",
-                          cells(of_row, columns, machine))
+def measured_rows(machines, columns, wanted):
+    """The measured rows of the methods that are wanted, every machine, executor and pass."""
+    for (machine, executor, cadence), records in machines:
+        where = paper_records.label(machine, executor, cadence)
+        for row, label in operators.labels({operators.row(record) for record in records}).items():
+            of_row = [record for record in records if operators.row(record) == row and wanted(record["name"])]
+            for number, (dtype, which) in enumerate(kinds(of_row)):
+                shown = [one for one in of_row if (results.dtype(one), one["pass"]) == (dtype, which)]
+                told = f"measured, {where}, {which}, {dtype}, {paper_records.stamp(shown)}"
+                yield Row("" if number else f"`{label}`", told, cells(shown, columns, machine))
+
+
+def kinds(records):
+    """[(dtype, pass)] that there are, passes in the order that they run."""
+    found = {(results.dtype(record), record["pass"]) for record in records}
+    return sorted(found, key=lambda kind: (kind[0], operators.PASSES.index(kind[1])))
 
 
 # --- The arithmetic of the difference -------------------------------------------------------------------
@@ -123,8 +163,8 @@ def arithmetic(sources):
 
 def base_text(paper, ours):
     return (f"**GLA alone.** Published {digits(paper)} ms, simulated {digits(ours)} ms: the paper's kernels "
-            f"reach {100 * ours / paper:.0f} % of the roof that the simulated device is, if they are timed "
-            "forward and backward. This factor is in all cells of the operator, so compare what a method "
+            f"take {paper / ours:.1f} times as long as ours at their measured rates, if they are timed forward and "
+            "backward. This factor is in all cells of the operator, so compare what a method "
             "adds to GLA alone, not its total.")
 
 

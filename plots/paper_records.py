@@ -17,12 +17,15 @@ H100, MANY_H100, A100 = "dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"
 
 
 class Sources:
-    """All records and cells. `measured`: {name of a machine: its records}, `published`: {name of a CSV: rows}."""
+    """All records and cells: {name of a machine: its records}, {name of a CSV: rows}, and of each machine what other
+    projects measured there: rows of the scripts of peers/, and {name of a file: text} of outputs kept as they came."""
 
-    def __init__(self, simulated, measured, published):
+    def __init__(self, simulated, measured, published, peers=None, texts=None):
         self.simulated = simulated
         self.measured = measured
         self.published = published
+        self.peers = peers or {}
+        self.texts = texts or {}
 
     def on(self, topology, **wanted):
         """The simulated records of one topology, timed or skipped."""
@@ -45,18 +48,25 @@ def having(records, **wanted):
 
 def load(simulated, machines, published):
     """Reads folders: the simulations, the machines' records, the published cells. Throws ResultsError."""
-    found = load_folder(simulated)
+    found = results.newest(load_folder(simulated))
     if not found:
         raise results.ResultsError(f"{simulated}: no simulated record; ./run paper makes them")
-    measured = {folder.name: only_measured(load_folder(folder)) for folder in sorted(machines.iterdir())
-                if folder.is_dir() and folder.resolve() != published.resolve()}
-    cells = {path.stem: load_cells(path) for path in sorted(published.glob("*.csv"))}
-    return Sources([record for record in found if record["executor"] == results.SIMULATOR], measured, cells)
+    folders = [folder for folder in sorted(machines.iterdir())
+               if folder.is_dir() and folder.resolve() != published.resolve()]
+    return Sources(
+        simulated=[record for record in found if record["executor"] == results.SIMULATOR],
+        measured={folder.name: only_measured(load_folder(folder)) for folder in folders},
+        published={path.stem: load_cells(path) for path in sorted(published.glob("*.csv"))},
+        peers={folder.name: results.load_peers(sorted(folder.glob("*.jsonl"))) for folder in folders},
+        texts={folder.name: {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))}
+               for folder in folders})
 
 
 def load_folder(folder):
+    """Of each file the newest record of each case: a file is a question of its own."""
     files = sorted(pathlib.Path(folder).glob("*.jsonl"))
-    return results.newest([record for bench in results.BENCHES for record in results.load(files, bench)])
+    return [record for file in files for bench in results.BENCHES
+            for record in results.newest(results.load([file], bench))]
 
 
 def only_measured(records):

@@ -13,6 +13,8 @@ import sys
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
 SIMULATOR = "simulator"  # the executor of rows that were computed, not measured
+PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d_v", "dtype", "median_seconds", "gpu",
+               "time")
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
 
 # Of each bench: what its records have beside NEEDED, and the fields that make a setting (beside the machine)
@@ -38,10 +40,16 @@ class ResultsError(Exception):
 
 def load(paths, bench="collective"):
     """All records of the files that this bench wrote, oldest line first. Throws ResultsError."""
-    return [record for path in paths for record in _load_one(path, bench)]
+    return [_checked(record, where) for path in paths for record, where in _lines(path)
+            if "peer" not in record and record.get("bench", bench) == bench]
 
 
-def _load_one(path, bench):
+def load_peers(paths):
+    """What other projects measured, lines of the scripts of peers/. Throws ResultsError."""
+    return [_has(PEER_NEEDED, record, where) for path in paths for record, where in _lines(path) if "peer" in record]
+
+
+def _lines(path):
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -59,18 +67,20 @@ def _load_one(path, bench):
         where = f"{path}:{number}"
         if not isinstance(record, dict):
             raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
-        if record.get("bench", bench) == bench:
-            yield _checked(record, where)
+        yield record, where
 
 
 def _checked(record, where):
     needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
+    if "skipped" not in record:
+        needed += ("wrong",)
+        needed += () if record.get("wrong") else NEEDED_IF_TIMED
+    return _has(needed, record, where)
+
+
+def _has(needed, record, where):
     missing = [key for key in needed if key not in record]
-    if "skipped" not in record and "wrong" not in record:
-        missing.append("wrong")
-    elif why_no_time(record) is None:
-        missing += [key for key in NEEDED_IF_TIMED if key not in record]
     if missing:
         raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
     return record

@@ -2,12 +2,12 @@
 """The space-time diagram of one round: ranks from top to bottom, time to the right.
 
 Reads a trace that a bench wrote with --trace. Local steps are bars on their rank's row, coloured by verb; a message is
-an arrow from where its send started to where its receive finished. Writes space_time.png and .svg.
+an arrow from where its send started to where its receive finished. On GPUs an exchange is a kernel, whose steps have no
+times of their own: one bar for all of them, under the local work that runs on another stream. Writes NAME.png and .svg.
 """
 
 import argparse
 import collections
-import json
 import pathlib
 import sys
 
@@ -15,72 +15,40 @@ import matplotlib.ticker
 from matplotlib.patches import Patch
 
 import style
+import traces
 from style import plt
 
 NAME = "space_time"
 
-# One step: `verb` as the schedules have it, times in microseconds.
-Span = collections.namedtuple("Span", "rank verb name start finish")
-# One message, from its send's start to its receive's finish.
-Message = collections.namedtuple("Message", "sender sent receiver received")
-Round = collections.namedtuple("Round", "spans messages title")
-
-COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREEN, "native": style.PURPLE}
+COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREEN, "native": style.PURPLE,
+           "exchange": style.ORANGE}
+LABELS = {"compute": "local kernel, its own stream", "exchange": "exchange kernel, its own stream"}
+NAMED = ("compute", "native", "exchange")  # their bars bear names
 UNDER_WAY = style.SKY
 # A rank's row reaches from its number less HALF to its number plus HALF: what computes beside the exchange on top,
 # then what the exchange itself does, and a strip that tells when messages of the rank were under way.
 HALF, STRIP, GAP = 0.34, 0.09, 0.02
 
 
-class TraceError(Exception):
-    """What is wrong with a trace file."""
-
-
 def main():
     options = parse_arguments()
-    one = load(options.trace)
+    one = traces.load(options.trace)
     if not one.spans:
-        raise TraceError(f"{options.trace}: no step to draw")
-    style.save(draw(one, options.between), options.out, NAME)
+        raise traces.TraceError(f"{options.trace}: no step to draw")
+    style.save(draw(one, options.between), options.out, options.name)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trace", required=True, metavar="FILE", help="what a bench wrote with --trace")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--name", default=NAME, help="of the files (default: %(default)s)")
     parser.add_argument("--between", nargs=2, type=float, metavar=("FROM", "TO"),
                         help="only this time, in µs (default: the whole round)")
     options = parser.parse_args()
     if options.between and not options.between[0] < options.between[1]:
         parser.error("--between: FROM must be less than TO")
     return options
-
-
-def load(path):
-    """The round in a trace file. Throws TraceError."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            trace = json.load(file)
-        return parse(trace)
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: not JSON: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise TraceError(f"{path}: not a trace that a bench wrote with --trace") from error
-
-
-def parse(trace):
-    spans = [Span(event["pid"], event["cat"], event["name"], event["ts"], event["ts"] + event["dur"])
-             for event in trace["traceEvents"] if event["ph"] == "X"]
-    ends = collections.defaultdict(dict)
-    for event in trace["traceEvents"]:
-        if event["ph"] in ("s", "f"):
-            ends[event["id"]][event["ph"]] = event
-    messages = [Message(both["s"]["pid"], both["s"]["ts"], both["f"]["pid"], both["f"]["ts"])
-                for both in ends.values()]
-    title = {key: trace["otherData"][key] for key in ("case", "executor", "ranks", "blocks", "commit")}
-    return Round(spans, messages, title)
 
 
 # --- Drawing --------------------------------------------------------------------------------------------
@@ -99,9 +67,10 @@ def draw(one, between=None):
     for verb in verbs:
         draw_bars(axes, [span for span in one.spans if span.verb == verb], COLOURS[verb], place(verb, verbs))
     draw_under_way(axes, one.spans)
-    draw_messages(axes, one.messages)
+    draw_messages(axes, one.messages, lane(verbs))
     if ranks <= 8:
-        add_names(axes, one.spans, place("compute", verbs))
+        for verb in filter(NAMED.__contains__, verbs):
+            add_names(axes, [span for span in one.spans if span.verb == verb], place(verb, verbs))
     add_legend(figure, verbs, one.messages)
     style.add_titles(figure, axes, title(one.title), subtitle(one.title))
     return figure
@@ -111,12 +80,12 @@ def scaled(one, factor):
     spans = [span._replace(start=span.start * factor, finish=span.finish * factor) for span in one.spans]
     messages = [message._replace(sent=message.sent * factor, received=message.received * factor)
                 for message in one.messages]
-    return Round(spans, messages, one.title)
+    return traces.Round(spans, messages, one.title)
 
 
 def place(verb, verbs):
     """Where the bars of a verb begin in a row, and how high they are: those that have no neighbours take its place."""
-    top, bottom = -HALF, HALF - STRIP - GAP
+    top, bottom = -HALF, HALF - (0 if "exchange" in verbs else STRIP + GAP)
     if verb != "compute" and "compute" in verbs:
         top = (top + bottom + GAP) / 2
     if verb == "compute" and len(verbs) > 1:
@@ -135,7 +104,7 @@ def draw_bars(axes, spans, colour, vertical):
 
 
 def draw_under_way(axes, spans):
-    for rank, ours in by_rank([span for span in spans if span.verb in ("send", "recv")]).items():
+    for rank, ours in by_rank([span for span in spans if span.verb in traces.MESSAGES]).items():
         axes.broken_barh([(start, finish - start) for start, finish in union(ours)], (rank + HALF - STRIP, STRIP),
                          facecolor=UNDER_WAY, zorder=2)
 
@@ -158,29 +127,39 @@ def union(spans):
     return times
 
 
-def draw_messages(axes, messages):
+def lane(verbs):
+    """From where to where in a row arrows leave and end: its edges, or those of the exchange's own bars."""
+    if "exchange" not in verbs:
+        return -HALF, HALF
+    top, height = place("exchange", verbs)
+    return top, top + height
+
+
+def draw_messages(axes, messages, edges):
     """Arrows from the edge of one row to the near edge of another; the more there are, the fainter."""
     if not messages:
         return
     crowd = len(messages)
-    signs = [1 if message.receiver > message.sender else -1 for message in messages]
-    axes.quiver([message.sent for message in messages],
-                [message.sender + HALF * sign for message, sign in zip(messages, signs)],
+    down = [message.receiver > message.sender for message in messages]
+    starts = [message.sender + edges[1 if is_down else 0] for message, is_down in zip(messages, down)]
+    ends = [message.receiver + edges[0 if is_down else 1] for message, is_down in zip(messages, down)]
+    axes.quiver([message.sent for message in messages], starts,
                 [message.received - message.sent for message in messages],
-                [message.receiver - message.sender - 2 * HALF * sign for message, sign in zip(messages, signs)],
-                angles="xy", scale_units="xy", scale=1, units="dots", minlength=0, color=style.INK, zorder=2.2,
+                [end - start for start, end in zip(starts, ends)],
+                angles="xy", scale_units="xy", scale=1, units="dots", minlength=0, color=style.INK,
+                zorder=2.2 if edges == (-HALF, HALF) else 2.8,
                 headwidth=5, headlength=7, headaxislength=6, width=1.5 if crowd <= 200 else 0.9,
                 alpha=0.9 if crowd <= 200 else 0.6 if crowd <= 1000 else 0.25)
 
 
 def add_names(axes, spans, vertical):
-    """The name of each kernel and native in its bar where it fits."""
+    """The name of each of the spans in its bar where it fits."""
     top, height = vertical
     letter = 0.0063 * width(axes)  # about that of a small letter
     left, right = axes.get_xlim()
     for span in spans:
         start, finish = max(span.start, left), min(span.finish, right)
-        if span.verb in ("compute", "native") and finish - start > letter * (len(span.name) + 1):
+        if finish - start > letter * (len(span.name) + 1):
             axes.text((start + finish) / 2, span.rank + top + height / 2, span.name, color="white", fontsize=7,
                       ha="center", va="center_baseline", zorder=3)
 
@@ -205,11 +184,13 @@ def shape_axes(axes, ranks, unit):
 
 
 def add_legend(figure, verbs, messages):
-    handles = [Patch(color=COLOURS[verb], label=verb) for verb in verbs]
+    on_streams = "exchange" in verbs
+    handles = [Patch(color=COLOURS[verb], label=LABELS[verb] if on_streams else verb) for verb in verbs]
     if messages:
-        handles += [Patch(color=UNDER_WAY, label="messages of the rank under way"),
-                    plt.Line2D([], [], color=style.INK, marker=">", markersize=4,
-                               label="message, from its send's start to its receive's finish")]
+        handles += [] if on_streams else [Patch(color=UNDER_WAY, label="messages of the rank under way")]
+        told = ("kernel that sends to kernel that receives" if on_streams
+                else "message, from its send's start to its receive's finish")
+        handles += [plt.Line2D([], [], color=style.INK, marker=">", markersize=4, label=told)]
     figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), frameon=False, fontsize=8)
 
 
@@ -230,5 +211,5 @@ def subtitle(words):
 if __name__ == "__main__":
     try:
         main()
-    except TraceError as error:
+    except traces.TraceError as error:
         sys.exit(f"space_time: {error}")

@@ -11,6 +11,7 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY = COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK = "#333333"
+LABEL = {"fontsize": 8.5, "fontweight": "bold"}
 
 
 def use():
@@ -30,6 +31,27 @@ def add_titles(figure, axes, title_text, subtitle_text):
     title = figure.suptitle(title_text, ha="left", fontsize=13, fontweight="bold")
     figure.draw_without_rendering()
     title.set_x(axes.get_position().x0)
+
+
+def label_lines(axes, ends):
+    """Names lines at their right ends, [(y, name, colour)], moved apart where two would overlap."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    right = axes.get_xlim()[1]
+    labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
+    heights = spread([height for height, _, _ in labels])
+    for height, (_, name, colour) in zip(heights, labels):
+        axes.text(1.012, height, name, color=colour, transform=axes.transAxes, va="center", **LABEL)
+
+
+def spread(heights, apart=0.05, top=1.0):
+    """Rising heights moved up where they would overlap, and down again where that leaves the axes."""
+    moved = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + apart) if moved else height)
+    for index in reversed(range(len(moved))):
+        ceiling = top if index == len(moved) - 1 else moved[index + 1] - apart
+        moved[index] = min(moved[index], ceiling)
+    return moved
 
 
 def save(figure, folder, name):

@@ -1,13 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """Made-up records for the tests of plots/, and a way to run its programs as a user does."""
 
+import importlib.util
 import json
 import pathlib
 import subprocess
 import sys
+import tempfile
+import unittest
 
 PLOTS = pathlib.Path(__file__).resolve().parents[2] / "plots"
 sys.path.insert(0, str(PLOTS))
+
+draws = unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+
+
+class InFolder(unittest.TestCase):
+    """A test with a folder of its own, `self.folder`."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_on(self, records, program, *arguments):
+        """What a program of plots/ made of these records, in the test's folder."""
+        return run(program, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
+
+    def assert_one_line(self, done, said, status=1):
+        """That a program ended with this status and one line that says so."""
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
+        self.assertIn(said, done.stderr)
+
+    def assert_draws_the_same(self, name, draw):
+        """That two calls draw a PNG and an SVG, the same both times."""
+        done = draw()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / f"{name}.png").read_bytes().startswith(b"\x89PNG"))
+        first = (self.folder / f"{name}.svg").read_text(encoding="utf-8")
+        self.assertIn("<svg", first)
+        draw()
+        self.assertEqual((self.folder / f"{name}.svg").read_text(encoding="utf-8"), first)
 
 
 def record(name="all_scan", ranks=4, milliseconds=1.0, **changes):
@@ -23,6 +56,18 @@ def record(name="all_scan", ranks=4, milliseconds=1.0, **changes):
         "sent_bytes": 1, "hops": 1, "bound_seconds": seconds, "wrong": 0,
         "machine": {"cpu": "Example CPU", "cores": 2}, "commit": "abc", "time": "2030-01-01T00:00:00Z",
         "run": "a", **changes}
+
+
+def on_gpus(name="all_scan_fused", executor="peer", size=2 * 2**20, microseconds=10.0, **changes):
+    """One timed exchange on GPUs: an empty round of 4 us, alpha 1 us, beta 1000 GB/s, and so its bound."""
+    ranks = changes.get("ranks", 4)
+    seen = {"throttle_reasons": [1.0] * ranks}
+    return record(name, milliseconds=microseconds / 1e3, **{
+        "executor": executor, "ranks": ranks, "implementation": name if name.endswith("fused") else "schedule",
+        "state_bytes": size, "heads": size // 65536, "sent_bytes": size, "hops": ranks - 1, "floor_seconds": 4e-6,
+        "alpha_seconds": 1e-6, "beta_bytes_per_second": 1e12, "bound_seconds": 4e-6 + (ranks - 1) * 1e-6 + size / 1e12,
+        "busbw_bytes_per_second": 1e9, "relative_error": 0.0, "device": {"gpu": "Example GPU", "driver": "1.2"},
+        "device_before": seen, "device_after": seen, **changes})
 
 
 def skipped(reason, **changes):

@@ -2,26 +2,17 @@
 """The operator's figure takes a method apart where its parts were measured, and only there."""
 
 import argparse
-import importlib.util
-import pathlib
-import tempfile
 import unittest
 
-from example import layer, local, record, run, skipped_layer, write
+from example import InFolder, draws, layer, local, record, skipped_layer
 
 import results
 
 
-@unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
-class OperatorTime(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+@draws
+class OperatorTime(InFolder):
     def draw(self, records, *arguments):
-        path = write(self.folder / "r.jsonl", records)
-        return run("operator_time.py", "--results", path, "--out", self.folder, *arguments)
+        return self.run_on(records, "operator_time.py", *arguments)
 
     @staticmethod
     def bars(records, **asked):
@@ -29,19 +20,10 @@ class OperatorTime(unittest.TestCase):
         options = argparse.Namespace(**{"pass_": None, "ranks": None, "tokens": None, **asked})
         return {one.label: one for one in operator_time.chosen_bars(results.points(records), options)}
 
-    def test_draws_both_formats(self):
-        done = self.draw([local(), layer(milliseconds=3), layer(mode="compute_only", scan="", milliseconds=4),
-                          layer(mode="exposed", milliseconds=5), layer("ring_attention", scan="")])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue((self.folder / "operator_time.png").read_bytes().startswith(b"\x89PNG"))
-        self.assertIn("<svg", (self.folder / "operator_time.svg").read_text(encoding="utf-8"))
-
-    def test_the_same_records_draw_the_same_file(self):
-        records = [local(), layer(milliseconds=3)]
-        self.draw(records)
-        first = (self.folder / "operator_time.svg").read_bytes()
-        self.draw(records)
-        self.assertEqual((self.folder / "operator_time.svg").read_bytes(), first)
+    def test_draws_both_formats_and_the_same_file_again(self):
+        records = [local(), layer(milliseconds=3), layer(mode="compute_only", scan="", milliseconds=4),
+                   layer(mode="exposed", milliseconds=5), layer("ring_attention", scan="")]
+        self.assert_draws_the_same("operator_time", lambda: self.draw(records))
 
     def test_the_parts_are_found_and_the_fastest_comes_first(self):
         bars = self.bars([layer(milliseconds=3), layer(mode="compute_only", scan="", milliseconds=2),
@@ -64,10 +46,7 @@ class OperatorTime(unittest.TestCase):
         self.assertEqual(self.bars(records, pass_="forward")["zeco"].record["ranks"], 8)
 
     def test_says_so_when_there_is_nothing_to_draw(self):
-        done = self.draw([skipped_layer("no room"), record()])
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no timed record", done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(self.draw([skipped_layer("no room"), record()]), "no timed record")
 
 
 if __name__ == "__main__":

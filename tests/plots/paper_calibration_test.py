@@ -3,11 +3,9 @@
 
 import csv
 import json
-import pathlib
-import tempfile
 import unittest
 
-from example import PLOTS, run
+from example import PLOTS, InFolder, run
 
 import paper_calibration as calibration
 
@@ -37,11 +35,9 @@ class Calibration(unittest.TestCase):
         self.assertLess(fits[-1].residual, 0.1)
 
 
-class Program(unittest.TestCase):
+class Program(InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         with open(PUBLISHED, encoding="utf-8", newline="") as file:
             self.rows = list(csv.DictReader(file))
 
@@ -77,9 +73,7 @@ class Program(unittest.TestCase):
         path = self.folder / "published.csv"
         path.write_text("method,gpus,value\n", encoding="utf-8")
         done = run("paper_calibration.py", "--out", self.folder, "--published", path)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertIn("on 8 GPUs", done.stderr)
+        self.assert_one_line(done, "on 8 GPUs")
 
 
 if __name__ == "__main__":

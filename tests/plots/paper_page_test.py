@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells know where they come from, and a page says the same in HTML, Markdown and CSV."""
 
-import pathlib
-import tempfile
 import unittest
 
-from example import record
+from example import InFolder, record
 
 import paper_cells
 import paper_html
@@ -58,12 +56,11 @@ def example_page():
                 [Section("First", [Text("x < y"), table, Figure("seen", "Seen", "mine", "bars", [1], "What is seen.")])])
 
 
-class Rendering(unittest.TestCase):
+class Rendering(InFolder):
     def test_csv_has_a_line_for_each_cell_that_is_not_blank(self):
-        with tempfile.TemporaryDirectory() as folder:
-            table, = paper_page.blocks(example_page(), Table)
-            paper_page.save_csv(pathlib.Path(folder), table)
-            rows = load_cells(pathlib.Path(folder) / "times.csv")
+        table, = paper_page.blocks(example_page(), Table)
+        paper_page.save_csv(self.folder, table)
+        rows = load_cells(self.folder / "times.csv")
         self.assertEqual([(row["row"], row["column"], row["value"], row["kind"]) for row in rows],
                          [("all_scan", "2", "1.5", "measured"), ("all_scan", "8", "2", "derived")])
         self.assertEqual(rows[0]["commit"], "abc")

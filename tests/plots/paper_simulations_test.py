@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every launch names a topology that exists, and a launch that fails is told in one line."""
 
-import pathlib
-import tempfile
 import unittest
 
-from example import run
+from example import InFolder, run
 
 import paper_simulations
 
 
-class Simulations(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Simulations(InFolder):
     def program(self, name, script):
         path = self.folder / name
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -43,10 +36,7 @@ class Simulations(unittest.TestCase):
     def test_a_launch_that_fails_is_one_line(self):
         for name in (paper_simulations.COLLECTIVE, paper_simulations.OPERATOR):
             self.program(name, "echo no such key >&2; exit 2")
-        done = self.simulate()
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
-        self.assertRegex(done.stderr, "ended with status 2: no such key")
+        self.assert_one_line(self.simulate(), "ended with status 2: no such key")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page shows every published cell, what was simulated and what was measured, and says where there is nothing."""
 
-import importlib.util
 import re
-import tempfile
-import pathlib
 import unittest
 
-from example import PLOTS, layer, local, record, run, skipped, write
+from example import PLOTS, InFolder, draws, layer, local, on_gpus, record, run, skipped, write
 
 from paper_records import load_cells
 
@@ -26,11 +23,9 @@ def simulated_layer(name, ranks, milliseconds, **changes):
         "dtype": "bf16", **changes})
 
 
-class Page(unittest.TestCase):
+class Page(InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.machine = self.folder / "results" / "some-machine"
         self.machine.mkdir(parents=True)
 
@@ -104,7 +99,7 @@ class Page(unittest.TestCase):
                       [(row["row"], row["column"], row["value"], row["kind"]) for row in rows])
         self.assertEqual([row["value"] for row in rows if row["kind"] == "measured"], ["5"])
         self.assertIn("simulated, forward", text)
-        self.assertIn("No machine here has measured this size yet.", text)  # of 32K tokens
+        self.assertIn("No machine here has measured this size yet; ", text)  # of 32K tokens
 
     def test_a_case_that_could_not_be_simulated_is_blank_with_its_reason(self):
         _, text, tables = self.make([simulated("two_shot", 8, topology=MANY), skipped(
@@ -119,6 +114,23 @@ class Page(unittest.TestCase):
         counted = {row["column"]: row["value"] for row in tables["volumes_collectives"]}
         self.assertEqual(counted, {"MiB sent, P=8": "2", "in states, P=8": "1", "messages, P=8": "0.875", "hops, P=8": "7"})
 
+    def test_exchanges_of_gpus_are_a_chapter_of_their_own(self):
+        measured = [on_gpus(), on_gpus(cadence="graph"), on_gpus("nccl_all_gather_scan", "nccl", microseconds=35)]
+        (self.machine / "nccl-tests-graph.txt").write_text("", encoding="utf-8")
+        _, text, tables = self.make([simulated("all_scan", 8)], measured)
+        shown = tables["exchange_some-machine_4_isolated"]
+        self.assertEqual({row["value"] for row in shown if row["kind"] == "measured"}, {"10", "35"})
+        verdicts = [row for row in tables["exchange_asked_some-machine"] if row["column"] == "held"]
+        self.assertEqual({row["value"] for row in verdicts}, {"1", "0"})
+        self.assertIn("exchange_some-machine_4_graph", tables)
+        self.assertIn("`nccl-tests-graph.txt` of some-machine has no size", text)
+
+    def test_without_records_of_gpus_the_chapter_says_what_makes_them(self):
+        _, text, _ = self.make([simulated("all_scan", 8)], [record()])
+        self.assertIn("No machine here has records of GPU exchanges yet.", text)
+        self.assertIn("collective_bench --executor peer,peer_bf16,nccl", text)
+        self.assertIn("all_gather_perf -b 64K -e 256M", text)
+
     def test_predictions_of_a_machine_become_an_error_table(self):
         _, text, tables = self.make([simulated("all_scan", 8)], [
             record(ranks=2, milliseconds=1.0, predicted_seconds=2e-3, topology="mine"),
@@ -130,7 +142,7 @@ class Page(unittest.TestCase):
         self.assertEqual(float(rows["ranks 2", "predicted / measured"]), 2)
         self.assertIn("1 of 2 rows are extrapolated", text)
 
-    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    @draws
     def test_figures_stand_inside_the_page_and_beside_it(self):
         page, text, _ = self.make([simulated("all_scan", ranks) for ranks in (8, 16)])
         self.assertIn('src="data:image/svg+xml;base64,', page)
@@ -145,8 +157,7 @@ class Page(unittest.TestCase):
 
     def test_nothing_simulated_is_one_line(self):
         done = run("paper.py", "--simulated", self.folder, "--machines", self.folder / "results", "--out", self.folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(done, "no simulated record")
 
 
 if __name__ == "__main__":

@@ -3,20 +3,17 @@
 
 import contextlib
 import io
-import pathlib
-import tempfile
 import unittest
 
-from example import layer, local, record, skipped, write
+from example import InFolder, layer, local, record, skipped, write
 
 import results
 
 
-class Loading(unittest.TestCase):
+class Loading(InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.path = pathlib.Path(folder.name) / "r.jsonl"
+        super().setUp()
+        self.path = self.folder / "r.jsonl"
 
     def test_reads_every_line(self):
         write(self.path, [record(), skipped("no such thing")])
@@ -63,6 +60,16 @@ class Loading(unittest.TestCase):
         write(self.path, [broken])
         with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*mode"):
             results.load([self.path], "operator")
+
+    def test_what_other_projects_measured_is_no_record_of_ours(self):
+        row = {"peer": "other", "version": "1", "kernel": "k", "pass": "forward", "tokens": 1, "heads": 1, "d_k": 1,
+               "d_v": 1, "dtype": "bf16", "median_seconds": 1.0, "gpu": "g", "time": "2030-01-01T00:00:00Z"}
+        write(self.path, [row, record()])
+        self.assertEqual(results.load([self.path]), [record()])
+        self.assertEqual(results.load_peers([self.path]), [row])
+        write(self.path, [{"peer": "other"}])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*median_seconds"):
+            results.load_peers([self.path])
 
     def test_names_a_record_of_no_bench(self):
         write(self.path, [{"name": "all_scan"}])

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The space-time diagram is drawn from a trace alone, with every step and message in its place."""
 
-import importlib.util
 import json
-import pathlib
-import tempfile
 import unittest
 
-from example import run
+from example import InFolder, draws, run
+
+import traces
 
 
 def span(rank, verb, start, finish, name=""):
@@ -32,13 +31,20 @@ ROUND = trace(span(0, "compute", 0, 50, "intra_output"), span(0, "send", 10, 30)
               span(0, "recv", 50, 80), *arrow(1, 1, 45, 0, 80))
 
 
-@unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
-class SpaceTime(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+def on_gpus(rank, verb, start, finish, **arguments):
+    return {**span(rank, verb, start, finish), "args": {"region": "all_scan", **arguments}}
 
+
+# Two kernels exchange two blocks under local work, whose steps all have the times of their kernel.
+KERNELS = trace(span(0, "compute", 0, 100, "intra_output"),
+                *(on_gpus(0, "send", 10, 30) for _ in range(2)),
+                *(on_gpus(1, "recv", 10, 40, posted=8) for _ in range(2)), *(on_gpus(1, "combine", 8, 40) for _ in range(2)),
+                *arrow(0, 0, 10, 1, 40), *arrow(1, 0, 10, 1, 40))
+KERNELS["otherData"]["executor"] = "peer_bf16"
+
+
+@draws
+class SpaceTime(InFolder):
     def draw(self, text, *arguments):
         path = self.folder / "trace.json"
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
@@ -46,18 +52,13 @@ class SpaceTime(unittest.TestCase):
 
     def figure(self, text, between=None):
         import space_time
-        figure = space_time.draw(space_time.parse(text), between)
+        figure = space_time.draw(traces.parse(text), between)
         self.addCleanup(space_time.plt.close, figure)
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):
-        done = self.draw(ROUND)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue((self.folder / "space_time.png").read_bytes().startswith(b"\x89PNG"))
-        first = (self.folder / "space_time.svg").read_bytes()
-        self.assertIn(b"<svg", first)
-        self.draw(ROUND)
-        self.assertEqual((self.folder / "space_time.svg").read_bytes(), first)
+        self.assert_draws_the_same("space_time", lambda: self.draw(ROUND))
+        self.assert_draws_the_same("other", lambda: self.draw(ROUND, "--name", "other"))
 
     def test_arrows_go_from_send_to_receive(self):
         from matplotlib.quiver import Quiver
@@ -105,7 +106,7 @@ class SpaceTime(unittest.TestCase):
 
     def test_messages_that_overlap_are_under_way_once(self):
         import space_time
-        spans = [space_time.Span(0, "send", "", start, finish) for start, finish in ((5, 9), (0, 3), (2, 4), (9, 10))]
+        spans = [traces.Span(0, "send", "", start, finish) for start, finish in ((5, 9), (0, 3), (2, 4), (9, 10))]
         self.assertEqual(space_time.union(spans), [[0, 4], [5, 10]])
 
     def test_thirty_two_ranks_all_to_all(self):
@@ -113,6 +114,17 @@ class SpaceTime(unittest.TestCase):
         messages = [event for number, (a, b) in enumerate(pairs) for event in arrow(number, a, a, b, 40 + b)]
         spans = [span(rank, "send", rank, 70) for rank in range(32)]
         self.assertEqual(self.draw(trace(*spans, *messages, ranks=32)).returncode, 0)
+
+    def test_an_exchange_on_gpus_is_one_bar_a_kernel_on_its_own_lane(self):
+        import space_time
+        one = traces.parse(KERNELS)
+        self.assertEqual([(span.rank, span.verb, span.name, span.start, span.finish) for span in one.spans],
+                         [(0, "compute", "intra_output", 0, 100), (0, "exchange", "all_scan", 10, 30),
+                          (1, "exchange", "all_scan", 8, 40)])
+        self.assertEqual(len(one.messages), 1)
+        compute, exchange = (space_time.place(verb, ["compute", "exchange"]) for verb in ("compute", "exchange"))
+        self.assertLess(sum(compute), exchange[0])
+        self.assertEqual(self.draw(KERNELS).returncode, 0)
 
     def test_bad_traces_are_one_line(self):
         for text, said in (("{", "not JSON"), ("[" * 100000, "not JSON"), ("[]", "not a trace"), ("3", "not a trace"),

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table shows measured beside published, and leaves blank what nobody has."""
 
-import csv
-import pathlib
-import tempfile
 import unittest
 
-from example import record, run, skipped, write
+from example import InFolder, record, run, skipped
+
+from paper_records import load_cells
 
 
-class Table2(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Table2(InFolder):
     def make(self, records):
         """Runs table2 on the records; returns its Markdown and the rows of its CSV."""
-        path = write(self.folder / "r.jsonl", records)
-        done = run("table2.py", "--results", path, "--out", self.folder)
+        done = self.run_on(records, "table2.py")
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.folder / "table2.csv", encoding="utf-8", newline="") as file:
-            rows = {(row["collective"], row["ranks"]): row for row in csv.DictReader(file)}
+        rows = {(row["collective"], row["ranks"]): row for row in load_cells(self.folder / "table2.csv")}
         return (self.folder / "table2.md").read_text(encoding="utf-8"), rows
 
     def test_measured_stands_beside_published(self):
@@ -57,8 +49,7 @@ class Table2(unittest.TestCase):
 
     def test_bad_input_is_one_line(self):
         done = run("table2.py", "--results", self.folder / "none.jsonl", "--out", self.folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(done, "none.jsonl: No such file")
 
 
 if __name__ == "__main__":

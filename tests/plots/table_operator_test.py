@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator's table shows the passes as measured, over `local`, beside what was published."""
 
-import csv
-import pathlib
-import tempfile
 import unittest
 
-from example import layer, local, record, run, skipped_layer, write
+from example import InFolder, layer, local, record, run, skipped_layer
+
+from paper_records import load_cells
 
 
-class TableOperator(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class TableOperator(InFolder):
     def make(self, records):
         """Runs table_operator on the records; returns its Markdown and the rows of its CSV."""
-        path = write(self.folder / "r.jsonl", records)
-        done = run("table_operator.py", "--results", path, "--out", self.folder)
+        done = self.run_on(records, "table_operator.py")
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.folder / "operator.csv", encoding="utf-8", newline="") as file:
-            rows = {tuple(row[key] for key in ("name", "pass", "tokens", "ranks")): row
-                    for row in csv.DictReader(file)}
+        rows = {tuple(row[key] for key in ("name", "pass", "tokens", "ranks")): row
+                for row in load_cells(self.folder / "operator.csv")}
         return (self.folder / "operator.md").read_text(encoding="utf-8"), rows
 
     def test_passes_stand_side_by_side_and_are_never_added_up(self):
@@ -91,8 +83,7 @@ class TableOperator(unittest.TestCase):
 
     def test_bad_input_is_one_line(self):
         done = run("table_operator.py", "--results", self.folder / "none.jsonl", "--out", self.folder)
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(done, "none.jsonl: No such file")
 
 
 if __name__ == "__main__":

@@ -1,44 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figure is drawn from the records alone, in both formats."""
 
-import importlib.util
-import pathlib
-import tempfile
 import unittest
 
-from example import record, run, skipped, write
+from example import InFolder, draws, record, skipped
 
 
-@unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
-class TimeAgainstRanks(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+@draws
+class TimeAgainstRanks(InFolder):
     def draw(self, records, *arguments):
-        path = write(self.folder / "r.jsonl", records)
-        return run("time_against_ranks.py", "--results", path, "--out", self.folder, *arguments)
+        return self.run_on(records, "time_against_ranks.py", *arguments)
 
-    def test_draws_both_formats(self):
+    def test_draws_both_formats_and_the_same_file_again(self):
         names = ("all_scan", "ring_scan")
-        done = self.draw([record(name, ranks, milliseconds=ranks) for name in names for ranks in (2, 4)])
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue((self.folder / "time_against_ranks.png").read_bytes().startswith(b"\x89PNG"))
-        self.assertIn("<svg", (self.folder / "time_against_ranks.svg").read_text(encoding="utf-8"))
-
-    def test_the_same_records_draw_the_same_file(self):
-        records = [record(ranks=ranks) for ranks in (2, 4)]
-        self.draw(records)
-        first = (self.folder / "time_against_ranks.svg").read_bytes()
-        self.draw(records)
-        self.assertEqual((self.folder / "time_against_ranks.svg").read_bytes(), first)
+        records = [record(name, ranks, milliseconds=ranks) for name in names for ranks in (2, 4)]
+        self.assert_draws_the_same("time_against_ranks", lambda: self.draw(records))
 
     def test_says_so_when_there_is_nothing_to_draw(self):
-        done = self.draw([skipped("no room"), record(wrong=1, ranks=2)])
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no timed record", done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(self.draw([skipped("no room"), record(wrong=1, ranks=2)]), "no timed record")
 
     def test_methods_at_one_rank_count_make_no_line(self):
         import time_against_ranks
