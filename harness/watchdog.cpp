@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -112,11 +113,12 @@ void keep(std::array<char, 512>& words, const std::string& text) {
   words[length] = '\0';
 }
 
-/// `handler` is not interrupted by `blocked`, where that is a signal.
-void handle(int signal, void (*handler)(int), int blocked = 0) {
+/// `handler` is not interrupted by the signals in `blocked`. Of two that are pending, the one that may interrupt the other
+/// runs first.
+void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked = {}) {
   struct sigaction action {};
   action.sa_handler = handler;
-  if (blocked != 0) sigaddset(&action.sa_mask, blocked);
+  for (int other : blocked) sigaddset(&action.sa_mask, other);
   sigaction(signal, &action, nullptr);
 }
 
@@ -137,8 +139,8 @@ Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& jou
     words.processes.push_back(row[0] == here ? static_cast<pid_t>(row[1]) : 0);
   is_hushed = 0;
   handle(SIGTERM, on_terminate);
-  handle(SIGALRM, on_alarm, SIGTERM);
-  handle(SIGUSR1, on_hush, SIGTERM);
+  handle(SIGALRM, on_alarm, {SIGTERM});
+  handle(SIGUSR1, on_hush, {SIGTERM, SIGALRM});
   if (!is_launched()) handle(SIGINT, on_interrupt);
   world.all().wait_asleep();  // from now on all know the signals
 }

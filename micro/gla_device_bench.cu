@@ -14,33 +14,14 @@
 #include <random>
 #include <string>
 
+#include "micro/device_inputs.cuh"
 #include "micro/gla_device_check.cuh"
 
 namespace baton {
 namespace {
 
-__device__ unsigned mixed(unsigned x) {
-  x = (x ^ (x >> 16)) * 0x7feb352dU;
-  x = (x ^ (x >> 15)) * 0x846ca68bU;
-  return x ^ (x >> 16);
-}
-
-/// Normal numbers, or gates where strength is not 0: log sigmoid of normal numbers times it.
-__global__ void fill_kernel(Bf16* x, std::int64_t count, unsigned seed, float strength) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < count;
-       i += stride) {
-    const unsigned a = mixed(static_cast<unsigned>(i) ^ seed), b = mixed(a + 0x9e3779b9U);
-    const float u = (static_cast<float>(a >> 8) + 0.5F) / 16777216.0F,
-                w = static_cast<float>(b >> 8) / 16777216.0F;
-    const float normal = sqrtf(-2.0F * logf(u)) * cospif(2.0F * w);
-    x[i] = __float2bfloat16(strength == 0.0F ? normal : -strength * log1pf(expf(-normal)));
-  }
-}
-
 void fill(const DeviceArray<Bf16>& x, unsigned seed, float strength) {
-  fill_kernel<<<1024, 256>>>(x.at(), x.count(), seed, strength);
-  must(cudaGetLastError());
+  must(fill_normal(x.at(), x.count(), seed, strength));
 }
 
 /// Median seconds of work(0), work(1), .. between two events.

@@ -9,11 +9,13 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <source_location>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sp_methods/sp_method.hpp"
 
@@ -24,10 +26,10 @@ class Ring {
  public:
   using Source = std::source_location;
 
-  Ring(Schedule& schedule, std::string name, std::int64_t count)
+  Ring(Schedule& schedule, std::string name, std::int64_t count, Dtype dtype = Dtype::f32)
       : schedule_(schedule),
         count_(count),
-        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count)) {}
+        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count, dtype)) {}
 
   /// What this rank holds now; after i hops what left the rank i places before.
   Slice held() const { return slots_.part(turn_ * count_, count_); }
@@ -73,27 +75,64 @@ inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
   if (layer.mode == Mode::exposed) schedule.settle();
 }
 
-/// Sets every element of a slice.
+/// Sets every element of an f32 slice.
 inline void fill(Schedule& schedule, const Slice& into, float value,
                  Ring::Source source = Ring::Source::current()) {
   if (into.empty()) return;
   const auto body = [value](const HostOperands& x) { std::ranges::fill(x.writes[0], value); };
-  schedule.compute({"fill", body, 0.0, static_cast<double>(into.bytes())}, {into}, {}, source);
+  schedule.compute(
+      {"fill", body, 0.0, static_cast<double>(into.bytes()), {std::bit_cast<std::int32_t>(value)}}, {into},
+      {}, source);
 }
 
-/// Adds one slice to another of as many elements.
+/// Adds an f32 slice to another slice of as many elements.
 inline void add(Schedule& schedule, const Slice& into, const Slice& from,
                 Ring::Source source = Ring::Source::current()) {
   const auto body = [](const HostOperands& x) {
     std::ranges::transform(x.writes[0], x.reads[0], x.writes[0].begin(), std::plus<>());
   };
-  const double bytes = 3.0 * static_cast<double>(into.bytes());
-  schedule.compute({"add", body, static_cast<double>(into.count), bytes}, {into}, {from, into}, source);
+  const auto bytes = static_cast<double>(2 * into.bytes() + from.bytes());
+  schedule.compute(
+      {"add", body, static_cast<double>(into.count), bytes, {static_cast<std::int64_t>(into.dtype)}}, {into},
+      {from, into}, source);
+}
+
+/// Where a tensor is summed up in f32: in itself, or in scratch called `name` where it is narrower.
+inline Slice sums_of(Schedule& schedule, const Slice& tensor, std::string name) {
+  return tensor.dtype == Dtype::f32 ? tensor : schedule.scratch(std::move(name), tensor.count);
+}
+
+/// Sets a tensor to what was summed up in f32.
+inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
+                Ring::Source source = Ring::Source::current()) {
+  if (into == sums) return;
+  if (into.dtype == sums.dtype) return schedule.copy(into, sums, source);
+  const auto body = [](const HostOperands& x) { std::ranges::copy(x.reads[0], x.writes[0].begin()); };
+  schedule.compute({"narrow",
+                    body,
+                    0.0,
+                    static_cast<double>(into.bytes() + sums.bytes()),
+                    {static_cast<std::int64_t>(into.dtype)}},
+                   {into}, {sums}, source);
+}
+
+/// What a ring method's kernels were made with, for bodies on other machines: the share's sizes, the tensors' type.
+inline std::vector<std::int64_t> ring_parameters(const Layer& layer) {
+  const GlaShape& share = layer.share;
+  return {share.tokens,
+          share.heads,
+          share.d_k,
+          share.d_v,
+          static_cast<std::int64_t>(share.gate),
+          static_cast<std::int64_t>(layer.dtype)};
 }
 
 /// Why no ring method can run this layer, or an empty string.
 inline std::string ring_refuses(const Layer& layer) {
-  if (layer.dtype != Dtype::f32) return "its kernels are of f32";
+  if (layer.dtype == Dtype::bf16)
+    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
+      if (d != 64 && d != 128)
+        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
   if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
   if (layer.groups != 1) return "its exchange is not cut into head groups";
   return {};

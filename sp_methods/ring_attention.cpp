@@ -12,6 +12,10 @@
 // later ranks are passed on unseen. Backward the same, as many hops of gradients (the first of their P hops would carry
 // zeros), and a scan of heads*d_k. At most P + log2 P hops wait for one another. Work: the square of the tokens.
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, section 4.1.
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "collectives/collective.hpp"
 #include "sp_methods/kernels/left_product_gradients.hpp"
 #include "sp_methods/layer_steps.hpp"
@@ -32,11 +36,20 @@ class LinearRing {
         share_(layer.share),
         x_(x),
         decays_(share_.gate == GateKind::none ? 0 : share_.heads * share_.d_k),
-        blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) + decays_ : 0),
-        between_(s.scratch("between", decays_)) {}
+        has_rest_(layer.segmented || layer.dtype != Dtype::f32),
+        decay_elements_(decays_ * bytes_of(Dtype::f32) / bytes_of(layer.dtype)),
+        blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) + decay_elements_ : 0, layer.dtype),
+        between_(s.scratch("between", decay_elements_, layer.dtype)) {
+    if (!has_rest_ || decays_ == 0) return;
+    const std::int64_t tiles = (share_.tokens + device_tile - 1) / device_tile;
+    scaled_ = s.scratch("scaled", 2 * share_.tokens * decays_, layer.dtype);
+    edges_ = s.scratch("tile_edges", (3 * tiles + 2) * decays_);
+    if (s.ranks() > 1) queries_ = s.scratch("block_queries", share_.tokens * decays_, layer.dtype);
+  }
 
   void forward() {
     const int P = s_.ranks(), r = s_.rank();
+    o_rest_ = rest("o_rest", x_.o);
     pack_own();
     for (int i = 0; i < P; ++i) {
       const Slice held = blocks_.held();
@@ -46,6 +59,7 @@ class LinearRing {
       if (0 < i && i <= r) earlier_block(held, i);
       wait_if_exposed(s_, layer_);
     }
+    if (has_rest_) add(s_, x_.o, o_rest_);
   }
 
   void backward() {
@@ -54,6 +68,11 @@ class LinearRing {
     Ring gradients(s_, "gradients", count);
     const Slice part = s_.scratch("part", count), edges = s_.scratch("edges", 2 * decays_);
     const Map edge{edges.part(0, decays_), edges.part(decays_, decays_), 1};
+    q_rest_ = rest("q_rest", x_.dq);
+    k_rest_ = rest("k_rest", x_.dk);
+    v_rest_ = rest("v_rest", x_.dv);
+    if (decays_ > 0) z_rest_ = rest("z_rest", x_.dq);
+    if (decays_ > 0 && P > 1) block_x_ = rest("block_x", x_.dq);
     fill(s_, edge.state, 0.0F);
     pack_own();
     for (int i = 0; i < P; ++i) {
@@ -74,33 +93,46 @@ class LinearRing {
     }
     gradients.hop();
     wait_if_exposed(s_, layer_);
-    if (P > 1) home_gradients(gradients.held(), edge.state);
-    if (P > 1 && decays_ > 0) later_gates(edge);
+    if (P > 1 || has_rest_)
+      home_gradients(P > 1 ? block_in(gradients.held(), share_) : RingBlock{}, edge.state);
+    if (decays_ > 0) later_gates(edge);
   }
 
  private:
-  /// Makes what this rank sends round.
+  /// Tokens of a tile of the device's form, whose decays it keeps (left_product_device.cuh).
+  static constexpr std::int64_t device_tile = 64;
+
+  Slice rest(const char* name, const Slice& of) { return has_rest_ ? s_.scratch(name, of.count) : Slice{}; }
+
+  Kernel kernel(const char* name, std::function<void(const HostOperands&)> body, double flops,
+                double bytes) const {
+    return {name, std::move(body), flops, bytes, ring_parameters(layer_)};
+  }
+
+  /// Makes what this rank sends round, and what a device needs of its gates.
   void pack_own() {
-    if (s_.ranks() == 1) return;
-    const RingBlock own = block_in(blocks_.held(), share_);
+    const bool sends = s_.ranks() > 1;
+    const RingBlock own = sends ? block_in(blocks_.held(), share_) : RingBlock{};
     const auto keys = [share = share_](const HostOperands& m) {
-      left_product_keys(m.writes[0].data(), m.writes[1].data(), inputs_of(m), share);
+      if (!m.writes[0].empty())
+        left_product_keys(m.writes[0].data(), m.writes[1].data(), inputs_of(m), share);
     };
-    if (decays_ == 0) s_.copy(own.k, x_.k);
-    if (decays_ > 0)
+    if (sends && decays_ == 0) s_.copy(own.k, x_.k);
+    if (decays_ > 0 && (sends || has_rest_))
       s_.compute(
-          {"left_product_keys", keys, left_product_keys_flops(share_), left_product_keys_bytes(share_)},
-          {own.k, own.decay}, input_slices(x_));
-    s_.copy(own.v, x_.v);
+          kernel("left_product_keys", keys, left_product_keys_flops(share_), left_product_keys_bytes(share_)),
+          {own.k, own.decay, scaled_, edges_}, input_slices(x_));
+    if (sends) s_.copy(own.v, x_.v);
   }
 
   void own_block() {
     const auto body = [share = share_](const HostOperands& m) {
       left_product_own_block(m.writes[0].data(), inputs_of(m), share);
+      std::ranges::fill(m.writes[1], 0.0F);
     };
-    s_.compute({"left_product_own_block", body, left_product_own_block_flops(share_),
-                left_product_own_block_bytes(share_)},
-               {x_.o}, input_slices(x_));
+    s_.compute(kernel("left_product_own_block", body, left_product_own_block_flops(share_),
+                      left_product_own_block_bytes(share_)),
+               {x_.o, o_rest_}, with(input_slices(x_), {scaled_, edges_}));
   }
 
   void earlier_block(const Slice& held, int i) {
@@ -109,19 +141,23 @@ class LinearRing {
       left_product_block(m.writes[0].data(), inputs_of(m), key_block(m, 4, share.tokens), pointer(m.reads[6]),
                          share);
     };
-    s_.compute({"left_product_block", body, left_product_block_flops(share_, share_.tokens),
-                left_product_block_bytes(share_, share_.tokens)},
-               {x_.o}, with(input_slices(x_), {block.k, block.v, between(i), x_.o}));
+    const Slice& sums = has_rest_ ? o_rest_ : x_.o;
+    s_.compute(kernel("left_product_block", body, left_product_block_flops(share_, share_.tokens),
+                      left_product_block_bytes(share_, share_.tokens)),
+               {sums, queries_},
+               with(input_slices(x_), {block.k, block.v, between(i), scaled_, edges_, sums}));
     extend(block.decay, i);
   }
 
   void own_gradients() {
     const auto body = [share = share_](const HostOperands& m) {
       left_product_own_gradients(gradients_of(m), inputs_of(m), m.reads[4].data(), share);
+      for (std::size_t rest = 4; rest < m.writes.size(); ++rest) std::ranges::fill(m.writes[rest], 0.0F);
     };
-    s_.compute({"left_product_own_gradients", body, left_product_own_gradients_flops(share_),
-                left_product_own_gradients_bytes(share_)},
-               gradient_slices(x_), with(input_slices(x_), {x_.d_o}));
+    s_.compute(kernel("left_product_own_gradients", body, left_product_own_gradients_flops(share_),
+                      left_product_own_gradients_bytes(share_)),
+               with(gradient_slices(x_), {q_rest_, k_rest_, v_rest_, z_rest_}),
+               with(input_slices(x_), {x_.d_o, scaled_, edges_}));
   }
 
   /// Adds to dq, dg and edge of this rank, and to `into`, the gradients of the held block.
@@ -133,30 +169,46 @@ class LinearRing {
                                    inputs_of(m), m.reads[4].data(), key_block(m, 5, share.tokens),
                                    pointer(m.reads[7]), share);
     };
-    const std::vector<Slice> sums{x_.dq, x_.dg, edge, out.k, out.v};
-    s_.compute(
-        {"left_product_block_gradients", body, left_product_block_gradients_flops(share_, share_.tokens),
-         left_product_block_gradients_bytes(share_, share_.tokens)},
-        sums, with(with(input_slices(x_), {x_.d_o, block.k, block.v, between(i)}), sums));
+    const std::vector<Slice> sums{x_.dq, x_.dg, edge, out.k, out.v, q_rest_, z_rest_};
+    const std::vector<Slice> seen{x_.d_o, block.k, block.v, between(i), scaled_, edges_};
+    s_.compute(kernel("left_product_block_gradients", body,
+                      left_product_block_gradients_flops(share_, share_.tokens),
+                      left_product_block_gradients_bytes(share_, share_.tokens)),
+               with(sums, {queries_, block_x_}), with(with(input_slices(x_), seen), sums));
     extend(block.decay, i);
   }
 
-  /// Adds what the gradients of this rank's keys and values brought home.
-  void home_gradients(const Slice& held, const Slice& edge) {
-    const RingBlock home = block_in(held, share_);
+  /// Adds what the gradients of this rank's keys and values brought home, and the rests.
+  void home_gradients(const RingBlock& home, const Slice& edge) {
     const auto body = [share = share_](const HostOperands& m) {
+      if (m.writes[5].empty()) return;
       left_product_home_gradients(gradients_of(m), pointer(m.writes[4]),
                                   {m.writes[5].data(), m.writes[6].data()}, inputs_of(m), share);
     };
     // The kernel takes what came home as memory of its own, though it leaves it as it was.
-    const std::vector<Slice> sums = with(gradient_slices(x_), {edge, home.k, home.v});
-    s_.compute({"left_product_home_gradients", body, left_product_home_gradients_flops(share_),
-                left_product_home_gradients_bytes(share_)},
-               sums, with(input_slices(x_), sums));
+    const std::vector<Slice> sums =
+        with(gradient_slices(x_), {edge, home.k, home.v, q_rest_, k_rest_, z_rest_, edges_});
+    s_.compute(kernel("left_product_home_gradients", body, left_product_home_gradients_flops(share_),
+                      left_product_home_gradients_bytes(share_)),
+               sums, with(with(input_slices(x_), {scaled_, v_rest_}), sums));
   }
 
-  /// Adds to dg the edges of all later ranks: an exclusive scan of states whose decay is one.
+  /// Adds to dg the edges of all later ranks, and the rests.
   void later_gates(const Map& edge) {
+    const Slice later = sum_of_later(edge);
+    if (later.empty() && !has_rest_) return;
+    const auto body = [share = share_](const HostOperands& m) {
+      if (!m.reads[0].empty()) left_product_edge_gradients(m.writes[0].data(), m.reads[0].data(), share);
+    };
+    const auto gates = static_cast<double>(x_.dg.count);
+    s_.compute(
+        kernel("left_product_edge_gradients", body, gates, 8.0 * gates + static_cast<double>(later.bytes())),
+        {x_.dg}, {later, x_.dg, z_rest_, edges_});
+  }
+
+  /// The sum of edges over later ranks: an exclusive scan of states whose decay is one. Empty where there is no later one.
+  Slice sum_of_later(const Map& edge) {
+    if (s_.ranks() == 1) return {};
     const Slice later = s_.scratch("later", decays_);
     fill(s_, edge.decay, 1.0F);
     {
@@ -164,13 +216,7 @@ class LinearRing {
       embed(s_, "recursive_doubling", {edge, later, 1});
     }
     wait_if_exposed(s_, layer_);
-    if (s_.rank() + 1 == s_.ranks()) return;
-    const auto body = [share = share_](const HostOperands& m) {
-      left_product_edge_gradients(m.writes[0].data(), m.reads[0].data(), share);
-    };
-    const auto gates = static_cast<double>(x_.dg.count);
-    s_.compute({"left_product_edge_gradients", body, gates, 8.0 * gates + static_cast<double>(later.bytes())},
-               {x_.dg}, {later, x_.dg});
+    return s_.rank() + 1 < s_.ranks() ? later : Slice{};
   }
 
   /// The decay of the ranks between this one and the block that came with hop i: none for the nearest.
@@ -184,7 +230,7 @@ class LinearRing {
       extend_decay(m.writes[0].data(), m.reads[0].data(), share);
     };
     const auto bytes = static_cast<double>(decay.bytes());
-    s_.compute({"extend_decay", body, static_cast<double>(decay.count), 3.0 * bytes}, {between_},
+    s_.compute(kernel("extend_decay", body, static_cast<double>(decay.count), 3.0 * bytes), {between_},
                {decay, between_});
   }
 
@@ -192,9 +238,14 @@ class LinearRing {
   const Layer& layer_;
   GlaShape share_;
   const LayerTensors& x_;
-  std::int64_t decays_;  // elements of one rank's decay, 0 where there is no gate
+  std::int64_t decays_;          // elements of one rank's decay, 0 where there is no gate
+  bool has_rest_;                // in the device's form
+  std::int64_t decay_elements_;  // of the tensors' type; a decay is of f32
   Ring blocks_;
   Slice between_;
+  Slice scaled_, edges_;     // of the device's form: queries and keys, decays of tiles
+  Slice queries_, block_x_;  // as one block needs them, and what it adds to
+  Slice o_rest_, q_rest_, k_rest_, v_rest_, z_rest_;
 };
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {

@@ -7,6 +7,8 @@
 //   backward, in the same turn, from out and lse of the whole sequence:  dK | dV of a block start at its own rank, go
 //     one block behind it, take a part from every rank that sees it, and come home
 //
+// Keys and values travel in the tensors' type, their gradients in f32: P parts are added up, and dq and the output with
+// them, before anything is rounded.
 // Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements; backward the same and P hops of gradients, and at most P
 // hops wait for one another. Contiguous tokens leave the ranks idle for half of the time, zigzag tokens do not.
 // Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py and
@@ -37,8 +39,8 @@ class SoftmaxRing {
         share_(layer.share),
         x_(x),
         layout_(layout),
-        blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) : 0),
-        out_(layer.pass == Pass::backward ? kept(s, layer, "out", values()) : x.o),
+        blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype),
+        out_(layer.pass == Pass::backward ? kept(s, layer, "out", values()) : sums_of(s, x.o, "out")),
         lse_(kept(s, layer, "lse", rows())) {}
 
   void forward() {
@@ -57,6 +59,7 @@ class SoftmaxRing {
       }
       wait_if_exposed(s_, layer_);
     }
+    set(s_, x_.o, out_);
   }
 
   void backward() {
@@ -64,6 +67,7 @@ class SoftmaxRing {
     Ring gradients(s_, "gradients", key_value_elements(share_));
     const Slice part = s_.scratch("part", P > 1 ? key_value_elements(share_) : 0);
     const Slice delta = s_.scratch("delta", rows());
+    dq_ = sums_of(s_, x_.dq, "dq_sums");
     pack_own();
     start(delta);
     for (int i = 0; i < P; ++i) {
@@ -82,8 +86,9 @@ class SoftmaxRing {
     gradients.hop();
     wait_if_exposed(s_, layer_);
     const RingBlock home = block_in(gradients.held(), share_);
-    s_.copy(x_.dk, home.k);
-    s_.copy(x_.dv, home.v);
+    set(s_, x_.dq, dq_);
+    set(s_, x_.dk, home.k);
+    set(s_, x_.dv, home.v);
   }
 
  private:
@@ -100,6 +105,13 @@ class SoftmaxRing {
             share_.d_v,
             layout_(r, P, share_.tokens),
             layout_((r - i + P) % P, P, share_.tokens)};
+  }
+
+  std::vector<std::int64_t> parameters(int i) const {
+    std::vector<std::int64_t> all = ring_parameters(layer_);
+    for (const Positions& p : {shape(i).q_positions, shape(i).k_positions})
+      all.insert(all.end(), {p.first, p.second, p.split});
+    return all;
   }
 
   /// Whether any query sees a key of that block: if one does, the last one does.
@@ -123,16 +135,18 @@ class SoftmaxRing {
     const auto body = [shape = shape(i)](const HostOperands& m) {
       softmax_block(m.writes[0].data(), m.writes[1].data(), softmax_inputs(m), shape);
     };
-    s_.compute({"softmax_block", body, softmax_block_flops(shape(i)), softmax_block_bytes(shape(i))},
-               {out, lse}, {x_.q, block.k, block.v});
+    s_.compute(
+        {"softmax_block", body, softmax_block_flops(shape(i)), softmax_block_bytes(shape(i)), parameters(i)},
+        {out, lse}, {x_.q, block.k, block.v});
   }
 
   void merge(const Slice& block_out, const Slice& block_lse, int i) {
     const auto body = [shape = shape(i)](const HostOperands& m) {
       merge_softmax(m.writes[0].data(), m.writes[1].data(), m.reads[0].data(), m.reads[1].data(), shape);
     };
-    s_.compute({"merge_softmax", body, merge_softmax_flops(shape(i)), merge_softmax_bytes(shape(i))},
-               {out_, lse_}, {block_out, block_lse, out_, lse_});
+    s_.compute(
+        {"merge_softmax", body, merge_softmax_flops(shape(i)), merge_softmax_bytes(shape(i)), parameters(i)},
+        {out_, lse_}, {block_out, block_lse, out_, lse_});
   }
 
   /// What the backward pass needs once.
@@ -140,9 +154,10 @@ class SoftmaxRing {
     const auto body = [shape = shape(0)](const HostOperands& m) {
       softmax_delta(m.writes[0].data(), m.reads[0].data(), m.reads[1].data(), shape);
     };
-    s_.compute({"softmax_delta", body, softmax_delta_flops(shape(0)), softmax_delta_bytes(shape(0))}, {delta},
-               {x_.d_o, out_});
-    fill(s_, x_.dq, 0.0F);
+    s_.compute(
+        {"softmax_delta", body, softmax_delta_flops(shape(0)), softmax_delta_bytes(shape(0)), parameters(0)},
+        {delta}, {x_.d_o, out_});
+    fill(s_, dq_, 0.0F);
   }
 
   /// Adds one block's share to dq and sets `into` to its dK | dV.
@@ -154,8 +169,8 @@ class SoftmaxRing {
     };
     fill(s_, into, 0.0F);
     s_.compute({"softmax_block_gradients", body, softmax_block_gradients_flops(shape(i)),
-                softmax_block_gradients_bytes(shape(i))},
-               {x_.dq, out.k, out.v}, {x_.q, block.k, block.v, x_.d_o, lse_, delta, x_.dq, out.k, out.v});
+                softmax_block_gradients_bytes(shape(i)), parameters(i)},
+               {dq_, out.k, out.v}, {x_.q, block.k, block.v, x_.d_o, lse_, delta, dq_, out.k, out.v});
   }
 
   Schedule& s_;
@@ -164,8 +179,9 @@ class SoftmaxRing {
   const LayerTensors& x_;
   Layout layout_;
   Ring blocks_;
-  Slice out_;  // x.o where this schedule makes it
+  Slice out_;  // where this schedule makes it, the f32 sums of x.o
   Slice lse_;
+  Slice dq_;
 };
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {

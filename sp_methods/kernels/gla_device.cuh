@@ -48,7 +48,7 @@ struct GlaDeviceSegments {
   float* totals = nullptr;  ///< [heads, segments, d_k]: the log decay over each segment.
 };
 
-/// Edge states with what other ranks handed in: states + e^gates (.) incoming.
+/// Edge states with what other ranks handed in: states + e^gates (.) incoming. Null states are zero.
 struct GlaDeviceEdges {
   GlaDeviceSegments segments;
   const float* incoming = nullptr;  ///< [heads, d_k, d_v]; null means zero.
@@ -88,7 +88,8 @@ cudaError_t gla_output(const GlaDeviceCall& call, __nv_bfloat16* o, const GlaDev
 cudaError_t gla_chunk_states(const GlaDeviceCall& call, __nv_bfloat16* states, const GlaDeviceInputs& in,
                              const GlaDeviceEdges& before);
 
-/// Writes all gradients. `states` are from gla_chunk_states, `after` from the scan of gla_segment_gradients.
+/// Writes all gradients. `states` are from gla_chunk_states, null for zero where every segment is one chunk; `after` is
+/// from the scan of gla_segment_gradients.
 cudaError_t gla_gradients(const GlaDeviceCall& call, const GlaDeviceGradients& out, const GlaDeviceInputs& in,
                           const __nv_bfloat16* d_o, const __nv_bfloat16* states, const GlaDeviceEdges& after);
 

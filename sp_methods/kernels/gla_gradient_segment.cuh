@@ -95,12 +95,20 @@ class GradientSegment {
     commit_copies();
   }
   __device__ void load_state(int step) const {
-    if (step < count_) {
+    if (x_.states == nullptr) {
+      clear_state();
+    } else if (step < count_) {
       const std::int64_t number =
           static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
       load_dense_async(Memory::state(), x_.states + number * d_k * d_v, d_k);
     }
     commit_copies();
+  }
+
+  __device__ static void clear_state() {
+    constexpr int units = Bf16Tile<d_v>::bytes(d_k) / 16;
+    for (int i = static_cast<int>(threadIdx.x); i < units; i += tile_threads)
+      reinterpret_cast<uint4*>(Memory::state().memory)[i] = uint4{0, 0, 0, 0};
   }
 
   /// Sets the parts of rowsum(e^all (.) S (.) D); D may have its decay to the middle already.

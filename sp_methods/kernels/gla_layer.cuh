@@ -73,7 +73,7 @@ __device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges
   const float* incoming = edges.incoming + static_cast<std::int64_t>(DeviceLayer::place()) * d_k * d_v;
   sums.for_each([&](int r, int c, float2& x) {
     const int row = Place::row() + r, at = row * d_v + Place::column() + c;
-    x = *reinterpret_cast<const float2*>(state + at);
+    x = edges.segments.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
     if (edges.incoming == nullptr) return;
     const float2 more = *reinterpret_cast<const float2*>(incoming + at);
     const float decay = decay_of(gate[row]);

@@ -57,8 +57,9 @@ class LastWords(unittest.TestCase):
     def test_an_interrupted_process_says_what_it_keeps(self):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
-            launched = self.start("--executor", "local", "--collectives", "ring_scan,all_scan", "-n", "300", "-J", path)
+            launched = self.start("--executor", "local", "--collectives", "ring_scan,all_scan", "-n", "1000", "-J", path)
             self.assertTrue(any(line.startswith("ring_scan") for line in launched.stdout))
+            time.sleep(0.5)  # the next case begins
             launched.send_signal(signal.SIGINT)
             _, errors = launched.communicate(timeout=60)
             self.assertEqual(launched.returncode, 130)

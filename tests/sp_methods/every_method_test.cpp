@@ -131,27 +131,33 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   }
 }
 
-/// What a device has kernels for: bf16, in segments, d_k and d_v of 64 and 128, a short last chunk.
+/// What a device has kernels for: bf16, in segments, d_k and d_v of 64 and 128, a short last chunk. Every pass and mode on
+/// one shape, both passes on the others: a problem takes a tenth of a second to solve in double precision.
 void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
-  if (method.attention != Attention::linear) return;
+  const bool has_gates = method.attention == Attention::linear;
   for (int ranks : {1, 2, 4})
     for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
       for (const GlaShape& shape :
            {GlaShape{200, 2, 64, 128, 64, gate}, GlaShape{150, 3, 128, 64, 64, gate}}) {
+        if (!has_gates && gate != GateKind::none) continue;
         const std::size_t first = all.size();
-        add_variants(all, method, shape, ranks, true);
+        if (gate == (has_gates ? GateKind::vector : GateKind::none) && shape.d_k == 64)
+          add_variants(all, method, shape, ranks, true);
+        else
+          all.push_back(
+              {&method, {.share = shape, .pass = Pass::both, .segmented = true}, ranks, GateDraw::strong});
         for (std::size_t i = first; i < all.size(); ++i) all[i].layer.dtype = Dtype::bf16;
       }
   Problem random = held_out(method);
   random.layer.dtype = Dtype::bf16;
   random.layer.segmented = true;
   random.layer.share = {random.layer.share.tokens * 8, 4, 128, 128, 64, random.layer.share.gate};
-  random.layer.groups = 2;
+  random.layer.groups = method.scan.empty() ? 1 : 2;
   all.push_back(random);
 }
 
 std::vector<Problem> problems(const std::string& executor) {
-  const bool is_local = executor == "local";
+  const bool is_local = !find_executor(executor).process_a_rank;
   std::vector<Problem> all;
   for (const SpMethod* method : sp_methods()) {
     for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the local steps of Ring Attention cost on one device: every compute step of a recorded schedule by itself.
+//
+//   ring_device_bench [tokens] [heads] [d] [ranks]      a rank: 16384, 16, 128; 2 ranks, both on this GPU
+//
+// Medians of 7 rounds after 2, between two events. Flops are the kernels' own count: visible pairs, once.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/executors/cuda_error.cuh"
+#include "micro/device_inputs.cuh"
+#include "micro/ranks_on_one_gpu.cuh"
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+namespace {
+
+/// Two events around a step.
+class StepTimer {
+ public:
+  StepTimer() {
+    cuda(cudaEventCreate(&start_));
+    cuda(cudaEventCreate(&stop_));
+  }
+  StepTimer(const StepTimer&) = delete;
+  StepTimer& operator=(const StepTimer&) = delete;
+  ~StepTimer() {
+    cudaEventDestroy(start_);
+    cudaEventDestroy(stop_);
+  }
+
+  void start() const { cuda(cudaEventRecord(start_)); }
+  double stop() const {
+    cuda(cudaEventRecord(stop_));
+    cuda(cudaEventSynchronize(stop_));
+    float milliseconds = 0;
+    cuda(cudaEventElapsedTime(&milliseconds, start_, stop_));
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t start_, stop_;
+};
+
+void draw_inputs(const RanksOnOneGpu& gpu) {
+  for (int rank : gpu.local_ranks()) {
+    unsigned seed = static_cast<unsigned>(100 * rank + 1);
+    for (const Buffer& buffer : gpu.schedules()[rank].buffers()) {
+      if (buffer.role != Role::input) continue;
+      const Slice all = gpu.schedules()[rank].buffer(buffer.name);
+      auto* at = reinterpret_cast<__nv_bfloat16*>(gpu.memory(rank).at(all));
+      cuda(fill_normal(at, all.count, seed++ << 8, buffer.name == "g" ? 1.0F / 16.0F : 0.0F));
+    }
+  }
+}
+
+/// Milliseconds of every step, by rank and number.
+std::map<std::pair<int, int>, double> median_times(RanksOnOneGpu& gpu) {
+  constexpr int warm_up = 2, rounds = 7;
+  const StepTimer timer;
+  std::map<std::pair<int, int>, std::vector<double>> all;
+  for (int round = 0; round < warm_up + rounds; ++round)
+    gpu.run_between([&](int, int) { timer.start(); },
+                    [&](int rank, int step) {
+                      const double time = timer.stop();
+                      if (round >= warm_up) all[{rank, step}].push_back(time);
+                    });
+  std::map<std::pair<int, int>, double> medians;
+  for (auto& [step, times] : all) {
+    std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+    medians[step] = times[rounds / 2];
+  }
+  return medians;
+}
+
+void time_method(const std::string& name, const GlaShape& share, int ranks) {
+  const Layer layer{.share = share, .pass = Pass::both, .dtype = Dtype::bf16};
+  RanksOnOneGpu gpu(ranks);
+  gpu.prepare(build_all(find_method(name), layer, ranks));
+  draw_inputs(gpu);
+  std::printf("%s, gates %s\n", name.c_str(), to_string(share.gate));
+  for (const auto& [at, time] : median_times(gpu)) {
+    const Schedule& schedule = gpu.schedules()[at.first];
+    const Step& step = schedule.steps()[at.second];
+    if (step.verb != Verb::compute) continue;
+    const Kernel& kernel = schedule.kernels()[step.body];
+    std::printf("  rank %d  %-32s %9.4f ms  %7.1f TFLOP/s\n", at.first, kernel.name.c_str(), time,
+                kernel.flops / time * 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace baton
+
+int main(int count, char** arguments) {
+  const auto argument = [&](int i, std::int64_t otherwise) {
+    return i < count ? std::strtoll(arguments[i], nullptr, 10) : otherwise;
+  };
+  baton::GlaShape share{argument(1, 16384),   argument(2, 16), argument(3, 128), argument(3, 128), 64,
+                        baton::GateKind::none};
+  const int ranks = static_cast<int>(argument(4, 2));
+  try {
+    for (const char* name : {"ring_attention_softmax", "ring_attention_zigzag", "ring_attention"})
+      baton::time_method(name, share, ranks);
+    for (const auto gate : {baton::GateKind::vector, baton::GateKind::scalar}) {
+      share.gate = gate;
+      baton::time_method("ring_attention", share, ranks);
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ring_device_bench: %s\n", error.what());
+    return 1;
+  }
+}
