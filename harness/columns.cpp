@@ -4,7 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "collectives/collective.hpp"
+#include "collectives/executors/executor.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
@@ -137,6 +142,17 @@ std::string aligned(const std::string& text, int width) {
   return width < 0 ? fmt::format("{:<{}} ", text, -width) : fmt::format("{:>{}} ", text, width);
 }
 
+/// Flush left, as wide as the longest name in a registry.
+template <class Entries>
+int width_for(const Entries& entries, int least, int more = 0) {
+  int width = least;
+  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()) + more);
+  return -width;
+}
+
+/// Of the executor and the word "native".
+int width_for_run_by() { return width_for(executors(), 10, 7); }
+
 /// The cells one after the other, no space behind the last.
 std::string line(const std::vector<const std::vector<Column>*>& parts,
                  const std::function<std::string(const Column&)>& cell) {
@@ -150,8 +166,9 @@ std::string line(const std::vector<const std::vector<Column>*>& parts,
 
 const Table& collective_table() {
   static const Table table{
-      {{"collective", "", -22, [](const Record& r) { return r.question.workload->name(); }},
-       {"run by", "", -10, run_by},
+      {{"collective", "", width_for(collectives(), 22),
+        [](const Record& r) { return r.question.workload->name(); }},
+       {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"dir", "", -3, direction},
        cadence,
@@ -173,8 +190,9 @@ const Table& collective_table() {
 
 const Table& operator_table() {
   static const Table table{
-      {{"method", "", -22, [](const Record& r) { return r.question.workload->name(); }},
-       {"run by", "", -9, run_by},
+      {{"method", "", width_for(sp_methods(), 22),
+        [](const Record& r) { return r.question.workload->name(); }},
+       {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"pass", "", -8, [](const Record& r) { return text_of(r, "pass"); }},
        {"mode", "", -12, [](const Record& r) { return text_of(r, "mode"); }},
