@@ -2,24 +2,11 @@
 // The device bodies of the segmented passes (segments.hpp), under the names of their steps. Operands and parameters stand
 // in the order in which sp_methods/segmented_passes.cpp records them.
 #include "collectives/executors/cuda_error.cuh"
-#include "collectives/executors/cuda_kernel.cuh"
-#include "collectives/schedule/slice.hpp"
+#include "sp_methods/kernels/device_operands.cuh"
 #include "sp_methods/kernels/gla_device.cuh"
 
 namespace baton {
 namespace {
-
-using Bf16 = __nv_bfloat16;
-
-/// Operand `i` as what it is; null where it is empty.
-template <class Element = float>
-Element* written(const CudaKernelCall& x, std::size_t i) {
-  return reinterpret_cast<Element*>(x.operands.writes[i].data());
-}
-template <class Element = float>
-const Element* read(const CudaKernelCall& x, std::size_t i) {
-  return reinterpret_cast<const Element*>(x.operands.reads[i].data());
-}
 
 GlaDeviceCall call_of(const CudaKernelCall& x) {
   const auto& p = x.kernel.parameters;
@@ -71,9 +58,7 @@ void segment_gradients(const CudaKernelCall& x) {
 
 std::string refuses(const Kernel& kernel) {
   const auto& p = kernel.parameters;
-  const auto is_tile = [](std::int64_t d) { return d == 64 || d == 128; };
-  if (static_cast<Dtype>(p[9]) == Dtype::bf16 && is_tile(p[2]) && is_tile(p[3])) return {};
-  return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
+  return refuses_tiles(kernel, p[9], p[2], p[3]);
 }
 
 const RegisteredCudaKernel registered[]{

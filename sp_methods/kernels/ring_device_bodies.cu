@@ -4,8 +4,7 @@
 #include <bit>
 
 #include "collectives/executors/cuda_error.cuh"
-#include "collectives/executors/cuda_kernel.cuh"
-#include "collectives/schedule/slice.hpp"
+#include "sp_methods/kernels/device_operands.cuh"
 #include "sp_methods/kernels/left_product_device.cuh"
 #include "sp_methods/kernels/ring_steps.cuh"
 #include "sp_methods/kernels/softmax_device.cuh"
@@ -13,17 +12,6 @@
 namespace baton {
 namespace {
 
-using Bf16 = __nv_bfloat16;
-
-/// Operand `i` as what it is; null where it is empty.
-template <class Element = float>
-Element* written(const CudaKernelCall& x, std::size_t i) {
-  return reinterpret_cast<Element*>(x.operands.writes[i].data());
-}
-template <class Element = float>
-const Element* read(const CudaKernelCall& x, std::size_t i) {
-  return reinterpret_cast<const Element*>(x.operands.reads[i].data());
-}
 std::int64_t written_count(const CudaKernelCall& x) {
   return static_cast<std::int64_t>(x.operands.writes[0].size());
 }
@@ -232,9 +220,7 @@ void softmax_block_gradients(const CudaKernelCall& x) {
 
 std::string refuses(const Kernel& kernel) {
   const auto& p = kernel.parameters;
-  const auto is_tile = [](std::int64_t d) { return d == 64 || d == 128; };
-  if (static_cast<Dtype>(p[5]) == Dtype::bf16 && is_tile(p[2]) && is_tile(p[3])) return {};
-  return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
+  return refuses_tiles(kernel, p[5], p[2], p[3]);
 }
 
 const RegisteredCudaKernel registered[]{
