@@ -103,9 +103,8 @@ void add_options(CLI::App& app, Words& words) {
            words.shape.tokens = tokens;
            words.names_tokens = true;
          },
-         "tokens a rank, for what moves keys and values; with -b by default so many that these are as many "
-         "bytes as a "
-         "state")
+         "tokens a rank, for what moves keys and values; with -b by default as many as make these a state's "
+         "size")
       ->default_str(std::to_string(words.shape.tokens))
       ->check(size_range());
   auto* least = app.add_option("-b,--min-bytes", words.min_bytes, "least state bytes a rank; heads follow")

@@ -47,9 +47,13 @@ double median_over_pairs(Executor& executor, const Team& team, int ranks, std::i
 Link measure_messages(Executor& executor, const Team& team, int ranks) {
   const double alpha = median_over_pairs(executor, team, ranks, 8);
   double beta = 1;
-  for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20}) {
+  constexpr std::int64_t largest = 4 << 20;
+  for (const std::int64_t bytes :
+       {std::int64_t{64 << 10}, std::int64_t{256 << 10}, std::int64_t{1 << 20}, largest}) {
     const double seconds = median_over_pairs(executor, team, ranks, bytes);
-    if (seconds > alpha) beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
+    // Where alpha is most of the time, the rest is noise; but the largest must do.
+    if (seconds > 2 * alpha || (bytes == largest && seconds > alpha))
+      beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
   }
   return {alpha, beta};
 }

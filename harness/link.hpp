@@ -32,9 +32,9 @@ struct Link {
 };
 
 /// Measures by ping-pongs between neighbours, one pair at a time: alpha is half the round trip of 8 bytes;
-/// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB. The least of the rounds, the median over at
-/// most 8 pairs. Devices measure their wire themselves; the ping-pongs are then `message_alpha_seconds` and
-/// `message_beta`.
+/// beta is the best rate, alpha taken off, of 64 KiB to 4 MiB where a message takes more than 2 alpha. The least of the
+/// rounds, the median over at most 8 pairs. Devices measure their wire themselves; the executor's messages are then
+/// `message_alpha_seconds` and `message_beta`.
 Link measure_link(Executor& executor, const Team& team, int ranks);
 
 /// How far apart the ranks leave `Executor::synchronise`: the median over 100 starts of last minus first, in

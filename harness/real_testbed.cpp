@@ -83,6 +83,7 @@ class RealTestbed : public Testbed {
   std::string describe(const Device& device) const;
   std::string lacks_cadence(Cadence cadence) const;
   void calibrate();
+  std::string ranks_machine() const;
   void calibrate_kernels_of(const std::vector<Schedule>& schedules);
   void keep_calibration() const;
 
@@ -117,11 +118,20 @@ std::string RealTestbed::lacks_cadence(Cadence cadence) const {
   return device == nullptr ? name_ + " records no graphs" : device->cannot_replay();
 }
 
+/// Of the accelerators where the ranks are such, else of the processor.
+std::string RealTestbed::ranks_machine() const {
+  if (executor_->device() != nullptr)
+    for (const auto& [name, value] : executor_->device()->facts())
+      if (name == "gpu") return value;
+  return machine_name();
+}
+
 void RealTestbed::calibrate() {
-  topology_ = baton::calibrate(*executor_, team(), ranks_,
-                               fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine_name(), name_,
-                                           ranks_, commit(), utc_now()));
-  topology_->name = fmt::format("{}, {}", machine_name(), name_);  // tells machines apart in figures
+  const std::string machine = ranks_machine();
+  topology_ = baton::calibrate(
+      *executor_, team(), ranks_,
+      fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine, name_, ranks_, commit(), utc_now()));
+  topology_->name = fmt::format("{}, {}", machine, name_);  // tells machines apart in figures
   keep_calibration();
 }
 
@@ -162,7 +172,8 @@ std::string RealTestbed::prepare(Record& record) {
   reason = team().first(reason);
   if (!reason.empty()) return reason;
   if (calibrates()) calibrate_kernels_of(schedules);
-  if (topology_) predict(record, *topology_);
+  // A file's machine has an f32 wire; one that was just measured has this executor's.
+  if (topology_ && (calibrates() || record.wire == Dtype::f32)) predict(record, *topology_);
   executor_->prepare(std::move(schedules));
   return {};
 }

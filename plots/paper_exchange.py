@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges between GPUs as measured: every method by size, what was asked of it, and nccl-tests beside it."""
+"""Exchanges between GPUs as measured: every method by size, its goals, and nccl-tests beside it."""
 
 import exchange_tables
 import exchanges

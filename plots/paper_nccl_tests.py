@@ -61,7 +61,7 @@ def compared(machine, cadence, theirs, of_version, here):
                         bandwidth(here[size]["busbw_bytes_per_second"], f"{machine}, executor nccl", here[size])
                         for size in sizes]),
                     Row("", "ours / nccl-tests", [quotient(here[size], theirs[size][0]) for size in sizes])],
-                [f"Out of place; asked: within {100 * WITHIN:.0f} %. nccl-tests prints means, ours are medians of the "
+                [f"Out of place; goal: within {100 * WITHIN:.0f} %. nccl-tests prints means, ours are medians of the "
                  "slowest rank."])
     yield from short(cadence, sizes, theirs, here)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was asked is compared with the worst of the sizes it was asked for, and what falls short says why."""
+"""A goal is compared with the worst of the sizes it is for, and what falls short says why."""
 
 import unittest
 
@@ -13,7 +13,7 @@ KIB, MIB = 2**10, 2**20
 
 
 def page(*records):
-    """The rows {(figure, where): [asked, here, held]} and the paragraphs."""
+    """The rows {(figure, where): [goal, here, held]} and the paragraphs."""
     blocks = list(paper_goals.blocks("mine", exchanges.contests(records)[4, "isolated"]))
     rows, label = {}, ""
     for row in next(block for block in blocks if isinstance(block, Table)).rows:

@@ -59,12 +59,12 @@ class Layers(unittest.TestCase):
         self.assertEqual(rows["`lasp2`", "over `zeco`"], ["2.000"])
         self.assertNotIn(("`local`", "hidden"), rows)
 
-    def test_what_was_asked_is_held_or_says_what_is_exposed(self):
+    def test_a_goal_is_held_or_says_what_is_exposed(self):
         records = [kernel(milliseconds=0.25), local(milliseconds=2, **SHAPE), layer(milliseconds=3, **SHAPE),
                    layer(mode="exposed", milliseconds=4, **SHAPE),
                    layer(mode="compute_only", scan="", milliseconds=2, **SHAPE)]
         section = paper_layers.section(sources(records))
-        rows = shown(tables(section)["layers_asked"])
+        rows = shown(tables(section)["layers_goals"])
         self.assertEqual(rows["local work, forward, 16K tokens, 16 heads", "mine, nccl"],
                          ["at most 0.28", "0.250 ms", "yes"])
         self.assertEqual(rows["`zeco` over `local`, both, 4 GPUs, 16K tokens", "mine, peer"],
