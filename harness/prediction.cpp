@@ -76,6 +76,7 @@ ScheduleSource schedules_of(const Case& question, int blocks) {
 }
 
 int best_blocks_on(const Case& question, const Topology& topology) {
+  if (topology.streams) return 1;  // a pipeline of elements already
   const int most = static_cast<int>(question.workload->state_rows());
   const int model = blocks_by_model(question, topology, most);
   const auto halved_to = [&](double steps) {
