@@ -14,17 +14,20 @@
 namespace baton {
 namespace {
 
-/// An alpha and a beta that no message on `c` beats, alone or in a row of them, whatever its size: what a curve has best
-/// anywhere.
+/// An alpha and a beta that no message on `c` beats, alone or in a row of them, whatever its size. A curve is not made of
+/// these two numbers: beta is the best rate of a port anywhere on it, and alpha the least that any size takes beside that.
 Link limit_of(const LinkClass& c) {
-  Link limit{c.message_seconds(0), 1};
-  std::vector<double> sizes{1 << 20, 1 << 30};
+  if (c.measured.empty() && c.measured_idle.empty()) return {c.message_seconds(0), c.bytes_a_second};
+  std::vector<double> sizes{1 << 30};
   for (const Curve* curve : {&c.measured, &c.measured_idle})
-    for (const Curve::Point& point : curve->points) sizes.push_back(point.bytes);
+    for (const Curve::Point& point : curve->points)
+      if (point.bytes > 0) sizes.push_back(point.bytes);
+  Link limit{c.message_seconds(0), 1};
+  for (const double bytes : sizes)
+    if (const double busy = c.busy_seconds(bytes); busy > 0) limit.beta = std::max(limit.beta, bytes / busy);
   for (const double bytes : sizes) {
-    const double beyond_alpha = c.message_seconds(bytes) - limit.alpha_seconds;
-    const double busy = c.measured.empty() ? beyond_alpha : std::min(beyond_alpha, c.busy_seconds(bytes));
-    if (bytes > 0 && busy > 0) limit.beta = std::max(limit.beta, bytes / busy);
+    const double beside = std::min(c.busy_seconds(0), c.busy_seconds(bytes) - bytes / limit.beta);
+    limit.alpha_seconds = std::min(limit.alpha_seconds, c.latency(bytes) + std::max(beside, 0.0));
   }
   return limit;
 }

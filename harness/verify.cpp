@@ -115,8 +115,8 @@ void compare_scan(const Executor& executor, const Subject& subject, const Inputs
 double scan_tolerance(double roundoff, int before) {
   if (roundoff <= 0 || before < 1) return 0;
   constexpr double f32_roundoff = 1.0 / (1 << 24);
-  const int values =
-      2 * before - 1;  // of a tree that merges the maps: each is rounded at most once on its way
+  // Of a tree that merges the maps: each is rounded at most once on its way.
+  const int values = 2 * before - 1;
   return std::expm1(values * (std::log1p(roundoff) + 2 * std::log1p(f32_roundoff)));
 }
 

@@ -8,6 +8,9 @@
 //   backward, in the same turn:  dK^ | dV of a block start at the rank after its own, go one block behind it, take
 //     a part from every rank that sees it, and come home;  then the gates' part of all later ranks by a small scan
 //
+// In the device's form, which bf16 has and `segmented` asks for, tensors have rests. A rest: what pairs of different
+// tiles add to a tensor, those of other ranks' blocks included; in f32, added at the end.
+//
 // Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements, and heads*d_k of decay where there are gates; blocks of
 // later ranks are passed on unseen. Backward the same, as many hops of gradients (the first of their P hops would carry
 // zeros), and a scan of heads*d_k. At most P + log2 P hops wait for one another. Work: the square of the tokens.
@@ -17,6 +20,7 @@
 #include <utility>
 
 #include "collectives/collective.hpp"
+#include "sp_methods/kernels/left_product_bytes.hpp"
 #include "sp_methods/kernels/left_product_gradients.hpp"
 #include "sp_methods/layer_steps.hpp"
 #include "sp_methods/ring.hpp"
@@ -37,6 +41,7 @@ class LinearRing {
         x_(x),
         decays_(share_.gate == GateKind::none ? 0 : share_.heads * share_.d_k),
         has_rest_(layer.segmented || layer.dtype != Dtype::f32),
+        bytes_{share_, bytes_of(layer.dtype), has_rest_},
         decay_elements_(decays_ * bytes_of(Dtype::f32) / bytes_of(layer.dtype)),
         blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) + decay_elements_ : 0, layer.dtype),
         between_(s.scratch("between", decay_elements_, layer.dtype)) {
@@ -119,9 +124,8 @@ class LinearRing {
     };
     if (sends && decays_ == 0) s_.copy(own.k, x_.k);
     if (decays_ > 0 && (sends || has_rest_))
-      s_.compute(
-          kernel("left_product_keys", keys, left_product_keys_flops(share_), left_product_keys_bytes(share_)),
-          {own.k, own.decay, scaled_, edges_}, input_slices(x_));
+      s_.compute(kernel("left_product_keys", keys, left_product_keys_flops(share_), bytes_.keys(sends)),
+                 {own.k, own.decay, scaled_, edges_}, input_slices(x_));
     if (sends) s_.copy(own.v, x_.v);
   }
 
@@ -130,9 +134,9 @@ class LinearRing {
       left_product_own_block(m.writes[0].data(), inputs_of(m), share);
       std::ranges::fill(m.writes[1], 0.0F);
     };
-    s_.compute(kernel("left_product_own_block", body, left_product_own_block_flops(share_),
-                      left_product_own_block_bytes(share_)),
-               {x_.o, o_rest_}, with(input_slices(x_), {scaled_, edges_}));
+    s_.compute(
+        kernel("left_product_own_block", body, left_product_own_block_flops(share_), bytes_.own_block()),
+        {x_.o, o_rest_}, with(input_slices(x_), {scaled_, edges_}));
   }
 
   void earlier_block(const Slice& held, int i) {
@@ -143,7 +147,7 @@ class LinearRing {
     };
     const Slice& sums = has_rest_ ? o_rest_ : x_.o;
     s_.compute(kernel("left_product_block", body, left_product_block_flops(share_, share_.tokens),
-                      left_product_block_bytes(share_, share_.tokens)),
+                      bytes_.block(share_.tokens)),
                {sums, queries_},
                with(input_slices(x_), {block.k, block.v, between(i), scaled_, edges_, sums}));
     extend(block.decay, i);
@@ -155,7 +159,7 @@ class LinearRing {
       for (std::size_t rest = 4; rest < m.writes.size(); ++rest) std::ranges::fill(m.writes[rest], 0.0F);
     };
     s_.compute(kernel("left_product_own_gradients", body, left_product_own_gradients_flops(share_),
-                      left_product_own_gradients_bytes(share_)),
+                      bytes_.own_gradients()),
                with(gradient_slices(x_), {q_rest_, k_rest_, v_rest_, z_rest_}),
                with(input_slices(x_), {x_.d_o, scaled_, edges_}));
   }
@@ -173,13 +177,14 @@ class LinearRing {
     const std::vector<Slice> seen{x_.d_o, block.k, block.v, between(i), scaled_, edges_};
     s_.compute(kernel("left_product_block_gradients", body,
                       left_product_block_gradients_flops(share_, share_.tokens),
-                      left_product_block_gradients_bytes(share_, share_.tokens)),
+                      bytes_.block_gradients(share_.tokens)),
                with(sums, {queries_, block_x_}), with(with(input_slices(x_), seen), sums));
     extend(block.decay, i);
   }
 
   /// Adds what the gradients of this rank's keys and values brought home, and the rests.
   void home_gradients(const RingBlock& home, const Slice& edge) {
+    const bool travelled = !home.k.empty();
     const auto body = [share = share_](const HostOperands& m) {
       if (m.writes[5].empty()) return;
       left_product_home_gradients(gradients_of(m), pointer(m.writes[4]),
@@ -188,8 +193,10 @@ class LinearRing {
     // The kernel takes what came home as memory of its own, though it leaves it as it was.
     const std::vector<Slice> sums =
         with(gradient_slices(x_), {edge, home.k, home.v, q_rest_, k_rest_, z_rest_, edges_});
-    s_.compute(kernel("left_product_home_gradients", body, left_product_home_gradients_flops(share_),
-                      left_product_home_gradients_bytes(share_)),
+    // The rests, which the host's form leaves zero and does not add, are as many numbers as what comes home.
+    const int parts = (travelled ? 1 : 0) + (has_rest_ ? 1 : 0);
+    s_.compute(kernel("left_product_home_gradients", body, parts * left_product_home_gradients_flops(share_),
+                      bytes_.home_gradients(travelled)),
                sums, with(with(input_slices(x_), {scaled_, v_rest_}), sums));
   }
 
@@ -200,10 +207,9 @@ class LinearRing {
     const auto body = [share = share_](const HostOperands& m) {
       if (!m.reads[0].empty()) left_product_edge_gradients(m.writes[0].data(), m.reads[0].data(), share);
     };
-    const auto gates = static_cast<double>(x_.dg.count);
-    s_.compute(
-        kernel("left_product_edge_gradients", body, gates, 8.0 * gates + static_cast<double>(later.bytes())),
-        {x_.dg}, {later, x_.dg, z_rest_, edges_});
+    const auto bytes = static_cast<double>(2 * x_.dg.bytes() + later.bytes() + z_rest_.bytes());
+    s_.compute(kernel("left_product_edge_gradients", body, static_cast<double>(x_.dg.count), bytes), {x_.dg},
+               {later, x_.dg, z_rest_, edges_});
   }
 
   /// The sum of edges over later ranks: an exclusive scan of states whose decay is one. Empty where there is no later one.
@@ -238,8 +244,9 @@ class LinearRing {
   const Layer& layer_;
   GlaShape share_;
   const LayerTensors& x_;
-  std::int64_t decays_;          // elements of one rank's decay, 0 where there is no gate
-  bool has_rest_;                // in the device's form
+  std::int64_t decays_;  // elements of one rank's decay, 0 where there is no gate
+  bool has_rest_;        // in the device's form
+  LeftProductBytes bytes_;
   std::int64_t decay_elements_;  // of the tensors' type; a decay is of f32
   Ring blocks_;
   Slice between_;

@@ -39,6 +39,7 @@ class SoftmaxRing {
         share_(layer.share),
         x_(x),
         layout_(layout),
+        element_(bytes_of(layer.dtype)),
         blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype),
         out_(layer.pass == Pass::backward ? kept(s, layer, "out", values()) : sums_of(s, x.o, "out")),
         lse_(kept(s, layer, "lse", rows())) {}
@@ -135,9 +136,9 @@ class SoftmaxRing {
     const auto body = [shape = shape(i)](const HostOperands& m) {
       softmax_block(m.writes[0].data(), m.writes[1].data(), softmax_inputs(m), shape);
     };
-    s_.compute(
-        {"softmax_block", body, softmax_block_flops(shape(i)), softmax_block_bytes(shape(i)), parameters(i)},
-        {out, lse}, {x_.q, block.k, block.v});
+    s_.compute({"softmax_block", body, softmax_block_flops(shape(i)), softmax_block_bytes(shape(i), element_),
+                parameters(i)},
+               {out, lse}, {x_.q, block.k, block.v});
   }
 
   void merge(const Slice& block_out, const Slice& block_lse, int i) {
@@ -154,9 +155,9 @@ class SoftmaxRing {
     const auto body = [shape = shape(0)](const HostOperands& m) {
       softmax_delta(m.writes[0].data(), m.reads[0].data(), m.reads[1].data(), shape);
     };
-    s_.compute(
-        {"softmax_delta", body, softmax_delta_flops(shape(0)), softmax_delta_bytes(shape(0)), parameters(0)},
-        {delta}, {x_.d_o, out_});
+    s_.compute({"softmax_delta", body, softmax_delta_flops(shape(0)), softmax_delta_bytes(shape(0), element_),
+                parameters(0)},
+               {delta}, {x_.d_o, out_});
     fill(s_, dq_, 0.0F);
   }
 
@@ -169,7 +170,7 @@ class SoftmaxRing {
     };
     fill(s_, into, 0.0F);
     s_.compute({"softmax_block_gradients", body, softmax_block_gradients_flops(shape(i)),
-                softmax_block_gradients_bytes(shape(i)), parameters(i)},
+                softmax_block_gradients_bytes(shape(i), element_), parameters(i)},
                {dq_, out.k, out.v}, {x_.q, block.k, block.v, x_.d_o, lse_, delta, dq_, out.k, out.v});
   }
 
@@ -178,6 +179,7 @@ class SoftmaxRing {
   GlaShape share_;
   const LayerTensors& x_;
   Layout layout_;
+  std::int64_t element_;  // bytes of the tensors'
   Ring blocks_;
   Slice out_;  // where this schedule makes it, the f32 sums of x.o
   Slice lse_;

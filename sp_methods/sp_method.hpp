@@ -44,7 +44,8 @@ struct Layer {
   int blocks = 1;
   /// Of the tensors; states are f32.
   Dtype dtype = Dtype::f32;
-  /// Local work in segments, as a device does it, instead of in chunks whose states are all kept (segments.hpp).
+  /// Local work of linear attention as a device does it: in segments, instead of in chunks whose states are all kept
+  /// (segments.hpp); in Ring Attention with rests (ring_attention.cpp). Softmax attention has one form.
   bool segmented = false;
 };
 

@@ -98,8 +98,8 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
-  std::vector<double>
-      tail_;  // of each task that is streamed: when the last that it waits for, or itself, ends
+  // Of each task that is streamed: when the last that it waits for, or itself, ends.
+  std::vector<double> tail_;
   std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen
   std::vector<int> idle_;        // ranks that may have time for a deferred step then
   std::vector<Transfer> transfers_;

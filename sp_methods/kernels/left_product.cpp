@@ -80,22 +80,8 @@ double left_product_block_flops(const GlaShape& shape, std::int64_t columns) {
   return 2.0 * shape.rows() * static_cast<double>(columns * (shape.d_k + shape.d_v));
 }
 
-double left_product_own_block_bytes(const GlaShape& shape) {
-  return 4.0 * shape.rows() * static_cast<double>(2 * shape.d_k + 2 * shape.d_v + shape.gate_width());
-}
-
-double left_product_block_bytes(const GlaShape& shape, std::int64_t columns) {
-  const auto key_elements = static_cast<double>(columns * shape.heads * (shape.d_k + shape.d_v));
-  return 4.0 *
-         (shape.rows() * static_cast<double>(shape.d_k + 2 * shape.d_v + shape.gate_width()) + key_elements);
-}
-
 double left_product_keys_flops(const GlaShape& shape) {
   return shape.rows() * static_cast<double>(shape.d_k);
-}
-
-double left_product_keys_bytes(const GlaShape& shape) {
-  return 4.0 * shape.rows() * static_cast<double>(2 * shape.d_k + shape.gate_width());
 }
 
 }  // namespace baton

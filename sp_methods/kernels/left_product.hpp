@@ -40,11 +40,7 @@ void extend_decay(float* between, const float* decay, const GlaShape& shape, con
 /// Floating-point operations: the own block, with its leaves' full squares; a block of `columns` keys.
 double left_product_own_block_flops(const GlaShape& shape);
 double left_product_block_flops(const GlaShape& shape, std::int64_t columns);
-/// Bytes that must move: each input once, each result once (read and written where it is added to).
-double left_product_own_block_bytes(const GlaShape& shape);
-double left_product_block_bytes(const GlaShape& shape, std::int64_t columns);
 /// The same of left_product_keys: a multiplication an element.
 double left_product_keys_flops(const GlaShape& shape);
-double left_product_keys_bytes(const GlaShape& shape);
 
 }  // namespace baton

@@ -52,8 +52,8 @@ cudaError_t left_product(cudaStream_t stream, const LeftProductCall& call, int d
 
 /// The decays of a rank's tiles. Edge 0 is the rank's start.
 struct TileEdges {
-  float* totals =
-      nullptr;  ///< [tiles, heads, d_k], log2 of each tile's decay; then sums of gates' gradients.
+  /// [tiles, heads, d_k], log2 of each tile's decay; then sums of gates' gradients.
+  float* totals = nullptr;
   float* fractions = nullptr;  ///< [tiles + 1, heads, d_k], log2 of e^{b - r}, within half of one.
   int* exponents = nullptr;    ///< [tiles + 1, heads, d_k], log2 of e^r.
 };

@@ -123,18 +123,4 @@ double left_product_home_gradients_flops(const GlaShape& shape) {
   return shape.rows() * static_cast<double>(2 * shape.d_k + shape.d_v);
 }
 
-double left_product_own_gradients_bytes(const GlaShape& shape) {
-  return 4.0 * shape.rows() * static_cast<double>(4 * shape.d_k + 3 * shape.d_v + 2 * shape.gate_width());
-}
-
-double left_product_block_gradients_bytes(const GlaShape& shape, std::int64_t columns) {
-  const auto key_elements = static_cast<double>(columns * shape.heads * (shape.d_k + shape.d_v));
-  const auto row = static_cast<double>(3 * shape.d_k + shape.d_v + 3 * shape.gate_width());
-  return 4.0 * (shape.rows() * row + 3.0 * key_elements);
-}
-
-double left_product_home_gradients_bytes(const GlaShape& shape) {
-  return 4.0 * shape.rows() * static_cast<double>(4 * shape.d_k + 3 * shape.d_v + 3 * shape.gate_width());
-}
-
 }  // namespace baton

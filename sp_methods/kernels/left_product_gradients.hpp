@@ -41,12 +41,9 @@ void left_product_home_gradients(const GlaGradients& out, float* edge, const Key
 /// Adds to dg the sum of edge over all later ranks, `later` [heads, d_k].
 void left_product_edge_gradients(float* dg, const float* later, const GlaShape& shape, const Work& work = {});
 
-/// Floating-point operations and bytes, as in the forward pass.
+/// Floating-point operations, as in the forward pass.
 double left_product_own_gradients_flops(const GlaShape& shape);
 double left_product_block_gradients_flops(const GlaShape& shape, std::int64_t columns);
 double left_product_home_gradients_flops(const GlaShape& shape);
-double left_product_own_gradients_bytes(const GlaShape& shape);
-double left_product_block_gradients_bytes(const GlaShape& shape, std::int64_t columns);
-double left_product_home_gradients_bytes(const GlaShape& shape);
 
 }  // namespace baton

@@ -103,9 +103,10 @@ double merge_softmax_flops(const SoftmaxShape& shape) {
   return 3.0 * static_cast<double>(shape.q_tokens * shape.heads * shape.d_v);
 }
 
-double softmax_block_bytes(const SoftmaxShape& shape) {
-  const auto queries = static_cast<double>(shape.q_tokens * shape.heads * (shape.d_k + shape.d_v + 1));
-  return 4.0 * (queries + static_cast<double>(shape.k_tokens * shape.heads * (shape.d_k + shape.d_v)));
+double softmax_block_bytes(const SoftmaxShape& shape, std::int64_t element) {
+  const std::int64_t query = element * shape.d_k + 4 * (shape.d_v + 1);
+  const std::int64_t key = element * (shape.d_k + shape.d_v);
+  return static_cast<double>(shape.heads * (shape.q_tokens * query + shape.k_tokens * key));
 }
 
 double merge_softmax_bytes(const SoftmaxShape& shape) {

@@ -53,8 +53,9 @@ void merge_softmax(float* out, float* lse, const float* block_out, const float* 
 /// Floating-point operations: visible pairs only; the merge's three an element.
 double softmax_block_flops(const SoftmaxShape& shape);
 double merge_softmax_flops(const SoftmaxShape& shape);
-/// Bytes that must move: each input once, each result once (read and written where it is merged into).
-double softmax_block_bytes(const SoftmaxShape& shape);
+/// Bytes that must move: each input once, each result once (read and written where it is merged into). Tensors have
+/// elements of `element` bytes; what a block makes, and its lse, is f32.
+double softmax_block_bytes(const SoftmaxShape& shape, std::int64_t element);
 double merge_softmax_bytes(const SoftmaxShape& shape);
 
 }  // namespace baton

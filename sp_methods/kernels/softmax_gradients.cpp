@@ -79,14 +79,15 @@ double softmax_block_gradients_flops(const SoftmaxShape& shape) {
   return shape.visible_pairs() * static_cast<double>(shape.heads * (6 * shape.d_k + 4 * shape.d_v));
 }
 
-double softmax_delta_bytes(const SoftmaxShape& shape) {
-  return 4.0 * static_cast<double>(shape.q_tokens * shape.heads * (2 * shape.d_v + 1));
+double softmax_delta_bytes(const SoftmaxShape& shape, std::int64_t element) {
+  const std::int64_t query = element * shape.d_v + 4 * (shape.d_v + 1);
+  return static_cast<double>(shape.heads * shape.q_tokens * query);
 }
 
-double softmax_block_gradients_bytes(const SoftmaxShape& shape) {
-  const auto queries = static_cast<double>(shape.q_tokens * shape.heads * (3 * shape.d_k + shape.d_v + 2));
-  const auto keys = static_cast<double>(shape.k_tokens * shape.heads * (shape.d_k + shape.d_v));
-  return 4.0 * (queries + 3.0 * keys);
+double softmax_block_gradients_bytes(const SoftmaxShape& shape, std::int64_t element) {
+  const std::int64_t query = element * (shape.d_k + shape.d_v) + 4 * (2 * shape.d_k + 2);
+  const std::int64_t key = (element + 2 * 4) * (shape.d_k + shape.d_v);
+  return static_cast<double>(shape.heads * (shape.q_tokens * query + shape.k_tokens * key));
 }
 
 }  // namespace baton

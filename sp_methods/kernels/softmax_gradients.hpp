@@ -38,8 +38,9 @@ void softmax_block_gradients(const SoftmaxGradients& out, const SoftmaxInputs& i
 /// Floating-point operations: visible pairs only.
 double softmax_delta_flops(const SoftmaxShape& shape);
 double softmax_block_gradients_flops(const SoftmaxShape& shape);
-/// Bytes that must move: each input once, each gradient read and written.
-double softmax_delta_bytes(const SoftmaxShape& shape);
-double softmax_block_gradients_bytes(const SoftmaxShape& shape);
+/// Bytes that must move: each input once, each gradient read and written. Queries, keys, values and the output's gradient
+/// have elements of `element` bytes; the output, lse, delta and the gradients are summed up in f32.
+double softmax_delta_bytes(const SoftmaxShape& shape, std::int64_t element);
+double softmax_block_gradients_bytes(const SoftmaxShape& shape, std::int64_t element);
 
 }  // namespace baton
