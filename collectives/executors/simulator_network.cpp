@@ -27,7 +27,8 @@ Way Network::way(int from, int to, std::int64_t bytes) const {
   }
   pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy);
   way.stage[way.stages - 1].latency_seconds = link.latency(size);
-  way.head_seconds = std::min(link.busy_seconds(0), busy);
+  // All in all what a message of no bytes takes; measured latencies differ from size to size.
+  way.head_seconds = std::clamp(link.message_seconds(0) - link.latency(size), 0.0, busy);
   return way;
 }
 

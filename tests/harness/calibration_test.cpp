@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/collectives/executors/uniform_machine.hpp"
 
@@ -40,6 +43,22 @@ class KnownMachine : public Executor {
   std::vector<Schedule> schedules_;
 };
 
+/// The same on accelerators, which stream where the topology does.
+class KnownDevice : public KnownMachine, public Device {
+ public:
+  using KnownMachine::KnownMachine;
+  Device* device() override { return this; }
+
+  bool streams_messages() const override { return topology().streams; }
+  bool starts_on_device() const override { return false; }
+  std::string cannot_replay() const override { return "simulated"; }
+  int replayed_rounds() const override { return 1; }
+  double replay() override { return 0; }
+  Wire measure_wire() override { return {}; }
+  std::vector<Reading> readings() const override { return {}; }
+  std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
+};
+
 constexpr int ranks = 6;
 
 /// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of copies, and together no
@@ -59,12 +78,12 @@ Topology shared_memory() {
   return topology;
 }
 
+void expect_near(double found, double known, const std::string& what) {
+  EXPECT_NEAR(found, known, 0.03 * known) << what;
+}
+
 class Calibrated : public testing::Test {
  protected:
-  void expect_near(double found, double known, const std::string& what) {
-    EXPECT_NEAR(found, known, 0.03 * known) << what;
-  }
-
   const World world_{nullptr, nullptr};
   KnownMachine machine_{shared_memory()};
   const Topology& known_ = machine_.topology();
@@ -139,6 +158,68 @@ TEST_F(Calibrated, KernelsAreRatesOfTheirOwn) {
   ASSERT_THAT(found_.device.kernels, Contains(Key("seen")));
   expect_near(found_.device.rate_of("seen").seconds(6e6, 0), 2e-3, "seen");
   EXPECT_EQ(found_.device.kernels.size(), 1u) << "nothing can be said of a kernel without operations";
+}
+
+/// Accelerators with a port of 100 GB/s for each direction.
+Topology wired(bool streams) {
+  Topology topology =
+      uniform_machine(ranks, {.latency_seconds = 2e-6, .overhead_seconds = 5e-7, .bytes_a_second = 100e9});
+  topology.round_seconds = 4e-6;
+  topology.streams = streams;
+  topology.device.copy = {.bytes_a_second = 2e12};
+  topology.device.combine = {.flops_a_second = 1e15, .bytes_a_second = 2e12};
+  return topology;
+}
+
+Topology found_of(const Topology& known) {
+  const World world{nullptr, nullptr};
+  KnownDevice machine(known);
+  return calibrate(machine, world.all(), ranks, "a test");
+}
+
+/// Sizes that hold a port for longer than a head is on its way.
+constexpr double large_messages[] = {1e6, 5e6, 16e6};
+
+TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
+  const Topology known = wired(true), found = found_of(known);
+  EXPECT_TRUE(found.streams);
+  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  expect_near(found.round_seconds, known.round_seconds, "round");
+  for (double bytes : {8.0, 100.0, 5000.0, 65536.0, 1e6, 16e6})
+    expect_near(found.intra_node.message_seconds(bytes), known.intra_node.message_seconds(bytes),
+                std::to_string(bytes) + " bytes");
+  for (double bytes : large_messages) {
+    expect_near(found.intra_node.latency(bytes), known.intra_node.latency(bytes), "latency");
+    expect_near(found.intra_node.busy_seconds(bytes), known.intra_node.busy_seconds(bytes), "busy");
+  }
+  expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
+  EXPECT_TRUE(found.intra_node.node_measured.empty()) << "ports share nothing";
+}
+
+/// A message waits for all of the one before it, so that an exchange is one of them and not two, its latency included.
+TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
+  const Topology known = wired(false), found = found_of(known);
+  EXPECT_FALSE(found.streams);
+  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  for (double bytes : {8.0, 5000.0, 1e6, 16e6}) {
+    const double message = known.intra_node.message_seconds(bytes);
+    expect_near(found.intra_node.message_seconds(bytes), message, std::to_string(bytes) + " bytes");
+    expect_near(found.intra_node.busy_seconds(bytes), message, std::to_string(bytes) + " bytes' port");
+  }
+  expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
+}
+
+/// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not seen in exchanges of which
+/// each waits for the head of the one before.
+TEST(CalibratedDevice, PredictsTheChainsThatStream) {
+  const Topology known = wired(true), found = found_of(known);
+  const Shape shape{.heads = 64, .d_k = 128, .d_v = 128, .tokens = 128};
+  for (const char* name : {"ring_scan", "all_scan"})
+    for (int P : {2, 4, ranks}) {
+      const ScheduleSource source = source_of(find_collective(name), shape, {.ranks = P, .blocks = 4});
+      expect_near(simulate(source, found).seconds, simulate(source, known).seconds,
+                  name + (" on " + std::to_string(P)));
+    }
 }
 
 /// An executor that cannot tell when its steps ran.

@@ -80,8 +80,8 @@ TEST(BestBlocks, AreOneWhereEveryMessageCosts) {
 
 TEST(BestBlocks, AreOneOnAMachineThatStreams) {
   for (double overhead : {0.0, 1e-7, 1e-5}) {
-    Topology topology = uniform_machine(
-        8, {.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9});
+    Topology topology =
+        uniform_machine(8, {.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9});
     topology.streams = true;
     EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), topology), 1);
     expect_best(case_of("all_scan", 8), topology);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "collectives/schedule/check.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -33,6 +37,49 @@ TEST(RingAttention, DecaysTravelWithTheKeysInF32) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16})
     EXPECT_EQ(sent_bytes("ring_attention", layer(Pass::forward, dtype, GateKind::vector), 3),
               2 * (keys_and_values * bytes_of(dtype) + decays * 4));
+}
+
+/// Bytes of all slices that a step names: those that it reads and writes count twice.
+double named_bytes(const Step& step) {
+  std::int64_t bytes = 0;
+  for (const Slice& slice : step.reads) bytes += slice.bytes();
+  for (const Slice& slice : step.writes) bytes += slice.bytes();
+  return static_cast<double>(bytes);
+}
+
+/// Without gates these steps name what they need, and nothing else.
+TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
+  const std::set<std::string> exact = {
+      "softmax_block", "merge_softmax",           "softmax_delta",
+      "add",           "softmax_block_gradients", "narrow",
+      "fill",          "left_product_own_block",  "left_product_own_gradients"};
+  std::set<std::string> seen;
+  for (const char* method : {"ring_attention", "ring_attention_zigzag"})
+    for (Dtype dtype : {Dtype::f32, Dtype::bf16})
+      for (const Schedule& s : build_all(find_method(method), layer(Pass::both, dtype, GateKind::none), 3))
+        for (const Step& step : s.steps()) {
+          if (step.verb != Verb::compute || !exact.contains(s.kernels()[step.body].name)) continue;
+          const Kernel& kernel = s.kernels()[step.body];
+          seen.insert(kernel.name);
+          EXPECT_EQ(kernel.bytes, named_bytes(step)) << kernel.name << ", " << to_string(dtype);
+        }
+  EXPECT_EQ(seen, exact);
+}
+
+/// On one rank nothing comes home: the rests are all there is to add.
+TEST(RingAttention, OfOneRankHasRestsToAddAtMost) {
+  for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+    const auto schedules =
+        build_all(find_method("ring_attention"), layer(Pass::backward, dtype, GateKind::none), 1);
+    std::vector<Kernel> at_home;
+    for (const Kernel& kernel : schedules[0].kernels())
+      if (kernel.name == "left_product_home_gradients") at_home.push_back(kernel);
+    ASSERT_EQ(at_home.size(), dtype == Dtype::bf16 ? 1u : 0u);
+    if (at_home.empty()) continue;
+    const double into = tokens * heads * (2 * d_k + d_v);  // dq, dk and dv
+    EXPECT_EQ(at_home[0].flops, into) << "an addition a rest's element";
+    EXPECT_EQ(at_home[0].bytes, into * (2 + 2 + 4)) << "read, written, and the rest";
+  }
 }
 
 /// What is summed up over ranks is of f32 until it is written.

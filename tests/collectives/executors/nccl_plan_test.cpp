@@ -59,12 +59,15 @@ TEST(NcclPlan, LocalWorkIsAnotherStreamsAndEventsCrossOnce) {
   EXPECT_EQ(text(with_local_work()), "compute* compute* [recv+send]/0 combine compute*/3");
 }
 
-TEST(NcclPlan, OnlyWhatIsWaitedForLeavesAnEvent) {
+TEST(NcclPlan, AnOperationWaitsForTheOtherStreamOnly) {
   const Schedule schedule = with_local_work();
   const auto plan = nccl_plan(schedule, message_groups(schedule));
   std::string waited_for(plan.size(), '0');
-  for (const NcclOperation& operation : plan)
-    if (operation.waits_for >= 0) waited_for[operation.waits_for] = '1';
+  for (const NcclOperation& operation : plan) {
+    if (operation.waits_for < 0) continue;
+    waited_for[operation.waits_for] = '1';
+    EXPECT_NE(plan[operation.waits_for].computes, operation.computes);
+  }
   EXPECT_EQ(waited_for, "10010");
 }
 

@@ -146,5 +146,18 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
   EXPECT_EQ(pairs, 64.0 * 65.0 / 2.0);
 }
 
+/// 10 queries and 20 keys, 2 heads, d_k 3, d_v 5.
+TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
+  const SoftmaxShape s{10, 20, 2, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20)};
+  const double q = 60, k = 120, v = 200, out = 100, d_o = 100, row = 20;
+  for (const int element : {2, 4}) {
+    EXPECT_EQ(softmax_block_bytes(s, element), element * (q + k + v) + 4 * (out + row));
+    EXPECT_EQ(softmax_delta_bytes(s, element), element * d_o + 4 * (out + row));
+    EXPECT_EQ(softmax_block_gradients_bytes(s, element),
+              element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
+  }
+  EXPECT_EQ(merge_softmax_bytes(s), 4 * 3 * (out + row));
+}
+
 }  // namespace
 }  // namespace baton::test
