@@ -85,8 +85,8 @@ void PeerExecutor::make_case(const std::vector<Schedule>& schedules, unsigned be
   warm_up();
 }
 
-/// Prepares `ways` ways of doing the same, one by one, and keeps the fastest, by the median of a few rounds, each that of
-/// its slowest rank.
+/// Prepares `ways` ways of doing the same, one by one, and keeps the fastest, by the median of a few rounds over zeros, each
+/// that of its slowest rank.
 void PeerExecutor::keep_fastest(std::size_t ways, const std::function<void(std::size_t)>& prepare_way) {
   std::vector<double> medians;
   for (std::size_t way = 0; way < ways; ++way) {
