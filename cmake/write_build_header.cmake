@@ -12,6 +12,12 @@ elseif(GIT_FOUND)
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(NOT failed)
     set(BUILD_COMMIT ${described})
+    # Sources are found by pattern, so a file that git does not know is compiled too.
+    execute_process(COMMAND ${GIT_EXECUTABLE} ls-files --others --exclude-standard
+                    WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE unknown_files ERROR_QUIET)
+    if(unknown_files AND NOT described MATCHES "-dirty$")
+      string(APPEND BUILD_COMMIT -dirty)
+    endif()
   endif()
 endif()
 configure_file(${SOURCE}/cmake/baton_build.hpp.in ${TARGET} @ONLY)

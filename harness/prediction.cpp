@@ -100,13 +100,19 @@ void predict(Record& record, const Topology& topology) {
   const Simulation simulation = simulate(source, topology);
   record.predicted_seconds = simulation.seconds;
   record.topology = topology.name;
-  record.extrapolated = extrapolates(simulation, topology);
+  record.extrapolated = extrapolates(source, simulation, topology);
 }
 
-std::string extrapolates(const Simulation& simulation, const Topology& topology) {
+std::string extrapolates(const ScheduleSource& source, const Simulation& simulation,
+                         const Topology& topology) {
   const Calibration& calibration = topology.calibration;
   const int ranks = static_cast<int>(simulation.rank_seconds.size());
-  if (calibration.most_ranks == 0 || simulation.messages == 0) return {};
+  if (calibration.most_ranks == 0) return {};
+  const Schedule middle = source.build(ranks / 2);
+  for (const Kernel& kernel : middle.kernels())
+    if (!topology.device.kernels.contains(kernel.name))
+      return "the kernel " + kernel.name + " was not measured";
+  if (simulation.messages == 0) return {};
   if (ranks > calibration.most_ranks)
     return fmt::format("{} ranks, {} were measured", ranks, calibration.most_ranks);
   if (simulation.least_message_bytes < calibration.least_bytes ||

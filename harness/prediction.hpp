@@ -20,8 +20,9 @@ int best_blocks_on(const Case& question, const Topology& topology);
 /// `topology` was calibrated with. Leaves it empty where the simulator cannot tell.
 void predict(Record& record, const Topology& topology);
 
-/// In words why such a prediction reaches beyond what `topology` was calibrated with: in ranks, in the sizes of messages,
-/// in where they go. Empty where it does not, or where the topology was not measured at all.
-std::string extrapolates(const Simulation& simulation, const Topology& topology);
+/// In words why the simulation of `source` reaches beyond what `topology` was calibrated with: in kernels, in ranks, in the
+/// sizes of messages, in where they go. Empty where it does not, or where the topology was not measured at all.
+std::string extrapolates(const ScheduleSource& source, const Simulation& simulation,
+                         const Topology& topology);
 
 }  // namespace baton

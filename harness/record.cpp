@@ -97,6 +97,8 @@ void add_prediction(Json& json, const Record& record) {
 
 std::optional<double> Record::bound_seconds() const {
   if (!traffic || question.ranks < 2) return std::nullopt;
+  // Of rounds back to back the hops of one may pass while another's bytes do, and an empty round is read once for all.
+  if (question.cadence != Cadence::isolated) return static_cast<double>(traffic->sent_bytes) / link.beta;
   return link.bound_seconds(traffic->hops, traffic->sent_bytes);
 }
 

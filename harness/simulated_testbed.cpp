@@ -119,12 +119,13 @@ void SimulatedTestbed::verify(Record& record) {
 
 void SimulatedTestbed::time(Record& record, benchmark::State& state) {
   const Case question = placed(record);
-  const Simulation simulation = simulate(schedules_of(question, record.blocks), topology_);
+  const ScheduleSource source = schedules_of(question, record.blocks);
+  const Simulation simulation = simulate(source, topology_);
   for (auto _ : state) state.SetIterationTime(simulation.seconds);
   record.samples.seconds = {simulation.seconds};
   record.traffic = Claim{simulation.busiest_sent_bytes, simulation.hops};
   record.messages = simulation.messages;
-  record.extrapolated = extrapolates(simulation, topology_);
+  record.extrapolated = extrapolates(source, simulation, topology_);
   require_claim(question, record.blocks, *record.traffic);
 }
 

@@ -11,6 +11,7 @@ import sys
 
 import matplotlib.ticker
 
+import exchange_tables
 import exchanges
 import results
 import style
@@ -88,7 +89,7 @@ def draw_line(axes, one, records):
 
 def draw_bound(axes, contest):
     records = [record for size in contest.sizes() if (record := contest.at(exchanges.FUSED, size))]
-    if not records:
+    if not records or records[0]["cadence"] != exchange_tables.BOUND_CADENCE:
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)

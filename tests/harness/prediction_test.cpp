@@ -123,7 +123,8 @@ TEST(Extrapolation, IsNamedWhereACalibrationDoesNotReach) {
   Topology topology = uniform_machine(4, {}, 4);
   const auto words = [&topology](const char* name, int ranks) {
     const Case question = case_of(name, ranks);
-    return extrapolates(simulate(schedules_of(question, 4), topology), topology);
+    const ScheduleSource source = schedules_of(question, 4);
+    return extrapolates(source, simulate(source, topology), topology);
   };
   EXPECT_THAT(words("all_scan", 16), IsEmpty()) << "nothing was measured: nothing to reach beyond";
   topology.calibration = {.most_ranks = 8, .least_bytes = 64, .most_bytes = shape.state_bytes() / 2};
@@ -135,6 +136,17 @@ TEST(Extrapolation, IsNamedWhereACalibrationDoesNotReach) {
   EXPECT_EQ(words("two_shot", 4), "messages of 64 to 4096 B, 65 to 8192 were measured")
       << "a quarter of the decay";
   EXPECT_THAT(words("ring_scan", 1), IsEmpty()) << "a rank alone sends nothing";
+}
+
+TEST(Extrapolation, NamesAKernelThatWasNotMeasured) {
+  Topology topology = uniform_machine(2, {});
+  topology.calibration = {.most_ranks = 2, .least_bytes = 1, .most_bytes = 1 << 30};
+  Schedule works(0, 1);
+  works.compute({.name = "works", .body = [](const HostOperands&) {}}, {works.output("made", 1)}, {});
+  const ScheduleSource source = source_of({works});
+  EXPECT_EQ(extrapolates(source, simulate(source, topology), topology), "the kernel works was not measured");
+  topology.device.kernels["works"] = topology.device.kernel;
+  EXPECT_THAT(extrapolates(source, simulate(source, topology), topology), IsEmpty());
 }
 
 TEST(Extrapolation, IsInTheRecord) {
