@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/common_options.hpp"
 #include "harness/names.hpp"
@@ -27,7 +28,7 @@ struct Words {
   std::int64_t d_k = 128;
   std::int64_t d_v = 128;
   std::int64_t chunk = 64;
-  std::string dtype = "f32";
+  std::string dtype = "auto";
 };
 
 std::vector<std::string> method_names() {
@@ -72,6 +73,14 @@ Layer layer_of(const Words& words, std::int64_t tokens) {
   return layer;
 }
 
+/// The word for the type that all executors have kernels for.
+std::string dtype_for(const std::vector<std::string>& executors) {
+  const bool all_bf16 = std::all_of(executors.begin(), executors.end(), [](const std::string& name) {
+    return find_executor(name).tensors == Dtype::bf16;
+  });
+  return to_string(all_bf16 ? Dtype::bf16 : Dtype::f32);
+}
+
 /// One contest for each token count and pass: every method in every mode.
 std::vector<std::vector<std::shared_ptr<const Workload>>> contests(const Words& words,
                                                                    const std::vector<std::string>& names) {
@@ -112,8 +121,10 @@ void add_options(CLI::App& app, Words& words) {
   app.add_option("--gate", words.gate, "a decay a channel, a head, or none")
       ->check(CLI::IsMember({"vector", "scalar", "none"}));
   app.add_option("--dtype", words.dtype,
-                 "of the tensors; states are f32. bf16 runs on GPUs, with local work in segments of tokens")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+                 "of the tensors; states are f32. bf16 runs on GPUs, with local work in segments of tokens; "
+                 "auto: bf16 "
+                 "where only they are asked for")
+      ->check(CLI::IsMember({"auto", "f32", "bf16"}));
   app.add_option("--gates", words.gates, "verify with gates as a layer makes them, or strong ones")
       ->check(CLI::IsMember({"layer", "strong"}));
 }
@@ -142,6 +153,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
   if (line.options.baseline.empty() && has_local) line.options.baseline = "local";
   Axes axes = line.axes(names);
+  if (words.dtype == "auto") words.dtype = dtype_for(axes.executors);
   axes.contests = contests(words, names);
   line.options.cases = cases(axes);
   line.options.threads = 2;

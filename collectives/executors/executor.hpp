@@ -81,6 +81,8 @@ struct ExecutorEntry {
   /// What this machine lacks to run so many ranks, or an empty string; not there where nothing can be lacking. Needs no
   /// MPI.
   std::function<std::string(int ranks)> lacks = nullptr;
+  /// What the tensors of a layer are where nobody says it: what there are kernels for.
+  Dtype tensors = Dtype::f32;
 
   std::string lacking(int ranks) const { return lacks ? lacks(ranks) : std::string{}; }
 };

@@ -192,6 +192,7 @@ const RegisteredExecutor registered{{
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
     .lacks = lacks_gpus,
+    .tensors = Dtype::bf16,
 }};
 
 }  // namespace

@@ -138,6 +138,7 @@ RegisteredExecutor add(const char* name, const char* summary, PeerWire wire, Pee
       .process_a_rank = true,
       .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, wire, transport); },
       .lacks = lacks_gpus,
+      .tensors = Dtype::bf16,
   }};
 }
 
