@@ -193,9 +193,8 @@ std::string first_message_with(const Schedule& schedule, int rank) {
   if (found == steps.end()) return {};
   const Slice& slice = found->verb == Verb::send ? found->reads[0] : found->writes[0];
   std::ostringstream text;
-  text << "step " << found - steps.begin() << " (" << to_string(found->verb) << ", " << where(*found)
-       << "), elements " << slice.offset << " to " << slice.end() << " of '"
-       << schedule.buffers()[slice.buffer].name << "'";
+  text << step_name(*found, static_cast<int>(found - steps.begin())) << ", elements " << slice.offset
+       << " to " << slice.end() << " of '" << schedule.buffers()[slice.buffer].name << "'";
   return text.str();
 }
 

@@ -89,10 +89,7 @@ std::string PeerExchange::fault(const Schedule& schedule) const {
   std::ostringstream text;
   text << "rank " << route_.rank << " waited " << route_.limit / 1'000'000 << " ms in vain for rank "
        << fault.peer << ": ";
-  if (has_step) {
-    const Step& step = schedule.steps()[fault.step];
-    text << "step " << fault.step << " (" << to_string(step.verb) << ", " << where(step) << "), ";
-  }
+  if (has_step) text << step_name(schedule.steps()[fault.step], fault.step) << ", ";
   text << what_was_missing(fault.kind);
   if (has_block) text << ' ' << fault.block;
   text << ", CTA " << fault.cta << ", round " << fault.round << ", of which rank " << fault.peer

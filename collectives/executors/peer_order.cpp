@@ -103,9 +103,8 @@ class Rehearsal {
   [[noreturn]] void report_stuck(int rank) const {
     const Rank& r = ranks_[rank];
     const int index = r.receives.empty() ? 0 : *r.receives.begin();
-    throw ScheduleError("rank " + std::to_string(rank) + ", step " + std::to_string(index) + " (" +
-                        to_string(step(rank, index).verb) + ", " + where(step(rank, index)) +
-                        "): waits for a message that is never sent");
+    throw ScheduleError("rank " + std::to_string(rank) + ", " + step_name(step(rank, index), index) +
+                        ": waits for a message that is never sent");
   }
 
   std::span<const Schedule> schedules_;

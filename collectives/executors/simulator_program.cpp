@@ -45,9 +45,8 @@ auto facts_of(const Task& task) {
 }  // namespace
 
 std::string name_of(const std::string& collective, const Schedule& schedule, int step) {
-  const Step& named = schedule.steps()[step];
-  return collective + ": rank " + std::to_string(schedule.home_rank()) + ", step " + std::to_string(step) +
-         " (" + to_string(named.verb) + ", " + where(named) + ")";
+  return collective + ": rank " + std::to_string(schedule.home_rank()) + ", " +
+         step_name(schedule.steps()[step], step);
 }
 
 Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device) {

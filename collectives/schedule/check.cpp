@@ -134,4 +134,8 @@ std::string where(const Step& step) {
   return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
 }
 
+std::string step_name(const Step& step, int index) {
+  return "step " + std::to_string(index) + " (" + to_string(step.verb) + ", " + where(step) + ")";
+}
+
 }  // namespace baton

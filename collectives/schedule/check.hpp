@@ -45,4 +45,7 @@ bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector
 /// Name of the file and the line that recorded `step`.
 std::string where(const Step& step);
 
+/// How errors name a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".
+std::string step_name(const Step& step, int index);
+
 }  // namespace baton

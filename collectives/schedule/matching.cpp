@@ -65,9 +65,8 @@ const Step& Matching::step(int number) const {
 
 std::string Matching::name(int number) const {
   const int owner = rank(number);
-  return collective_ + ": rank " + std::to_string(owner) + ", step " +
-         std::to_string(number - first_[owner]) + " (" + to_string(step(number).verb) + ", " +
-         where(step(number)) + ")";
+  return collective_ + ": rank " + std::to_string(owner) + ", " +
+         step_name(step(number), number - first_[owner]);
 }
 
 }  // namespace baton
