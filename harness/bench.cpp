@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/dry_run.hpp"
-#include "harness/experiment.hpp"
-#include "harness/files.hpp"
-#include "harness/guard.hpp"
-#include "harness/launch.hpp"
-#include "harness/table.hpp"
-#include "harness/traced_round.hpp"
+#include "harness/cases/dry_run.hpp"
+#include "harness/process/files.hpp"
+#include "harness/process/guard.hpp"
+#include "harness/process/launch.hpp"
+#include "harness/report/reporter.hpp"
+#include "harness/run/experiment.hpp"
+#include "harness/run/traced_round.hpp"
 
 namespace baton {
 namespace {
@@ -83,9 +83,9 @@ void run_cases(const World& world, Experiment& experiment) {
 void refuse_if_nothing_runs(const Options& options) {
   std::string reason;
   for (const Case& question : options.cases) {
-    const std::string lack = find_executor(question.executor).lacking(question.ranks);
-    if (lack.empty()) return;
-    if (reason.empty()) reason = "executor " + question.executor + " cannot run: " + lack;
+    const Refusal lack = find_executor(question.executor).lacking(question.ranks);
+    if (!lack) return;
+    if (reason.empty()) reason = "executor " + question.executor + " cannot run: " + lack.reason();
   }
   throw UsageError(reason);
 }

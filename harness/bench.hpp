@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "harness/columns.hpp"
-#include "harness/options.hpp"
+#include "harness/options/options.hpp"
+#include "harness/report/columns.hpp"
 
 namespace baton {
 

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "micro/gla_device_rank.cuh"
-#include "sp_methods/kernels/gla_reference.hpp"
+#include "sp_methods/kernels/reference/gla.hpp"
 
 namespace baton {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sp_methods/kernels/gla_device.cuh"
+#include "sp_methods/kernels/device/gla/launch.cuh"
 
 namespace baton {
 

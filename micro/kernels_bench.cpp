@@ -12,12 +12,12 @@
 #include <random>
 #include <vector>
 
-#include "sp_methods/kernels/inter_gradients.hpp"
-#include "sp_methods/kernels/inter_output.hpp"
-#include "sp_methods/kernels/intra_gradients.hpp"
-#include "sp_methods/kernels/intra_output.hpp"
-#include "sp_methods/kernels/softmax_gradients.hpp"
-#include "sp_methods/kernels/tiles.hpp"
+#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
+#include "sp_methods/kernels/host/gla/inter_output.hpp"
+#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
+#include "sp_methods/kernels/host/gla/intra_output.hpp"
+#include "sp_methods/kernels/host/softmax/gradients.hpp"
+#include "sp_methods/kernels/host/tiles.hpp"
 
 namespace baton {
 namespace {

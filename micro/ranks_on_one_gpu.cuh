@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/cuda_error.cuh"
-#include "collectives/executors/cuda_memory.cuh"
-#include "collectives/executors/cuda_steps.cuh"
+#include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/cuda/memory.cuh"
+#include "collectives/executors/cuda/steps.cuh"
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/order.hpp"
 
@@ -23,9 +23,9 @@ class RanksOnOneGpu : public Executor {
     for (int rank = 0; rank < ranks_; ++rank) all[rank] = rank;
     return all;
   }
-  std::string supports(std::span<const Schedule> schedules) const override {
+  Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules) {
-      const std::string reason = lacks_device_body(schedule);
+      const Refusal reason = lacks_device_body(schedule);
       if (!reason.empty()) return reason;
     }
     return {};

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/cuda_error.cuh"
+#include "collectives/executors/cuda/error.cuh"
 #include "micro/device_inputs.cuh"
 #include "micro/ranks_on_one_gpu.cuh"
 #include "sp_methods/sp_method.hpp"

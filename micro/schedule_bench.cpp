@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/simulator.hpp"
 #include "collectives/schedule/check.hpp"
+#include "collectives/simulator/simulate.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

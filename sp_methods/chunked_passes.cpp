@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes as the chunkwise kernels do them: what needs nothing of other ranks beside the exchange, the rest after it.
-#include "sp_methods/kernels/inter_gradients.hpp"
-#include "sp_methods/kernels/inter_output.hpp"
-#include "sp_methods/kernels/intra_gradients.hpp"
-#include "sp_methods/kernels/intra_output.hpp"
+#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
+#include "sp_methods/kernels/host/gla/inter_output.hpp"
+#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
+#include "sp_methods/kernels/host/gla/intra_output.hpp"
 #include "sp_methods/layer_steps.hpp"
 #include "sp_methods/linear_pass_forms.hpp"
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <random>
 
-#include "sp_methods/kernels/gla_reference.hpp"
-#include "sp_methods/kernels/softmax_reference.hpp"
+#include "sp_methods/kernels/reference/gla.hpp"
+#include "sp_methods/kernels/reference/softmax.hpp"
 
 namespace baton {
 namespace {

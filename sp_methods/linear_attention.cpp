@@ -31,13 +31,13 @@ void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std
 void beside_or_after(Schedule& s, LinearPass& pass, const Layer& layer, const std::string& scan, When when) {
   for (int g = 0; g < layer.groups; ++g) {
     pass.summarise(g);
-    if (when == When::waited_for) s.settle();
+    if (when == When::waited_for) s.fence();
     if (when == When::beside_local_work || when == When::waited_for) exchange(s, pass, layer, scan, g);
-    if (when == When::waited_for) s.settle();
+    if (when == When::waited_for) s.fence();
   }
   pass.beside();
   if (when == When::after_local_work) {
-    s.settle();
+    s.fence();
     for (int g = 0; g < layer.groups; ++g) exchange(s, pass, layer, scan, g);
   }
   for (int g = 0; g < layer.groups; ++g) pass.finish(g);
@@ -47,11 +47,11 @@ void beside_or_after(Schedule& s, LinearPass& pass, const Layer& layer, const st
 void around(Schedule& s, LinearPass& pass, const Layer& layer) {
   const int P = s.ranks(), r = s.rank();
   for (int g = 0; g < layer.groups && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
-  s.settle();
+  s.fence();
   for (int g = 0; g < layer.groups; ++g) pass.summarise(g);
   pass.beside();
   for (int g = 0; g < layer.groups; ++g) pass.finish(g);
-  s.settle();
+  s.fence();
   for (int g = 0; g < layer.groups && r + 1 < P; ++g) {
     Map carry = pass.map(g).only_state();
     if (r > 0) {
@@ -74,15 +74,16 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::st
   const std::string scan = layer.scan.empty() ? own_scan : layer.scan;
   const bool alone = layer.mode == Mode::compute_only || when == When::never;
   const bool is_first = alone || s.rank() == 0, is_last = alone || s.rank() == s.ranks() - 1;
-  const Slice prefix = kept(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
+  const Slice prefix =
+      saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
   if (layer.pass != Pass::backward) run(s, *forward_pass(s, layer, x, prefix, is_first), layer, scan, when);
-  if (layer.pass == Pass::both) s.settle();  // the gradient of the output is not there before the output
+  if (layer.pass == Pass::both) s.fence();  // the gradient of the output is not there before the output
   if (layer.pass == Pass::forward) return;
   const Reversed reversed(s);
   run(s, *backward_pass(s, layer, x, prefix, is_first, is_last), layer, scan, when);
 }
 
-std::string refuses(const Layer& layer, int) {
+Refusal unsupported(const Layer& layer, int) {
   if (layer.dtype == Dtype::bf16)
     for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
       if (d != 64 && d != 128)
@@ -101,7 +102,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .scan = scan,
       .build = [=](Schedule& s, const Layer& layer,
                    const LayerTensors& x) { build(s, layer, x, scan, when); },
-      .refuses = refuses,
+      .unsupported = unsupported,
   });
 }
 

@@ -72,7 +72,7 @@ inline std::int64_t key_value_elements(const GlaShape& share) {
 
 /// In mode `exposed`, what follows waits for what was recorded so far.
 inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
-  if (layer.mode == Mode::exposed) schedule.settle();
+  if (layer.mode == Mode::exposed) schedule.fence();
 }
 
 /// Sets every element of an f32 slice.
@@ -128,7 +128,7 @@ inline std::vector<std::int64_t> ring_parameters(const Layer& layer) {
 }
 
 /// Why no ring method can run this layer, or an empty string.
-inline std::string ring_refuses(const Layer& layer) {
+inline Refusal unsupported_in_a_ring(const Layer& layer) {
   if (layer.dtype == Dtype::bf16)
     for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
       if (d != 64 && d != 128)

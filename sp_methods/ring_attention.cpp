@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "collectives/collective.hpp"
-#include "sp_methods/kernels/left_product_bytes.hpp"
-#include "sp_methods/kernels/left_product_gradients.hpp"
+#include "sp_methods/kernels/host/left_product/bytes.hpp"
+#include "sp_methods/kernels/host/left_product/gradients.hpp"
 #include "sp_methods/layer_steps.hpp"
 #include "sp_methods/ring.hpp"
 
@@ -258,7 +258,7 @@ class LinearRing {
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
   LinearRing ring(s, layer, x);
   if (layer.pass != Pass::backward) ring.forward();
-  if (layer.pass == Pass::both) s.settle();  // the gradient of the output is not there before the output
+  if (layer.pass == Pass::both) s.fence();  // the gradient of the output is not there before the output
   if (layer.pass != Pass::forward) ring.backward();
 }
 
@@ -267,7 +267,7 @@ const RegisteredMethod registered{{
     .summary = "keys and values around the ring, left products: quadratic in the tokens",
     .attention = Attention::linear,
     .build = ring_attention,
-    .refuses = [](const Layer& layer, int) { return ring_refuses(layer); },
+    .unsupported = [](const Layer& layer, int) { return unsupported_in_a_ring(layer); },
 }};
 
 }  // namespace

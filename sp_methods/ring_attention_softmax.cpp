@@ -13,7 +13,7 @@
 // hops wait for one another. Contiguous tokens leave the ranks idle for half of the time, zigzag tokens do not.
 // Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py and
 // zigzag_ring_flash_attn.py.
-#include "sp_methods/kernels/softmax_gradients.hpp"
+#include "sp_methods/kernels/host/softmax/gradients.hpp"
 #include "sp_methods/layer_steps.hpp"
 #include "sp_methods/ring.hpp"
 
@@ -41,8 +41,9 @@ class SoftmaxRing {
         layout_(layout),
         element_(bytes_of(layer.dtype)),
         blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype),
-        out_(layer.pass == Pass::backward ? kept(s, layer, "out", values()) : sums_of(s, x.o, "out")),
-        lse_(kept(s, layer, "lse", rows())) {}
+        out_(layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", values())
+                                          : sums_of(s, x.o, "out")),
+        lse_(saved_for_backward(s, layer, "lse", rows())) {}
 
   void forward() {
     const int P = s_.ranks();
@@ -189,16 +190,16 @@ class SoftmaxRing {
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
   SoftmaxRing ring(s, layer, x, layout);
   if (layer.pass != Pass::backward) ring.forward();
-  if (layer.pass == Pass::both) s.settle();  // the gradient of the output is not there before the output
+  if (layer.pass == Pass::both) s.fence();  // the gradient of the output is not there before the output
   if (layer.pass != Pass::forward) ring.backward();
 }
 
-std::string refuses(const Layer& layer, Layout layout) {
+Refusal unsupported(const Layer& layer, Layout layout) {
   if (layer.share.gate != GateKind::none) return "softmax attention has no gates";
   if (layout == zigzag && layer.share.tokens % 2 != 0)
     return "zigzag gives each rank two equal pieces, and " + std::to_string(layer.share.tokens) +
            " tokens a rank are odd";
-  return ring_refuses(layer);
+  return unsupported_in_a_ring(layer);
 }
 
 RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
@@ -208,7 +209,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Lay
       .attention = Attention::softmax,
       .build = [layout](Schedule& s, const Layer& layer,
                         const LayerTensors& x) { ring_attention(s, layer, x, layout); },
-      .refuses = [layout](const Layer& layer, int) { return refuses(layer, layout); },
+      .unsupported = [layout](const Layer& layer, int) { return unsupported(layer, layout); },
       .positions = layout,
   });
 }

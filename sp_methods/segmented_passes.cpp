@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes as a device does them: one block a head and segment, few states kept, inside and across of chunks at once.
-#include "sp_methods/kernels/segment_costs.hpp"
-#include "sp_methods/kernels/segments.hpp"
+#include "sp_methods/kernels/host/gla/segment_costs.hpp"
+#include "sp_methods/kernels/host/gla/segments.hpp"
 #include "sp_methods/layer_steps.hpp"
 #include "sp_methods/linear_pass_forms.hpp"
 

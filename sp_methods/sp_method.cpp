@@ -73,7 +73,8 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
   return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);
 }
 
-Slice kept(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count) {
+Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name,
+                         std::int64_t count) {
   return layer.pass == Pass::backward ? schedule.input(name, count) : schedule.scratch(name, count);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/gla_shape.hpp"
 #include "sp_methods/kernels/positions.hpp"
@@ -66,7 +67,7 @@ struct SpMethod {
   /// Records one rank's part.
   std::function<void(Schedule&, const Layer&, const LayerTensors&)> build;
   /// Why it cannot run this layer on so many ranks, or an empty string. May be left out.
-  std::function<std::string(const Layer&, int ranks)> refuses;
+  std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// Where a rank's tokens stand in the sequence; contiguous where left out.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
 };
@@ -87,7 +88,7 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
 
 /// What the forward pass leaves to the backward pass beside the inputs: scratch where this schedule makes it, an input
 /// called `name` where only the backward pass runs. Buffers start as zeros.
-Slice kept(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count);
+Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count);
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass needs them. Ranks
 /// fill nodes of `ranks_a_node`; 0 for all on one node.

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/guard.hpp"
+#include "harness/process/guard.hpp"
 
 namespace baton {
 
@@ -18,10 +18,10 @@ namespace {
 /// The most ranks up to four that this machine can run, 0 if it lacks something for one already, and says so.
 int most_ranks(const ExecutorEntry& entry) {
   int ranks = 4;
-  while (ranks > 0 && !entry.lacking(ranks).empty()) --ranks;
+  while (ranks > 0 && entry.lacking(ranks)) --ranks;
   if (ranks < 4 && launched_rank() == 0)
     std::printf("executor %s, more than %d ranks: %s\n", entry.name.c_str(), ranks,
-                entry.lacking(ranks + 1).c_str());
+                entry.lacking(ranks + 1).reason().c_str());
   return ranks;
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "collectives/executors/executor.hpp"
-#include "harness/launch.hpp"
+#include "harness/process/launch.hpp"
 
 namespace baton {
 

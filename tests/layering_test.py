@@ -22,7 +22,7 @@ EXECUTORS = {"local": set(), "simulator": {"JSON"}, "mpi": {"MPI"}, "cuda": {"NC
 # Files of one family that other families stand on.
 GROUND = {"cuda": {"nccl", "peer"}}
 # MPI's errors are for whoever uses MPI.
-MPI_ERROR = "collectives/executors/mpi_error.hpp"
+MPI_ERROR = "collectives/executors/mpi/error.hpp"
 
 # Project headers, as patterns.
 SCHEDULE = r"collectives/schedule/\w+\.hpp"
@@ -138,30 +138,30 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/all_scan.cpp", "#include <fmt/core.h>"),
         ("collectives/all_scan.cpp", "#ifdef BATON_CUDA"),
         ("collectives/all_scan.cpp", "#define P 4"),
-        ("collectives/executors/local.cpp", "#include <mpi.h>"),
-        ("collectives/executors/local.cpp", '#include "collectives/executors/mpi_error.hpp"'),
-        ("collectives/executors/mpi.cpp", '#include "collectives/collective.hpp"'),
-        ("collectives/executors/mpi.cpp", '#include "collectives/executors/cuda_error.cuh"'),
-        ("collectives/executors/cuda_error.cu", '#include "collectives/executors/nccl_native.cuh"'),
-        ("collectives/executors/nccl.cu", '#include "collectives/executors/peer_native.cuh"'),
-        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/nccl_native.cuh"'),
-        ("collectives/native/mpi_exscan.cpp", '#include "harness/case.hpp"'),
+        ("collectives/executors/host/local.cpp", "#include <mpi.h>"),
+        ("collectives/executors/host/local.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("collectives/executors/mpi/executor.cpp", '#include "collectives/collective.hpp"'),
+        ("collectives/executors/mpi/executor.cpp", '#include "collectives/executors/cuda/error.cuh"'),
+        ("collectives/executors/cuda/error.cu", '#include "collectives/executors/nccl/native.cuh"'),
+        ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/peer/native.cuh"'),
+        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/nccl/native.cuh"'),
+        ("collectives/executors/mpi/natives/exscan.cpp", '#include "harness/cases/case.hpp"'),
         ("sp_methods/kernels/scores.cpp", '#include "collectives/schedule/schedule.hpp"'),
         ("sp_methods/zeco.cpp", "#include <Eigen/Dense>"),
-        ("harness/measure.cpp", "#include <mpi.h>"),
-        ("harness/measure.cpp", '#include "collectives/executors/mpi_error.hpp"'),
+        ("harness/measure/rounds.cpp", "#include <mpi.h>"),
+        ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/error.hpp"'),
     )
     ALLOWED = (
         ("collectives/schedule/slice.hpp", "#include <vector>"),
-        ("collectives/executors/mpi.cpp", "#include <mpi.h>"),
-        ("collectives/executors/mpi.cpp", '#include "collectives/executors/host_memory.hpp"'),
-        ("collectives/native/mpi_exscan.cpp", "#include <mpi.h>"),
-        ("collectives/executors/nccl.cu", "#include <nccl.h>"),
-        ("collectives/executors/nccl.cu", '#include "collectives/executors/cuda_error.cuh"'),
-        ("collectives/executors/cuda_ranks.cu", '#include "collectives/executors/mpi_error.hpp"'),
+        ("collectives/executors/mpi/executor.cpp", "#include <mpi.h>"),
+        ("collectives/executors/mpi/executor.cpp", '#include "collectives/executors/host/memory.hpp"'),
+        ("collectives/executors/mpi/natives/exscan.cpp", "#include <mpi.h>"),
+        ("collectives/executors/nccl/executor.cu", "#include <nccl.h>"),
+        ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/cuda/error.cuh"'),
+        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/error.hpp"'),
         ("sp_methods/kernels/scores.cu", "#include <cuda_runtime.h>"),
-        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/cuda_kernel.cuh"'),
-        ("harness/launch.cpp", "#include <mpi.h>"),
+        ("sp_methods/kernels/scores.cu", '#include "collectives/executors/cuda/kernel.cuh"'),
+        ("harness/process/launch.cpp", "#include <mpi.h>"),
         ("harness/options.cpp", "#include <CLI/CLI.hpp>"),
     )
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/schedule/refusal.hpp"
+
 namespace baton {
 
 /// What the hardware allows between two ranks whatever the library: the terms of a bound.
@@ -33,7 +35,7 @@ class Device {
   virtual bool starts_on_device() const = 0;
 
   /// Why rounds cannot be recorded and replayed, or an empty string.
-  virtual std::string cannot_replay() const = 0;
+  virtual Refusal replay_unsupported() const = 0;
   /// Rounds in one recording.
   virtual int replayed_rounds() const = 0;
   /// Replays the recording of `replayed_rounds` rounds, back to back on the device and launched as one; the seconds of

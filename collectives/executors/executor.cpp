@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "collectives/executors/bf16.hpp"
+#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {

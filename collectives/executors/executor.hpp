@@ -11,6 +11,7 @@
 
 #include "collectives/executors/device.hpp"
 #include "collectives/executors/timeline.hpp"
+#include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -24,7 +25,7 @@ class Executor {
   virtual std::vector<int> local_ranks() const = 0;
 
   /// Why these schedules cannot run here, or an empty string.
-  virtual std::string supports(std::span<const Schedule> schedules) const = 0;
+  virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
   /// Takes checked schedules, one a rank, and makes their buffers, all zeros. May connect and register
   /// memory. Throws SystemError if the library or the memory fails.
@@ -80,11 +81,11 @@ struct ExecutorEntry {
   std::function<std::unique_ptr<Executor>(int ranks)> make;
   /// What this machine lacks to run so many ranks, or an empty string; not there where nothing can be lacking. Needs no
   /// MPI.
-  std::function<std::string(int ranks)> lacks = nullptr;
+  std::function<Refusal(int ranks)> lacks = nullptr;
   /// What the tensors of a layer are where nobody says it: what there are kernels for.
   Dtype tensors = Dtype::f32;
 
-  std::string lacking(int ranks) const { return lacks ? lacks(ranks) : std::string{}; }
+  Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };
 
 /// Adds an executor to the registry, before `main`.

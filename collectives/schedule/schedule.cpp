@@ -105,20 +105,20 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
   natives_.push_back({std::move(name), blocks, reversed_});
 }
 
-void Schedule::settle() {
-  if (settled_ == static_cast<int>(steps_.size())) return;
+void Schedule::fence() {
+  if (fenced_ == static_cast<int>(steps_.size())) return;
   std::vector<bool> is_waited_for(steps_.size(), false);
   for (const Step& step : steps_)
     for (int before : step.waits_for) is_waited_for[before] = true;
   last_.clear();
-  for (int i = settled_; i < static_cast<int>(steps_.size()); ++i)
+  for (int i = fenced_; i < static_cast<int>(steps_.size()); ++i)
     if (!is_waited_for[i]) last_.push_back(i);
-  settled_ = static_cast<int>(steps_.size());
+  fenced_ = static_cast<int>(steps_.size());
 }
 
-void Schedule::wait_for_settled(std::vector<int>& waits_for) const {
+void Schedule::wait_for_fence(std::vector<int>& waits_for) const {
   // A step that waits for one since then waits through it for all before.
-  if (!waits_for.empty() && waits_for.back() >= settled_) return;
+  if (!waits_for.empty() && waits_for.back() >= fenced_) return;
   waits_for.insert(waits_for.end(), last_.begin(), last_.end());
   std::sort(waits_for.begin(), waits_for.end());
   waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
@@ -150,7 +150,7 @@ Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice
     if (!slice.empty() && buffers_[slice.buffer].role == Role::input)
       fail("writes the input '" + buffers_[slice.buffer].name + "'", source);
   auto waits_for = dependencies_.record(static_cast<int>(steps_.size()), writes, reads);
-  wait_for_settled(waits_for);
+  wait_for_fence(waits_for);
   steps_.push_back(
       {verb, -1, 0, -1, region_, std::move(writes), std::move(reads), std::move(waits_for), source});
   return steps_.back();

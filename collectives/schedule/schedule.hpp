@@ -101,7 +101,7 @@ class Schedule {
 
   /// What is recorded from here on starts when all that was recorded before has finished: the text of a program that
   /// waits. Slices say what *must* wait; this says what a method chooses to wait for (docs/decisions/0006).
-  void settle();
+  void fence();
 
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
@@ -121,7 +121,7 @@ class Schedule {
   int home_of(int rank) const { return among_.empty() ? place(rank) : among_[place(rank)]; }
   Slice add_buffer(Buffer buffer);
   Step& add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice> reads, const Source& source);
-  void wait_for_settled(std::vector<int>& waits_for) const;
+  void wait_for_fence(std::vector<int>& waits_for) const;
   void add_message(Verb verb, int peer, const Slice& slice, const Source& source);
   [[noreturn]] void fail(const std::string& what, const Source& source) const;
 
@@ -132,7 +132,7 @@ class Schedule {
   std::vector<int> among_;  // the home ranks of those that take part; empty for all
   bool reversed_ = false;
   int region_ = 0;
-  int settled_ = 0;        // steps before this one have finished for all that follow
+  int fenced_ = 0;         // steps before this one have finished for all that follow
   std::vector<int> last_;  // those of them that no other one waits for
   std::vector<Step> steps_;
   std::vector<Buffer> buffers_;

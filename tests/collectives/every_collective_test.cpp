@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/case.hpp"
-#include "harness/collective_workload.hpp"
-#include "harness/traffic.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/cases/collective_workload.hpp"
+#include "harness/run/traffic.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {
@@ -32,11 +32,10 @@ class EveryCollective : public testing::Test {
     Executor& executor = executors_.on(question_.ranks);
     auto schedules = question_.workload->build(question_.split(question_.blocks));
     ASSERT_NO_THROW(traffic_of(question_, question_.blocks, schedules));
-    const std::string reason = executor.supports(schedules);
-    if (!reason.empty()) {
+    if (const Refusal refusal = executor.unsupported(schedules)) {
       // Only a native may be at home on one executor alone.
-      ASSERT_NE(implementation_of(schedules), "schedule") << reason;
-      GTEST_SKIP() << reason;
+      ASSERT_NE(implementation_of(schedules), "schedule") << refusal.reason();
+      GTEST_SKIP() << refusal.reason();
     }
     executor.prepare(std::move(schedules));
     for (std::uint64_t seed : {1, 2}) {

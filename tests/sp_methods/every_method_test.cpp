@@ -13,8 +13,8 @@
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/traffic.hpp"
-#include "harness/verify_layer.hpp"
+#include "harness/cases/verify_layer.hpp"
+#include "harness/run/traffic.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/launched_tests.hpp"
 
@@ -53,16 +53,16 @@ class EveryMethod : public testing::Test {
     if (!executors_.have(ranks)) GTEST_SKIP() << "too few ranks were launched";
     const Team& team = executors_.team(ranks);
     if (!team.is_member()) return;
-    const std::string refusal = method->refuses ? method->refuses(layer, ranks) : "";
-    if (!refusal.empty()) GTEST_SKIP() << refusal;
+    const Refusal refusal = method->unsupported ? method->unsupported(layer, ranks) : Refusal{};
+    if (refusal) GTEST_SKIP() << refusal.reason();
     const auto schedules = build_all(*method, layer, ranks);
     ASSERT_NO_THROW(check(method->name, schedules));
     Executor& executor = executors_.on(ranks);
-    const std::string reason = executor.supports(schedules);
-    if (!reason.empty()) {
+    if (const Refusal refusal = executor.unsupported(schedules)) {
       // Only on a device may a kernel have no body; only a native may be at home on one executor alone.
-      ASSERT_TRUE(executor.device() != nullptr || implementation_of(schedules) != "schedule") << reason;
-      GTEST_SKIP() << reason;
+      ASSERT_TRUE(executor.device() != nullptr || implementation_of(schedules) != "schedule")
+          << refusal.reason();
+      GTEST_SKIP() << refusal.reason();
     }
     executor.prepare(schedules);
     const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed,

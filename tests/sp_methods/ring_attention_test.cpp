@@ -104,10 +104,10 @@ TEST(RingAttention, OfBf16RefusesWidthsThatHaveNoKernel) {
   Layer odd = layer(Pass::forward, Dtype::bf16, GateKind::none);
   odd.share.d_k = 32;
   for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag"}) {
-    EXPECT_EQ(find_method(method).refuses(odd, 2),
+    EXPECT_EQ(find_method(method).unsupported(odd, 2),
               "kernels of bf16 are for d_k and d_v of 64 and 128, not 32");
     odd.dtype = Dtype::f32;
-    EXPECT_EQ(find_method(method).refuses(odd, 2), "");
+    EXPECT_EQ(find_method(method).unsupported(odd, 2).reason(), "");
     odd.dtype = Dtype::bf16;
   }
 }

@@ -82,10 +82,10 @@ TEST(SpMethods, RefusalsSayWhy) {
   Layer odd = layer(Pass::forward);
   odd.share.tokens = 7;
   odd.share.gate = GateKind::none;
-  EXPECT_NE(find_method("ring_attention_zigzag").refuses(odd, 2), "");
+  EXPECT_NE(find_method("ring_attention_zigzag").unsupported(odd, 2).reason(), "");
   Layer groups = layer(Pass::forward);
   groups.groups = 3;
-  EXPECT_EQ(find_method("zeco").refuses(groups, 2), "2 heads cannot be cut into 3 groups");
+  EXPECT_EQ(find_method("zeco").unsupported(groups, 2).reason(), "2 heads cannot be cut into 3 groups");
   EXPECT_THROW(find_method("no_such_method"), UsageError);
 }
 

@@ -134,8 +134,8 @@ TEST(Schedule, AfterSettlingAllWaitsForWhatCameBefore) {
   const Slice own = s.input("own", 4), into = s.output("into", 4), other = s.scratch("other", 4);
   s.send(1, own);   // 0
   s.recv(into, 2);  // 1
-  s.settle();
-  s.settle();           // nothing was recorded in between: still the same
+  s.fence();
+  s.fence();            // nothing was recorded in between: still the same
   s.copy(other, own);   // 2
   s.copy(other, into);  // 3: waits for 2 and through it for the rest
   EXPECT_EQ(s.steps()[2].waits_for, (std::vector<int>{0, 1}));

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <map>
 
-#include "sp_methods/kernels/softmax_reference.hpp"
+#include "sp_methods/kernels/reference/softmax.hpp"
 
 namespace baton::test {
 namespace {

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "sp_methods/kernels/chunk_states.hpp"
-#include "sp_methods/kernels/gla_reference.hpp"
 #include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/host/gla/chunk_states.hpp"
+#include "sp_methods/kernels/reference/gla.hpp"
 
 namespace baton::test {
 

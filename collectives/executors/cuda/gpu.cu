@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choice of GPUs.
+#include <algorithm>
+#include <cstdlib>
+
+#include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/cuda/gpu.cuh"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+/// How many GPUs CUDA sees, or why it sees none. The first call starts CUDA.
+struct Gpus {
+  int count = 0;
+  std::string error;
+};
+
+const Gpus& gpus() {
+  static const Gpus found = [] {
+    // Loading a kernel lazily may wait for the device, and the device may be waiting for that kernel.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+    Gpus seen;
+    const cudaError_t code = cudaGetDeviceCount(&seen.count);
+    if (code == cudaErrorInsufficientDriver)
+      seen = {0, "no NVIDIA driver, or one that is too old for this CUDA"};
+    else if (code != cudaSuccess)
+      seen = {0, cudaGetErrorString(code)};
+    cudaGetLastError();
+    return seen;
+  }();
+  return found;
+}
+
+/// Processes on this host as the launcher's environment tells, 0 where it does not.
+int launched_on_host() {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMIX_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return 0;
+}
+
+}  // namespace
+
+Refusal lacks_gpus(int ranks) {
+  const auto& [count, error] = gpus();
+  if (count == 0) return "no GPU here" + (error.empty() ? "" : " (" + error + ")");
+  const int here = launched_on_host(), needed = here > 0 ? std::min(here, ranks) : ranks;
+  if (needed <= count) return {};
+  return std::to_string(needed) + " ranks on this host need a GPU each, and it has " + std::to_string(count);
+}
+
+int take_gpu(const CudaRanks& ranks) {
+  const int gpu = ranks.rank_on_host();
+  const auto& [count, error] = gpus();
+  const bool lacks = gpu >= count;
+  const std::string reason = ranks.first(lacks ? "rank " + std::to_string(ranks.rank()) +
+                                                     " has no GPU: its host has " + std::to_string(count)
+                                               : "");
+  if (!reason.empty()) throw UsageError(reason);
+  cuda(cudaSetDevice(gpu));
+  cuda(cudaFree(nullptr));  // makes the context now
+  return gpu;
+}
+
+Refusal lacks_peer_access(const CudaRanks& ranks) {
+  if (!ranks.is_one_host()) return "the ranks run on several hosts, whose GPUs share no memory";
+  int mine = 0;
+  cuda(cudaGetDevice(&mine));
+  std::string lack;
+  for (int other : ranks.gather(mine)) {
+    int can = 1;
+    if (other != mine) cuda(cudaDeviceCanAccessPeer(&can, mine, other));
+    if (!can) lack = "GPU " + std::to_string(mine) + " has no peer access to GPU " + std::to_string(other);
+  }
+  return ranks.first(lack);
+}
+
+}  // namespace baton

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device bodies of the scan operator.
+//
+//   combine: a thread takes four neighbouring elements of a row, one 16-byte access an operand, where rows and pointers
+//            allow; else one element. Each element is read before it is written by the same thread, so the result may
+//            lie over either state. Bandwidth is all there is to it: one wave of threads, a stride over the rest.
+#include <algorithm>
+#include <cstdint>
+
+#include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/cuda/steps.cuh"
+
+namespace baton {
+namespace {
+
+constexpr int threads = 512;
+
+__device__ float after(float decay, float earlier, float later) { return fmaf(decay, earlier, later); }
+
+__device__ float4 after(float decay, float4 earlier, float4 later) {
+  return {fmaf(decay, earlier.x, later.x), fmaf(decay, earlier.y, later.y), fmaf(decay, earlier.z, later.z),
+          fmaf(decay, earlier.w, later.w)};
+}
+
+/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a composition too.
+template <class Pack>
+__global__ void __launch_bounds__(threads)
+    combine_kernel(Pack* into, const Pack* earlier, const float* later_decay, const Pack* later,
+                   std::int64_t count, std::int64_t row, float* into_decay, const float* earlier_decay) {
+  const std::int64_t stride = std::int64_t{gridDim.x} * threads;
+  const std::int64_t first = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const bool is_small = count <= UINT32_MAX;  // 64-bit division is slow
+  for (std::int64_t i = first; i < count; i += stride) {
+    const std::int64_t r =
+        is_small ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(row) : i / row;
+    into[i] = after(later_decay[r], earlier[i], later[i]);
+    if (into_decay != nullptr && i % row == 0) into_decay[r] = later_decay[r] * earlier_decay[r];
+  }
+}
+
+/// The decays of a composition alone. `into` may be either operand.
+__global__ void __launch_bounds__(threads)
+    multiply_kernel(float* into, const float* earlier, const float* later, std::int64_t count) {
+  const std::int64_t stride = std::int64_t{gridDim.x} * threads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += stride)
+    into[i] = later[i] * earlier[i];
+}
+
+/// Blocks for `count` threads' worth of work: at most what runs at once.
+int grid(std::int64_t count) {
+  int gpu = 0, processors = 0;
+  cuda(cudaGetDevice(&gpu));
+  cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu));
+  constexpr int blocks_a_processor = 4;
+  return static_cast<int>(
+      std::clamp<std::int64_t>((count + threads - 1) / threads, 1, processors * blocks_a_processor));
+}
+
+bool is_aligned(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0;
+}
+
+bool overlap(std::span<const float> a, std::span<const float> b) {
+  return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+template <class Pack>
+void launch_combine(cudaStream_t stream, std::span<float> into, std::span<const float> earlier,
+                    std::span<const float> later_decay, std::span<const float> later, float* into_decay,
+                    const float* earlier_decay) {
+  constexpr std::int64_t width = sizeof(Pack) / sizeof(float);
+  const std::int64_t count = static_cast<std::int64_t>(into.size()) / width;
+  const std::int64_t row = count / static_cast<std::int64_t>(later_decay.size());
+  combine_kernel<<<grid(count), threads, 0, stream>>>(
+      reinterpret_cast<Pack*>(into.data()), reinterpret_cast<const Pack*>(earlier.data()), later_decay.data(),
+      reinterpret_cast<const Pack*>(later.data()), count, row, into_decay, earlier_decay);
+  cuda_launched();
+}
+
+}  // namespace
+
+void combine_on_device(cudaStream_t stream, const DeviceOperands& operands) {
+  const bool composes = operands.writes.size() == 2;
+  const auto into = operands.writes.back();
+  const auto earlier = operands.reads[composes ? 1 : 0];
+  const auto later_decay = operands.reads[composes ? 2 : 1];
+  const auto later = operands.reads[composes ? 3 : 2];
+  const auto decay = composes ? operands.writes.front() : std::span<float>{};
+  // Threads of a row would read a decay that another has written already.
+  const bool fuses = composes && !overlap(decay, later_decay);
+  float* into_decay = fuses ? decay.data() : nullptr;
+  const float* earlier_decay = fuses ? operands.reads[0].data() : nullptr;
+  const bool is_wide = later.size() / later_decay.size() % 4 == 0 && is_aligned(into.data()) &&
+                       is_aligned(earlier.data()) && is_aligned(later.data());
+  (is_wide ? launch_combine<float4> : launch_combine<float>)(stream, into, earlier, later_decay, later,
+                                                             into_decay, earlier_decay);
+  if (!composes || fuses) return;
+  const auto rows = static_cast<std::int64_t>(decay.size());
+  multiply_kernel<<<grid(rows), threads, 0, stream>>>(decay.data(), operands.reads[0].data(),
+                                                      later_decay.data(), rows);
+  cuda_launched();
+}
+
+void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,
+                   const DeviceOperands& operands) {
+  if (step.verb == Verb::copy)
+    cuda(cudaMemcpyAsync(operands.writes[0].data(), operands.reads[0].data(),
+                         static_cast<std::size_t>(step.reads[0].bytes()), cudaMemcpyDeviceToDevice, stream));
+  if (step.verb == Verb::combine) combine_on_device(stream, operands);
+  if (step.verb != Verb::compute) return;
+  const Kernel& kernel = schedule.kernels()[step.body];
+  find_cuda_kernel(kernel)({stream, operands, kernel});
+}
+
+Refusal lacks_device_body(const Schedule& schedule) {
+  for (const Kernel& kernel : schedule.kernels()) {
+    const Refusal reason = unsupported_on_device(kernel);
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+}  // namespace baton

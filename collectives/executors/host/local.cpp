@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executors `local` and `local_bf16`: all ranks in one process, a message is a copy, or one rounded to bf16.
+//
+//   prepare: put the steps of all ranks in one order in which each can run when its turn comes
+//   run:     run them in that order; a send and its receive are one copy
+//
+// For tests and oracles at any number of ranks. Its times are those of one thread doing everybody's work.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "collectives/executors/executor.hpp"
+#include "collectives/executors/host/memory.hpp"
+#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/matching.hpp"
+#include "collectives/schedule/order.hpp"
+
+namespace baton {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class LocalExecutor : public Executor {
+ public:
+  LocalExecutor(int ranks, Dtype wire) : ranks_(ranks), wire_(wire) {}
+
+  std::vector<int> local_ranks() const override {
+    std::vector<int> all(ranks_);
+    for (int rank = 0; rank < ranks_; ++rank) all[rank] = rank;
+    return all;
+  }
+
+  Refusal unsupported(std::span<const Schedule> schedules) const override {
+    for (const Schedule& schedule : schedules)
+      for (const NativeCall& native : schedule.natives()) return native.name + " is no native of local";
+    return unsupported_on_host(schedules);
+  }
+
+  void prepare(std::vector<Schedule> schedules) override {
+    schedules_ = std::move(schedules);
+    order_ = run_order(schedules_);
+    memory_.clear();
+    for (const Schedule& schedule : schedules_) memory_.emplace_back(schedule);
+  }
+
+  void write(int rank, const Slice& into, std::span<const float> from) override {
+    std::copy(from.begin(), from.end(), memory_[rank].view(into).begin());
+  }
+
+  void read(std::span<float> into, int rank, const Slice& from) const override {
+    const auto view = memory_[rank].view(from);
+    std::copy(view.begin(), view.end(), into.begin());
+  }
+
+  void synchronise() override {}
+
+  Dtype wire_dtype() const override { return wire_; }
+
+  double run() override {
+    const auto start = Clock::now();
+    for (const Turn& turn : order_) take(turn);
+    return seconds_since(start);
+  }
+
+  std::vector<StepTime> run_traced() override {
+    const Matching matching("local", schedules_);
+    std::vector<StepTime> times;
+    times.reserve(matching.steps());
+    const auto start = Clock::now();
+    for (const Turn& turn : order_) {
+      const double from = seconds_since(start);
+      take(turn);
+      times.push_back({turn.rank, turn.step, from, seconds_since(start)});
+    }
+    for (std::size_t i = 0, turns = times.size(); i < turns; ++i) {
+      const int receive = matching.partner(matching.number(times[i].rank, times[i].step));
+      if (receive < 0) continue;
+      const int rank = matching.rank(receive);
+      times.push_back(
+          {rank, receive - matching.number(rank, 0), times[i].start_seconds, times[i].finish_seconds});
+    }
+    return times;
+  }
+
+  double one_way_seconds(std::int64_t bytes, int, int) override {
+    std::vector<char> from(bytes, 1), into(bytes);
+    const auto start = Clock::now();
+    std::copy(from.begin(), from.end(), into.begin());
+    return seconds_since(start);
+  }
+
+ private:
+  void take(const Turn& turn) {
+    const Step& step = schedules_[turn.rank].steps()[turn.step];
+    if (step.verb == Verb::send) {
+      const auto from = memory_[turn.rank].view(step.reads[0]);
+      const auto into = memory_[step.peer].view(turn.into).begin();
+      if (wire_ == Dtype::bf16)
+        std::transform(from.begin(), from.end(), into, [](float sent) { return from_bf16(to_bf16(sent)); });
+      else
+        std::copy(from.begin(), from.end(), into);
+    } else {
+      run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
+    }
+  }
+
+  int ranks_;
+  Dtype wire_;
+  std::vector<Schedule> schedules_;
+  std::vector<Turn> order_;
+  std::vector<HostMemory> memory_;
+};
+
+RegisteredExecutor add(const char* name, const char* summary, Dtype wire) {
+  return RegisteredExecutor{{
+      .name = name,
+      .summary = summary,
+      .process_a_rank = false,
+      .make = [wire](int ranks) { return std::make_unique<LocalExecutor>(ranks, wire); },
+  }};
+}
+
+const RegisteredExecutor exact =
+    add("local", "all ranks in one process and one thread; for checks, not for times", Dtype::f32);
+const RegisteredExecutor rounded = add(
+    "local_bf16", "local with messages rounded to bf16: what a narrow wire costs in accuracy", Dtype::bf16);
+
+}  // namespace
+}  // namespace baton

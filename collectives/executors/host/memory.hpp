@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's buffers in host memory, and the steps that need no other rank.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// The buffers of one schedule, page-aligned, all zeros at first.
+class HostMemory {
+ public:
+  /// Throws SystemError if the memory is not to be had.
+  explicit HostMemory(const Schedule& schedule);
+
+  std::span<float> view(const Slice& slice);
+  std::span<const float> view(const Slice& slice) const;
+
+  /// What `step` writes and reads.
+  HostOperands operands(const Step& step);
+
+ private:
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  std::vector<std::unique_ptr<float[], Free>> buffers_;
+};
+
+/// Why host memory cannot hold the buffers of `schedules`, or an empty string: its kernels are of f32.
+Refusal unsupported_on_host(std::span<const Schedule> schedules);
+
+/// Runs a copy, combine or compute step of `schedule` on its operands.
+void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands);
+
+}  // namespace baton

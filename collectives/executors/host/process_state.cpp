@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// States of processes from /proc, by calls that are async-signal-safe.
+#include "collectives/executors/host/process_state.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace baton {
+namespace {
+
+/// "/proc/PROCESS/stat" with a zero behind it.
+std::array<char, 40> path_of(pid_t process) {
+  std::array<char, 40> path{};
+  std::array<char, 12> digits{};
+  auto first = digits.end();
+  do *--first = static_cast<char>('0' + process % 10);
+  while (process /= 10);
+  constexpr std::string_view before = "/proc/", after = "/stat";
+  auto at = std::copy(before.begin(), before.end(), path.begin());
+  at = std::copy(first, digits.end(), at);
+  std::copy(after.begin(), after.end(), at);
+  return path;
+}
+
+}  // namespace
+
+ProcessState state_of(pid_t process) {
+  const int file = open(path_of(process).data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ProcessState::gone;
+  std::array<char, 256> text{};
+  const ssize_t length = read(file, text.data(), text.size());
+  close(file);
+  // The state is the letter behind the program's name, which is in parentheses and may hold some itself.
+  const std::string_view read_text(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  const std::size_t name_end = read_text.rfind(") ");
+  if (name_end == std::string_view::npos || name_end + 2 >= read_text.size()) return ProcessState::gone;
+  const char letter = read_text[name_end + 2];
+  if (letter == 'T' || letter == 't') return ProcessState::stopped;
+  return letter == 'Z' || letter == 'X' ? ProcessState::gone : ProcessState::runs;
+}
+
+}  // namespace baton

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, copies and combines in between,
+// compute steps beside them on a thread of their own.
+//
+//   ready = the steps that wait for nothing
+//   until all steps are done:
+//     start every ready message (non-blocking); hand every ready compute step to the worker
+//     if a copy, combine or native is ready that some message waits for: run it
+//     else if no message is under way and any other is ready: run that
+//     else: wait until some message or compute step is done
+//     a step that is done makes ready the steps that waited for it alone
+//
+// The thread that communicates never computes a kernel, so an exchange progresses under local work as it would on a
+// device with an engine of its own.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "collectives/executors/host/compute_worker.hpp"
+#include "collectives/executors/host/memory.hpp"
+#include "collectives/executors/host/step_recorder.hpp"
+#include "collectives/executors/mpi/native.hpp"
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// How many of the communicator's processes run on the host of this one. Collective.
+int ranks_on_this_host(MPI_Comm ranks);
+
+/// One rank's prepared schedule.
+class MpiEngine {
+ public:
+  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward.
+  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse);
+
+  HostMemory& memory() { return memory_; }
+  const HostMemory& memory() const { return memory_; }
+
+  /// Runs the schedule once. Throws SystemError if MPI fails.
+  void run();
+
+  /// The same, and when each step started and finished, on the monotonic clock. Compute steps tell of the worker.
+  std::vector<StepTime> run_traced();
+
+ private:
+  void start_message(int index);
+  void run_local(int index);
+  void run_next(std::deque<int>& ready);
+  void look_after_messages();
+  void wait_for_something();
+  int finish_messages(bool wait);
+  int finish_computed(bool wait);
+  void finish(int index);
+  void make_ready(int index);
+
+  Schedule schedule_;
+  HostMemory memory_;
+  MPI_Comm in_order_;
+  MPI_Comm in_reverse_;
+  StepRecorder recorder_;
+  std::vector<MpiNative> natives_;
+  std::vector<HostOperands> operands_;        // of each step
+  std::vector<int> blockers_;                 // how many steps each step waits for
+  std::vector<std::vector<int>> successors_;  // who waits for each step
+
+  std::vector<bool> feeds_message_;  // true where some message waits for a step
+  bool has_spare_core_;              // for the worker, while this thread polls
+
+  // The state of one run.
+  std::int64_t worked_ = 0;  // elements written by local steps since the messages were last looked after
+  int unfinished_ = 0;
+  std::vector<int> blocked_by_;
+  std::deque<int> ready_messages_;
+  std::deque<int> ready_urgent_;           // copies, combines and natives that some message waits for
+  std::deque<int> ready_local_;            // those that none does: they would only hold up the other ranks
+  std::vector<MPI_Request> requests_;      // of the messages under way
+  std::vector<int> under_way_;             // their steps
+  std::vector<int> completed_;             // scratch for MPI_Waitsome
+  std::unique_ptr<ComputeWorker> worker_;  // only where there are compute steps; last, for it uses the memory
+};
+
+}  // namespace baton

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as kernels.
+//
+// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else. Groups are cut by
+// the rule that `check` proves, or finer where NCCL needs it (nccl_plan.hpp). Buffers lie in memory of ncclMemAlloc, as
+// those of nccl-tests do: NCCL registers it by itself where a graph is recorded. Where a native asks for one, they lie in
+// a symmetric window.
+#include <nccl.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "collectives/executors/cuda/executor.cuh"
+#include "collectives/executors/cuda/gpu.cuh"
+#include "collectives/executors/cuda/nccl_library.cuh"
+#include "collectives/executors/cuda/steps.cuh"
+#include "collectives/executors/cuda/window.cuh"
+#include "collectives/executors/nccl/native.cuh"
+#include "collectives/executors/nccl/program.cuh"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+/// What the natives of `schedule` need: the most demanding of them.
+NcclMemory memory_for(const Schedule& schedule) {
+  NcclMemory most = NcclMemory::plain;
+  for (const NativeCall& native : schedule.natives())
+    most = std::max(most, find_nccl_native(native.name)->memory);
+  return most;
+}
+
+/// A communicator, and the window that the last schedule which needed one had its buffers in.
+struct Connection {
+  Connection(const CudaRanks& ranks, int cta_policy) : comm(ranks, cta_policy) {}
+
+  NcclComm comm;
+  std::unique_ptr<NcclWindow> window;
+};
+
+class NcclExecutor : public CudaExecutor {
+ public:
+  explicit NcclExecutor(int ranks) : CudaExecutor(ranks) {
+    plain_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
+  }
+  ~NcclExecutor() override { drop_recording(); }
+
+  Refusal unsupported(std::span<const Schedule> schedules) const override;
+  void prepare(std::vector<Schedule> schedules) override;
+  std::vector<StepTime> run_traced() override;
+  double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+ protected:
+  void enqueue_round() override { program_->enqueue(main_stream()); }
+  DeviceMemory& memory() override { return *memory_; }
+  const DeviceMemory& memory() const override { return *memory_; }
+  std::string first_message_with(int rank) const override {
+    return program_ ? baton::first_message_with(program_->schedule(), rank) : std::string{};
+  }
+  /// A window is made only where the one that is there is too small, and the arena stays beside it.
+  std::size_t held_bytes(const Schedule& schedule) const override;
+
+ private:
+  Connection& connection(NcclMemory memory);
+  void* arena_for(const Schedule& schedule);
+  void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
+  std::string try_window() const;
+
+  std::unique_ptr<Connection> plain_;
+  std::unique_ptr<Connection> copy_engines_;          // made when a native first asks for it
+  mutable std::optional<std::string> lacks_windows_;  // found out when a native first asks for one
+  std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<NcclProgram> program_;
+  Stopwatch ping_pong_;
+  Stopwatch trace_;
+  std::unique_ptr<DeviceBytes> ball_;  // what goes to and fro, and beside it what comes
+};
+
+Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
+  for (const Schedule& schedule : schedules) {
+    for (const NativeCall& native : schedule.natives())
+      if (find_nccl_native(native.name) == nullptr) return native.name + " is no native of nccl";
+    const Refusal reason = lacks_device_body(schedule);
+    if (!reason.empty()) return reason;
+  }
+  Refusal reason = lacks_memory(schedules);
+  if (reason.empty() && nccl_groups(schedules).empty())
+    reason = "messages of one rank to another would have to overtake one another";
+  if (memory_for(schedules[0]) == NcclMemory::plain) return reason;
+  reason = ranks().first(reason);  // all try a window, or none
+  if (!reason.empty()) return reason;
+  if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
+  return *lacks_windows_;
+}
+
+std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
+  const NcclMemory need = memory_for(schedule);
+  if (need == NcclMemory::plain) return arena_ ? arena_->bytes() : 0;
+  const auto& over = need == NcclMemory::window ? plain_ : copy_engines_;
+  return over && over->window ? over->window->bytes() : 0;
+}
+
+/// Makes a small window and looks through it: why that cannot be, or an empty string. Collective.
+std::string NcclExecutor::try_window() const {
+  std::string reason = ranks().first(lacks_matching_nccl());
+  if (reason.empty()) reason = lacks_peer_access(ranks());
+  if (!reason.empty()) return reason;
+  try {
+    return NcclWindow(ranks(), plain_->comm, 1 << 16).self_test();
+  } catch (const SystemError& error) {
+    return error.what();
+  }
+}
+
+void NcclExecutor::prepare(std::vector<Schedule> schedules) {
+  forget_recording();
+  program_.reset();
+  memory_.reset();  // its memory first: two cases need not fit at once
+  const NcclMemory need = memory_for(schedules[0]);
+  Connection& over = connection(need);
+  void* arena = need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(over, schedules);
+  const std::vector<int> groups = nccl_groups(schedules)[ranks().rank()];
+  Schedule& mine = schedules[ranks().rank()];
+  memory_ = std::make_unique<DeviceMemory>(mine, arena);
+  program_ = std::make_unique<NcclProgram>(std::move(mine), groups, *memory_, over.comm.get());
+  warm_up();
+}
+
+Connection& NcclExecutor::connection(NcclMemory memory) {
+  if (memory != NcclMemory::copy_engine_window) return *plain_;
+  if (!copy_engines_) copy_engines_ = std::make_unique<Connection>(ranks(), NCCL_CTA_POLICY_ZERO);
+  return *copy_engines_;
+}
+
+/// Plain memory large enough for this rank's buffers; it only grows.
+void* NcclExecutor::arena_for(const Schedule& schedule) {
+  const std::size_t bytes = std::max<std::size_t>(DeviceMemory::bytes(schedule), 1);
+  if (!arena_ || arena_->bytes() < bytes) {
+    arena_.reset();  // first: both need not fit at once
+    arena_ = std::make_unique<NcclBytes>(bytes);
+  }
+  return arena_->get();
+}
+
+/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are dear.
+void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& schedules) {
+  std::size_t bytes = 4096;
+  for (const Schedule& schedule : schedules) bytes = std::max(bytes, DeviceMemory::bytes(schedule));
+  if (!over.window || over.window->bytes() < bytes) {
+    over.window.reset();
+    over.window = std::make_unique<NcclWindow>(ranks(), over.comm, bytes);
+  }
+  return over.window->own();
+}
+
+/// All ranks count from the common start.
+std::vector<StepTime> NcclExecutor::run_traced() {
+  time_from_start([this] { program_->enqueue(main_stream(), &trace_); });
+  return program_->step_times(trace_);
+}
+
+/// Half of a ping-pong of ncclSend and ncclRecv.
+double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
+  const int mine = ranks().rank();
+  if (mine != from && mine != to) return 0;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (!ball_ || ball_->bytes() < 2 * size) ball_ = std::make_unique<DeviceBytes>(2 * size);
+  const int other = mine == from ? to : from;
+  const auto send = [&] {
+    nccl(ncclSend(ball_->get(), size, ncclChar, other, plain_->comm.get(), main_stream()));
+  };
+  const auto recv = [&] {
+    nccl(ncclRecv(ball_->get() + size, size, ncclChar, other, plain_->comm.get(), main_stream()));
+  };
+  return ping_pong_.time(main_stream(), [&] { mine == from ? (send(), recv()) : (recv(), send()); }) / 2;
+}
+
+std::vector<std::pair<std::string, std::string>> NcclExecutor::facts() const {
+  auto all = CudaExecutor::facts();
+  all.emplace_back("nccl", nccl_version());
+  return all;
+}
+
+const RegisteredExecutor registered{{
+    .name = "nccl",
+    .summary = "one process a GPU, NCCL's send and receive between them",
+    .process_a_rank = true,
+    .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
+    .lacks = lacks_gpus,
+    .tensors = Dtype::bf16,
+}};
+
+}  // namespace
+}  // namespace baton

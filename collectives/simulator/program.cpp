@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// From steps to tasks.
+#include "collectives/simulator/program.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <tuple>
+
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+double touched_bytes(const Step& step) {
+  std::int64_t bytes = 0;
+  for (const Slice& slice : step.writes) bytes += slice.bytes();
+  for (const Slice& slice : step.reads) bytes += slice.bytes();
+  return static_cast<double>(bytes);
+}
+
+/// Fills in what a local step takes.
+void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
+  const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
+  const Rate& rate = kernel                       ? device.rate_of(kernel->name)
+                     : step.verb == Verb::combine ? device.combine
+                                                  : device.copy;
+  const double flops = kernel                       ? kernel->flops
+                       : step.verb == Verb::combine ? combine_flops(step.writes.back().count)
+                                                    : 0;
+  const double bytes = kernel ? kernel->bytes : touched_bytes(step);
+  task.seconds = rate.seconds(flops, bytes);
+  task.node_seconds = rate.node_seconds(bytes);
+}
+
+auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
+
+auto facts_of(const Task& task) {
+  return std::tuple(task.verb, task.peer_offset, task.sequence, task.blockers, task.feeds_message, task.bytes,
+                    task.seconds, task.node_seconds);
+}
+
+}  // namespace
+
+std::string name_of(const std::string& collective, const Schedule& schedule, int step) {
+  return collective + ": rank " + std::to_string(schedule.home_rank()) + ", " +
+         step_name(schedule.steps()[step], step);
+}
+
+Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device) {
+  tasks_.reserve(schedule.steps().size());
+  for (const Step& step : schedule.steps()) {
+    if (step.verb == Verb::native)
+      throw ScheduleError(name_of(collective, schedule, static_cast<int>(tasks_.size())) + ": " +
+                          schedule.natives()[step.body].name + " is a native: no steps to simulate");
+    add_task(schedule, step, device);
+  }
+  find_successors(schedule);
+  find_fed_messages();
+  index_messages();
+}
+
+void Program::add_task(const Schedule& schedule, const Step& step, const DeviceRates& device) {
+  Task task;
+  task.verb = step.verb;
+  task.blockers = static_cast<std::int32_t>(step.waits_for.size());
+  if (step.is_message()) {
+    task.peer_offset = step.peer - schedule.home_rank();
+    task.sequence = step.sequence;
+    task.bytes = step.verb == Verb::send ? step.reads[0].bytes() : step.writes[0].bytes();
+    if (step.verb == Verb::send) count(task.bytes);
+  } else {
+    cost(task, schedule, step, device);
+  }
+  tasks_.push_back(task);
+}
+
+void Program::count(std::int64_t bytes) {
+  sent_bytes_ += bytes;
+  least_message_bytes_ = std::min(least_message_bytes_, bytes);
+  most_message_bytes_ = std::max(most_message_bytes_, bytes);
+}
+
+void Program::find_successors(const Schedule& schedule) {
+  const auto& steps = schedule.steps();
+  first_successor_.assign(steps.size() + 1, 0);
+  for (const Step& step : steps)
+    for (int before : step.waits_for) ++first_successor_[before + 1];
+  std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
+  successors_.resize(first_successor_.back());
+  std::vector<std::int32_t> next(first_successor_.begin(), first_successor_.end() - 1);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    for (int before : steps[i].waits_for) successors_[next[before]++] = static_cast<std::int32_t>(i);
+}
+
+void Program::find_fed_messages() {
+  for (int i = static_cast<int>(tasks_.size()) - 1; i >= 0; --i)
+    for (int after : successors(i))
+      if (tasks_[after].is_message() || tasks_[after].feeds_message) tasks_[i].feeds_message = true;
+}
+
+void Program::index_messages() {
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i].is_message()) messages_.push_back(static_cast<std::int32_t>(i));
+  std::sort(messages_.begin(), messages_.end(),
+            [this](int a, int b) { return key_of(tasks_[a]) < key_of(tasks_[b]); });
+}
+
+int Program::find_message(Verb verb, int peer_offset, int sequence) const {
+  const std::tuple wanted(verb, peer_offset, sequence);
+  const auto found = std::lower_bound(messages_.begin(), messages_.end(), wanted,
+                                      [this](int a, const auto& key) { return key_of(tasks_[a]) < key; });
+  return found != messages_.end() && key_of(tasks_[*found]) == wanted ? *found : -1;
+}
+
+std::size_t Program::hash() const {
+  std::size_t hash = tasks_.size();
+  const auto add = [&hash](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  };
+  for (const Task& task : tasks_) {
+    add(static_cast<std::uint64_t>(task.verb) << 32 ^ static_cast<std::uint32_t>(task.peer_offset));
+    add(static_cast<std::uint64_t>(task.bytes) ^ std::bit_cast<std::uint64_t>(task.seconds));
+  }
+  for (std::int32_t successor : successors_) add(static_cast<std::uint64_t>(successor));
+  return hash;
+}
+
+bool Program::operator==(const Program& other) const {
+  const auto same = [](const Task& a, const Task& b) { return facts_of(a) == facts_of(b); };
+  return first_successor_ == other.first_successor_ && successors_ == other.successors_ &&
+         std::equal(tasks_.begin(), tasks_.end(), other.tasks_.begin(), other.tasks_.end(), same);
+}
+
+std::shared_ptr<const Program> ProgramPool::keep(Program program) {
+  const std::size_t hash = program.hash();
+  const auto [first, last] = programs_.equal_range(hash);
+  for (auto known = first; known != last; ++known)
+    if (*known->second == program) return known->second;
+  return programs_.emplace(hash, std::make_shared<const Program>(std::move(program)))->second;
+}
+
+}  // namespace baton

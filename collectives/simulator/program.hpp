@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's schedule as the simulator runs it: what each step costs and which steps wait for it, and nothing else.
+//
+// Peers are told relative to the rank. In a chain all inner ranks then have one program, and only that is kept: a
+// schedule is built, turned into its program and dropped, so that thousands of ranks fit.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+#include "collectives/simulator/topology/topology.hpp"
+
+namespace baton {
+
+/// A step. Its index is the step's in the schedule.
+struct Task {
+  Verb verb = Verb::copy;
+  /// A local step that some message waits for.
+  bool feeds_message = false;
+  /// Of a message: the peer's rank less this one's, and its place among the messages between the two.
+  std::int32_t peer_offset = 0;
+  std::int32_t sequence = 0;
+  /// How many steps it waits for.
+  std::int32_t blockers = 0;
+  /// Of a message.
+  std::int64_t bytes = 0;
+  /// Of a local step: of its engine, and of the memory bus of its node.
+  double seconds = 0;
+  double node_seconds = 0;
+
+  bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
+};
+
+/// How errors name a step: "all_scan: rank 1, step 4 (recv, all_scan.cpp:31)".
+std::string name_of(const std::string& collective, const Schedule& schedule, int step);
+
+/// All steps of a rank.
+class Program {
+ public:
+  /// Throws ScheduleError, naming `collective`, rank and step, on a native step: nobody can tell what it does.
+  Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  std::span<const std::int32_t> successors(int task) const {
+    return {successors_.data() + first_successor_[task], successors_.data() + first_successor_[task + 1]};
+  }
+
+  /// The message from or to the rank `peer_offset` away that is number `sequence`; -1 if there is none.
+  int find_message(Verb verb, int peer_offset, int sequence) const;
+
+  std::int64_t sent_bytes() const { return sent_bytes_; }
+  /// Of the smallest and the largest message that it sends; the former is larger where it sends none.
+  std::int64_t least_message_bytes() const { return least_message_bytes_; }
+  std::int64_t most_message_bytes() const { return most_message_bytes_; }
+
+  std::size_t hash() const;
+  bool operator==(const Program& other) const;
+
+ private:
+  void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
+  void count(std::int64_t sent_bytes);
+  void find_successors(const Schedule& schedule);
+  void find_fed_messages();
+  void index_messages();
+
+  std::vector<Task> tasks_;
+  std::vector<std::int32_t> first_successor_;
+  std::vector<std::int32_t> successors_;
+  std::int64_t sent_bytes_ = 0;
+  std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_message_bytes_ = 0;
+  /// Messages by verb, peer offset and sequence.
+  std::vector<std::int32_t> messages_;
+};
+
+/// Keeps equal programs once.
+class ProgramPool {
+ public:
+  std::shared_ptr<const Program> keep(Program program);
+
+ private:
+  std::unordered_multimap<std::size_t, std::shared_ptr<const Program>> programs_;
+};
+
+}  // namespace baton

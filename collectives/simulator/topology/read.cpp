@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topologies as files: which keys there are, what may stand there, and how they are written.
+#include <nlohmann/json.hpp>
+
+#include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/json_section.hpp"
+#include "collectives/simulator/topology/json_text.hpp"
+#include "collectives/simulator/topology/topology.hpp"
+
+namespace baton {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Wide enough for any machine, narrow enough that no sum or product of them overflows.
+constexpr int most_ranks = 1 << 20;
+constexpr Range counts{1, most_ranks};
+constexpr Range seconds{0, 3600};
+constexpr Range rates{1, 1e18};
+constexpr Range bytes{0, 1e15};
+constexpr std::size_t most_points = 10000;
+
+/// Throws where `later` does not come after `earlier`; `last` points must take longer than those before.
+void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
+                 bool last) {
+  if (later.bytes <= earlier.bytes) point.refuse("bytes", "expected more than in the point before");
+  if (later.seconds < earlier.seconds) point.refuse("seconds", "expected no less than in the point before");
+  if (last && later.seconds == earlier.seconds)
+    point.refuse("seconds", "expected more than in the point before, for the curve goes on with that slope");
+}
+
+Curve read_curve(const JsonSection& parent, const std::string& key) {
+  Curve curve;
+  if (!parent.has(key)) return curve;
+  const std::vector<JsonSection> points = parent.sections(key, 2, most_points);
+  for (const JsonSection& point : points) {
+    point.only({"bytes", "seconds"});
+    curve.points.push_back({point.number("bytes", bytes), point.number("seconds", seconds)});
+    const std::size_t count = curve.points.size();
+    if (count > 1)
+      check_order(point, curve.points[count - 2], curve.points[count - 1], count == points.size());
+  }
+  return curve;
+}
+
+/// A rate that may be missing where measured points take its place.
+double read_rate(const JsonSection& parent, const std::string& key, const Curve& measured) {
+  return measured.empty() ? parent.number(key, rates) : parent.number_or(key, rates, 1);
+}
+
+LinkClass read_link(const JsonSection& link) {
+  link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "measured_idle", "moved_by",
+             "node_bytes_a_second", "node_measured", "source"});
+  LinkClass read;
+  read.measured = read_curve(link, "measured");
+  read.measured_idle = read_curve(link, "measured_idle");
+  read.node_measured = read_curve(link, "node_measured");
+  read.latency_seconds = link.number("latency_seconds", seconds);
+  read.overhead_seconds = link.number_or("overhead_seconds", seconds, 0);
+  read.bytes_a_second = read_rate(link, "bytes_a_second", read.measured);
+  if (link.has("moved_by"))
+    read.moved_by = link.word("moved_by", {"wire", "engine"}) == "engine" ? Mover::engine : Mover::wire;
+  read.node_bytes_a_second = link.number_or("node_bytes_a_second", rates, 0);
+  read.source = link.text("source");
+  return read;
+}
+
+void read_links(Topology& topology, const JsonSection& links) {
+  links.only({"intra_node", "inter_node", "spine"});
+  topology.intra_node = read_link(links.section("intra_node"));
+  if (topology.nodes > 1 || links.has("inter_node"))
+    topology.inter_node = read_link(links.section("inter_node"));
+  if (links.has("spine")) topology.spine = read_link(links.section("spine"));
+}
+
+enum class Work { computes, copies };
+
+Rate read_step(const JsonSection& step, Work work) {
+  if (work == Work::copies)
+    step.only({"launch_seconds", "bytes_a_second", "measured", "node_measured", "source"});
+  else
+    step.only({"launch_seconds", "flops_a_second", "bytes_a_second", "measured", "node_measured", "source"});
+  Rate read;
+  read.measured = read_curve(step, "measured");
+  read.node_measured = read_curve(step, "node_measured");
+  read.launch_seconds = step.number_or("launch_seconds", seconds, 0);
+  if (work == Work::computes) read.flops_a_second = read_rate(step, "flops_a_second", read.measured);
+  read.bytes_a_second = read_rate(step, "bytes_a_second", read.measured);
+  read.source = step.text("source");
+  return read;
+}
+
+DeviceRates read_device(const JsonSection& device) {
+  device.only({"kernel", "copy", "combine", "kernels"});
+  DeviceRates read;
+  read.kernel = read_step(device.section("kernel"), Work::computes);
+  read.copy = read_step(device.section("copy"), Work::copies);
+  read.combine = read_step(device.section("combine"), Work::computes);
+  if (!device.has("kernels")) return read;
+  const JsonSection kernels = device.section("kernels");
+  for (const auto& [name, rate] : kernels.members().items())
+    read.kernels[name] = read_step(kernels.section(name), Work::computes);
+  return read;
+}
+
+void read_machine(Topology& topology, const JsonSection& machine) {
+  machine.only({"nodes", "ranks_a_node", "round_seconds", "streams", "source"});
+  const std::int64_t nodes = machine.whole_number("nodes", counts);
+  const std::int64_t ranks_a_node = machine.whole_number("ranks_a_node", counts);
+  if (nodes * ranks_a_node > most_ranks)
+    machine.refuse("ranks_a_node", "expected at most " + std::to_string(most_ranks) +
+                                       " ranks on all nodes, found " + std::to_string(nodes * ranks_a_node));
+  topology.nodes = static_cast<int>(nodes);
+  topology.ranks_a_node = static_cast<int>(ranks_a_node);
+  topology.round_seconds = machine.number_or("round_seconds", seconds, 0);
+  topology.streams = machine.has("streams") && machine.word("streams", {"yes", "no"}) == "yes";
+  topology.source = machine.text("source");
+}
+
+Calibration read_calibration(const JsonSection& calibration) {
+  calibration.only({"stands_on", "most_ranks", "least_bytes", "most_bytes", "residual"});
+  Calibration read;
+  read.stands_on = calibration.text("stands_on");
+  read.most_ranks = static_cast<int>(calibration.whole_number("most_ranks", counts));
+  read.least_bytes = calibration.whole_number("least_bytes", bytes);
+  read.most_bytes = calibration.whole_number("most_bytes", bytes);
+  if (read.most_bytes < read.least_bytes)
+    calibration.refuse("most_bytes", "expected no less than least_bytes");
+  read.residual = calibration.number("residual", {0, 1e6});
+  return read;
+}
+
+/// What follows writes for those above to read. Sections without a source of their own get `otherwise`.
+void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
+  for (const Curve::Point& point : curve.points)
+    parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
+}
+
+ordered_json written(const LinkClass& link, const std::string& otherwise) {
+  ordered_json json;
+  json["latency_seconds"] = link.latency_seconds;
+  json["overhead_seconds"] = link.overhead_seconds;
+  json["bytes_a_second"] = link.bytes_a_second;
+  json["moved_by"] = link.moved_by == Mover::engine ? "engine" : "wire";
+  if (link.node_bytes_a_second != 0) json["node_bytes_a_second"] = link.node_bytes_a_second;
+  write_curve(json, "measured", link.measured);
+  write_curve(json, "measured_idle", link.measured_idle);
+  write_curve(json, "node_measured", link.node_measured);
+  json["source"] = link.source.empty() ? otherwise : link.source;
+  return json;
+}
+
+ordered_json written(const Rate& rate, Work work, const std::string& otherwise) {
+  ordered_json json;
+  json["launch_seconds"] = rate.launch_seconds;
+  if (work == Work::computes) json["flops_a_second"] = rate.flops_a_second;
+  json["bytes_a_second"] = rate.bytes_a_second;
+  write_curve(json, "measured", rate.measured);
+  write_curve(json, "node_measured", rate.node_measured);
+  json["source"] = rate.source.empty() ? otherwise : rate.source;
+  return json;
+}
+
+ordered_json written_machine(const Topology& topology, const std::string& otherwise) {
+  return {{"nodes", topology.nodes},
+          {"ranks_a_node", topology.ranks_a_node},
+          {"round_seconds", topology.round_seconds},
+          {"streams", topology.streams ? "yes" : "no"},
+          {"source", topology.source.empty() ? otherwise : topology.source}};
+}
+
+ordered_json written_links(const Topology& topology, const std::string& otherwise) {
+  ordered_json json;
+  json["intra_node"] = written(topology.intra_node, otherwise);
+  if (topology.nodes > 1 || !topology.inter_node.source.empty())
+    json["inter_node"] = written(topology.inter_node, otherwise);
+  if (topology.spine) json["spine"] = written(*topology.spine, otherwise);
+  return json;
+}
+
+ordered_json written(const DeviceRates& device, const std::string& otherwise) {
+  ordered_json json;
+  json["kernel"] = written(device.kernel, Work::computes, otherwise);
+  json["copy"] = written(device.copy, Work::copies, otherwise);
+  json["combine"] = written(device.combine, Work::computes, otherwise);
+  for (const auto& [name, rate] : device.kernels)
+    json["kernels"][name] = written(rate, Work::computes, otherwise);
+  return json;
+}
+
+ordered_json written(const Calibration& calibration) {
+  return {{"stands_on", calibration.stands_on},
+          {"most_ranks", calibration.most_ranks},
+          {"least_bytes", calibration.least_bytes},
+          {"most_bytes", calibration.most_bytes},
+          {"residual", calibration.residual}};
+}
+
+}  // namespace
+
+Topology parse_topology(const std::string& text, const std::string& name) {
+  const nlohmann::json json = parse_json(text, name);
+  const JsonSection root(json, name, "");
+  root.only({"name", "description", "machine", "links", "device", "calibration"});
+  Topology topology;
+  topology.name = root.text("name");
+  topology.description = root.text("description");
+  read_machine(topology, root.section("machine"));
+  read_links(topology, root.section("links"));
+  topology.device = read_device(root.section("device"));
+  if (root.has("calibration")) topology.calibration = read_calibration(root.section("calibration"));
+  return topology;
+}
+
+Topology read_topology(const std::string& path) { return parse_topology(read_text(path), path); }
+
+std::string write_topology(const Topology& topology) {
+  const std::string& otherwise = topology.calibration.stands_on;
+  ordered_json json;
+  json["name"] = topology.name;
+  json["description"] = topology.description;
+  json["machine"] = written_machine(topology, otherwise);
+  json["links"] = written_links(topology, otherwise);
+  json["device"] = written(topology.device, otherwise);
+  if (!topology.calibration.stands_on.empty()) json["calibration"] = written(topology.calibration);
+  const std::string text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  parse_topology(text, topology.name);  // throws where the file would be refused
+  return text;
+}
+
+}  // namespace baton

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives as workloads.
+#include "harness/cases/collective_workload.hpp"
+
+#include <fmt/format.h>
+
+#include "harness/cases/verify.hpp"
+
+namespace baton {
+namespace {
+
+class CollectiveWorkload : public Workload {
+ public:
+  CollectiveWorkload(const Collective& collective, const Shape& shape, Direction direction)
+      : collective_(collective), shape_(shape), direction_(direction) {}
+
+  std::string name() const override { return collective_.name; }
+  std::string point() const override {
+    return fmt::format("{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}", to_string(collective_.kind),
+                       to_string(direction_), shape_.heads, shape_.d_k, shape_.d_v, shape_.tokens);
+  }
+  std::int64_t state_bytes() const override { return shape_.state_bytes(); }
+  std::int64_t state_rows() const override { return shape_.rows(); }
+  bool cuts_blocks() const override { return collective_.cuts_blocks; }
+
+  Schedule build_rank(int rank, const Split& split) const override {
+    return baton::build(collective_, shape_, rank, directed(split));
+  }
+  std::optional<Claim> claim(const Split& split) const override {
+    return collective_.claim(shape_, directed(split));
+  }
+
+  Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const override {
+    write_inputs(executor, subject(split.ranks, seed));
+    executor.synchronise();
+    executor.run();
+    return compare(executor, subject(split.ranks, seed));
+  }
+  void load(Executor& executor, int ranks, std::uint64_t seed) const override {
+    write_inputs(executor, subject(ranks, seed));
+  }
+  Comparison verify_timed(const Executor& executor, int ranks, std::uint64_t seed) const override {
+    return compare(executor, subject(ranks, seed));
+  }
+
+  std::shared_ptr<const Workload> reduced() const override {
+    const Shape small{.heads = 2, .d_k = 32, .d_v = 4, .tokens = 8};
+    return collective_workload(collective_, small, direction_);
+  }
+
+  double payload_bytes(int ranks) const override;
+  double port_bytes(int ranks) const override;
+  void describe(nlohmann::ordered_json& json) const override;
+
+ private:
+  Split directed(Split split) const {
+    split.direction = direction_;
+    return split;
+  }
+  Subject subject(int ranks, std::uint64_t seed) const {
+    return {collective_.kind, shape_, ranks, direction_, seed};
+  }
+
+  const Collective& collective_;
+  Shape shape_;
+  Direction direction_;
+};
+
+double CollectiveWorkload::payload_bytes(int ranks) const {
+  switch (collective_.kind) {
+    case Kind::exclusive_scan: return static_cast<double>(shape_.state_bytes());
+    case Kind::all_gather: return static_cast<double>(ranks * shape_.map_elements() * element_bytes);
+    case Kind::exchange:
+      return static_cast<double>((ranks - 1) * shape_.key_value_elements() * element_bytes);
+  }
+  return 0;
+}
+
+double CollectiveWorkload::port_bytes(int ranks) const {
+  if (collective_.kind == Kind::all_gather) return payload_bytes(ranks) * (ranks - 1) / ranks;
+  return ranks > 1 ? payload_bytes(ranks) : 0;
+}
+
+void CollectiveWorkload::describe(nlohmann::ordered_json& json) const {
+  json["bench"] = "collective";
+  json["name"] = collective_.name;
+  json["kind"] = to_string(collective_.kind);
+  json["direction"] = to_string(direction_);
+  json["heads"] = shape_.heads;
+  json["d_k"] = shape_.d_k;
+  json["d_v"] = shape_.d_v;
+  json["tokens"] = shape_.tokens;
+}
+
+}  // namespace
+
+std::shared_ptr<const Workload> collective_workload(const Collective& collective, const Shape& shape,
+                                                    Direction direction) {
+  return std::make_shared<CollectiveWorkload>(collective, shape, direction);
+}
+
+}  // namespace baton

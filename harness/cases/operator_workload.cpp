@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers as workloads: timed at their full size, verified at full size where the oracle can afford it and otherwise on
+// fewer tokens and heads of the same text.
+#include "harness/cases/operator_workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/cases/verify_layer.hpp"
+
+namespace baton {
+namespace {
+
+/// The share that is verified: at most about a second of double-precision recurrence a process.
+GlaShape verified_share(const Layer& layer, int ranks) {
+  const GlaShape& share = layer.share;
+  const double work = share.rows() * ranks * static_cast<double>(share.d_k * share.d_v);
+  if (work <= 2e7) return share;
+  GlaShape smaller = share;
+  smaller.tokens =
+      std::min(share.tokens, 2 * (share.chunk + share.chunk / 4));  // two chunks and a short one, even
+  smaller.heads = std::min<std::int64_t>(share.heads, std::max(2, layer.groups));
+  return smaller;
+}
+
+/// Values for a timed run whose results nobody compares: normal ones, gates as the layer makes them, and sums of
+/// scores large enough that no weight overflows.
+std::vector<float> timed_input(const std::string& name, std::int64_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> drawn(65521);  // a prime: rows of tensors do not repeat in step
+  for (float& value : drawn) {
+    value = normal(random);
+    if (name == "g") value = -std::log1p(std::exp(-value)) / 16;
+    if (name == "lse") value = 10;
+  }
+  std::vector<float> values(count);
+  for (std::int64_t i = 0; i < count; ++i) values[i] = drawn[i % drawn.size()];
+  return values;
+}
+
+class OperatorWorkload : public Workload {
+ public:
+  OperatorWorkload(const SpMethod& method, const Layer& layer, GateDraw gates)
+      : method_(method), layer_(layer), gates_(gates), scan_(layer.scan.empty() ? method.scan : layer.scan) {}
+
+  std::string name() const override { return method_.name; }
+  std::string variant() const override { return method_.name == "local" ? "" : to_string(layer_.mode); }
+  std::string point() const override {
+    const GlaShape& s = layer_.share;
+    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}",
+                       to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, s.heads, s.d_k,
+                       s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype));
+  }
+  std::int64_t state_bytes() const override { return state_rows() * layer_.share.d_v * element_bytes; }
+  std::int64_t state_rows() const override { return layer_.share.heads * layer_.share.d_k; }
+  bool cuts_blocks() const override {
+    return !scan_.empty() && find_collective(scan_).cuts_blocks && !is_alone();
+  }
+
+  Refusal unsupported(int ranks) const override {
+    return method_.unsupported ? method_.unsupported(layer_, ranks) : Refusal{};
+  }
+  Schedule build_rank(int rank, const Split& split) const override {
+    return baton::build(method_, cut(layer_.share, split), rank, split.ranks, split.ranks_a_node);
+  }
+  std::optional<Claim> claim(const Split&) const override { return std::nullopt; }
+
+  Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const override;
+  void load(Executor& executor, int ranks, std::uint64_t seed) const override;
+  Comparison verify_timed(const Executor& executor, int ranks, std::uint64_t seed) const override;
+
+  std::shared_ptr<const Workload> reduced() const override {
+    Layer small = layer_;
+    small.dtype = Dtype::f32;  // the same text, on a host
+    small.share.heads = std::max<std::int64_t>(2, layer_.groups);
+    small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
+    small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
+    small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
+    small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);  // two chunks and a short one, even
+    return operator_workload(method_, small, gates_);
+  }
+
+  double payload_bytes(int) const override { return 0; }
+  double port_bytes(int) const override { return 0; }
+  void describe(nlohmann::ordered_json& json) const override;
+  void describe_verification(nlohmann::ordered_json& json, int ranks) const override;
+
+ private:
+  bool is_alone() const { return layer_.mode == Mode::compute_only || method_.name == "local"; }
+
+  /// The layer in so many blocks, with another share.
+  Layer cut(const GlaShape& share, const Split& split) const {
+    Layer layer = layer_;
+    layer.share = share;
+    layer.blocks = split.blocks;
+    return layer;
+  }
+
+  const SpMethod& method_;
+  Layer layer_;
+  GateDraw gates_;
+  std::string scan_;
+};
+
+Comparison OperatorWorkload::verify(Executor& executor, const Split& split, std::uint64_t seed) const {
+  const GlaShape share = verified_share(layer_, split.ranks);
+  const LayerOracle oracle(method_.attention, share, split.ranks, is_alone(), gates_, seed, layer_.dtype);
+  const auto schedules = build_all(method_, cut(share, split), split.ranks, split.ranks_a_node);
+  executor.prepare(schedules);
+  write_layer(executor, schedules, method_, oracle, share.tokens);
+  executor.synchronise();
+  executor.run();
+  const Comparison result = compare_layer(executor, schedules, method_, oracle, share.tokens);
+  executor.prepare(build(split));
+  return result;
+}
+
+void OperatorWorkload::load(Executor& executor, int ranks, std::uint64_t seed) const {
+  const auto timed = build({.ranks = ranks});  // its inputs and outputs, which depend on no blocks
+  for (int rank : executor.local_ranks())
+    for (const Buffer& buffer : timed[rank].buffers()) {
+      const Slice slice = timed[rank].buffer(buffer.name);
+      if (buffer.role == Role::input)
+        executor.write(rank, slice, timed_input(buffer.name, buffer.count, seed + rank));
+      if (buffer.role == Role::output) executor.write(rank, slice, std::vector<float>(buffer.count, NAN));
+    }
+}
+
+Comparison OperatorWorkload::verify_timed(const Executor& executor, int ranks, std::uint64_t) const {
+  Comparison result;
+  const auto timed = build({.ranks = ranks});  // its outputs, which depend on no blocks
+  for (int rank : executor.local_ranks())
+    for (const Buffer& buffer : timed[rank].buffers()) {
+      if (buffer.role != Role::output) continue;
+      std::vector<float> got(buffer.count);
+      executor.read(got, rank, timed[rank].buffer(buffer.name));
+      if (std::all_of(got.begin(), got.end(), [](float value) { return std::isfinite(value); })) continue;
+      if (result.wrong++ == 0) result.first = fmt::format("rank {}, {}: not finite", rank, buffer.name);
+    }
+  return result;
+}
+
+void OperatorWorkload::describe(nlohmann::ordered_json& json) const {
+  const GlaShape& share = layer_.share;
+  const auto direction = layer_.pass == Pass::forward    ? "forward"
+                         : layer_.pass == Pass::backward ? "reverse"
+                                                         : "both";
+  json["bench"] = "operator";
+  json["name"] = method_.name;
+  json["pass"] = to_string(layer_.pass);
+  json["mode"] = to_string(is_alone() ? Mode::compute_only : layer_.mode);
+  json["direction"] = direction;
+  json["gate"] = to_string(share.gate);
+  json["gates"] = to_string(gates_);
+  json["chunk"] = share.chunk;
+  json["dtype"] = to_string(layer_.dtype);
+  json["groups"] = layer_.groups;
+  json["scan"] = is_alone() ? "" : scan_;
+  json["heads"] = share.heads;
+  json["d_k"] = share.d_k;
+  json["d_v"] = share.d_v;
+  json["tokens"] = share.tokens;
+}
+
+void OperatorWorkload::describe_verification(nlohmann::ordered_json& json, int ranks) const {
+  const GlaShape share = verified_share(layer_, ranks);
+  json["verified_tokens"] = share.tokens;
+  json["verified_heads"] = share.heads;
+}
+
+}  // namespace
+
+std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer,
+                                                  GateDraw gates) {
+  return std::make_shared<OperatorWorkload>(method, layer, gates);
+}
+
+}  // namespace baton

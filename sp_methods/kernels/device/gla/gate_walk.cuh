@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decays of one chunk, and the scaling of its queries and keys by them.
+//
+//   b_i = g_0 + .. + g_i,   r = b at token 31,   all = b at token 63
+//   gentle chunk: q_i <- s q_i e^{b_i - r},   k_i <- k_i e^{r - b_i}         one reference serves every product
+//   strong chunk, |b - r| beyond the guard: q_i <- s q_i e^{b_i}, k_i <- k_i e^{all - b_i}: factors <= 1, for products
+//   with states alone
+//
+// A warp walks 8 channels: lane 4 a + p has tokens 8 a .. 8 a + 7 of channels 2 p, 2 p + 1; b is scanned by
+// shuffles, so a walk needs no barrier. Rows of a short last chunk are zero: their gate is 0 and their keys
+// add nothing.
+#pragma once
+
+#include "sp_methods/kernels/device/gla/layer.cuh"
+
+namespace baton {
+
+/// Greatest |b - r| of a gentle chunk, as on the host (gates.hpp).
+inline constexpr float device_gate_guard = 60.0F;
+/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of infinite
+/// gates finite.
+inline constexpr float least_gate = -104.0F;
+
+__device__ inline float2 operator+(float2 x, float2 y) { return {x.x + y.x, x.y + y.y}; }
+__device__ inline float2 operator-(float2 x, float2 y) { return {x.x - y.x, x.y - y.y}; }
+__device__ inline float2 operator*(float2 x, float2 y) { return {x.x * y.x, x.y * y.y}; }
+__device__ inline float2 operator*(float x, float2 y) { return {x * y.x, x * y.y}; }
+__device__ inline float2 decay_of(float2 x) { return {decay_of(x.x), decay_of(x.y)}; }
+__device__ inline float2 shuffled(float2 x, int from) {
+  return {__shfl_sync(0xffffffffU, x.x, from), __shfl_sync(0xffffffffU, x.y, from)};
+}
+
+/// The factor 2^{slope b + offset} of two channels.
+struct DecayFactor {
+  float slope;
+  float2 offset;
+
+  __device__ float2 at(float2 b) const {
+    return {power_of_2(fmaf(slope, b.x, offset.x)), power_of_2(fmaf(slope, b.y, offset.y))};
+  }
+};
+
+/// log2 of the factor s of the scores.
+template <int d_k>
+inline constexpr float log2_scale = d_k == 128 ? -3.5F : -3.0F;
+
+/// s e^{b - r} for queries, e^{r - b} for keys.
+template <int d_k>
+__device__ inline DecayFactor query_factor(float2 r) {
+  return {log2_e, {log2_scale<d_k> - log2_e * r.x, log2_scale<d_k> - log2_e * r.y}};
+}
+__device__ inline DecayFactor key_factor(float2 r) { return {-log2_e, log2_e * r}; }
+
+/// One chunk's gates in shared memory: rows as of the tensors' widths, one number a token, or nothing.
+template <GateKind kind, int d_k>
+struct GateTile {
+  __host__ __device__ static constexpr int bytes() {
+    return kind == GateKind::vector ? Bf16Tile<d_k>::bytes(device_chunk) : kind == GateKind::scalar ? 256 : 0;
+  }
+  __host__ __device__ static constexpr int width() {
+    return kind == GateKind::vector ? d_k : kind == GateKind::scalar ? 1 : 0;
+  }
+
+  char* memory;
+
+  /// Starts the copy of a chunk; a scalar gate is copied at once.
+  __device__ void load(const DeviceLayer& layer, const TileLoader<d_k>& loader, const Bf16* g,
+                       int chunk) const {
+    if constexpr (kind == GateKind::vector) loader.load({memory}, g, chunk);
+    if constexpr (kind == GateKind::scalar) {
+      if (threadIdx.x >= device_chunk) return;
+      const auto rows = layer.rows(g, 1, chunk);
+      const int token = static_cast<int>(threadIdx.x);
+      reinterpret_cast<float*>(memory)[token] =
+          token < rows.count ? fmaxf(__bfloat162float(*rows.row(token)), least_gate) : 0.0F;
+    }
+  }
+  /// The gates of two channels at `token`, whose place in a tile of width d_k is `at`.
+  __device__ float2 pair(int at, int token) const {
+    if constexpr (kind == GateKind::vector) {
+      const auto gates = *reinterpret_cast<const __nv_bfloat162*>(memory + at);
+      const auto bounded = __hmax2(gates, __float2bfloat162_rn(least_gate));
+      return unpacked_pair(*reinterpret_cast<const std::uint32_t*>(&bounded));
+    } else if constexpr (kind == GateKind::scalar) {
+      const float g = reinterpret_cast<const float*>(memory)[token];
+      return {g, g};
+    } else {
+      return {0.0F, 0.0F};
+    }
+  }
+};
+
+/// One lane's part of a chunk's gates: 8 tokens of 2 channels.
+template <GateKind kind, int d_k>
+struct GateWalk {
+  /// Warps beyond the channels have nothing to walk.
+  __device__ static bool takes_part() { return warp() < d_k / 8; }
+
+  int channel, first, start;  // first token; place of (first, channel) in a tile
+  float2 gate[8];
+  float2 before;       ///< b before the lane's first token.
+  float2 middle, all;  ///< r and b at the last token.
+
+  __device__ explicit GateWalk(const GateTile<kind, d_k>& gates)
+      : channel(8 * warp() + 2 * (lane() & 3)),
+        first(8 * (lane() >> 2)),
+        start(Bf16Tile<d_k>::offset(first, channel)) {
+    float2 total{0.0F, 0.0F};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      gate[i] = gates.pair(Bf16Tile<d_k>::below(start, i), first + i);
+      total = total + gate[i];
+    }
+    float2 sum = total;
+#pragma unroll
+    for (int apart = 4; apart < 32; apart *= 2) {
+      const float2 earlier{__shfl_up_sync(0xffffffffU, sum.x, apart),
+                           __shfl_up_sync(0xffffffffU, sum.y, apart)};
+      if (lane() >= apart) sum = sum + earlier;
+    }
+    before = sum - total;
+    middle = shuffled(sum, 12 + (lane() & 3));
+    all = shuffled(sum, 28 + (lane() & 3));
+  }
+
+  __device__ bool is_first_lane() const { return first == 0; }
+  __device__ bool is_strong() const {
+    const float2 rest = all - middle;
+    return fminf(fminf(middle.x, middle.y), fminf(rest.x, rest.y)) < -device_gate_guard;
+  }
+
+  /// Multiplies the lane's part of a tile by a factor.
+  __device__ void scale(const Bf16Tile<d_k>& tile, const DecayFactor& factor) const {
+    float2 b = before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      b = b + gate[i];
+      const int at = tile.below(start, i);
+      tile.set_pair(at, factor.at(b) * tile.pair(at));
+    }
+  }
+
+  /// Multiplies the lane's parts of two tiles.
+  __device__ void scale(const Bf16Tile<d_k>& q, const DecayFactor& q_factor, const Bf16Tile<d_k>& k,
+                        const DecayFactor& k_factor) const {
+    float2 b = before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      b = b + gate[i];
+      const int at = q.below(start, i);
+      q.set_pair(at, q_factor.at(b) * q.pair(at));
+      k.set_pair(at, k_factor.at(b) * k.pair(at));
+    }
+  }
+
+  /// Sets the lane's part of a tile to factor (.) x, x read from a chunk's rows in global memory.
+  __device__ void scale_from(const HeadRows<const Bf16>& x, const Bf16Tile<d_k>& tile,
+                             const DecayFactor& factor) const {
+    float2 b = before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      b = b + gate[i];
+      float2 value{0.0F, 0.0F};
+      if (first + i < x.count) value = load_pair(x.row(first + i) + channel);
+      tile.set_pair(tile.below(start, i), factor.at(b) * value);
+    }
+  }
+};
+
+/// The gentle form of a chunk's queries and keys, in place. Where there is no gate, keys stay as they are.
+template <GateKind kind, int d_k>
+__device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16Tile<d_k>& q,
+                                    const Bf16Tile<d_k>& k) {
+  if constexpr (kind == GateKind::none) {
+    walk.scale(q, query_factor<d_k>(walk.middle));
+  } else {
+    walk.scale(q, query_factor<d_k>(walk.middle), k, key_factor(walk.middle));
+  }
+}
+
+/// The strong form, from the rows in global memory.
+template <GateKind kind, int d_k>
+__device__ inline void scale_strongly(const GateTile<kind, d_k>& gates, const Bf16Tile<d_k>& q,
+                                      const Bf16Tile<d_k>& k, const HeadRows<const Bf16>& q_rows,
+                                      const HeadRows<const Bf16>& k_rows) {
+  using Walk = GateWalk<kind, d_k>;
+  if (!Walk::takes_part()) return;
+  const Walk walk(gates);
+  walk.scale_from(q_rows, q, query_factor<d_k>({0.0F, 0.0F}));
+  walk.scale_from(k_rows, k, key_factor(walk.all));
+}
+
+}  // namespace baton

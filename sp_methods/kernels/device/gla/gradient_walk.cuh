@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
+//
+//   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
+//   R = e^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
+//
+// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors
+// and cancel to fp32 accuracy; R written as rowsum over the state at the right edge would round them
+// differently.
+// A strong chunk has X, Y of states alone; the pairs within come from gla_strong_gates.cuh.
+// A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at
+// once.
+#pragma once
+
+#include "sp_methods/kernels/device/gla/strong_gates.cuh"
+
+namespace baton {
+
+/// What the walk reads of one chunk.
+template <GateKind kind, int d_k>
+struct GradientChunk {
+  Bf16Tile<d_k> q, k;  ///< Scaled.
+  GateTile<kind, d_k> gates;
+  FloatTile<d_k> x, y;
+  Bf16Tile<device_chunk> d_scores;
+  const float* starts;   ///< [groups, d_k]: b before each group's first token.
+  const float* middles;  ///< [d_k]: r.
+  const float* alls;     ///< [d_k]: b at the last token.
+  QueryKeyRows rows;
+};
+
+/// Where the results go: this chunk's rows.
+struct GradientRows {
+  HeadRows<Bf16> dq, dk, dg;
+};
+
+/// One thread's part.
+template <GateKind kind, int d_k>
+class GradientWalk {
+ public:
+  static constexpr int tokens = d_k / 16;  ///< Of a group.
+  static constexpr int groups = device_chunk / tokens;
+
+  __device__ GradientWalk()
+      : channel_(2 * (static_cast<int>(threadIdx.x) % (d_k / 2))),
+        group_(static_cast<int>(threadIdx.x) / (d_k / 2)),
+        start_(Bf16Tile<d_k>::offset(first(), channel_)),
+        sums_start_(FloatTile<d_k>::offset(first(), channel_)) {}
+
+  /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups, d_k].
+  __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong,
+                             float* sums) {
+    if (strong) {
+      write_rows_of<true>(chunk, out);
+    } else {
+      write_rows_of<false>(chunk, out);
+    }
+    float2 sum{0.0F, 0.0F};
+#pragma unroll
+    for (int i = 0; i < tokens; ++i) sum = sum + terms_[i];
+    *reinterpret_cast<float2*>(sums + group_ * d_k + channel_) = sum;
+  }
+
+  /// Writes dg; after a barrier. `right` [6, d_k] are the parts of R.
+  __device__ void write_gates(const GradientRows& out, const float* sums, const float* right, float* room) {
+    float2 dg = at_channel(right);
+#pragma unroll
+    for (int part = 1; part < 6; ++part) dg = dg + at_channel(right + part * d_k);
+    for (int later = groups - 1; later > group_; --later) dg = dg + at_channel(sums + later * d_k);
+#pragma unroll
+    for (int i = tokens - 1; i >= 0; --i) {
+      dg = dg + terms_[i];
+      write_gate(out.dg, first() + i, dg, room);
+    }
+  }
+
+  /// A scalar gate's dg is summed over warps; after another barrier.
+  __device__ static void write_scalar_gates(const GradientRows& out, const float* room) {
+    const int token = static_cast<int>(threadIdx.x);
+    if (token >= out.dg.count) return;
+    float sum = room[token];
+    if constexpr (d_k == 128) sum += room[device_chunk + token];
+    *out.dg.row(token) = __float2bfloat16(sum);
+  }
+
+ private:
+  __device__ int first() const { return group_ * tokens; }
+  __device__ float2 at_channel(const float* x) const {
+    return *reinterpret_cast<const float2*>(x + channel_);
+  }
+  __device__ void write(const HeadRows<Bf16>& rows, int token, float2 x) const {
+    if (token < rows.count) store_pair(rows.row(token) + channel_, x);
+  }
+
+  template <bool strong>
+  __device__ void write_rows_of(const GradientChunk<kind, d_k>& chunk, const GradientRows& out) {
+    const float2 r = at_channel(chunk.middles);
+    const DecayFactor q_factor = query_factor<d_k>(strong ? float2{0.0F, 0.0F} : r);
+    const DecayFactor k_factor = key_factor(strong ? at_channel(chunk.alls) : r);
+    float2 b = at_channel(chunk.starts + group_ * d_k);
+#pragma unroll
+    for (int i = 0; i < tokens; ++i) {
+      const int token = first() + i, at = FloatTile<d_k>::below(sums_start_, i);
+      b = b + chunk.gates.pair(Bf16Tile<d_k>::below(start_, i), token);
+      const float2 x = chunk.x.pair(at), y = chunk.y.pair(at);
+      const float2 dq = q_factor.at(b) * x, dk = k_factor.at(b) * y;
+      if constexpr (strong) {
+        terms_[i] = write_strong(chunk, out, token, dq, dk);
+      } else {
+        write(out.dq, token, dq);
+        write(out.dk, token, dk);
+        terms_[i] = gentle_term(chunk, i, x, y);
+      }
+    }
+  }
+
+  __device__ float2 gentle_term(const GradientChunk<kind, d_k>& chunk, int i, float2 x, float2 y) const {
+    if constexpr (kind == GateKind::none) return {0.0F, 0.0F};
+    const int at = Bf16Tile<d_k>::below(start_, i);
+    return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
+  }
+
+  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the
+  /// term of dg.
+  __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token,
+                                 float2 dq, float2 dk) const {
+    if (token >= out.dq.count) return {0.0F, 0.0F};
+    const float s = power_of_2(log2_scale<d_k>);
+    const float2 q = load_pair(chunk.rows.q.row(token) + channel_);
+    const float2 k = load_pair(chunk.rows.k.row(token) + channel_);
+    dq = dq + s * strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_);
+    dk = dk + s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_);
+    const float own = s * chunk.d_scores.at(token, token);
+    write(out.dq, token, dq + own * k);
+    write(out.dk, token, dk + own * q);
+    return q * dq - k * dk;
+  }
+
+  __device__ void write_gate(const HeadRows<Bf16>& rows, int token, float2 dg, float* room) const {
+    if constexpr (kind == GateKind::vector) write(rows, token, dg);
+    if constexpr (kind == GateKind::scalar) {
+      const float sum = sum_over_warp(dg.x + dg.y);
+      if (lane() == 0) room[(d_k == 128 ? (warp() & 1) * device_chunk : 0) + token] = sum;
+    }
+  }
+
+  int channel_, group_, start_, sums_start_;
+  float2 terms_[tokens];
+};
+
+}  // namespace baton

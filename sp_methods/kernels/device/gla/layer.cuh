@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel of gated linear attention knows of its layer: where the rows of a chunk are, which chunks are
+// its own.
+#pragma once
+
+#include "sp_methods/kernels/device/gla/launch.cuh"
+#include "sp_methods/kernels/device/tile/product.cuh"
+
+namespace baton {
+
+/// The sizes a kernel needs beside its compile-time widths.
+struct DeviceLayer {
+  std::int64_t tokens;
+  int heads;       ///< Of the tensors.
+  int first_head;  ///< Of the call.
+  int segments;
+
+  explicit DeviceLayer(const GlaDeviceCall& call)
+      : tokens(call.shape.tokens),
+        heads(static_cast<int>(call.shape.heads)),
+        first_head(static_cast<int>(call.work.first_head)),
+        segments(call.segments) {}
+
+  __device__ int chunks() const { return static_cast<int>((tokens + device_chunk - 1) / device_chunk); }
+  __device__ int first_chunk(int segment) const {
+    return static_cast<int>(static_cast<std::int64_t>(chunks()) * segment / segments);
+  }
+  /// The block's head among those of the call, and its segment.
+  __device__ static int place() { return static_cast<int>(blockIdx.x); }
+  __device__ static int segment() { return static_cast<int>(blockIdx.y); }
+
+  template <int width>
+  __device__ TileLoader<width> loader() const {
+    return {tokens, heads, first_head + place()};
+  }
+  /// The rows of a chunk in this block's head of x [tokens, heads, width].
+  template <class Element>
+  __device__ HeadRows<Element> rows(Element* x, int width, int chunk) const {
+    const std::int64_t token = static_cast<std::int64_t>(chunk) * device_chunk;
+    return {x + (token * heads + first_head + place()) * width, heads * width,
+            static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens - token))};
+  }
+};
+
+inline constexpr float log2_e = 1.4426950408889634F;
+
+__device__ inline float power_of_2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+/// e^x.
+__device__ inline float decay_of(float x) { return power_of_2(log2_e * x); }
+
+/// Where this lane's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the rows and
+/// columns.
+template <int d_k, int d_v>
+struct StatePlace {
+  __device__ static int row() { return warp_row() * (d_k / 4); }
+  __device__ static int column() { return warp_column() * (d_v / 4); }
+};
+template <int d_k, int d_v>
+using StateSums = Sums<d_k / 64, d_v / 64>;
+
+/// Sets `sums` to the true state at an edge of the block's head.
+template <int d_k, int d_v>
+__device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges& edges, int segments,
+                                 int edge) {
+  using Place = StatePlace<d_k, d_v>;
+  const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * (segments + 1) + edge;
+  const float* state = edges.segments.states + number * d_k * d_v;
+  const float* gate = edges.segments.gates + number * d_k;
+  const float* incoming = edges.incoming + static_cast<std::int64_t>(DeviceLayer::place()) * d_k * d_v;
+  sums.for_each([&](int r, int c, float2& x) {
+    const int row = Place::row() + r, at = row * d_v + Place::column() + c;
+    x = edges.segments.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
+    if (edges.incoming == nullptr) return;
+    const float2 more = *reinterpret_cast<const float2*>(incoming + at);
+    const float decay = decay_of(gate[row]);
+    x = {x.x + decay * more.x, x.y + decay * more.y};
+  });
+}
+
+/// Calls f with the widths and the gate kind of a shape as types: f(d_k, d_v, kind).
+template <GateKind kind>
+using GateConstant = std::integral_constant<GateKind, kind>;
+template <int width>
+using Width = std::integral_constant<int, width>;
+
+template <class Function>
+cudaError_t with_widths(const GlaShape& shape, Function f) {
+  if (shape.d_k == 128)
+    return shape.d_v == 128 ? f(Width<128>{}, Width<128>{}) : f(Width<128>{}, Width<64>{});
+  return shape.d_v == 128 ? f(Width<64>{}, Width<128>{}) : f(Width<64>{}, Width<64>{});
+}
+
+template <class Function>
+cudaError_t with_constants(const GlaShape& shape, Function f) {
+  return with_widths(shape, [&](auto d_k, auto d_v) {
+    if (shape.gate == GateKind::vector) return f(d_k, d_v, GateConstant<GateKind::vector>{});
+    if (shape.gate == GateKind::scalar) return f(d_k, d_v, GateConstant<GateKind::scalar>{});
+    return f(d_k, d_v, GateConstant<GateKind::none>{});
+  });
+}
+
+/// Launches a kernel on one block for each head and segment of a call.
+template <class... Parameters, class... Arguments>
+cudaError_t launch_on_segments(const GlaDeviceCall& call, int shared_bytes, void (*kernel)(Parameters...),
+                               const Arguments&... arguments) {
+  const auto code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  if (code != cudaSuccess) return code;
+  const dim3 grid(static_cast<unsigned>(call.work.heads(call.shape)), static_cast<unsigned>(call.segments));
+  kernel<<<grid, tile_threads, shared_bytes, call.stream>>>(DeviceLayer(call), arguments...);
+  return cudaGetLastError();
+}
+
+}  // namespace baton

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The carried state over the chunks of one segment, in either direction: one block a head and segment.
+//
+//   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
+//   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o
+//
+// All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled: one barrier
+// a chunk; half of the warps do the one first, half the other, so that the matrix and the exponential units
+// work side by side.
+// Cost: 2 tokens d_k d_v flop a head; reads each input once. Shared memory holds four chunks.
+#pragma once
+
+#include "sp_methods/kernels/device/gla/gate_walk.cuh"
+
+namespace baton {
+
+enum class Direction { forward, reversed };
+
+/// What one sweep reads: k and v, or q and d_o; and the gates.
+struct SweepInputs {
+  const Bf16* left;
+  const Bf16* right;
+  const Bf16* g;
+};
+
+template <int d_k, int d_v, GateKind kind, Direction direction>
+class StateSweep {
+ public:
+  static constexpr int slots = 4;
+  static constexpr int left_bytes = Bf16Tile<d_k>::bytes(device_chunk);
+  static constexpr int right_bytes = Bf16Tile<d_v>::bytes(device_chunk);
+  static constexpr int slot_bytes = left_bytes + right_bytes + GateTile<kind, d_k>::bytes();
+  static constexpr int shared_bytes = slots * slot_bytes + 2 * d_k * static_cast<int>(sizeof(float));
+
+  StateSums<d_k, d_v> state;
+  float2 total{0.0F, 0.0F};  ///< The log decay of the chunks walked, in lanes that walk.
+
+  __device__ StateSweep(const DeviceLayer& layer, const SweepInputs& in)
+      : layer_(layer),
+        in_(in),
+        left_loader_(layer.loader<d_k>()),
+        right_loader_(layer.loader<d_v>()),
+        first_(layer.first_chunk(DeviceLayer::segment())),
+        count_(layer.first_chunk(DeviceLayer::segment() + 1) - first_) {}
+
+  /// Runs over all chunks of the segment; calls before_chunk(chunk) when `state` is that before a chunk.
+  template <class Function>
+  __device__ void run(Function before_chunk) {
+    for (int step = 0; step < slots - 1; ++step) load(step);
+    wait_for_copies<slots - 2>();
+    __syncthreads();
+    scale(0);
+#pragma unroll 1
+    for (int step = 0; step < count_; ++step) {
+      wait_for_copies<slots - 3>();
+      __syncthreads();
+      load(step + slots - 1);
+      before_chunk(chunk_of(step));
+#pragma unroll 1
+      for (int turn = 0; turn < 2; ++turn) {
+        if (turn == (warp() & 1)) {
+          add(step);
+        } else if (step + 1 < count_) {
+          scale(step + 1);
+        }
+      }
+    }
+  }
+
+ private:
+  __device__ int chunk_of(int step) const {
+    return direction == Direction::forward ? first_ + step : first_ + count_ - 1 - step;
+  }
+  __device__ char* slot(int step) const { return shared_space() + step % slots * slot_bytes; }
+  __device__ Bf16Tile<d_k> left(int step) const { return {slot(step)}; }
+  __device__ Bf16Tile<d_v> right(int step) const { return {slot(step) + left_bytes}; }
+  __device__ GateTile<kind, d_k> gates(int step) const { return {slot(step) + left_bytes + right_bytes}; }
+  __device__ float* decay(int step) const {
+    return reinterpret_cast<float*>(shared_space() + slots * slot_bytes) + (step & 1) * d_k;
+  }
+
+  __device__ void load(int step) const {
+    if (step < count_) {
+      left_loader_.load(left(step), in_.left, chunk_of(step));
+      right_loader_.load(right(step), in_.right, chunk_of(step));
+      gates(step).load(layer_, left_loader_, in_.g, chunk_of(step));
+    }
+    commit_copies();
+  }
+
+  __device__ void scale(int step) {
+    using Walk = GateWalk<kind, d_k>;
+    if (!Walk::takes_part()) return;
+    const Walk walk(gates(step));
+    if constexpr (direction == Direction::reversed) {
+      walk.scale(left(step), query_factor<d_k>({0.0F, 0.0F}));
+    } else if constexpr (kind != GateKind::none) {
+      walk.scale(left(step), key_factor(walk.all));
+    }
+    total = total + walk.all;
+    if (walk.is_first_lane()) *reinterpret_cast<float2*>(decay(step) + walk.channel) = decay_of(walk.all);
+  }
+
+  __device__ void add(int step) {
+    using Place = StatePlace<d_k, d_v>;
+    if constexpr (kind != GateKind::none) state.scale_rows(decay(step) + Place::row());
+    add_product<device_chunk / 16>(state, left_operand<RowsAre::summed>(left(step), Place::row()),
+                                   right_operand<RowsAre::summed>(right(step), Place::column()));
+  }
+
+  const DeviceLayer& layer_;
+  const SweepInputs& in_;
+  TileLoader<d_k> left_loader_;
+  TileLoader<d_v> right_loader_;
+  int first_, count_;
+};
+
+/// Writes a segment's state from zero and its total log decay, numbered the way the sweep goes.
+template <int d_k, int d_v, GateKind kind, Direction direction>
+__global__ __launch_bounds__(tile_threads,
+                             1) void segment_states_kernel(const __grid_constant__ DeviceLayer layer,
+                                                           GlaDeviceSegments out,
+                                                           const __grid_constant__ SweepInputs in) {
+  StateSweep<d_k, d_v, kind, direction> sweep(layer, in);
+  sweep.state.clear();
+  sweep.run([](int) {});
+  using Place = StatePlace<d_k, d_v>;
+  const int segment = DeviceLayer::segment();
+  const std::int64_t edge = direction == Direction::forward ? segment : layer.segments - 1 - segment;
+  const std::int64_t head = DeviceLayer::place();
+  float* state = out.states + (head * (layer.segments + 1) + edge) * d_k * d_v;
+  sweep.state.for_each([&](int r, int c, float2& x) {
+    *reinterpret_cast<float2*>(state + (Place::row() + r) * d_v + Place::column() + c) = x;
+  });
+  if (warp() < d_k / 8 && lane() < 4) {
+    float* total = out.totals + (head * layer.segments + edge) * d_k + 8 * warp() + 2 * lane();
+    *reinterpret_cast<float2*>(total) = sweep.total;
+  }
+}
+
+/// Writes the true state before every chunk.
+template <int d_k, int d_v, GateKind kind>
+__global__ __launch_bounds__(tile_threads,
+                             1) void chunk_states_kernel(const __grid_constant__ DeviceLayer layer,
+                                                         Bf16* states, GlaDeviceEdges before,
+                                                         const __grid_constant__ SweepInputs in) {
+  using Place = StatePlace<d_k, d_v>;
+  StateSweep<d_k, d_v, kind, Direction::forward> sweep(layer, in);
+  read_edge<d_k, d_v>(sweep.state, before, layer.segments, DeviceLayer::segment());
+  sweep.run([&](int chunk) {
+    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk;
+    Bf16* at = states + (number * d_k + Place::row()) * d_v + Place::column();
+    store_sums(HeadRows<Bf16>{at, d_v, d_k}, sweep.state);
+  });
+}
+
+}  // namespace baton

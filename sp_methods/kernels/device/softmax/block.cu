@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward softmax block: one block a head and 128 queries, four warps.
+//
+//   for the key tiles that the last query sees:   Z = Q K^T,  m' = max(m, rowmax Z),  P = 2^{c (Z - m')}
+//                                                 l = l 2^{c (m - m')} + rowsum P,    O = O 2^{c (m - m')} + P V
+//   out = O / l,  lse = s m + log l;              c = s log2 e;  where no key is seen: out = 0, lse = -inf
+//
+// A tile that all of a warp's queries see whole is not masked. Shared memory holds the queries and two tiles of keys and
+// values, 96 KiB at d = 128: two blocks a multiprocessor.
+#include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/softmax/launch.cuh"
+#include "sp_methods/kernels/device/softmax/mask.cuh"
+
+namespace baton {
+namespace {
+
+constexpr int threads = 128;
+constexpr int row_tile = 128;
+constexpr float nothing = -INFINITY;
+
+__device__ float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 2));
+}
+__device__ float quad_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffU, x, 1);
+  return x + __shfl_xor_sync(0xffffffffU, x, 2);
+}
+
+template <int d_k, int d_v>
+class SoftmaxBlock {
+ public:
+  static constexpr int rows_bytes = Bf16Tile<d_k>::bytes(row_tile);
+  static constexpr int key_bytes = Bf16Tile<d_k>::bytes(column_tile);
+  static constexpr int slot_bytes = key_bytes + Bf16Tile<d_v>::bytes(column_tile);
+  static constexpr int shared_bytes = rows_bytes + 2 * slot_bytes;
+
+  __device__ SoftmaxBlock(const SoftmaxMask& mask, const SoftmaxDeviceInputs& in)
+      : mask_(mask),
+        head_(static_cast<int>(blockIdx.y)),
+        first_row_((static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * row_tile),
+        own_row_(first_row_ + warp_rows * warp() + (lane() >> 2)),
+        count_(tiles_of(mask.visible_to_any(first_row_, row_tile), column_tile)),
+        in_(in),
+        key_loader_({in.k, mask.k_tokens, mask.heads, head_, d_k}),
+        value_loader_({in.v, mask.k_tokens, mask.heads, head_, d_v}) {}
+
+  __device__ void run(float* out, float* lse) {
+    const RowLoader<d_k, threads> rows({in_.q, mask_.q_tokens, mask_.heads, head_, d_k});
+    rows.template load<row_tile>(queries(), first_row_);
+    load(0);
+    out_.clear();
+    const int seen = mask_.visible_to_all(first_row_ + warp_rows * warp(), warp_rows);
+#pragma unroll 1
+    for (int step = 0; step < count_; ++step) {
+      wait_for_copies<0>();
+      __syncthreads();
+      load(step + 1);
+      multiply(step, (step + 1) * column_tile > seen);
+    }
+    wait_for_copies<0>();
+    write(out, lse);
+  }
+
+ private:
+  using Scores = Sums<2, column_tile / 16>;
+
+  __device__ static Bf16Tile<d_k> queries() { return {shared_space()}; }
+  __device__ static Bf16Tile<d_k> keys(int step) {
+    return {shared_space() + rows_bytes + (step & 1) * slot_bytes};
+  }
+  __device__ static Bf16Tile<d_v> values(int step) { return {keys(step).memory + key_bytes}; }
+  /// This lane's row of the sums' pieces.
+  __device__ int row(int m, int half) const { return own_row_ + 16 * m + 8 * half; }
+
+  __device__ void load(int step) const {
+    if (step < count_) {
+      key_loader_.template load<column_tile>(keys(step), step * column_tile);
+      value_loader_.template load<column_tile>(values(step), step * column_tile);
+    }
+    commit_copies();
+  }
+
+  __device__ void multiply(int step, bool masked) {
+    Scores scores;
+    scores.clear();
+    add_product<d_k / 16>(scores, left_operand<RowsAre::outer>(queries(), warp_rows * warp()),
+                          right_operand<RowsAre::outer>(keys(step), 0));
+    if (masked) hide(scores, step * column_tile);
+    exponentiate(scores);
+    const PackedSums<2, column_tile / 16> packed(scores);
+    add_product<column_tile / 16>(out_, packed, right_operand<RowsAre::summed>(values(step), 0));
+  }
+
+  __device__ void hide(Scores& scores, int first_column) const {
+    const int first_row = first_row_ + warp_rows * warp();
+    scores.for_each([&](int r, int c, float2& x) {
+      const int seen = mask_.visible(first_row + r) - first_column;
+      if (c >= seen) x.x = nothing;
+      if (c + 1 >= seen) x.y = nothing;
+    });
+  }
+
+  /// Scores become probabilities; maxima, sums and the output follow.
+  __device__ void exponentiate(Scores& scores) {
+    const float slope = mask_.scale * log2_e;
+#pragma unroll
+    for (int m = 0; m < 2; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float most = max_[m][half];
+        for_row(scores, m, half, [&](float& x) { most = fmaxf(most, x); });
+        most = quad_max(most);
+        const float base = most == nothing ? 0.0F : slope * most;
+        const float keep = power_of_2(slope * max_[m][half] - base);
+        max_[m][half] = most;
+        float sum = sum_[m][half] * keep;
+        for_row(scores, m, half, [&](float& x) {
+          x = power_of_2(fmaf(slope, x, -base));
+          sum += x;
+        });
+        sum_[m][half] = sum;
+        for_row(out_, m, half, [&](float& x) { x *= keep; });
+      }
+    }
+  }
+
+  template <int n_tiles, class Function>
+  __device__ static void for_row(Sums<2, n_tiles>& sums, int m, int half, Function f) {
+#pragma unroll
+    for (int n = 0; n < 2 * n_tiles; ++n) {
+      f(sums.c[m][n][2 * half]);
+      f(sums.c[m][n][2 * half + 1]);
+    }
+  }
+
+  __device__ void write(float* out, float* lse) {
+    const float slope = mask_.scale * log2_e;
+#pragma unroll
+    for (int m = 0; m < 2; ++m) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float sum = quad_sum(sum_[m][half]), share = sum > 0.0F ? 1.0F / sum : 0.0F;
+        for_row(out_, m, half, [&](float& x) { x *= share; });
+        if ((lane() & 3) != 0 || row(m, half) >= mask_.q_tokens) continue;
+        lse[static_cast<std::int64_t>(row(m, half)) * mask_.heads + head_] =
+            sum > 0.0F ? (slope * max_[m][half] + log2f(sum)) / log2_e : nothing;
+      }
+    }
+    const HeadOf<float> rows(out, mask_.q_tokens, mask_.heads, head_, d_v);
+    write_rows(rows, first_row_ + warp_rows * warp(), false, out_, [](int, int, float2 x) { return x; });
+  }
+
+  const SoftmaxMask& mask_;
+  int head_, first_row_, own_row_, count_;
+  const SoftmaxDeviceInputs& in_;
+  RowLoader<d_k, threads> key_loader_;
+  RowLoader<d_v, threads> value_loader_;
+  Sums<2, d_v / 16> out_;
+  float max_[2][2] = {{nothing, nothing}, {nothing, nothing}}, sum_[2][2] = {};
+};
+
+template <int d_k, int d_v>
+__global__ __launch_bounds__(threads,
+                             2) void softmax_block_kernel(float* out, float* lse,
+                                                          const __grid_constant__ SoftmaxDeviceInputs in,
+                                                          const __grid_constant__ SoftmaxMask mask) {
+  SoftmaxBlock<d_k, d_v>(mask, in).run(out, lse);
+}
+
+/// A thread merges four elements of a row; row_threads of them share its lse, the first one writes it.
+__global__ void merge_kernel(float* out, float* lse, const float* block_out, const float* block_lse,
+                             std::int64_t rows, int row_threads) {
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t row = i / row_threads;
+  const float other = row < rows ? block_lse[row] : nothing, own = row < rows ? lse[row] : 0.0F;
+  __syncwarp();  // a row's threads are in one warp: all have read before one writes
+  if (other == nothing) return;
+  const float weight = 1.0F / (1.0F + expf(own - other));
+  float4& into = reinterpret_cast<float4*>(out)[i];
+  const float4 x = into, y = reinterpret_cast<const float4*>(block_out)[i];
+  into = {x.x + weight * (y.x - x.x), x.y + weight * (y.y - x.y), x.z + weight * (y.z - x.z),
+          x.w + weight * (y.w - x.w)};
+  if (i % row_threads == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
+}
+
+/// A warp a row.
+__global__ void delta_kernel(float* delta, const Bf16* d_o, const float* out, std::int64_t rows, int d_v) {
+  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  if (row >= rows) return;
+  float sum = 0.0F;
+  for (int c = 2 * lane(); c < d_v; c += 64) {
+    const float2 x = load_pair(d_o + row * d_v + c),
+                 y = *reinterpret_cast<const float2*>(out + row * d_v + c);
+    sum += x.x * y.x + x.y * y.y;
+  }
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+  if (lane() == 0) delta[row] = sum;
+}
+
+unsigned blocks(std::int64_t count) { return static_cast<unsigned>((count + threads - 1) / threads); }
+
+}  // namespace
+
+cudaError_t softmax_device_block(cudaStream_t stream, float* out, float* lse, const SoftmaxDeviceInputs& in,
+                                 const SoftmaxShape& shape) {
+  const dim3 grid(static_cast<unsigned>(tiles_of(shape.q_tokens, row_tile)),
+                  static_cast<unsigned>(shape.heads));
+  return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
+    return launch(stream, grid, threads, SoftmaxBlock<d_k(), d_v()>::shared_bytes,
+                  softmax_block_kernel<d_k(), d_v()>, out, lse, in, SoftmaxMask(shape));
+  });
+}
+
+cudaError_t softmax_device_merge(cudaStream_t stream, float* out, float* lse, const float* block_out,
+                                 const float* block_lse, const SoftmaxShape& shape) {
+  const std::int64_t rows = shape.q_tokens * shape.heads;
+  const int row_threads = static_cast<int>(shape.d_v / 4);
+  merge_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(out, lse, block_out, block_lse, rows,
+                                                                   row_threads);
+  return cudaGetLastError();
+}
+
+cudaError_t softmax_device_delta(cudaStream_t stream, float* delta, const Bf16* d_o, const float* out,
+                                 const SoftmaxShape& shape) {
+  const std::int64_t rows = shape.q_tokens * shape.heads;
+  delta_kernel<<<blocks(rows * 32), threads, 0, stream>>>(delta, d_o, out, rows, static_cast<int>(shape.d_v));
+  return cudaGetLastError();
+}
+
+}  // namespace baton

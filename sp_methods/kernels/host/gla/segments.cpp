@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Segments on the host: each is a short share of its own, whose chunkwise kernels do the work.
+#include "sp_methods/kernels/host/gla/segments.hpp"
+
+#include <Eigen/Core>
+#include <cmath>
+#include <vector>
+
+#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
+#include "sp_methods/kernels/host/gla/inter_output.hpp"
+#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
+#include "sp_methods/kernels/host/gla/intra_output.hpp"
+
+namespace baton {
+namespace {
+
+using Matrix = Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+using ConstMatrix = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+using Vector = Eigen::Map<Eigen::VectorXf>;
+using ConstVector = Eigen::Map<const Eigen::VectorXf>;
+
+/// One segment: a share of the tokens with pointers that start there, and room for its chunks' states.
+class Segment {
+ public:
+  /// `place` counts from the left.
+  Segment(const Segments& cut, std::int64_t place)
+      : cut_(cut), first_chunk_(edge(place)), chunks_(edge(place + 1) - first_chunk_), shape_(cut.shape) {
+    const std::int64_t first = first_chunk_ * cut.shape.chunk;
+    shape_.tokens = std::min(cut.shape.tokens - first, chunks_ * cut.shape.chunk);
+    row_ = first * cut.shape.heads;
+    const std::int64_t heads = cut.work.heads(cut.shape);
+    states_.resize(heads * chunks_ * state());
+    decays_.resize(heads * chunks_ * cut.shape.d_k);
+    map_decay_.resize(heads * cut.shape.d_k);
+    map_state_.resize(heads * state());
+  }
+
+  const GlaShape& shape() const { return shape_; }
+  std::int64_t first_chunk() const { return first_chunk_; }
+  std::int64_t chunks() const { return chunks_; }
+
+  template <class Element>
+  Element* at(Element* tensor, std::int64_t width) const {
+    return tensor == nullptr ? nullptr : tensor + row_ * width;
+  }
+  GlaInputs at(const GlaInputs& x) const {
+    return {at(x.q, shape_.d_k), at(x.k, shape_.d_k), at(x.v, shape_.d_v), at(x.g, shape_.gate_width())};
+  }
+  GlaGradients at(const GlaGradients& x) const {
+    return {at(x.dq, shape_.d_k), at(x.dk, shape_.d_k), at(x.dv, shape_.d_v), at(x.dg, shape_.gate_width())};
+  }
+
+  ChunkStates chunk_states() {
+    return {states_.data(), decays_.data(), map_decay_.data(), map_state_.data()};
+  }
+  /// The states of its chunks with what comes in at its edge.
+  EdgeStates edges(const std::vector<float>& incoming) const {
+    return {states_.data(), decays_.data(), incoming.data()};
+  }
+
+  ConstVector map_decay(std::int64_t h) const { return {map_decay_.data() + h * shape_.d_k, shape_.d_k}; }
+  ConstMatrix map_state(std::int64_t h) const {
+    return {map_state_.data() + h * state(), shape_.d_k, shape_.d_v};
+  }
+
+ private:
+  std::int64_t edge(std::int64_t place) const { return cut_.shape.chunks() * place / cut_.count; }
+  std::int64_t state() const { return cut_.shape.d_k * cut_.shape.d_v; }
+
+  const Segments& cut_;
+  std::int64_t first_chunk_, chunks_, row_ = 0;
+  GlaShape shape_;
+  std::vector<float> states_, decays_, map_decay_, map_state_;
+};
+
+/// The true states at edge `e` of all heads, [heads, d_k, d_v].
+std::vector<float> true_edge(const SegmentEdges& edges, const Segments& cut, std::int64_t e) {
+  const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
+  std::vector<float> all(cut.work.heads(cut.shape) * d_k * d_v);
+  for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+    const std::int64_t number = h * (cut.count + 1) + e;
+    Matrix state(all.data() + h * d_k * d_v, d_k, d_v);
+    state = ConstMatrix(edges.states + number * d_k * d_v, d_k, d_v);
+    if (edges.incoming == nullptr) continue;
+    const Eigen::VectorXf decay = ConstVector(edges.gates + number * d_k, d_k).array().exp();
+    state += decay.asDiagonal() * ConstMatrix(edges.incoming + h * d_k * d_v, d_k, d_v);
+  }
+  return all;
+}
+
+/// Keeps what a segment, the `e`-th on the way, adds to the state.
+void keep_map(const SegmentStates& out, const Segment& segment, const Segments& cut, std::int64_t e) {
+  const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
+  for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+    Matrix(out.states + (h * (cut.count + 1) + e) * d_k * d_v, d_k, d_v) = segment.map_state(h);
+    Vector(out.totals + (h * cut.count + e) * d_k, d_k) = segment.map_decay(h).array().log();
+  }
+}
+
+}  // namespace
+
+std::int64_t segment_count(const GlaShape& shape, std::int64_t heads, std::int64_t blocks) {
+  return std::clamp<std::int64_t>(blocks / heads, 1, shape.chunks());
+}
+
+void segment_states(const SegmentStates& out, const GlaInputs& in, const Segments& cut) {
+  for (std::int64_t e = 0; e < cut.count; ++e) {
+    Segment segment(cut, e);
+    chunk_states(segment.chunk_states(), segment.at(in), segment.shape(), cut.work);
+    keep_map(out, segment, cut, e);
+  }
+}
+
+void segment_state_gradients(const SegmentStates& out, const GlaInputs& in, const float* d_o,
+                             const Segments& cut) {
+  for (std::int64_t e = 0; e < cut.count; ++e) {
+    Segment segment(cut, cut.count - 1 - e);
+    chunk_state_gradients(segment.chunk_states(), segment.at(in), segment.at(d_o, cut.shape.d_v),
+                          segment.shape(), cut.work);
+    keep_map(out, segment, cut, e);
+  }
+}
+
+void scan_segments(const SegmentStates& segments, float* map_decay, float* map_state, const Segments& cut) {
+  const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
+  for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+    Eigen::MatrixXf state = Eigen::MatrixXf::Zero(d_k, d_v);
+    Eigen::VectorXf gate = Eigen::VectorXf::Zero(d_k);
+    for (std::int64_t e = 0; e <= cut.count; ++e) {
+      const std::int64_t number = h * (cut.count + 1) + e;
+      Matrix edge(segments.states + number * d_k * d_v, d_k, d_v);
+      const Eigen::MatrixXf own = edge;
+      edge = state;
+      Vector(segments.gates + number * d_k, d_k) = gate;
+      if (e == cut.count) break;
+      const ConstVector total(segments.totals + (h * cut.count + e) * d_k, d_k);
+      const Eigen::VectorXf decay = total.array().exp();
+      state = decay.asDiagonal() * state + own;
+      gate += total;
+    }
+    Vector(map_decay + h * d_k, d_k) = gate.array().exp();
+    Matrix(map_state + h * d_k * d_v, d_k, d_v) = state;
+  }
+}
+
+void segment_output(float* o, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+  for (std::int64_t e = 0; e < cut.count; ++e) {
+    Segment segment(cut, e);
+    const GlaInputs x = segment.at(in);
+    float* const out = segment.at(o, cut.shape.d_v);
+    const auto incoming = true_edge(before, cut, e);
+    chunk_states(segment.chunk_states(), x, segment.shape(), cut.work);
+    intra_output(out, x, segment.shape(), cut.work);
+    inter_output(out, x, segment.edges(incoming), segment.shape(), cut.work);
+  }
+}
+
+void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+  const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
+  for (std::int64_t e = 0; e < cut.count; ++e) {
+    Segment segment(cut, e);
+    const auto incoming = true_edge(before, cut, e);
+    chunk_states(segment.chunk_states(), segment.at(in), segment.shape(), cut.work);
+    const EdgeStates edges = segment.edges(incoming);
+    for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h)
+      for (std::int64_t n = 0; n < segment.chunks(); ++n) {
+        const std::int64_t from = h * segment.chunks() + n;
+        const std::int64_t into = h * cut.shape.chunks() + segment.first_chunk() + n;
+        Matrix(states + into * d_k * d_v, d_k, d_v) =
+            ConstMatrix(edges.states + from * d_k * d_v, d_k, d_v) +
+            ConstVector(edges.decays + from * d_k, d_k).asDiagonal() *
+                ConstMatrix(incoming.data() + h * d_k * d_v, d_k, d_v);
+      }
+  }
+}
+
+void segment_gradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const float* states,
+                       const SegmentEdges& after, const Segments& cut) {
+  const std::int64_t state = cut.shape.d_k * cut.shape.d_v;
+  for (std::int64_t e = 0; e < cut.count; ++e) {
+    Segment segment(cut, cut.count - 1 - e);
+    const GlaInputs x = segment.at(in);
+    const float* const d = segment.at(d_o, cut.shape.d_v);
+    std::vector<float> starts;
+    for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+      const float* const first = states + (h * cut.shape.chunks() + segment.first_chunk()) * state;
+      starts.insert(starts.end(), first, first + segment.chunks() * state);
+    }
+    // The starts are whole already. Without anything coming in, the kernel would take the first of them for zero.
+    const std::vector<float> no_decays(cut.work.heads(cut.shape) * segment.chunks() * cut.shape.d_k, 0.0F);
+    const std::vector<float> nothing(cut.work.heads(cut.shape) * state, 0.0F);
+    const auto suffix = true_edge(after, cut, e);
+    chunk_state_gradients(segment.chunk_states(), x, d, segment.shape(), cut.work);
+    intra_gradients(segment.at(out), x, d, segment.shape(), cut.work);
+    inter_gradients(segment.at(out), x, d, {starts.data(), no_decays.data(), nothing.data()},
+                    segment.edges(suffix), segment.shape(), cut.work);
+  }
+}
+
+}  // namespace baton

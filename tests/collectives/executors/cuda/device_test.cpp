@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every executor on GPUs promises beyond right results, on as many ranks as there are GPUs, at most four.
+//
+//   device_test EXECUTOR [GoogleTest's flags]
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/cases/collective_workload.hpp"
+#include "tests/launched_tests.hpp"
+
+namespace {
+
+using namespace baton;
+
+ExecutorsUnderTest* the_executors = nullptr;
+
+class DeviceExecutor : public testing::Test {
+ protected:
+  int ranks() const { return the_executors->world().size(); }
+  Executor& executor() { return the_executors->on(ranks()); }
+  Device& device() { return *executor().device(); }
+  const Team& team() { return the_executors->team(ranks()); }
+
+  std::shared_ptr<const Workload> all_scan(const Shape& shape,
+                                           Direction direction = Direction::forward) const {
+    return collective_workload(find_collective("all_scan"), shape, direction);
+  }
+  void prepare(const Workload& workload, int blocks = 4) {
+    auto schedules = workload.build({.ranks = ranks(), .blocks = blocks});
+    ASSERT_EQ(executor().unsupported(schedules).reason(), "");
+    executor().prepare(std::move(schedules));
+  }
+  void expect_right(const Workload& workload, std::uint64_t seed) {
+    const Comparison comparison = workload.verify_timed(executor(), ranks(), seed);
+    EXPECT_EQ(team().sum(comparison.wrong), 0) << team().first(comparison.first);
+  }
+
+  const Shape shape_{.heads = 2, .d_k = 64, .d_v = 128};
+};
+
+TEST_F(DeviceExecutor, ReplaysWhatItRecorded) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  ASSERT_EQ(device().replay_unsupported().reason(), "");
+  for (std::uint64_t seed : {1, 2}) {
+    workload->load(executor(), ranks(), seed);
+    executor().synchronise();
+    EXPECT_GT(device().replay(), 0);
+    expect_right(*workload, seed);
+  }
+}
+
+TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
+  for (Direction direction : {Direction::forward, Direction::reverse}) {
+    const auto workload = all_scan(shape_, direction);
+    prepare(*workload);
+    workload->load(executor(), ranks(), 1);
+    device().replay();
+    expect_right(*workload, 1);
+  }
+}
+
+TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  workload->load(executor(), ranks(), 1);
+  const auto seconds = executor().stream(30);
+  ASSERT_EQ(seconds.size(), 30u);
+  for (double round : seconds) EXPECT_GT(round, 0);
+  expect_right(*workload, 1);
+}
+
+TEST_F(DeviceExecutor, ATraceTellsOfEveryStepAndLeavesTheResult) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  workload->load(executor(), ranks(), 1);
+  executor().synchronise();
+  const auto times = executor().run_traced();
+  if (times.empty()) GTEST_SKIP() << the_executors->name() << " cannot tell";
+  const int rank = executor().local_ranks().front();
+  std::set<int> steps;
+  for (const StepTime& time : times) {
+    EXPECT_EQ(time.rank, rank);
+    EXPECT_LE(0, time.start_seconds);
+    EXPECT_LE(time.start_seconds, time.finish_seconds);
+    steps.insert(time.step);
+  }
+  const auto schedules = workload->build({.ranks = ranks(), .blocks = 4});
+  EXPECT_EQ(steps.size(), schedules[rank].steps().size());
+  expect_right(*workload, 1);
+}
+
+TEST_F(DeviceExecutor, RanksMayComeLateToARound) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  std::mt19937 random(team().rank());
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    workload->load(executor(), ranks(), seed);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+    executor().run();
+    expect_right(*workload, seed);
+  }
+}
+
+TEST_F(DeviceExecutor, WaitingForTheLastToComeIsNoPartOfARound) {
+  const auto workload = all_scan(shape_);
+  prepare(*workload);
+  for (int late = 0; late < ranks(); ++late) {
+    if (team().rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_LT(executor().run(), 0.1) << "rank " << late << " was late";
+  }
+}
+
+TEST_F(DeviceExecutor, AWireHasATermForEverythingInABound) {
+  const Wire wire = device().measure_wire();
+  EXPECT_GT(wire.floor_seconds, 0);
+  if (ranks() < 2 || !device().starts_on_device()) return;
+  EXPECT_GT(wire.alpha_seconds, 0);
+  EXPECT_GT(wire.beta, 1e9);
+}
+
+TEST_F(DeviceExecutor, ReadingsAlwaysHaveTheSameNames) {
+  const auto first = device().readings(), second = device().readings();
+  ASSERT_EQ(first.size(), second.size());
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].name, second[i].name);
+}
+
+TEST_F(DeviceExecutor, KeepsBf16Narrow) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    Schedule s(rank, ranks());
+    const Slice own = s.input("own", 6, Dtype::bf16);
+    s.copy(s.output("into", 6, true, Dtype::bf16), own);
+    schedules.push_back(std::move(s));
+  }
+  if (const Refusal refusal = executor().unsupported(schedules)) GTEST_SKIP() << refusal.reason();
+  executor().prepare(schedules);
+  const int rank = executor().local_ranks().front();
+  // 1 + 2^-8 lies between two neighbours of bf16, of which 1 is even; 1 + 3 * 2^-8 goes up.
+  const std::vector<float> own{1, 1 + 0x1p-8f, 1 + 3 * 0x1p-8f, -0.5f, 0, 3e38f};
+  executor().write(rank, {0, 0, 6, Dtype::bf16}, own);
+  executor().run();
+  std::vector<float> into(6);
+  executor().read(into, rank, {1, 0, 6, Dtype::bf16});
+  EXPECT_EQ(into[0], 1);
+  EXPECT_EQ(into[1], 1);
+  EXPECT_EQ(into[2], 1 + 4 * 0x1p-8f);
+  EXPECT_EQ(into[3], -0.5f);
+  EXPECT_EQ(into[4], 0);
+  EXPECT_NEAR(into[5], 3e38f, 3e38f * 0x1p-8f);
+}
+
+TEST_F(DeviceExecutor, RefusesNativesThatItDoesNotHave) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    schedules.emplace_back(rank, ranks());
+    schedules.back().native("no_such_native", 1, {}, {});
+  }
+  EXPECT_EQ(executor().unsupported(schedules).reason(),
+            "no_such_native is no native of " + the_executors->name());
+}
+
+TEST_F(DeviceExecutor, RefusesWhatDoesNotFitIntoItsMemory) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    schedules.emplace_back(rank, ranks());
+    schedules.back().input("own", std::int64_t{1} << 45);
+  }
+  EXPECT_NE(executor().unsupported(schedules).reason().find("GiB of GPU memory"), std::string::npos);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return baton::launched_tests(argc, argv, [](baton::ExecutorsUnderTest& executors) {
+    the_executors = &executors;
+    testing::GTEST_FLAG(brief) = false;
+  });
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulated machines that are simple enough for a closed form.
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "collectives/collective.hpp"
+#include "collectives/simulator/simulate.hpp"
+
+namespace baton {
+
+/// A device whose local steps take no time.
+inline DeviceRates free_steps() {
+  constexpr double unbounded = std::numeric_limits<double>::infinity();
+  const Rate free{.flops_a_second = unbounded, .bytes_a_second = unbounded};
+  return {.kernel = free, .copy = free, .combine = free, .kernels = {}};
+}
+
+/// Nodes of equal ranks. Messages take `link` wherever they go, and local steps no time.
+inline Topology uniform_machine(int ranks_a_node, const LinkClass& link, int nodes = 1) {
+  Topology topology;
+  topology.name = "uniform";
+  topology.nodes = nodes;
+  topology.ranks_a_node = ranks_a_node;
+  topology.intra_node = topology.inter_node = link;
+  topology.device = free_steps();
+  return topology;
+}
+
+/// What `text` records on every rank.
+template <typename Text>
+std::vector<Schedule> record(int ranks, const Text& text) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < ranks; ++rank) text(schedules.emplace_back(rank, ranks));
+  return schedules;
+}
+
+/// Schedules that are there already, one a rank.
+inline ScheduleSource source_of(std::vector<Schedule> schedules) {
+  const int ranks = static_cast<int>(schedules.size());
+  return {"test", ranks, [schedules = std::move(schedules)](int rank) { return schedules[rank]; }};
+}
+
+/// A registered collective's.
+inline ScheduleSource source_of(const Collective& collective, const Shape& shape, const Split& split) {
+  return {collective.name, split.ranks,
+          [&collective, shape, split](int rank) { return build(collective, shape, rank, split); }};
+}
+
+}  // namespace baton

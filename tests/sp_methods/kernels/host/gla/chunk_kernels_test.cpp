@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chunk kernels against the oracle, on one rank and on emulated ranks whose maps are folded by hand.
+//
+//   every rank: chunk_states, intra_output
+//   P_p = a_p (.) P_{p-1} + S-_p in order;               inter_output with P_{p-1}
+//   every rank: chunk_state_gradients, intra_gradients
+//   E_{p-1} = a_p (.) E_p + D-_p in reverse order;       inter_gradients with P_{p-1} and E_p
+//
+// Cost: the oracle's, once a problem.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
+#include "sp_methods/kernels/host/gla/inter_output.hpp"
+#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
+#include "sp_methods/kernels/host/gla/intra_output.hpp"
+#include "tests/sp_methods/kernels/gla_problem.hpp"
+
+namespace baton::test {
+namespace {
+
+/// The memory of one rank's state pass, and what arrives from other ranks.
+struct StateRoom {
+  explicit StateRoom(const GlaShape& s)
+      : states(size(s.heads * s.chunks() * s.d_k * s.d_v), NAN),
+        decays(size(s.heads * s.chunks() * s.d_k), NAN),
+        map_decay(size(s.heads * s.d_k), NAN),
+        map_state(size(s.heads * s.d_k * s.d_v), NAN) {}
+
+  static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+  ChunkStates out() { return {states.data(), decays.data(), map_decay.data(), map_state.data()}; }
+  EdgeStates edge() const {
+    return {states.data(), decays.data(), incoming.empty() ? nullptr : incoming.data()};
+  }
+
+  std::vector<float> states, decays, map_decay, map_state;
+  std::vector<float> incoming;  // [heads, d_k, d_v]; empty on the outermost rank
+};
+
+/// What the next rank receives: this rank's map applied to what it received itself.
+std::vector<float> handed_on(const StateRoom& rank, const GlaShape& s) {
+  std::vector<float> out = rank.map_state;
+  for (std::size_t i = 0; i < out.size() && !rank.incoming.empty(); ++i) {
+    out[i] += rank.map_decay[i / static_cast<std::size_t>(s.d_v)] * rank.incoming[i];
+  }
+  return out;
+}
+
+struct Ranks {
+  std::vector<RankTokens> tokens;
+  std::vector<StateRoom> before, after;
+};
+
+/// The part of states that belongs to the heads of a call.
+ChunkStates from_head(const ChunkStates& all, const GlaShape& s, const Work& work) {
+  const auto head = work.first_head, edges = head * s.chunks();
+  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, all.map_decay + head * s.d_k,
+          all.map_state + head * s.d_k * s.d_v};
+}
+EdgeStates from_head(const EdgeStates& all, const GlaShape& s, const Work& work) {
+  const auto head = work.first_head, edges = head * s.chunks();
+  const float* incoming = all.incoming == nullptr ? nullptr : all.incoming + head * s.d_k * s.d_v;
+  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, incoming};
+}
+
+/// Head groups: each kernel is called once a group.
+using Groups = std::vector<Work>;
+
+Ranks state_passes(const Tensors& tensors, const GlaShape& whole, int count, const Groups& groups) {
+  Ranks out;
+  for (int p = 0; p < count; ++p) {
+    const auto [shape, first] = out.tokens.emplace_back(rank_tokens(whole, p, count));
+    const GlaInputs in = tensors.inputs(whole, first);
+    const float* d_o = tensors.d_o.data() + first * whole.heads * whole.d_v;
+    auto& before = out.before.emplace_back(shape);
+    auto& after = out.after.emplace_back(shape);
+    for (const Work& work : groups) {
+      chunk_states(from_head(before.out(), shape, work), in, shape, work);
+      chunk_state_gradients(from_head(after.out(), shape, work), in, d_o, shape, work);
+    }
+    if (p > 0) before.incoming = handed_on(out.before[size_t(p) - 1], shape);
+  }
+  for (int p = count - 2; p >= 0; --p) {
+    out.after[size_t(p)].incoming = handed_on(out.after[size_t(p) + 1], whole);
+  }
+  return out;
+}
+
+Results<float> run(const Tensors& tensors, const GlaShape& whole, int count,
+                   const Groups& groups = {Work{}}) {
+  Results<float> out = room(whole);
+  const Ranks ranks = state_passes(tensors, whole, count, groups);
+  for (size_t p = 0; p < ranks.tokens.size(); ++p) {
+    const auto& [shape, first] = ranks.tokens[p];
+    const GlaInputs in = tensors.inputs(whole, first);
+    float* o = out.o.data() + first * whole.heads * whole.d_v;
+    const float* d_o = tensors.d_o.data() + first * whole.heads * whole.d_v;
+    const GlaGradients gradients = gradients_at(out, whole, first);
+    const EdgeStates before = ranks.before[p].edge(), after = ranks.after[p].edge();
+    for (const Work& work : groups) {
+      intra_output(o, in, shape, work);
+      inter_output(o, in, from_head(before, shape, work), shape, work);
+      intra_gradients(gradients, in, d_o, shape, work);
+      inter_gradients(gradients, in, d_o, from_head(before, shape, work), from_head(after, shape, work),
+                      shape, work);
+    }
+  }
+  return out;
+}
+
+TEST(chunk_kernels, agree_with_the_recurrence_on_any_number_of_ranks) {
+  for (const Problem& problem : problems()) {
+    const Tensors tensors = draw(problem);
+    const auto oracle = reference(tensors, problem.shape);
+    for (const int count : {1, 2, 3, 4, 8}) {
+      expect_close(run(tensors, problem.shape, count), oracle, problem,
+                   "chunk kernels, ranks " + std::to_string(count));
+    }
+  }
+}
+
+TEST(chunk_kernels, solve_a_held_out_problem) {
+  for (int i = 0; i < 5; ++i) {
+    const Problem problem = held_out();
+    std::printf("held out: %s\n", problem.name().c_str());
+    const Tensors tensors = draw(problem);
+    const auto oracle = reference(tensors, problem.shape);
+    for (const int count : {1, 4}) {
+      expect_close(run(tensors, problem.shape, count), oracle, problem,
+                   "held out, ranks " + std::to_string(count));
+    }
+  }
+}
+
+TEST(chunk_kernels, give_the_same_bits_by_head_groups_and_on_threads) {
+  const Problem problem{{150, 5, 16, 24, 32, GateKind::vector}, Gates::layer, 0.0F, 3};
+  const Tensors tensors = draw(problem);
+  const auto at_once = run(tensors, problem.shape, 2);
+  for (const Groups& groups : {Groups{{0, -1, 3}}, Groups{{0, 2, 1}, {2, 3, 2}}}) {
+    const auto other = run(tensors, problem.shape, 2, groups);
+    EXPECT_EQ(at_once.o, other.o);
+    EXPECT_EQ(at_once.dq, other.dq);
+    EXPECT_EQ(at_once.dk, other.dk);
+    EXPECT_EQ(at_once.dv, other.dv);
+    EXPECT_EQ(at_once.dg, other.dg);
+  }
+}
+
+TEST(chunk_kernels, costs_of_one_chunk_are_those_of_its_products) {
+  const GlaShape s{64, 1, 128, 96, 64, GateKind::vector};
+  EXPECT_EQ(chunk_states_flops(s), 2.0 * 64 * 128 * 96);
+  EXPECT_EQ(inter_output_flops(s), 2.0 * 64 * 128 * 96);
+  EXPECT_EQ(intra_output_flops(s), 2.0 * 64 * 64 * (128 + 96));
+  EXPECT_EQ(intra_gradients_flops(s), 2.0 * 64 * 64 * (3 * 128 + 2 * 96));
+  EXPECT_EQ(inter_gradients_flops(s), 6.0 * 64 * 128 * 96);
+  GlaShape short_last = s;
+  short_last.tokens = 96;
+  EXPECT_EQ(intra_output_flops(short_last), 2.0 * (64 * 64 + 32 * 32) * (128 + 96));
+}
+
+}  // namespace
+}  // namespace baton::test

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracles' gradients against central differences of their own forward pass, in double precision.
+//
+//   loss = sum(w (.) o) + sum(u (.) final state);  for every input number x: (loss(x + h) - loss(x - h)) / 2h
+//
+// Cost: two forward passes a number, on tiny shapes.
+#include "sp_methods/kernels/reference/gla.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "sp_methods/kernels/reference/softmax.hpp"
+
+namespace baton {
+namespace {
+
+using Numbers = std::vector<double>;
+
+struct Case {
+  GlaShape shape;
+  Numbers q, k, v, g, initial, d_o, d_final;
+  ReferenceInputs inputs() const { return {q, k, v, g, initial}; }
+};
+
+Case make_case(GateKind kind, double gate_scale) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  const auto fill = [&](std::int64_t count) {
+    Numbers out(static_cast<std::size_t>(count));
+    for (double& x : out) x = normal(random);
+    return out;
+  };
+  const GlaShape s{7, 1, 3, 4, 64, kind};
+  Case out{s,
+           fill(s.tokens * s.d_k),
+           fill(s.tokens * s.d_k),
+           fill(s.tokens * s.d_v),
+           fill(s.tokens * s.gate_width()),
+           fill(s.d_k * s.d_v),
+           fill(s.tokens * s.d_v),
+           fill(s.d_k * s.d_v)};
+  for (double& g : out.g) g = -gate_scale * std::abs(g);
+  return out;
+}
+
+double dot(const Numbers& x, const Numbers& y) {
+  double out = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) out += x[i] * y[i];
+  return out;
+}
+
+void expect_derivative(Numbers& x, const Numbers& gradient, const std::function<double()>& loss,
+                       const char* name) {
+  ASSERT_EQ(x.size(), gradient.size()) << name;
+  const double h = 1e-5;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double kept = x[i];
+    x[i] = kept + h;
+    const double above = loss();
+    x[i] = kept - h;
+    const double below = loss();
+    x[i] = kept;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * h), 1e-8) << name << " " << i;
+  }
+}
+
+class GlaReference : public testing::TestWithParam<GateKind> {};
+
+TEST_P(GlaReference, gradients_are_central_differences) {
+  for (const double gate_scale : {0.05, 1.0, 6.0}) {
+    Case c = make_case(GetParam(), gate_scale);
+    const auto loss = [&] {
+      const auto out = gla_reference_forward(c.inputs(), c.shape);
+      return dot(out.o, c.d_o) + dot(out.final_state, c.d_final);
+    };
+    const auto gradients = gla_reference_backward(c.inputs(), c.d_o, c.d_final, c.shape);
+    expect_derivative(c.q, gradients.dq, loss, "dq");
+    expect_derivative(c.k, gradients.dk, loss, "dk");
+    expect_derivative(c.v, gradients.dv, loss, "dv");
+    expect_derivative(c.g, gradients.dg, loss, "dg");
+    expect_derivative(c.initial, gradients.initial_state, loss, "initial state");
+  }
+}
+
+TEST_P(GlaReference, two_halves_hand_over_one_state) {
+  Case c = make_case(GetParam(), 0.3);
+  const auto whole = gla_reference_forward(c.inputs(), c.shape);
+  GlaShape left = c.shape, right = c.shape;
+  left.tokens = 3;
+  right.tokens = c.shape.tokens - left.tokens;
+  const auto before = gla_reference_forward(c.inputs(), left);
+  ReferenceInputs rest = c.inputs();
+  rest.q = rest.q.subspan(static_cast<std::size_t>(3 * left.d_k));
+  rest.k = rest.k.subspan(static_cast<std::size_t>(3 * left.d_k));
+  rest.v = rest.v.subspan(static_cast<std::size_t>(3 * left.d_v));
+  rest.g = rest.g.subspan(static_cast<std::size_t>(3 * left.gate_width()));
+  rest.initial_state = before.final_state;
+  const auto after = gla_reference_forward(rest, right);
+  for (std::size_t i = 0; i < after.o.size(); ++i) {
+    EXPECT_NEAR(after.o[i], whole.o[before.o.size() + i], 1e-14);
+  }
+  for (std::size_t i = 0; i < whole.final_state.size(); ++i) {
+    EXPECT_NEAR(after.final_state[i], whole.final_state[i], 1e-14);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(all_gates, GlaReference,
+                         testing::Values(GateKind::vector, GateKind::scalar, GateKind::none),
+                         [](const auto& info) {
+                           return info.param == GateKind::vector   ? "vector"
+                                  : info.param == GateKind::scalar ? "scalar"
+                                                                   : "none";
+                         });
+
+TEST(softmax_reference, gradients_are_central_differences) {
+  Case c = make_case(GateKind::none, 0.0);
+  const auto loss = [&] { return dot(softmax_reference_forward(c.inputs(), c.shape), c.d_o); };
+  const auto gradients = softmax_reference_backward(c.inputs(), c.d_o, c.shape);
+  expect_derivative(c.q, gradients.dq, loss, "dq");
+  expect_derivative(c.k, gradients.dk, loss, "dk");
+  expect_derivative(c.v, gradients.dv, loss, "dv");
+}
+
+}  // namespace
+}  // namespace baton
