@@ -435,7 +435,7 @@ TEST(PeerProgram, SaysWhichMessageNeverComes) {
     compile_peer_program(schedules, 0);
     FAIL() << "a deadlock passed";
   } catch (const ScheduleError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0, step 0 (recv, peer_program_test.cpp:"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 0, step 0 (recv, program_test.cpp:"));
   }
 }
 
