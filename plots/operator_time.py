@@ -9,16 +9,14 @@ every exchange waited for at once. Methods that work on what the exchange brings
 import argparse
 import collections
 import pathlib
-import sys
 
 from matplotlib.collections import LineCollection
 from matplotlib.legend_handler import HandlerLineCollection
 from matplotlib.lines import Line2D
 
-import operators
-import results
-import style
-from style import plt
+import lib
+from lib import operators, results, style
+from lib.style import plt
 
 NAME = "operator_time"
 
@@ -171,7 +169,4 @@ def subtitle(bars):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"operator_time: {error}")
+    lib.run(main)

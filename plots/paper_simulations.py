@@ -7,10 +7,10 @@ import concurrent.futures
 import os
 import pathlib
 import subprocess
-import sys
 
-import paper_calibration
-import results
+import lib
+from lib import results
+from paper import fitting
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -58,7 +58,7 @@ def suite(fitted, blocks):
 def predictions(fitted, blocks):
     """The published 8- and 16-GPU cells as machines, which say what the other cells should be."""
     gather, scan, both = (fitted / f"{name}.json" for name in (
-        paper_calibration.GATHER_FIT, paper_calibration.SCAN_FIT, paper_calibration.COMMON_FIT))
+        fitting.GATHER_FIT, fitting.SCAN_FIT, fitting.COMMON_FIT))
     return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}"),
             Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}"),
             Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}")]
@@ -72,7 +72,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     for old in options.out.glob("*.jsonl"):
         old.unlink()
-    launches = suite(options.out, paper_calibration.write(options.out))
+    launches = suite(options.out, fitting.write(options.out))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = [pool.submit(run, options, number, launch) for number, launch in enumerate(launches, start=1)]
         for done in concurrent.futures.as_completed(running):
@@ -94,7 +94,4 @@ def run(options, number, launch):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"paper_simulations: {error}")
+    lib.run(main)

@@ -9,14 +9,13 @@ times of their own: one bar for all of them, under the local work that runs on a
 import argparse
 import collections
 import pathlib
-import sys
 
 import matplotlib.ticker
 from matplotlib.patches import Patch
 
-import style
-import traces
-from style import plt
+import lib
+from lib import style, traces
+from lib.style import plt
 
 NAME = "space_time"
 
@@ -209,7 +208,4 @@ def subtitle(words):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except traces.TraceError as error:
-        sys.exit(f"space_time: {error}")
+    lib.run(main)

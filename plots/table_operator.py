@@ -10,17 +10,13 @@ import argparse
 import collections
 import pathlib
 import re
-import sys
 
-import operators
-import results
-import tables
-from tables import cell, mean_text, median_text, table_line
+import lib
+from lib import operators, results, tables
+from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table_operator_16k.csv"
 
-# Our method and the paper's name for it.
-TITLES = {operators.LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}
 PUBLISHED_PASS = "pass not stated"
 ELSEWHERE = "*"  # marks a ratio whose two times are not of one launch
 
@@ -95,7 +91,7 @@ class Section:
         yield "| --- | --- |" + " ---: |" * len(columns)
         labels = operators.labels({operators.row(record) for record in self.measured})
         told = {row.method for row in labels}
-        for method in TITLES:
+        for method in operators.TITLES:
             if method not in told:
                 yield from self.published_lines(method)
         for row, label in labels.items():
@@ -103,7 +99,7 @@ class Section:
             yield from self.measured_lines(row, label)
 
     def published_lines(self, method):
-        title = TITLES.get(method)
+        title = operators.TITLES.get(method)
         cells = {Column(PUBLISHED_PASS, int(paper["gpus"])): paper["value"] for paper in self.published
                  if paper["method"] == title}
         if cells:
@@ -201,7 +197,4 @@ def published_notes(published):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"table_operator: {error}")
+    lib.run(main)

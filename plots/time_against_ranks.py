@@ -8,13 +8,12 @@ unless no method has more.
 import argparse
 import collections
 import pathlib
-import sys
 
 import matplotlib.ticker
 
-import results
-import style
-from style import plt
+import lib
+from lib import results, style
+from lib.style import plt
 
 # Logarithmic time is for readers who must compare across orders of magnitude, and only then.
 LOG_FROM_RATIO = 20
@@ -119,7 +118,4 @@ def label_ends(axes, ends):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"time_against_ranks: {error}")
+    lib.run(main)

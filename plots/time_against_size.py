@@ -7,15 +7,12 @@ that exchanges.py has titles for; the bound is that of All-Scan.
 
 import argparse
 import pathlib
-import sys
 
 import matplotlib.ticker
 
-import exchange_tables
-import exchanges
-import results
-import style
-from style import plt
+import lib
+from lib import exchanges, results, style
+from lib.style import plt
 
 NAME = "time_against_size"
 LOOKS = dict(zip(exchanges.TITLES, zip(style.COLOURS, style.MARKERS)))
@@ -89,7 +86,7 @@ def draw_line(axes, one, records):
 
 def draw_bound(axes, contest):
     records = [record for size in contest.sizes() if (record := contest.at(exchanges.FUSED, size))]
-    if not records or records[0]["cadence"] != exchange_tables.BOUND_CADENCE:
+    if not records or records[0]["cadence"] != exchanges.BOUND_CADENCE:
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)
@@ -113,7 +110,4 @@ def shape_axes(axes, contest):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"{NAME}: {error}")
+    lib.run(main)
