@@ -4,20 +4,13 @@
 
 #include <algorithm>
 
+#include "collectives/schedule/step_graph.hpp"
+
 namespace baton {
 
 Graph::Sorted Graph::sort(const std::vector<int>& weights) const {
-  std::vector<std::int64_t> first(nodes_ + 1, 0);
-  std::vector<int> blockers(nodes_, 0);
-  for (const auto& [before, after] : edges_) {
-    ++first[before + 1];
-    ++blockers[after];
-  }
-  for (int node = 0; node < nodes_; ++node) first[node + 1] += first[node];
-  std::vector<int> successors(edges_.size());
-  auto next = first;
-  for (const auto& [before, after] : edges_) successors[next[before]++] = after;
-
+  const StepGraph graph(nodes_, edges_);
+  std::vector<int> blockers = graph.blockers();
   Sorted sorted;
   sorted.order.reserve(nodes_);
   sorted.depth.assign(nodes_, 0);
@@ -26,8 +19,7 @@ Graph::Sorted Graph::sort(const std::vector<int>& weights) const {
   for (std::size_t i = 0; i < sorted.order.size(); ++i) {
     const int node = sorted.order[i];
     sorted.depth[node] += weights[node];
-    for (auto edge = first[node]; edge < first[node + 1]; ++edge) {
-      const int after = successors[edge];
+    for (int after : graph.waiters(node)) {
       sorted.depth[after] = std::max(sorted.depth[after], sorted.depth[node]);
       if (--blockers[after] == 0) sorted.order.push_back(after);
     }

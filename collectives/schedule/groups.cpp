@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "collectives/schedule/step_graph.hpp"
+
 namespace baton {
 
 std::vector<int> message_groups(const Schedule& schedule) {
@@ -14,7 +16,7 @@ std::vector<int> message_groups(const Schedule& schedule) {
   std::vector<int> latest(steps.size(), -1);  // the last group that the step, or one it waits for, is in
   int open = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    for (int before : steps[i].waits_for) latest[i] = std::max(latest[i], latest[before]);
+    latest[i] = latest_awaited_group(steps[i], latest);
     if (!steps[i].is_message()) continue;
     if (latest[i] == open) ++open;
     groups[i] = latest[i] = open;

@@ -32,7 +32,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   }
   waits_.reserve(unfinished_);
   for (const auto& program : programs_)
-    for (const Task& task : program->tasks()) waits_.push_back(task.blockers);
+    waits_.insert(waits_.end(), program->graph().blockers().begin(), program->graph().blockers().end());
   depth_.resize(unfinished_);
   if (streams_) tail_.resize(unfinished_);
   result_.steps = unfinished_;
@@ -42,8 +42,8 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
 Simulation EventLoop::run() {
   now_ = round_seconds_;
   for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
-    for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
-      if (task(rank, i).blockers == 0) make_ready(rank, i);
+    for (int i = 0; i < programs_[rank]->graph().size(); ++i)
+      if (programs_[rank]->graph().blockers()[i] == 0) make_ready(rank, i);
   start_ready();
   while (!events_.empty()) {
     const Event event = events_.top();
@@ -156,7 +156,7 @@ EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
 }
 
 void EventLoop::has_head(int rank, int index) {
-  for (int after : programs_[rank]->successors(index)) {
+  for (int after : programs_[rank]->graph().waiters(index)) {
     if (!is_streamed(task(rank, after))) continue;
     double& tail = tail_[number(rank, after)];
     tail = std::max(tail, tail_[number(rank, index)]);
@@ -175,7 +175,7 @@ void EventLoop::finish(int rank, int index) {
   result_.rank_seconds[rank] = now_;
   if (task(rank, index).is_message()) --under_way_[rank];
   const bool is_passed_on = is_streamed(task(rank, index));
-  for (int after : programs_[rank]->successors(index))
+  for (int after : programs_[rank]->graph().waiters(index))
     if (!is_passed_on || !is_streamed(task(rank, after))) release(rank, index, after);
   if (!deferred_[rank].empty()) idle_.push_back(rank);
 }

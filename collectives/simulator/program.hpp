@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/step_graph.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
@@ -26,8 +26,6 @@ struct Task {
   /// Of a message: the peer's rank less this one's, and its place among the messages between the two.
   std::int32_t peer_offset = 0;
   std::int32_t sequence = 0;
-  /// How many steps it waits for.
-  std::int32_t blockers = 0;
   /// Of a message.
   std::int64_t bytes = 0;
   /// Of a local step: of its engine, and of the memory bus of its node.
@@ -47,9 +45,8 @@ class Program {
   Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
   const std::vector<Task>& tasks() const { return tasks_; }
-  std::span<const std::int32_t> successors(int task) const {
-    return {successors_.data() + first_successor_[task], successors_.data() + first_successor_[task + 1]};
-  }
+  /// Which tasks wait for which.
+  const StepGraph& graph() const { return graph_; }
 
   /// The message from or to the rank `peer_offset` away that is number `sequence`; -1 if there is none.
   int find_message(Verb verb, int peer_offset, int sequence) const;
@@ -65,13 +62,10 @@ class Program {
  private:
   void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
   void count(std::int64_t sent_bytes);
-  void find_successors(const Schedule& schedule);
-  void find_fed_messages();
   void index_messages();
 
   std::vector<Task> tasks_;
-  std::vector<std::int32_t> first_successor_;
-  std::vector<std::int32_t> successors_;
+  StepGraph graph_;
   std::int64_t sent_bytes_ = 0;
   std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_message_bytes_ = 0;

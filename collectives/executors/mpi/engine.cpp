@@ -39,20 +39,12 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
       memory_(schedule_),
       in_order_(in_order),
       in_reverse_(in_reverse),
+      graph_(schedule_.steps()),
+      feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
       has_spare_core_(cores_a_rank(in_order) >= 2) {
   for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
-  const auto& steps = schedule_.steps();
-  successors_.resize(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    operands_.push_back(memory_.operands(steps[i]));
-    blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
-    for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
-  }
-  feeds_message_.resize(steps.size());
-  for (std::size_t i = steps.size(); i-- > 0;)
-    for (int after : successors_[i])
-      if (steps[after].is_message() || feeds_message_[after]) feeds_message_[i] = true;
+  for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty())
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
       recorder_.starts(index);
@@ -69,10 +61,10 @@ std::vector<StepTime> MpiEngine::run_traced() {
 }
 
 void MpiEngine::run() {
-  blocked_by_ = blockers_;
-  unfinished_ = static_cast<int>(blockers_.size());
-  for (int i = 0; i < static_cast<int>(blockers_.size()); ++i)
-    if (blockers_[i] == 0) make_ready(i);
+  blocked_by_ = graph_.blockers();
+  unfinished_ = graph_.size();
+  for (int i = 0; i < graph_.size(); ++i)
+    if (graph_.blockers()[i] == 0) make_ready(i);
   while (unfinished_ > 0) {
     for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
     if (!ready_urgent_.empty()) {
@@ -174,7 +166,7 @@ int MpiEngine::finish_computed(bool wait) {
 
 void MpiEngine::finish(int index) {
   --unfinished_;
-  for (int after : successors_[index])
+  for (int after : graph_.waiters(index))
     if (--blocked_by_[after] == 0) make_ready(after);
 }
 

@@ -26,6 +26,7 @@
 #include "collectives/executors/host/step_recorder.hpp"
 #include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 
@@ -62,14 +63,12 @@ class MpiEngine {
   HostMemory memory_;
   MPI_Comm in_order_;
   MPI_Comm in_reverse_;
+  StepGraph graph_;
+  std::vector<bool> feeds_message_;  // for each step: whether a message waits for it
   StepRecorder recorder_;
   std::vector<MpiNative> natives_;
-  std::vector<HostOperands> operands_;        // of each step
-  std::vector<int> blockers_;                 // how many steps each step waits for
-  std::vector<std::vector<int>> successors_;  // who waits for each step
-
-  std::vector<bool> feeds_message_;  // true where some message waits for a step
-  bool has_spare_core_;              // for the worker, while this thread polls
+  std::vector<HostOperands> operands_;  // of each step
+  bool has_spare_core_;                 // for the worker, while this thread polls
 
   // The state of one run.
   std::int64_t worked_ = 0;  // elements written by local steps since the messages were last looked after

@@ -107,9 +107,9 @@ TEST(Program, SuccessorsAreWhoWaits) {
   const auto& steps = schedule.steps();
   std::set<std::pair<int, int>> expected, found;
   for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
-    EXPECT_EQ(program.tasks()[i].blockers, static_cast<int>(steps[i].waits_for.size()));
+    EXPECT_EQ(program.graph().blockers()[i], static_cast<int>(steps[i].waits_for.size()));
     for (int before : steps[i].waits_for) expected.emplace(before, i);
-    for (int after : program.successors(i)) found.emplace(i, after);
+    for (int after : program.graph().waiters(i)) found.emplace(i, after);
   }
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(found, expected);
@@ -126,8 +126,8 @@ TEST(Program, KnowsWhichLocalStepsSomeMessageWaitsFor) {
   EXPECT_TRUE(program.tasks()[0].feeds_message);
   EXPECT_TRUE(program.tasks()[1].feeds_message);
   EXPECT_FALSE(program.tasks()[3].feeds_message);
-  EXPECT_THAT(program.successors(1), ElementsAre(2));
-  EXPECT_THAT(program.successors(3), IsEmpty());
+  EXPECT_THAT(program.graph().waiters(1), ElementsAre(2));
+  EXPECT_THAT(program.graph().waiters(3), IsEmpty());
 }
 
 TEST(Program, CostsWhatTheDeviceTakes) {
