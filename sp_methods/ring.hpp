@@ -126,10 +126,8 @@ inline std::vector<std::int64_t> ring_parameters(const Layer& layer) {
 
 /// Why no ring method can run this layer, or an empty string.
 inline Refusal unsupported_in_a_ring(const Layer& layer) {
-  if (layer.dtype == Dtype::bf16)
-    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
-      if (d != 64 && d != 128)
-        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
   if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
   if (layer.groups != 1) return "its exchange is not cut into head groups";
   return {};

@@ -8,10 +8,6 @@
 namespace baton {
 namespace {
 
-/// Blocks of a device that a call should fill: the multiprocessors of H100 and H200 are 132. Fewer would idle, and each
-/// segment more is one state more to write and read.
-constexpr std::int64_t device_blocks = 128;
-
 SegmentEdges<OnHost> edges_at(const HostOperands& x, std::size_t at) {
   return {x.reads[at].data(), x.reads[at + 1].data(), pointer(x.reads[at + 2])};
 }
@@ -25,11 +21,11 @@ class SegmentedPass : public LinearPass {
   };
 
   SegmentedPass(Schedule& s, const Layer& layer, const LayerTensors& x, const Slice& incoming, bool is_first)
-      : LinearPass(s, layer, x, incoming, is_first), dtype_(layer.dtype) {}
+      : LinearPass(s, layer, x, incoming, is_first), dtype_(layer.dtype), blocks_(layer.kernels.blocks) {}
 
   Segments cut(int g) const {
     const std::int64_t heads = heads_[g].shape.heads;
-    return {share_, heads_[g].work, segment_count(share_, heads, device_blocks), dtype_};
+    return {share_, heads_[g].work, segment_count(share_, heads, blocks_), dtype_};
   }
   SegmentCosts costs(int g) const { return {heads_[g].shape, cut(g).count, bytes_of(dtype_)}; }
 
@@ -61,6 +57,7 @@ class SegmentedPass : public LinearPass {
   }
 
   Dtype dtype_;
+  std::int64_t blocks_;
 };
 
 class SegmentedForward : public SegmentedPass {

@@ -22,7 +22,9 @@
 #pragma once
 
 #include <any>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -30,9 +32,33 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
+
+/// Facts of the device's kernels that the recording of a layer asks. The defaults are those of the kernels under device/.
+struct KernelTraits {
+  /// Blocks of threads that one call in segments should fill: fewer would idle processors, and each segment more is one
+  /// state more to write and read. H100 and H200 have 132 multiprocessors.
+  std::int64_t blocks = 128;
+  /// Tokens of a tile, for kernels that keep something for every tile.
+  std::int64_t tile = 64;
+  /// Widths of a head, d_k and d_v, that the kernels of bf16 take.
+  std::array<std::int64_t, 2> widths{64, 128};
+
+  /// Whether a head of this many elements is one that they take.
+  constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }
+
+  /// Why no kernel takes tensors of this type with heads of these widths, or an empty string.
+  Refusal unsupported(Dtype dtype, std::initializer_list<std::int64_t> of_heads) const {
+    for (const std::int64_t width : of_heads)
+      if (dtype == Dtype::bf16 && !takes(width))
+        return "kernels of bf16 are for d_k and d_v of " + std::to_string(widths[0]) + " and " +
+               std::to_string(widths[1]) + ", not " + std::to_string(width);
+    return {};
+  }
+};
 
 /// An operand with the element type of the layer: f32 on the host, bf16 on a device.
 struct Tensor {

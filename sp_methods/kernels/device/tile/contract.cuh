@@ -32,7 +32,7 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
     const auto& parameters = parameters_of<Contract>(kernel);
     if constexpr (requires { parameters.widths(); }) {
       bool fits = parameters.dtype == Dtype::bf16;
-      for (const std::int64_t width : parameters.widths()) fits = fits && (width == 64 || width == 128);
+      for (const std::int64_t width : parameters.widths()) fits = fits && KernelTraits{}.takes(width);
       if (!fits)
         return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
     }
