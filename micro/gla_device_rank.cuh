@@ -115,15 +115,21 @@ struct Rank {
   GlaDeviceInputs in() const { return layer.inputs(call.shape, token); }
   Bf16* o() const { return layer.o.at(token * call.shape.heads * call.shape.d_v); }
   Bf16* d_o() const { return layer.d_o.at(token * call.shape.heads * call.shape.d_v); }
-  GlaDeviceEdges edges_before() const { return {before.segments(), prefix ? prefix->at() : nullptr}; }
-  GlaDeviceEdges edges_after() const { return {after.segments(), suffix ? suffix->at() : nullptr}; }
+  GlaDeviceEdges edges_before() const {
+    return {before.segments().states, before.segments().gates, prefix ? prefix->at() : nullptr};
+  }
+  GlaDeviceEdges edges_after() const {
+    return {after.segments().states, after.segments().gates, suffix ? suffix->at() : nullptr};
+  }
 
   void segment_states() const { must(gla_segment_states(call, before.segments(), in())); }
   void segment_gradients() const { must(gla_segment_gradients(call, after.segments(), in(), d_o())); }
   void scan(const PassMemory& x) const {
     must(gla_scan_segments(call, x.segments(), x.map_decay.at(), x.map_state.at()));
   }
-  void output() const { must(gla_output(call, o(), in(), edges_before())); }
+  void output() const {
+    must(segment_output(call.stream, {in(), edges_before(), o()}, {call.shape, call.work, call.segments}));
+  }
   void chunk_states() const { must(gla_chunk_states(call, states.at(), in(), edges_before())); }
   void gradients() const {
     must(gla_gradients(call, layer.gradients(call.shape, token), in(), d_o(), states.at(), edges_after()));

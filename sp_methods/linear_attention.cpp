@@ -84,10 +84,8 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::st
 }
 
 Refusal unsupported(const Layer& layer, int) {
-  if (layer.dtype == Dtype::bf16)
-    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
-      if (d != 64 && d != 128)
-        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
   if (layer.share.heads % layer.groups == 0) return {};
   return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
          " groups";

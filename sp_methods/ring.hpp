@@ -80,9 +80,9 @@ inline void fill(Schedule& schedule, const Slice& into, float value,
                  Ring::Source source = Ring::Source::current()) {
   if (into.empty()) return;
   const auto body = [value](const HostOperands& x) { std::ranges::fill(x.writes[0], value); };
-  schedule.compute(
-      {"fill", body, 0.0, static_cast<double>(into.bytes()), {std::bit_cast<std::int32_t>(value)}}, {into},
-      {}, source);
+  schedule.compute({"fill", body, 0.0, static_cast<double>(into.bytes()),
+                    std::vector<std::int64_t>{std::bit_cast<std::int32_t>(value)}},
+                   {into}, {}, source);
 }
 
 /// Adds an f32 slice to another slice of as many elements.
@@ -92,9 +92,9 @@ inline void add(Schedule& schedule, const Slice& into, const Slice& from,
     std::ranges::transform(x.writes[0], x.reads[0], x.writes[0].begin(), std::plus<>());
   };
   const auto bytes = static_cast<double>(2 * into.bytes() + from.bytes());
-  schedule.compute(
-      {"add", body, static_cast<double>(into.count), bytes, {static_cast<std::int64_t>(into.dtype)}}, {into},
-      {from, into}, source);
+  schedule.compute({"add", body, static_cast<double>(into.count), bytes,
+                    std::vector<std::int64_t>{static_cast<std::int64_t>(into.dtype)}},
+                   {into}, {from, into}, source);
 }
 
 /// Where a tensor is summed up in f32: in itself, or in scratch called `name` where it is narrower.
@@ -108,11 +108,8 @@ inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
   if (into == sums) return;
   if (into.dtype == sums.dtype) return schedule.copy(into, sums, source);
   const auto body = [](const HostOperands& x) { std::ranges::copy(x.reads[0], x.writes[0].begin()); };
-  schedule.compute({"narrow",
-                    body,
-                    0.0,
-                    static_cast<double>(into.bytes() + sums.bytes()),
-                    {static_cast<std::int64_t>(into.dtype)}},
+  schedule.compute({"narrow", body, 0.0, static_cast<double>(into.bytes() + sums.bytes()),
+                    std::vector<std::int64_t>{static_cast<std::int64_t>(into.dtype)}},
                    {into}, {sums}, source);
 }
 
@@ -129,10 +126,8 @@ inline std::vector<std::int64_t> ring_parameters(const Layer& layer) {
 
 /// Why no ring method can run this layer, or an empty string.
 inline Refusal unsupported_in_a_ring(const Layer& layer) {
-  if (layer.dtype == Dtype::bf16)
-    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
-      if (d != 64 && d != 128)
-        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
   if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
   if (layer.groups != 1) return "its exchange is not cut into head groups";
   return {};

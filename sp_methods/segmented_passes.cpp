@@ -8,11 +8,7 @@
 namespace baton {
 namespace {
 
-/// Blocks of a device that a call should fill: the multiprocessors of H100 and H200 are 132. Fewer would idle, and each
-/// segment more is one state more to write and read.
-constexpr std::int64_t device_blocks = 128;
-
-SegmentEdges edges_at(const HostOperands& x, std::size_t at) {
+SegmentEdges<OnHost> edges_at(const HostOperands& x, std::size_t at) {
   return {x.reads[at].data(), x.reads[at + 1].data(), pointer(x.reads[at + 2])};
 }
 
@@ -25,20 +21,13 @@ class SegmentedPass : public LinearPass {
   };
 
   SegmentedPass(Schedule& s, const Layer& layer, const LayerTensors& x, const Slice& incoming, bool is_first)
-      : LinearPass(s, layer, x, incoming, is_first), dtype_(layer.dtype) {}
+      : LinearPass(s, layer, x, incoming, is_first), dtype_(layer.dtype), blocks_(layer.kernels.blocks) {}
 
   Segments cut(int g) const {
     const std::int64_t heads = heads_[g].shape.heads;
-    return {share_, heads_[g].work, segment_count(share_, heads, device_blocks)};
+    return {share_, heads_[g].work, segment_count(share_, heads, blocks_), dtype_};
   }
   SegmentCosts costs(int g) const { return {heads_[g].shape, cut(g).count, bytes_of(dtype_)}; }
-
-  /// Everything a body for another machine needs to know: the share, the call's heads, the segments, the tensors' type.
-  std::vector<std::int64_t> parameters(int g) const {
-    const Segments c = cut(g);
-    return {c.shape.tokens, c.shape.heads,     c.shape.d_k,       c.shape.d_v, static_cast<int>(c.shape.gate),
-            c.shape.chunk,  c.work.first_head, c.work.head_count, c.count,     static_cast<int>(dtype_)};
-  }
 
   Edges make_edges(int g) {
     const std::int64_t heads = heads_[g].shape.heads, segments = cut(g).count, d_k = share_.d_k;
@@ -52,7 +41,7 @@ class SegmentedPass : public LinearPass {
                        [c = cut(g)](const HostOperands& x) {
                          segment_states({x.writes[0].data(), nullptr, x.writes[1].data()}, inputs_of(x), c);
                        },
-                       costs(g).states_flops(), costs(g).states_bytes(), parameters(g)},
+                       costs(g).states_flops(), costs(g).states_bytes(), cut(g)},
                       {edges.states, edges.totals}, input_slices(tensors_));
   }
 
@@ -63,11 +52,12 @@ class SegmentedPass : public LinearPass {
                          scan_segments({x.writes[0].data(), x.writes[1].data(), totals.data()},
                                        x.writes[2].data(), x.writes[3].data(), c);
                        },
-                       costs(g).scan_flops(), costs(g).scan_bytes(), parameters(g)},
+                       costs(g).scan_flops(), costs(g).scan_bytes(), cut(g)},
                       {edges.states, edges.gates, map.decay, map.state}, {edges.states, edges.totals});
   }
 
   Dtype dtype_;
+  std::int64_t blocks_;
 };
 
 class SegmentedForward : public SegmentedPass {
@@ -86,13 +76,11 @@ class SegmentedForward : public SegmentedPass {
   void beside() override {}
 
   void finish(int g) override {
-    schedule_.compute({"segment_output",
-                       [c = cut(g)](const HostOperands& x) {
-                         segment_output(x.writes[0].data(), inputs_of(x), edges_at(x, 4), c);
-                       },
-                       costs(g).output_flops(), costs(g).output_bytes(), parameters(g)},
-                      {tensors_.o},
-                      with(input_slices(tensors_), {edges_[g].states, edges_[g].gates, arrived(g)}));
+    record<SegmentOutput>(
+        schedule_, cut(g),
+        {.in = inputs(tensors_),
+         .before = {.states = edges_[g].states, .gates = edges_[g].gates, .incoming = arrived(g)},
+         .o = tensors_.o});
   }
 
  private:
@@ -119,7 +107,7 @@ class SegmentedBackward : public SegmentedPass {
                          segment_state_gradients({x.writes[0].data(), nullptr, x.writes[1].data()},
                                                  inputs_of(x), x.reads[4].data(), c);
                        },
-                       costs(g).states_flops(), costs(g).state_gradients_bytes(), parameters(g)},
+                       costs(g).states_flops(), costs(g).state_gradients_bytes(), cut(g)},
                       {after_[g].states, after_[g].totals}, with(input_slices(tensors_), {tensors_.d_o}));
     record_scan(g, after_[g], maps_[g]);
   }
@@ -136,7 +124,7 @@ class SegmentedBackward : public SegmentedPass {
                          segment_gradients(gradients_of(x), inputs_of(x), x.reads[4].data(),
                                            x.reads[5].data(), edges_at(x, 6), c);
                        },
-                       costs(g).gradients_flops(), costs(g).gradients_bytes(), parameters(g)},
+                       costs(g).gradients_flops(), costs(g).gradients_bytes(), cut(g)},
                       gradient_slices(tensors_), std::move(reads));
   }
 
@@ -152,7 +140,7 @@ class SegmentedBackward : public SegmentedPass {
                        [c = cut(g)](const HostOperands& x) {
                          chunk_starts(x.writes[0].data(), inputs_of(x), edges_at(x, 4), c);
                        },
-                       costs(g).chunk_starts_flops(), costs(g).chunk_starts_bytes(), parameters(g)},
+                       costs(g).chunk_starts_flops(), costs(g).chunk_starts_bytes(), cut(g)},
                       {starts_[g]}, with(input_slices(tensors_), {before.states, before.gates, prefix}));
   }
 

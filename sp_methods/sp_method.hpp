@@ -48,6 +48,8 @@ struct Layer {
   /// Local work of linear attention as a device does it: in segments, instead of in chunks whose states are all kept
   /// (segments.hpp); in Ring Attention with rests (ring_attention.cpp). Softmax attention has one form.
   bool segmented = false;
+  /// What the kernels of a device are like, where they are to run.
+  KernelTraits kernels;
 };
 
 /// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the other pass are empty.

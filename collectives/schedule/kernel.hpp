@@ -2,7 +2,7 @@
 // A named local computation, what a `compute` step runs.
 #pragma once
 
-#include <cstdint>
+#include <any>
 #include <functional>
 #include <span>
 #include <string>
@@ -24,9 +24,8 @@ struct Kernel {
   double flops = 0;
   /// Bytes that one call must move at least: each operand once.
   double bytes = 0;
-  /// The numbers that the body was made with, in an order of the kernel's own: a body for another machine, found by
-  /// `name`, knows nothing else of the shape.
-  std::vector<std::int64_t> parameters;
+  /// The values that the host body was made with; the device body, found by `name`, knows their type.
+  std::any parameters;
 };
 
 }  // namespace baton

@@ -9,11 +9,11 @@ namespace baton {
 namespace {
 
 GlaDeviceCall call_of(const CudaKernelCall& x) {
-  const auto& p = x.kernel.parameters;
+  const auto& cut = std::any_cast<const Segments&>(x.kernel.parameters);
   GlaDeviceCall call;
-  call.shape = {p[0], p[1], p[2], p[3], p[5], static_cast<GateKind>(p[4])};
-  call.work = {p[6], p[7], 1};
-  call.segments = static_cast<int>(p[8]);
+  call.shape = cut.shape;
+  call.work = cut.work;
+  call.segments = static_cast<int>(cut.count);
   call.stream = x.stream;
   return call;
 }
@@ -24,8 +24,7 @@ GlaDeviceInputs inputs_of(const CudaKernelCall& x) {
 
 /// States and gates of edges, and what came in, from operand `at` on.
 GlaDeviceEdges edges_at(const CudaKernelCall& x, std::size_t at) {
-  // The bodies that get edges only read them; the type is shared with those that write.
-  return {{const_cast<float*>(read(x, at)), const_cast<float*>(read(x, at + 1)), nullptr}, read(x, at + 2)};
+  return {read(x, at), read(x, at + 1), read(x, at + 2)};
 }
 
 void segment_states(const CudaKernelCall& x) {
@@ -42,10 +41,6 @@ void scan_segments(const CudaKernelCall& x) {
   cuda(gla_scan_segments(call_of(x), segments, written(x, 2), written(x, 3)));
 }
 
-void segment_output(const CudaKernelCall& x) {
-  cuda(gla_output(call_of(x), written<Bf16>(x, 0), inputs_of(x), edges_at(x, 4)));
-}
-
 void chunk_starts(const CudaKernelCall& x) {
   cuda(gla_chunk_states(call_of(x), written<Bf16>(x, 0), inputs_of(x), edges_at(x, 4)));
 }
@@ -57,15 +52,15 @@ void segment_gradients(const CudaKernelCall& x) {
 }
 
 Refusal unsupported(const Kernel& kernel) {
-  const auto& p = kernel.parameters;
-  return unsupported_in_tiles(kernel, p[9], p[2], p[3]);
+  const auto& cut = std::any_cast<const Segments&>(kernel.parameters);
+  return unsupported_in_tiles(kernel, static_cast<std::int64_t>(cut.dtype), cut.shape.d_k, cut.shape.d_v);
 }
 
 const RegisteredCudaKernel registered[]{
     {"segment_states", segment_states, unsupported},
     {"segment_state_gradients", segment_state_gradients, unsupported},
     {"scan_segments", scan_segments, unsupported},
-    {"segment_output", segment_output, unsupported},
+    device_body<SegmentOutput>(segment_output),
     {"chunk_starts", chunk_starts, unsupported},
     {"segment_gradients", segment_gradients, unsupported},
 };

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/gla/gradient_walk.cuh"
-#include "sp_methods/kernels/device/gla/output_segment.cuh"
+#include "sp_methods/kernels/device/gla/segment_output.cuh"
 
 namespace baton {
 

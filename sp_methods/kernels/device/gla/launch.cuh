@@ -20,25 +20,13 @@
 
 #include <string>
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/device/tile/contract.cuh"
+#include "sp_methods/kernels/gla_contracts.hpp"
 
 namespace baton {
 
-/// The inputs of a layer on the device, shaped as GlaInputs.
-struct GlaDeviceInputs {
-  const __nv_bfloat16* q = nullptr;
-  const __nv_bfloat16* k = nullptr;
-  const __nv_bfloat16* v = nullptr;
-  const __nv_bfloat16* g = nullptr;
-};
-
-/// The gradients of a layer's inputs on the device, shaped as GlaGradients.
-struct GlaDeviceGradients {
-  __nv_bfloat16* dq = nullptr;
-  __nv_bfloat16* dk = nullptr;
-  __nv_bfloat16* dv = nullptr;
-  __nv_bfloat16* dg = nullptr;
-};
+using GlaDeviceInputs = LayerInputs<OnDevice>;
+using GlaDeviceGradients = LayerGradients<OnDevice>;
 
 /// States at the edges of a call's segments when nothing comes in, numbered the way the pass goes: edge 0 is
 /// where it starts, edge `segments` is its end.
@@ -48,11 +36,8 @@ struct GlaDeviceSegments {
   float* totals = nullptr;  ///< [heads, segments, d_k]: the log decay over each segment.
 };
 
-/// Edge states with what other ranks handed in: states + e^gates (.) incoming. Null states are zero.
-struct GlaDeviceEdges {
-  GlaDeviceSegments segments;
-  const float* incoming = nullptr;  ///< [heads, d_k, d_v]; null means zero.
-};
+/// Null states are zero.
+using GlaDeviceEdges = SegmentEdges<OnDevice>;
 
 /// What every call needs to know.
 struct GlaDeviceCall {
@@ -80,9 +65,8 @@ cudaError_t gla_segment_gradients(const GlaDeviceCall& call, const GlaDeviceSegm
 cudaError_t gla_scan_segments(const GlaDeviceCall& call, const GlaDeviceSegments& segments, float* map_decay,
                               float* map_state);
 
-/// Writes o [tokens, heads, d_v].
-cudaError_t gla_output(const GlaDeviceCall& call, __nv_bfloat16* o, const GlaDeviceInputs& in,
-                       const GlaDeviceEdges& before);
+cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
+                           const Segments& cut);
 
 /// Writes states [heads, chunks, d_k, d_v], the true state before every chunk.
 cudaError_t gla_chunk_states(const GlaDeviceCall& call, __nv_bfloat16* states, const GlaDeviceInputs& in,

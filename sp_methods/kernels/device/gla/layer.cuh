@@ -68,12 +68,12 @@ __device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges
                                  int edge) {
   using Place = StatePlace<d_k, d_v>;
   const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * (segments + 1) + edge;
-  const float* state = edges.segments.states + number * d_k * d_v;
-  const float* gate = edges.segments.gates + number * d_k;
+  const float* state = edges.states + number * d_k * d_v;
+  const float* gate = edges.gates + number * d_k;
   const float* incoming = edges.incoming + static_cast<std::int64_t>(DeviceLayer::place()) * d_k * d_v;
   sums.for_each([&](int r, int c, float2& x) {
     const int row = Place::row() + r, at = row * d_v + Place::column() + c;
-    x = edges.segments.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
+    x = edges.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
     if (edges.incoming == nullptr) return;
     const float2 more = *reinterpret_cast<const float2*>(incoming + at);
     const float decay = decay_of(gate[row]);

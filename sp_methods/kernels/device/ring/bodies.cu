@@ -12,17 +12,21 @@
 namespace baton {
 namespace {
 
+const std::vector<std::int64_t>& numbers_of(const Kernel& kernel) {
+  return std::any_cast<const std::vector<std::int64_t>&>(kernel.parameters);
+}
+
 std::int64_t written_count(const CudaKernelCall& x) {
   return static_cast<std::int64_t>(x.operands.writes[0].size());
 }
 
 void fill(const CudaKernelCall& x) {
-  const auto bits = static_cast<std::int32_t>(x.kernel.parameters[0]);
+  const auto bits = static_cast<std::int32_t>(numbers_of(x.kernel)[0]);
   cuda(ring_fill(x.stream, written(x, 0), std::bit_cast<float>(bits), written_count(x)));
 }
 
 bool writes_bf16(const CudaKernelCall& x) {
-  return static_cast<Dtype>(x.kernel.parameters[0]) == Dtype::bf16;
+  return static_cast<Dtype>(numbers_of(x.kernel)[0]) == Dtype::bf16;
 }
 void add(const CudaKernelCall& x) {
   cuda(writes_bf16(x) ? ring_add(x.stream, written<Bf16>(x, 0), read(x, 0), written_count(x))
@@ -33,7 +37,7 @@ void narrow(const CudaKernelCall& x) {
 }
 
 GlaShape shape_of(const CudaKernelCall& x) {
-  const auto& p = x.kernel.parameters;
+  const auto& p = numbers_of(x.kernel);
   return {p[0], p[1], p[2], p[3], 64, static_cast<GateKind>(p[4])};
 }
 
@@ -112,7 +116,8 @@ void multiply(const LeftProductRank& rank, LeftProductCall call, const Factors& 
 
 void left_product_own_block(const CudaKernelCall& x) {
   const LeftProductRank rank = rank_of(x, read<Bf16>(x, 4), read(x, 5));
-  cuda(gla_output(within_tiles(rank), written<Bf16>(x, 0), rank.in, {}));
+  cuda(segment_output(rank.stream, {.in = rank.in, .o = written<Bf16>(x, 0)},
+                      {.shape = rank.shape, .count = rank.shape.chunks()}));
   multiply(rank, call_of(rank, true, true), {rank.q, rank.k, rank.in.v, written(x, 1)}, true);
 }
 
@@ -191,7 +196,7 @@ void extend_decay(const CudaKernelCall& x) {
 }
 
 SoftmaxShape softmax_shape_of(const CudaKernelCall& x) {
-  const auto& p = x.kernel.parameters;
+  const auto& p = numbers_of(x.kernel);
   return {p[0], p[0], p[1], p[2], p[3], {p[6], p[7], p[8]}, {p[9], p[10], p[11]}};
 }
 
@@ -219,7 +224,7 @@ void softmax_block_gradients(const CudaKernelCall& x) {
 }
 
 Refusal unsupported(const Kernel& kernel) {
-  const auto& p = kernel.parameters;
+  const auto& p = numbers_of(kernel);
   return unsupported_in_tiles(kernel, p[5], p[2], p[3]);
 }
 

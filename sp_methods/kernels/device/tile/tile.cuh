@@ -18,7 +18,7 @@ using Bf16 = __nv_bfloat16;
 /// Threads of every kernel that works on tiles: 16 warps, seen as 4 by 4.
 inline constexpr int tile_threads = 512;
 /// Tokens of a chunk on the device.
-inline constexpr int device_chunk = 64;
+inline constexpr int device_chunk = 64;  // KernelTraits says it to the recording
 
 /// A run of rows of one head of x [tokens, heads, width].
 template <class Element>

@@ -40,4 +40,13 @@ double SegmentCosts::output_bytes() const { return tensors(2, 2, 1) + edges(); }
 double SegmentCosts::chunk_starts_bytes() const { return tensors(1, 1, 1) + edges() + starts(); }
 double SegmentCosts::gradients_bytes() const { return tensors(4, 3, 2) + edges() + starts(); }
 
+SegmentCosts costs_of(const Segments& cut) {
+  GlaShape shape = cut.shape;
+  shape.heads = cut.work.heads(cut.shape);
+  return {shape, cut.count, bytes_of(cut.dtype)};
+}
+
+double SegmentOutput::flops(const Segments& cut) { return costs_of(cut).output_flops(); }
+double SegmentOutput::bytes(const Segments& cut) { return costs_of(cut).output_bytes(); }
+
 }  // namespace baton

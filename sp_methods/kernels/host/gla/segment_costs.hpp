@@ -2,7 +2,7 @@
 // What the kernels of segments.hpp cost.
 #pragma once
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/gla_contracts.hpp"
 
 namespace baton {
 
@@ -30,5 +30,8 @@ struct SegmentCosts {
   double edges() const;
   double starts() const;
 };
+
+/// The costs of a recorded call.
+SegmentCosts costs_of(const Segments& cut);
 
 }  // namespace baton

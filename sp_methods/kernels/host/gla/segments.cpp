@@ -74,7 +74,7 @@ class Segment {
 };
 
 /// The true states at edge `e` of all heads, [heads, d_k, d_v].
-std::vector<float> true_edge(const SegmentEdges& edges, const Segments& cut, std::int64_t e) {
+std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   std::vector<float> all(cut.work.heads(cut.shape) * d_k * d_v);
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
@@ -143,19 +143,20 @@ void scan_segments(const SegmentStates& segments, float* map_decay, float* map_s
   }
 }
 
-void segment_output(float* o, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+void SegmentOutput::on_host(const Operands<OnHost>& x, const Segments& cut) {
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
-    const GlaInputs x = segment.at(in);
-    float* const out = segment.at(o, cut.shape.d_v);
-    const auto incoming = true_edge(before, cut, e);
-    chunk_states(segment.chunk_states(), x, segment.shape(), cut.work);
-    intra_output(out, x, segment.shape(), cut.work);
-    inter_output(out, x, segment.edges(incoming), segment.shape(), cut.work);
+    const GlaInputs in = segment.at(x.in);
+    float* const o = segment.at(x.o, cut.shape.d_v);
+    const auto incoming = true_edge(x.before, cut, e);
+    chunk_states(segment.chunk_states(), in, segment.shape(), cut.work);
+    intra_output(o, in, segment.shape(), cut.work);
+    inter_output(o, in, segment.edges(incoming), segment.shape(), cut.work);
   }
 }
 
-void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges<OnHost>& before,
+                  const Segments& cut) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
@@ -175,7 +176,7 @@ void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before
 }
 
 void segment_gradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const float* states,
-                       const SegmentEdges& after, const Segments& cut) {
+                       const SegmentEdges<OnHost>& after, const Segments& cut) {
   const std::int64_t state = cut.shape.d_k * cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, cut.count - 1 - e);

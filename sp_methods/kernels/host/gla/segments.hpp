@@ -15,7 +15,7 @@
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
 #pragma once
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/gla_contracts.hpp"
 
 namespace baton {
 
@@ -24,20 +24,6 @@ struct SegmentStates {
   float* states = nullptr;  ///< [heads, segments + 1, d_k, d_v]
   float* gates = nullptr;   ///< [heads, segments + 1, d_k]: the log decay from edge 0 to the edge.
   float* totals = nullptr;  ///< [heads, segments, d_k]: the log decay over each segment.
-};
-
-/// True states at edges: states + e^gates (.) incoming.
-struct SegmentEdges {
-  const float* states = nullptr;
-  const float* gates = nullptr;
-  const float* incoming = nullptr;  ///< [heads, d_k, d_v]; null means zero.
-};
-
-/// Into how many segments a call cuts its chunks.
-struct Segments {
-  GlaShape shape;
-  Work work;
-  std::int64_t count = 1;  ///< At most as many as there are chunks.
 };
 
 /// Segments that give each of `blocks` processors a head and a segment.
@@ -53,14 +39,12 @@ void segment_state_gradients(const SegmentStates& out, const GlaInputs& in, cons
 /// [heads, d_k, d_v].
 void scan_segments(const SegmentStates& segments, float* map_decay, float* map_state, const Segments& cut);
 
-/// Writes o [tokens, heads, d_v] of the call's heads.
-void segment_output(float* o, const GlaInputs& in, const SegmentEdges& before, const Segments& cut);
-
 /// Writes the true state before every chunk, [heads, chunks, d_k, d_v].
-void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before, const Segments& cut);
+void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges<OnHost>& before,
+                  const Segments& cut);
 
 /// Writes the gradients of the call's heads; `states` from chunk_starts, `after` from the scan of the gradients.
 void segment_gradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const float* states,
-                       const SegmentEdges& after, const Segments& cut);
+                       const SegmentEdges<OnHost>& after, const Segments& cut);
 
 }  // namespace baton

@@ -34,7 +34,7 @@ __device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& l
 }
 
 template <int d_k, int d_v, GateKind kind>
-class OutputSegment {
+class SegmentOutputBlock {
  public:
   using Gates = GateTile<kind, d_k>;
   using Place = StatePlace<d_k, d_v>;
@@ -45,7 +45,7 @@ class OutputSegment {
   static constexpr int decays_at = scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
   static constexpr int shared_bytes = decays_at + 4 * d_k * static_cast<int>(sizeof(float));
 
-  __device__ OutputSegment(const DeviceLayer& layer, Bf16* o, const GlaDeviceInputs& in)
+  __device__ SegmentOutputBlock(const DeviceLayer& layer, Bf16* o, const GlaDeviceInputs& in)
       : layer_(layer),
         o_(o),
         in_(in),
@@ -177,11 +177,11 @@ class OutputSegment {
 };
 
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads, 1) void output_kernel(const __grid_constant__ DeviceLayer layer,
-                                                                 Bf16* o,
-                                                                 const __grid_constant__ GlaDeviceInputs in,
-                                                                 GlaDeviceEdges before) {
-  OutputSegment<d_k, d_v, kind>(layer, o, in).run(before);
+__global__ __launch_bounds__(tile_threads,
+                             1) void segment_output_kernel(const __grid_constant__ DeviceLayer layer, Bf16* o,
+                                                           const __grid_constant__ GlaDeviceInputs in,
+                                                           GlaDeviceEdges before) {
+  SegmentOutputBlock<d_k, d_v, kind>(layer, o, in).run(before);
 }
 
 }  // namespace baton
