@@ -368,7 +368,7 @@ TEST(Peer, PacketsAreNeverTorn) {
 /// The most ranks, up to four, that this machine has a GPU each for.
 int most_ranks() {
   for (int ranks = 4; ranks > 0; --ranks)
-    if (lacks_gpus(ranks).empty()) return ranks;
+    if (!lacks_gpus(ranks)) return ranks;
   return 0;
 }
 

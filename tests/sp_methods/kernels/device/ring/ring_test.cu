@@ -38,8 +38,7 @@ struct Problem {
 class RingDevice : public testing::Test {
  protected:
   void SetUp() override {
-    const Refusal lack = lacks_gpus(1);
-    if (!lack.empty()) GTEST_SKIP() << lack;
+    if (const Refusal refusal = lacks_gpus(1)) GTEST_SKIP() << refusal.reason();
   }
 
   static void expect_solved(const Problem& problem) {
