@@ -57,10 +57,10 @@ def _between_lines(pattern, text):
 
 def functions(text):
     """All functions of C++ text that are not inside another function."""
-    return list(_Scanner(_without_hidden(text)).functions())
+    return list(_Scanner(without_hidden(text)).functions())
 
 
-def _without_hidden(text):
+def without_hidden(text):
     """Line numbers stay; what could hold a brace that opens nothing goes."""
     return HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)
 

@@ -16,16 +16,22 @@ from units import Units
 SMALL = 40  # lines of a file that rather belongs to another
 COMMENT_COLUMNS = 100
 
-# What a reader of one thing is led to: the files where the reading starts, and units that are taken as known. The
-# patterns also know the names of files at commit 010fce5, so that both trees can be counted.
+# Readings: the files where a reader starts, and units that lie beside the path, since other rows take them or since they
+# serve all of them. The patterns also know the names of files at commit 010fce5, so that both trees can be counted.
+OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|"
 READINGS = {
-    "a CPU row": (r"harness/collective_bench\.cpp", r"(?!)"),
+    "a CPU row": (
+        r"harness/collective_bench\.cpp|collectives/all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
+        OTHER_ROWS + r"harness/(run/simulat|model/|prediction$)|collectives/(simulator/|executors/"
+        r"(simulator|compute_worker|step_recorder|mpi_native|host/(compute_worker|step_recorder)|mpi/native))"),
     "a peer round with its preparation": (
         r"collectives/executors/(peer/executor|peer)\.cu",
         r"collectives/(schedule/|executors/((host|mpi)/|[a-z0-9]+$|process_state|mpi_)(?<!/peer)|"
         r"executors/cuda[/_](wire|link|hardware|gpu|monitor)$)"),
-    "a simulated row": (r"harness/collective_bench\.cpp|collectives/(simulator/simulate|executors/simulator)\.cpp",
-                        r"(?!)"),
+    "a simulated row": (
+        r"harness/(collective_bench|(run/)?simulat\w+)\.cpp|collectives/all_scan\.cpp|"
+        r"collectives/(simulator/simulate|executors/simulator)\.cpp",
+        OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
         r"sp_methods/(segmented_passes\.cpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
         r"collectives/schedule/|sp_methods/kernels/(host/(?!gla/segment)|host/left|causal_block|chunk_states|edge_state"

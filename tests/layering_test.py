@@ -14,14 +14,14 @@ from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
 # Which library a system header belongs to; a name with neither dot nor slash is the standard library's.
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
              ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
-             ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
+             ("the version of CLI11", r"CLI/Version\.hpp"), ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
              ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"),
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
 
 STD = frozenset({"the standard library"})
 SYSTEM = STD | {"the operating system"}
 DEVICES = SYSTEM | {"CUDA", "NCCL", "NVML", "MPI"}
-WRITING = SYSTEM | {"fmt", "JSON"}
+WRITING = SYSTEM | {"fmt", "JSON", "the version of CLI11"}
 
 Rule = collections.namedtuple("Rule", "headers libraries")
 
@@ -35,6 +35,8 @@ SCHEDULE = "collectives/schedule/"
 COLLECTIVE = "collectives/collective.hpp"
 EXECUTOR = "collectives/executors/"
 MPI_ERRORS = ("collectives/executors/mpi/error.hpp", "collectives/executors/mpi/communicator.hpp")
+TIMES = ("collectives/executors/timeline.hpp", "collectives/executors/timing.hpp")
+LAUNCH_PLAN = "collectives/executors/cuda/launch_plan.hpp"  # host code, as the compiler that makes plans
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
 SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/refusal.hpp")
 
@@ -55,12 +57,12 @@ RULES = {
     "collectives/executors/peer": rule(SCHEDULE, EXECUTOR, "collectives/executors/cuda/",
                                        "collectives/executors/peer/compiler/", "collectives/executors/peer/device/",
                                        libraries=DEVICES),
-    "collectives/executors/peer/compiler": rule(SCHEDULE),
+    "collectives/executors/peer/compiler": rule(SCHEDULE, LAUNCH_PLAN),
     "collectives/executors/peer/device": rule(SCHEDULE, "collectives/executors/cuda/",
                                               "collectives/executors/peer/compiler/", libraries=STD | {"CUDA"}),
     "collectives/executors/peer/natives": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/cuda/",
                                                "collectives/executors/peer/**", libraries=DEVICES),
-    "collectives/simulator": rule(SCHEDULE, "collectives/executors/timeline.hpp", "collectives/simulator/topology/"),
+    "collectives/simulator": rule(SCHEDULE, *TIMES, "collectives/simulator/topology/"),
     "collectives/simulator/topology": rule(SCHEDULE, libraries=STD | {"JSON"}),
     "sp_methods": rule(SCHEDULE, COLLECTIVE, "sp_methods/kernels/", "sp_methods/kernels/reference/"),
     "sp_methods/kernels": rule(*SHAPES),
