@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page as one HTML file that stands alone: style and pictures inside, nothing fetched."""
+"""The page as one HTML file with style and pictures inside, which fetches nothing."""
 
 import base64
 import html
@@ -47,7 +47,7 @@ LEGEND = "".join(f'<span class="{kind}">{kind}</span>' for kind in KINDS)
 
 
 def page(of, pictures):
-    """`pictures`: {name of a figure: its SVG}."""
+    """Returns the page as HTML. `pictures` is {name of a figure: its SVG}."""
     body = [f"<h1>{inline(of.title)}</h1>", *(f"<p>{inline(text)}</p>" for text in of.lead),
             f'<p class="key">{LEGEND}</p>', contents(of)]
     for number, section in enumerate(of.sections, start=1):
@@ -66,7 +66,7 @@ def contents(of):
 
 
 def inline(markdown):
-    """`code`, **bold** and [text](address) as HTML."""
+    """Returns HTML for `code`, **bold** and [text](address)."""
     text = html.escape(markdown, quote=False)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
