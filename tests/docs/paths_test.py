@@ -16,7 +16,7 @@ LINKED = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
 MADE = re.compile(r"results/(local|NAME)\b")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results/README.md", ROOT / "peers/README.md",
-         *sorted((ROOT / "docs").rglob("*.md"))]
+         *sorted((ROOT / "docs").glob("*.md"))]
 
 
 SOURCES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")}
