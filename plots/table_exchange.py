@@ -26,7 +26,7 @@ def main():
 
 
 def why_not(records):
-    """The reasons of the cases that have no time."""
+    """Returns one line for each reason why a case has no time."""
     reasons = {results.why_no_time(record): results.method(record) for record in records if results.why_no_time(record)}
     return [f"- No time, `{name}`: {reason}." for reason, name in sorted(reasons.items())]
 

@@ -18,7 +18,7 @@ from lib.tables import cell, mean_text, median_text, table_line
 PAPER = tables.PAPER / "zeco_table_operator_16k.csv"
 
 PUBLISHED_PASS = "pass not stated"
-ELSEWHERE = "*"  # marks a ratio whose two times are not of one launch
+ELSEWHERE = "*"  # marks a ratio of two launches
 
 CSV_COLUMNS = ("method", "name", "gate", "scan", "tokens", "heads", "ranks", "pass", "published_ms",
                *tables.MEASURED_COLUMNS, "over_local", "local_run", "published_source")
@@ -54,14 +54,14 @@ def shape(record):
 
 
 def published_shape(paper):
-    """The tokens a rank, and the heads as its source tells them; 0 where it does not."""
+    """Returns the tokens a rank and the heads of a published cell. Heads are 0 if its source does not say them."""
     tokens = int(paper["seq_per_gpu"].removesuffix("K")) * 1024
     heads = re.search(r"\bH=(\d+)", paper["source"])
     return Shape(tokens, int(heads[1]) if heads else 0)
 
 
 def over_local(points, record):
-    """The record's median over that of `local`, and the record of `local`; or None."""
+    """Returns the record's median over that of `local`, and the record of `local`, or None."""
     local = operators.local_beside(points, record)
     if local is None or record["name"] == operators.LOCAL:
         return None
@@ -72,7 +72,7 @@ def over_local(points, record):
 
 
 class Section:
-    """What was measured and what was published of one shape."""
+    """The measured and the published cells of one shape."""
 
     def __init__(self, points):
         self.points = points

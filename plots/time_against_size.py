@@ -39,7 +39,7 @@ def parse_arguments():
 
 
 def chosen(contests, options):
-    """The contest that is asked for, None without one: that of most ranks."""
+    """Returns the contest of most ranks among those asked for, None without one."""
     wanted = [(ranks, contest) for (ranks, cadence), contest in contests.items()
               if cadence == options.cadence and options.ranks in (None, ranks) and lines(contest)]
     return max(wanted, key=lambda one: one[0])[1] if wanted else None
@@ -74,7 +74,7 @@ def draw(contest):
 
 
 def draw_line(axes, one, records):
-    """Draws a method's line; its end as `style.label_lines` names it."""
+    """Draws a method's line and returns its end for `style.label_lines`."""
     colour, marker = LOOKS[one]
     middles = [record["median_seconds"] * 1e6 for record in records]
     intervals = [[middle - record["ci95_seconds"][0] * 1e6 for middle, record in zip(middles, records)],

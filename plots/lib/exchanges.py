@@ -9,7 +9,7 @@ import collections
 
 from lib import results
 
-# What a method is: the same name on another executor is another method.
+# The same name on another executor is another method.
 Method = collections.namedtuple("Method", "name executor")
 
 FUSED = Method("all_scan_fused", "peer")
@@ -22,20 +22,20 @@ LASP1 = Method("ring_scan", "nccl")
 LASP2 = Method("nccl_all_gather_scan", "nccl")
 LASP2_WINDOW = Method("nccl_all_gather_scan_window", "nccl")
 
-# What people call these methods.
+# The names of these methods in figures.
 TITLES = {FUSED: "All-Scan, hand-tuned kernel", INTERPRETED: "All-Scan, interpreted",
           NARROW: "All-Scan, bf16 on the wire", LASP2: "LASP-2, ncclAllGather",
           LASP2_WINDOW: "LASP-2, ncclAllGather, windows", LASP1: "LASP-1, ncclSend and ncclRecv"}
 
-BASE = FUSED  # what the others are held against
-BOUND_CADENCE = "isolated"  # the bound has an empty round in it, which rounds back to back share
+BASE = FUSED  # the method that the others are compared with
+BOUND_CADENCE = "isolated"  # the bound includes an empty round, which rounds back to back share
 
 KIND, DIRECTION = "exclusive_scan", "forward"
-ELSEWHERE = "*"  # marks what is not of the launch that the rest is of
+ELSEWHERE = "*"  # marks a record of another launch than the others
 
 
 class Contest:
-    """What competed: `found` is {(method, state bytes): record}, `run` the launch that most of them are of."""
+    """The methods that competed: `found` is {(method, state bytes): record}, `run` the launch of most of them."""
 
     def __init__(self, records):
         self.run = widest_run(records)
@@ -44,7 +44,7 @@ class Contest:
             self.found[method(record), record["state_bytes"]] = record
 
     def _worth(self, record):
-        """The later, the better: of this launch, the model's blocks or else the fastest, the newest."""
+        """Orders records: the launch `run`, then the model's blocks, then the fastest, then the newest is best."""
         chosen = record.get("blocks_asked") == "auto"
         return record["run"] == self.run, chosen, 0 if chosen else -record["median_seconds"], record["time"]
 
@@ -52,7 +52,7 @@ class Contest:
         return sorted({size for _, size in self.found})
 
     def methods(self):
-        """By transport, All-Scan first, then by name."""
+        """Returns the methods by transport, All-Scan first, then by name."""
         order = list(TITLES)
         return sorted({one for one, _ in self.found}, key=lambda one: (
             one.executor.startswith("nccl"), order.index(one) if one in order else len(order), one))
@@ -61,7 +61,7 @@ class Contest:
         return self.found.get((one, size))
 
     def elsewhere(self, *records):
-        """The mark of a record, or of a ratio of two, that is not of the launch."""
+        """Returns the mark of a record, or of a ratio of two, of another launch."""
         return ELSEWHERE if any(record["run"] != self.run for record in records) else ""
 
     def records(self):
@@ -77,7 +77,7 @@ def title(one):
 
 
 def widest_run(records):
-    """The launch with most points; among equals the newest."""
+    """Returns the launch with most points, and among equals the newest."""
     runs = collections.defaultdict(set)
     for record in records:
         runs[record["run"]].add((method(record), record["state_bytes"]))
@@ -90,7 +90,7 @@ def on_gpus(record):
 
 
 def contests(records):
-    """{(ranks, cadence): its Contest} of the scans that have a time."""
+    """Returns {(ranks, cadence): its Contest} of the scans that have a time."""
     groups = collections.defaultdict(list)
     for record in records:
         if (record.get("kind"), record.get("direction")) == (KIND, DIRECTION) and record["ranks"] > 1 \

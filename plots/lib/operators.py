@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator's table and figure ask of its records: their rows, and what stands beside what.
+"""Selects the operator's records for its table and figure: rows, and the records that they are compared with.
 
 A row is a method with its gate and its scan. `local`, the data-parallel line, exchanges nothing and is
 measured in the mode compute_only alone; so is every method's local work, whatever the scan.
@@ -19,7 +19,7 @@ Row = collections.namedtuple("Row", "method gate scan")
 
 
 def measured(files, asked):
-    """The newest records of the operator in the setting that holds most of what is asked for."""
+    """Returns the newest records of the operator, in the setting with most of the wanted points."""
     wanted = results.matching(results.newest(results.load(files, "operator")), **asked)
     return results.widest_setting(wanted)
 
@@ -37,7 +37,7 @@ def asked_setting(options):
 
 
 def stands_for_its_method(record):
-    """Whether the record is the published form of its method, not a part of it taken alone."""
+    """Says whether the record is the published form of its method, and not its local work alone."""
     return record["mode"] == ("compute_only" if record["name"] == LOCAL else "overlapped")
 
 
@@ -46,7 +46,7 @@ def row(record):
 
 
 def labels(rows):
-    """{row: its name}, with gate and scan where the method was measured with several; `local` first."""
+    """Returns {row: its name}, `local` first. The name has gate and scan if several were measured."""
     seen = collections.defaultdict(lambda: collections.defaultdict(set))
     for one in rows:
         seen[one.method]["gate"].add(one.gate)
@@ -61,7 +61,7 @@ def labels(rows):
 
 
 def find(points, one, mode, record):
-    """The row's point in another mode, at the tokens, ranks and pass of the record; None if there is none."""
+    """Returns the row's record in another mode at the tokens, ranks and pass of `record`, or None."""
     scan = "" if mode == "compute_only" else one.scan
     place = (one.method, one.gate, scan, record["tokens"], record["ranks"], record["pass"], mode)
     found = points.get(place)
@@ -69,6 +69,6 @@ def find(points, one, mode, record):
 
 
 def local_beside(points, record):
-    """The data-parallel line that the record may be compared with: the same attention, the same gate."""
+    """Returns the record of `local` with the same attention and gate, or None."""
     found = find(points, Row(LOCAL, record["gate"], ""), "compute_only", record)
     return found if found and found.get("kind") == record.get("kind") else None

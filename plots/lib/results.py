@@ -17,7 +17,7 @@ PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d
                "time")
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
 
-# Of each bench: what its records have beside NEEDED, and the fields that make a setting (beside the machine)
+# For each bench: the keys of its records beside NEEDED, and the fields that make a setting (beside the machine)
 # and a point (beside the method).
 Bench = collections.namedtuple("Bench", "needed setting point")
 BENCHES = {
@@ -35,17 +35,17 @@ BENCHES = {
 
 
 class ResultsError(Exception):
-    """What is wrong with a results file, as file:line: what."""
+    """A results file cannot be used; the text is `file:line: reason`."""
 
 
 def load(paths, bench="collective"):
-    """All records of the files that this bench wrote, oldest line first. Throws ResultsError."""
+    """Returns the records of one bench in these files, oldest line first. Throws ResultsError."""
     return [_checked(record, where) for path in paths for record, where in _lines(path)
             if "peer" not in record and record.get("bench", bench) == bench]
 
 
 def load_peers(paths):
-    """What other projects measured, lines of the scripts of peers/. Throws ResultsError."""
+    """Returns the measurements of other projects, made by the scripts of peers/. Throws ResultsError."""
     return [_has(PEER_NEEDED, record, where) for path in paths for record, where in _lines(path) if "peer" in record]
 
 
@@ -61,7 +61,7 @@ def _lines(path):
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
-            # A run that was killed may leave half a line; what it finished before stays usable.
+            # A run that was killed may leave half a line. The lines before it stay usable.
             print(f"{path}:{number}: not a whole record, left out", file=sys.stderr)
             continue
         where = f"{path}:{number}"
@@ -87,7 +87,7 @@ def _has(needed, record, where):
 
 
 def setting(record):
-    # What a simulated row stands on is its topology, wherever it was computed.
+    # The machine of a simulated row is its topology, wherever it was computed.
     machine = (record["topology"] if record["executor"] == SIMULATOR
                else json.dumps(record["machine"], sort_keys=True))
     fields = BENCHES[record["bench"]].setting
@@ -95,7 +95,7 @@ def setting(record):
 
 
 def dtype(record):
-    """Of the layer's tensors; records from before there was a choice do not tell."""
+    """Returns the element type of the layer's tensors, which old records lack."""
     return record.get("dtype", "f32")
 
 
@@ -104,7 +104,7 @@ def point(record):
 
 
 def newest(records):
-    """Of each case, only what its newest run wrote."""
+    """Returns the newest record of each case."""
     cases = {}
     for record in records:
         case = (setting(record), point(record), str(record.get("blocks_asked", record["blocks"])))
@@ -115,13 +115,13 @@ def newest(records):
 
 
 def matching(records, **wanted):
-    """Those whose fields equal what is wanted; a field wanted as None may be anything."""
+    """Returns the records whose fields equal the wanted values. A value of None matches everything."""
     return [record for record in records
             if all(value is None or record[field] == value for field, value in wanted.items())]
 
 
 def widest_setting(records):
-    """The records of the setting that holds most points; among equals the newest."""
+    """Returns the records of the setting with most points, and among equals of the newest."""
     groups = collections.defaultdict(list)
     for record in records:
         groups[setting(record)].append(record)
@@ -133,7 +133,7 @@ def widest_setting(records):
 
 
 def points(records):
-    """{point: record}; where several block counts were measured, `auto` or else the fastest."""
+    """Returns {point: record}. Of several block counts it takes `auto`, or else the fastest."""
     best = {}
     for record in records:
         place = point(record)
@@ -148,20 +148,20 @@ def _preference(record):
 
 
 def method(record):
-    """The registered name, with the native that took its place where one did."""
+    """Returns the registered name, followed by the native that ran instead if one did."""
     name, implementation = record["name"], record["implementation"]
     return name if implementation in ("schedule", name) else f"{name} ({implementation})"
 
 
 def why_no_time(record):
-    """Why the record has no time to show, or None if it has one: wrong results count as none."""
+    """Returns why the record has no time, or None if it has one. The times of wrong results do not count."""
     if "skipped" in record:
         return record["skipped"]
     return f"{record['wrong']} wrong elements" if record["wrong"] else None
 
 
 def describe(record):
-    """The setting of a record for people, in parts; the machine is the first."""
+    """Returns the setting of a record in words, as a list that begins with the machine."""
     machine = record["machine"]
     if record["executor"] == SIMULATOR:
         machine = {"cpu": f"simulated: {record['topology']}"}

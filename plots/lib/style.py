@@ -6,7 +6,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 (the backend must be chosen first)
 
-# Okabe and Ito's colours and a grey, told apart by colour-blind readers; markers tell them apart in grey too.
+# Okabe and Ito's colours and a grey, which colour-blind readers can distinguish. Markers distinguish them in print.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY = COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -26,7 +26,7 @@ def add_grid(axes, axis):
 
 
 def add_titles(figure, axes, title_text, subtitle_text):
-    """Both begin at the left edge of the axes."""
+    """Adds both titles at the left edge of the axes."""
     axes.set_title(subtitle_text, loc="left", fontsize=8)
     title = figure.suptitle(title_text, ha="left", fontsize=13, fontweight="bold")
     figure.draw_without_rendering()
@@ -34,7 +34,7 @@ def add_titles(figure, axes, title_text, subtitle_text):
 
 
 def label_lines(axes, ends):
-    """Names lines at their right ends, [(y, name, colour)], moved apart where two would overlap."""
+    """Names lines, [(y, name, colour)], at their right ends. Names that would overlap move apart."""
     to_axes = axes.transData + axes.transAxes.inverted()
     right = axes.get_xlim()[1]
     labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
@@ -44,7 +44,7 @@ def label_lines(axes, ends):
 
 
 def spread(heights, apart=0.05, top=1.0):
-    """Rising heights moved up where they would overlap, and down again where that leaves the axes."""
+    """Moves rising heights up where they would overlap, and down again where that leaves the axes."""
     moved = []
     for height in heights:
         moved.append(max(height, moved[-1] + apart) if moved else height)
@@ -55,7 +55,7 @@ def spread(heights, apart=0.05, top=1.0):
 
 
 def save(figure, folder, name):
-    """Writes NAME.png and NAME.svg and says so; the same figure makes the same files."""
+    """Writes NAME.png and NAME.svg and prints their names. The same figure makes the same files."""
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("png", "svg"):
         figure.savefig(folder / f"{name}.{suffix}", dpi=160,

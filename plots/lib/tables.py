@@ -13,13 +13,13 @@ MEASURED_COLUMNS = ("mean_ms", "median_ms", "ci95_low_ms", "ci95_high_ms", "bloc
 
 
 def load_published(path):
-    """{(title, ranks): row of the CSV}."""
+    """Returns {(title, ranks): row of the CSV}."""
     with open(path, encoding="utf-8", newline="") as file:
         return {(row["method"], int(row["gpus"])): row for row in csv.DictReader(file)}
 
 
 def save(folder, name, markdown, columns, rows):
-    """Writes NAME.md and NAME.csv and says so."""
+    """Writes NAME.md and NAME.csv and prints their names."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n", restval="")
@@ -54,7 +54,7 @@ def milliseconds(seconds):
 
 
 def caption(records):
-    """Footnotes on where and how these records of one setting were measured."""
+    """Yields footnotes on where and how these records of one setting were measured."""
     timed = [record for record in records if not results.why_no_time(record)]
     if not timed:
         yield "- Measured here: nothing of this shape yet."

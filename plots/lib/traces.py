@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads one round from a trace that a bench wrote with --trace.
 
-On GPUs an exchange is a kernel, or a group of library calls, whose steps have no times of their own: what shares a
-rank, a start and a finish there is one span with the verb "exchange".
+On GPUs an exchange is a kernel, or a group of library calls, and its steps have no times of their own. Steps that share
+a rank, a start and a finish there become one span with the verb "exchange".
 """
 
 import collections
@@ -17,15 +17,15 @@ Message = collections.namedtuple("Message", "sender sent receiver received")
 Round = collections.namedtuple("Round", "spans messages title")
 
 MESSAGES = ("send", "recv")
-STREAMS = ("nccl", "peer")  # executors (and those whose names go on) that time kernels and groups, not steps
+STREAMS = ("nccl", "peer")  # executors by the start of their names: they time kernels and groups, not steps
 
 
 class TraceError(results.ResultsError):
-    """What is wrong with a trace file."""
+    """A trace file cannot be used."""
 
 
 def load(path):
-    """The round in a trace file. Throws TraceError."""
+    """Reads the round of a trace file. Throws TraceError."""
     try:
         with open(path, encoding="utf-8") as file:
             trace = json.load(file)
@@ -54,12 +54,13 @@ def parse(trace):
 
 
 def in_kernels(events, spans):
-    """Local work as it is; of what else shares a rank, a start and a finish, one bar with the name of the exchange."""
+    """Returns local work unchanged, and one span with the name of the exchange for all other steps that share a rank,
+    a start and a finish."""
     names = {}
     for event, span in zip((event for event in events if event["ph"] == "X"), spans):
         if span.verb != "compute":
             name = event["args"].get("region") or (span.name if span.verb not in MESSAGES else "message")
-            start = event["args"].get("posted", span.start)  # a receive is drawn from where its send began
+            start = event["args"].get("posted", span.start)  # a receive is drawn from the start of its send
             names.setdefault((span.rank, start, span.finish), name)
     return [span for span in spans if span.verb == "compute"] + [
         Span(rank, "exchange", name, start, finish) for (rank, start, finish), name in names.items()]

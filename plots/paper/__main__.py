@@ -9,7 +9,7 @@ import argparse
 import pathlib
 import sys
 
-# Python puts this folder first where it looks for modules; they lie one above.
+# Python looks for modules in this folder first; they lie one above.
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 
 import lib  # noqa: E402 (found by the line above)

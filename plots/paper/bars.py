@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars of the page of the papers: what was published is hatched, what was simulated is full."""
+"""Bars of the page of the papers: published times are hatched, simulated ones are full."""
 
 import matplotlib.ticker
 from matplotlib.patches import Patch
@@ -10,7 +10,7 @@ from paper.cells import PUBLISHED
 
 
 def bars(series):
-    """Groups of bars by ranks: `series` [(label, kind, {ranks: ms})]."""
+    """Draws groups of bars by ranks. `series` is [(label, kind, {ranks: ms})]."""
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
     places = sorted({ranks for _, _, times in series for ranks in times})
     labels = list(dict.fromkeys(label for label, _, _ in series))
@@ -22,7 +22,7 @@ def bars(series):
 
 
 def operator_bars(series):
-    """Axes of one scale for each kind, one above the other; what stands at the same place has the same colour."""
+    """Draws one pair of axes a kind on a common scale. Series at the same place have the same colour."""
     kinds = list(dict.fromkeys(kind for _, kind, _ in series))
     figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.2), layout="constrained", sharey=True, squeeze=False)
     places = sorted({ranks for _, _, times in series for ranks in times})
@@ -69,7 +69,7 @@ def short(value):
 
 
 def plain_log(axis):
-    """Plain numbers; also 2 and 5 where there are few decades."""
+    """Labels a logarithmic axis with plain numbers, with 2 and 5 too if there are few decades."""
     low, high = axis.get_view_interval()
     subs = (1, 2, 5) if high < 300 * low else (1,)
     axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs, numticks=20))

@@ -2,7 +2,7 @@
 """A number on the page of the papers and where it comes from.
 
 A cell is published, simulated, measured, counted from schedules, or derived from such cells by arithmetic that the page
-tells. The kinds are never mixed in one number but for a ratio, which is derived and says of what.
+shows. No number mixes kinds except a ratio, which is derived and names both.
 """
 
 import collections
@@ -12,24 +12,24 @@ from lib import results
 PUBLISHED, SIMULATED, MEASURED, COUNTED, DERIVED = KINDS = (
     "published", "simulated", "measured", "counted", "derived")
 
-# `text` as shown; `value` in `unit` for the CSV; `origin`: the source, the topology or the machine; `off`: further
-# from what it is compared with than the page lets pass without a word.
+# `text` is shown, `value` in `unit` goes into the CSV. `origin` is the source, the topology or the machine. `off` marks a
+# cell that differs from its counterpart by more than FAR.
 Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off",
                               defaults=("", "", "", False))
 
-FAR = 0.25  # ours and the published disagree by more than a quarter
+FAR = 0.25  # simulated and published cells that differ by more than this are marked
 
-# What a row of a table is called, which kind its cells are, and the cells; None is a blank.
+# A row of a table: its label, the kind of its cells in words, and the cells. None is a blank.
 Row = collections.namedtuple("Row", "label kind cells")
 
 
 def published(row):
-    """The cell of a row of results/paper/*.csv, as printed."""
+    """Returns the cell of a row of results/paper/*.csv, as printed."""
     return Cell(row["value"], row["value"], row["unit"], PUBLISHED, row["source"])
 
 
 def timed(record, machine=""):
-    """A record's time in ms: the median, which of a simulation is the time. None if it has none."""
+    """Returns a record's median in ms, which for a simulation is its one time. None if it has none."""
     if record is None or results.why_no_time(record):
         return None
     value = record["median_seconds"] * 1e3
@@ -39,7 +39,7 @@ def timed(record, machine=""):
 
 
 def microseconds(record, machine):
-    """A measured record's median in us with its interval. None if it has none."""
+    """Returns a measured record's median in us with its interval. None if it has none."""
     if record is None or results.why_no_time(record):
         return None
     value, low, high = (seconds * 1e6 for seconds in (record["median_seconds"], *record["ci95_seconds"]))
@@ -48,7 +48,7 @@ def microseconds(record, machine):
 
 
 def peer(row, machine):
-    """What another project's kernel took in ms: a row of a script of peers/."""
+    """Returns the time of another project's kernel in ms, from a row of a script of peers/."""
     if row is None:
         return None
     value = row["median_seconds"] * 1e3
@@ -59,7 +59,7 @@ def peer(row, machine):
 
 
 def counted(value, text, unit, record):
-    """What was counted of the schedules of a record's case."""
+    """Returns a number that was counted from the schedules of a record's case."""
     return Cell(text, f"{value:g}", unit, COUNTED, f"schedules of {results.method(record)}", record["commit"],
                 record["time"], note(record))
 
@@ -71,7 +71,7 @@ def origin(record, machine):
 
 
 def note(record):
-    """What a reader of the CSV wants to know of this very cell."""
+    """Returns the blocks, the interval and the extrapolation of a cell, for the CSV."""
     parts = [f"K = {record['blocks']}"] if record["blocks"] > 1 else []
     if record["executor"] != results.SIMULATOR:
         low, high = (digits(seconds * 1e3) for seconds in record["ci95_seconds"])
@@ -87,7 +87,7 @@ def derived(value, text, unit, of, note_text=""):
 
 
 def ratio(cell, base):
-    """How many times `base`; None where one is missing."""
+    """Returns the ratio to `base`, None if one of them is missing."""
     if cell is None or base is None:
         return None
     value = float(cell.value) / float(base.value)
@@ -95,12 +95,12 @@ def ratio(cell, base):
 
 
 def is_far(value):
-    """Whether a ratio is a quarter and more away from 1, either way."""
+    """Says whether a ratio differs from 1 by more than a quarter."""
     return abs(value - 1) > FAR
 
 
 def difference(cell, base):
-    """By how many percent the cell differs from `base`."""
+    """Returns the difference from `base` in percent."""
     if cell is None or base is None:
         return None
     value = 100 * (float(cell.value) / float(base.value) - 1)
@@ -113,7 +113,7 @@ def signed(percent):
 
 
 def digits(value):
-    """Three digits that count, without an exponent."""
+    """Returns three significant digits, without an exponent."""
     if value == 0:
         return "0"
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of the page of the papers, in the look of style.py: lines."""
+"""Draws the figures of the page of the papers, in the style of lib/style.py: lines."""
 
 import matplotlib.ticker
 
@@ -12,7 +12,7 @@ from paper.cells import FAR
 
 
 def draw_all(page, folder):
-    """Draws every figure of the page, saves it as PNG and SVG; {name: its SVG}."""
+    """Draws every figure of the page, saves it as PNG and SVG, and returns {name: its SVG}."""
     style.use()
     pictures = {}
     for figure in filter(has_data, blocks_of(page, Figure)):
@@ -35,7 +35,7 @@ LINE = {"markersize": 4.5, "linewidth": 1.6}
 
 
 def log_axes(figure_size, xs):
-    """Both scales logarithmic; the marks of x are its values."""
+    """Returns a figure with two logarithmic scales. The ticks of x are its values."""
     figure, axes = plt.subplots(figsize=figure_size, layout="constrained")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -50,7 +50,7 @@ def short_count(count):
 
 
 def label_ends(axes, lines):
-    """[(x, y, name, colour)]: names a line beside the axes where it reaches their end, or else at its own."""
+    """Names lines, [(x, y, name, colour)], beside the axes if they reach their end, else at their own end."""
     most = max(x for x, _, _, _ in lines)
     style.label_lines(axes, [(y, name, colour) for x, y, name, colour in lines if x == most])
     for x, y, name, colour in lines:
@@ -76,7 +76,7 @@ def prediction(lines):
     for (title, published, simulated), colour in zip(lines, style.COLOURS):
         places = sorted(simulated)
         times = [simulated[place] for place in places]
-        # What may have been published for the simulation to be within FAR of it.
+        # The published times from which the simulation differs by at most FAR.
         axes.fill_between(places, [time / (1 + FAR) for time in times], [time / (1 - FAR) for time in times],
                           color=colour, alpha=0.12, linewidth=0)
         axes.plot(places, times, color=colour, linewidth=1.8)

@@ -40,7 +40,7 @@ def main():
 
 
 def write(folder, path=PAPER):
-    """Writes the topologies of the fits; returns K."""
+    """Writes the topologies of the fits and returns K."""
     blocks, fits = fit(fitted_cells(path))
     folder.mkdir(parents=True, exist_ok=True)
     for one in fits:
@@ -49,7 +49,7 @@ def write(folder, path=PAPER):
 
 
 def fitted_cells(path=PAPER):
-    """{(title, ranks): seconds} of the cells that may be looked at, and of no other."""
+    """Returns {(title, ranks): seconds} of the cells that the fit may see."""
     published = tables.load_published(path)
     wanted = [(title, ranks) for title in (GATHER, SCAN) for ranks in FITTED_RANKS]
     missing = [f"{title} on {ranks} GPUs" for title, ranks in wanted if (title, ranks) not in published]
@@ -59,7 +59,7 @@ def fitted_cells(path=PAPER):
 
 
 def fit(cells):
-    """K, and the machines: one a collective, and one for both."""
+    """Returns K and the machines: one for each collective, and one for both."""
     slopes = {title: slope(cells, title) for title in (GATHER, SCAN)}
     blocks = round(slopes[GATHER] * STATE_BYTES / MAP_BYTES / slopes[SCAN])
     block_bytes = STATE_BYTES / blocks
@@ -72,18 +72,18 @@ def fit(cells):
 
 
 def slope(cells, title):
-    """Seconds a hop."""
+    """Returns the seconds of a hop."""
     first, second = FITTED_RANKS
     return (cells[title, second] - cells[title, first]) / (second - first)
 
 
 def hop_bytes(title, ranks, blocks):
-    """Bytes that pass one after the other: the whole time but the call, times the rate."""
+    """Returns the bytes that pass one after the other: the time without the call, times the rate."""
     return (ranks - 1) * MAP_BYTES if title == GATHER else (ranks - 2 + blocks) * STATE_BYTES / blocks
 
 
 def common_fit(cells, blocks):
-    """One call and one rate for all four cells: least squares of the relative errors."""
+    """Fits one call and one rate to all four cells, by least squares of the relative errors."""
     # Each row is (1, bytes) / seconds, and should give 1.
     rows = [(1 / seconds, hop_bytes(title, ranks, blocks) / seconds) for (title, ranks), seconds in cells.items()]
     aa, ab, bb = (sum(row[i] * row[j] for row in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
@@ -98,7 +98,7 @@ def common_fit(cells, blocks):
 
 
 def topology(one):
-    """One link for every hop: two cells cannot tell those within a node from those between nodes."""
+    """Returns a topology with one link for every hop: two cells cannot separate links within and between nodes."""
     of = "published cells of ZeCO's table 2 (second-hand) at 8 and 16 GPUs"
     by = f"fitted to the {of}: {one.call * 1e6:.1f} us a call, {one.rate * 1e-9:.1f} GB/s a hop"
     link = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": one.rate, "moved_by": "wire",

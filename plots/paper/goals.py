@@ -16,17 +16,17 @@ SMALLEST, LARGEST = 256 * KIB, 16 * MIB
 SWEEP = (SMALLEST, LARGEST)
 COLUMNS = ("goal", "here", "held")
 
-# One figure: `ratio` gives its Ratio at a size, `asked` [(least size, most size, limit)], and `limits` says of the
-# worst Ratio what it is limited by.
+# A goal: `ratio` gives its Ratio at a size, `asked` is [(least size, most size, limit)], and `limits` says what limits
+# the worst Ratio.
 Goal = collections.namedtuple("Goal", "title ratio asked at_most limits")
-# Seconds over seconds at a size, and the records that they are of.
+# A ratio of seconds at a size, and the records of both.
 Ratio = collections.namedtuple("Ratio", "over under size records")
-# One line of a table of goals: of what, where, `cells` as COLUMNS has them, and what is said if it is short.
+# A line of a table of goals: its title, where it holds, its cells by COLUMNS, and the text if the goal is missed.
 Asked = collections.namedtuple("Asked", "title where cells short")
 
 
 def asked(title, where, limit, here=None, text="", of="", limits=None, at_most=True):
-    """Whether `here` keeps the limit; `limits` tells why not. Without `here` there is nothing measured."""
+    """Returns the line of a goal. `here` is None if nothing was measured, and `limits` says why a goal is missed."""
     wanted = cells.derived(limit, f"{'at most' if at_most else 'at least'} {limit:.2f}", "", "goal")
     if here is None:
         return Asked(title, where, [wanted, None, None], None)
@@ -36,7 +36,7 @@ def asked(title, where, limit, here=None, text="", of="", limits=None, at_most=T
 
 
 def table(name, title, lines, notes):
-    """The table, and a paragraph for each line that falls short."""
+    """Yields the table, and a paragraph for each goal that is missed."""
     lines = list(lines)
     labels = [line.title if number == 0 or lines[number - 1].title != line.title else ""
               for number, line in enumerate(lines)]
@@ -61,7 +61,7 @@ def blocks(machine, contest):
 
 
 def line(goal, contest, limit):
-    """Whether a figure is held at all sizes of one of its limits."""
+    """Returns the line of a goal for the sizes of one of its limits."""
     worst = worst_ratio(goal, contest, limit)
     if worst is None:
         return asked(goal.title, where(limit, worst), limit[2], at_most=goal.at_most)
@@ -76,7 +76,7 @@ def value(ratio):
 
 
 def worst_ratio(goal, contest, limit):
-    """The Ratio furthest from the goal, among the sizes there are; None without any."""
+    """Returns the Ratio furthest from the goal among the measured sizes, None without any."""
     least, most, _ = limit
     there = [ratio for size in contest.sizes() if least <= size <= most
              and (ratio := goal.ratio(contest, size)) is not None]
@@ -95,7 +95,7 @@ def where(limit, worst):
 
 
 def over(one, other):
-    """The ratio of two methods' medians."""
+    """Returns a function that gives the ratio of two methods' medians."""
     return lambda contest, size: of_records(contest.at(one, size), contest.at(other, size), size)
 
 
@@ -111,7 +111,7 @@ def over_its_bound(contest, size):
 
 
 def fastest_gather_over(executor, base):
-    """The fastest form of LASP-2 on an executor: all-gather and fold, by schedule or library."""
+    """Compares the fastest form of LASP-2 on an executor, by schedule or library, with `base`."""
     return lambda contest, size: of_records(
         fastest(contest, size, gathers(contest, executor)), contest.at(base, size), size)
 
@@ -137,7 +137,7 @@ def us(seconds):
 
 
 def parts_of_the_bound(ratio):
-    """What the round's time is made of, for a ratio whose first record has a bound."""
+    """Says what a round's time consists of, for a ratio whose first record has a bound."""
     record = ratio.records[0]
     floor, wire = record["floor_seconds"], record["sent_bytes"] / record["beta_bytes_per_second"]
     flags = record["hops"] * record["alpha_seconds"]
@@ -148,7 +148,7 @@ def parts_of_the_bound(ratio):
 
 
 def what_a_bound_allows(ratio):
-    """A ratio to All-Scan cannot grow beyond that to All-Scan's bound."""
+    """Says how far a ratio to All-Scan can grow: no further than the ratio to All-Scan's bound."""
     other, scan = ratio.records
     allowed = other["median_seconds"] / scan["bound_seconds"]
     floor = scan["floor_seconds"]
@@ -159,7 +159,7 @@ def what_a_bound_allows(ratio):
 
 
 def few_multiprocessors(ratio):
-    """The rate that a few multiprocessors push, if all else takes as long as with all of them."""
+    """Says which rate a few multiprocessors reach, if all else takes as long as with all of them."""
     few, scan = ratio.records
     state = few["state_bytes"]
     fixed = few["floor_seconds"] + (RANKS - 1) * few["alpha_seconds"]
@@ -170,7 +170,7 @@ def few_multiprocessors(ratio):
 
 
 def chosen_by_measuring(ratio):
-    """What `auto` chose costs this much more than the best."""
+    """Says how `auto` chose, for a choice that was not the best."""
     chosen, best = ratio.records
     return (f"`{chosen['name']}` takes {us(chosen['median_seconds'])} and `{best['name']}` "
             f"{us(best['median_seconds'])}; it chooses by a few rounds of each when the case is prepared.")

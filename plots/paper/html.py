@@ -1,53 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page as one HTML file that stands alone: style and pictures inside, nothing fetched."""
+"""The page as one HTML file with style and pictures inside, which fetches nothing."""
 
 import base64
 import html
+import pathlib
 import re
 
-from paper.page import Figure, Table, Text, kinds as kinds_of
 from paper.cells import KINDS
+from paper.page import Figure, Table, Text, kinds as kinds_of
 
-STYLE = """
-:root { --ink: #24292f; --soft: #57606a; --line: #d8dee4; --published: #8250df; --simulated: #0072b2;
-  --measured: #00805e; --counted: #24292f; --derived: #57606a; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.5rem 5rem; max-width: 76rem; color: var(--ink); background: #fff;
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 2rem; line-height: 1.2; margin: 0 0 1rem; }
-h2 { font-size: 1.35rem; margin: 3.5rem 0 .8rem; padding-top: .9rem; border-top: 1px solid var(--line); }
-p, li { max-width: 48rem; }
-code { font: .88em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: #f3f4f6;
-  padding: .1em .3em; border-radius: 4px; }
-a { color: #0550ae; }
-nav ol { columns: 2; padding-left: 1.4rem; margin: 1.2rem 0; }
-nav a { text-decoration: none; }
-.scroll { overflow-x: auto; margin: 1.2rem 0 .4rem; }
-table { border-collapse: collapse; font-size: .84rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; font-size: .95rem; padding-bottom: .45rem; }
-caption a { font-weight: 400; font-size: .8rem; margin-left: .4rem; }
-th, td { padding: .28rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #eceff2; }
-thead th { border-bottom: 1.5px solid var(--ink); vertical-align: bottom; }
-th:first-child, td:first-child, .kind { text-align: left; }
-td:first-child { white-space: normal; min-width: 11rem; }
-.kind { font-size: .76rem; color: var(--soft); }
-tr.first td { border-top: 1px solid #afb8c1; }
-.published { color: var(--published); } .simulated { color: var(--simulated); }
-.measured { color: var(--measured); } .counted { color: var(--counted); }
-.derived { color: var(--derived); font-style: italic; }
-.off { font-weight: 700; color: #b42318; font-style: normal; }
-.key span { margin-right: 1.4rem; font-weight: 600; font-size: .9rem; }
-ul.notes { font-size: .82rem; color: var(--soft); margin: .2rem 0 1.6rem; padding-left: 1.2rem; }
-ul.notes li { max-width: 60rem; }
-figure { margin: 1.6rem 0; } figure img { max-width: 100%; height: auto; }
-figcaption { font-size: .85rem; color: var(--soft); max-width: 48rem; }
-"""
+# The first line is the licence of the file, not of the page.
+STYLE = pathlib.Path(__file__).with_name("page.css").read_text(encoding="utf-8").partition("\n")[2]
 
 LEGEND = "".join(f'<span class="{kind}">{kind}</span>' for kind in KINDS)
 
 
 def page(of, pictures):
-    """`pictures`: {name of a figure: its SVG}."""
+    """Returns the page as HTML. `pictures` is {name of a figure: its SVG}."""
     body = [f"<h1>{inline(of.title)}</h1>", *(f"<p>{inline(text)}</p>" for text in of.lead),
             f'<p class="key">{LEGEND}</p>', contents(of)]
     for number, section in enumerate(of.sections, start=1):
@@ -55,7 +24,7 @@ def page(of, pictures):
         body += [HTML[type(block)](block, pictures) for block in section.blocks]
     return ("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width, "
-            f"initial-scale=1\">\n<title>{html.escape(of.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+            f"initial-scale=1\">\n<title>{html.escape(of.title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
             + "\n".join(body) + "\n</body>\n</html>\n")
 
 
@@ -66,7 +35,7 @@ def contents(of):
 
 
 def inline(markdown):
-    """`code`, **bold** and [text](address) as HTML."""
+    """Returns HTML for `code`, **bold** and [text](address)."""
     text = html.escape(markdown, quote=False)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)

@@ -9,12 +9,12 @@ from paper.cells import Row
 from paper.page import Table, Text
 
 OURS = "nccl_all_gather"
-FILE = re.compile(r"nccl-tests-(\w+)")  # and of what cadence
+FILE = re.compile(r"nccl-tests-(\w+)")  # the group is the cadence
 WITHIN = 0.03
 
 
 def tests(text):
-    """{bytes gathered: (out of place, in place) busbw in bytes a second} of an output of all_gather_perf."""
+    """Returns {bytes gathered: (out of place, in place) busbw in bytes a second} of an output of all_gather_perf."""
     found = {}
     for line in text.splitlines():
         words = line.split()
@@ -29,19 +29,19 @@ def version(text):
 
 
 def gathered_bytes(record):
-    """What every rank ends up with: the maps of all, decay and state."""
+    """Returns the bytes of every rank's result: the maps of all ranks, decay and state."""
     return record["ranks"] * (record["state_bytes"] + 4 * record["heads"] * record["d_k"])
 
 
 def ours(records, cadence):
-    """{bytes gathered: record}, the newest of each."""
+    """Returns {bytes gathered: record}, the newest record of each size."""
     wanted = [record for record in records if record["name"] == OURS and record["cadence"] == cadence
               and results.why_no_time(record) is None]
     return {gathered_bytes(record): record for record in sorted(wanted, key=lambda record: record["time"])}
 
 
 def blocks(machine, records, texts):
-    """A table for each output of nccl-tests that lies beside the records; `texts` is {name of a file: its text}."""
+    """Yields a table for each output of nccl-tests beside the records. `texts` is {name of a file: its text}."""
     for name, text in sorted(texts.items()):
         cadence = FILE.fullmatch(name)
         if cadence:
@@ -77,7 +77,7 @@ def quotient(record, rate):
 
 
 def short(cadence, sizes, theirs, here):
-    """Which sizes are further apart, and how far nccl-tests' own two columns are from each other there."""
+    """Names the sizes that are further apart, and the distance of nccl-tests' own two columns at these sizes."""
     apart = {size: here[size]["busbw_bytes_per_second"] / theirs[size][0] for size in sizes}
     off = {size: value for size, value in apart.items() if abs(value - 1) > WITHIN}
     if not off:

@@ -8,10 +8,10 @@ from paper.cells import DERIVED
 
 # Paragraphs are Markdown of three forms: `code`, **bold** and [text](address).
 Text = collections.namedtuple("Text", "markdown")
-# `name` is that of its CSV; `columns` are the headings over the cells; `notes` stand below.
+# `name` is the name of its CSV, `columns` are the headings over the cells, `notes` stand below.
 Table = collections.namedtuple("Table", "name title columns rows notes", defaults=((),))
-# `where` is what the numbers stand on, `draw` a function of paper_figures.py by name, `data` its argument; `about` says
-# what is seen.
+# `where` names the sources of the numbers, `draw` a function of figures.py, `data` is its argument, and `about` describes
+# the picture.
 Figure = collections.namedtuple("Figure", "name title where draw data about")
 Section = collections.namedtuple("Section", "title blocks")
 Page = collections.namedtuple("Page", "title lead sections")
@@ -20,7 +20,7 @@ CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "comm
 
 
 def told(*sentences):
-    """Text of each function that finds all its numbers; a cell that is missing takes its arithmetic with it."""
+    """Yields the Text of each function that finds all its numbers. A missing cell drops its whole sentence."""
     for sentence in sentences:
         try:
             yield Text(sentence())
@@ -36,7 +36,7 @@ def blocks(page, kind):
 
 
 def markdown(page, drawn):
-    """`drawn`: the names of the figures that there are pictures of."""
+    """Returns the page as Markdown. `drawn` has the names of the figures that have a picture."""
     lines = [f"# {page.title}", "", *(line for text in page.lead for line in (text, ""))]
     for number, section in enumerate(page.sections, start=1):
         lines += [f"## {number}. {section.title}", ""]
@@ -76,7 +76,7 @@ MARKDOWN = {Text: text_lines, Table: table_lines, Figure: figure_lines}
 
 
 def save_csv(folder, table):
-    """One line a cell that is not blank."""
+    """Writes one line for each cell that is not blank."""
     with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -84,7 +84,7 @@ def save_csv(folder, table):
 
 
 def csv_rows(table):
-    """A row without a label goes on with what the one above tells of."""
+    """Yields the lines of the CSV. A row without a label has the label of the row above."""
     label = ""
     for row in table.rows:
         label = row.label.replace("`", "") or label
@@ -95,5 +95,5 @@ def csv_rows(table):
 
 
 def kinds(row):
-    """The kind of the row's cells, for its colour."""
+    """Returns the kinds of the row's cells, for its colour."""
     return {cell.kind for cell in row.cells if cell} or {DERIVED}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page of the papers is made of: simulated records, the records of every machine, published cells."""
+"""The sources of the page: simulated records, the records of every machine, published cells."""
 
 import collections
 import csv
@@ -10,7 +10,7 @@ from paper import cells
 
 RESULTS = tables.PAPER.parent
 
-# Rank counts of the papers, their 8 to 256 GPUs.
+# The papers' rank counts.
 PAPER_RANKS = (8, 16, 32, 64, 128, 256)
 H100, MANY_H100, A100 = "dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"
 
@@ -27,12 +27,12 @@ class Sources:
         self.texts = texts or {}
 
     def on(self, topology, **wanted):
-        """The simulated records of one topology, timed or skipped."""
+        """Returns the simulated records of one topology, timed or skipped."""
         of_topology = [record for record in self.simulated if record["topology"] == topology]
         return having(of_topology, **wanted)
 
     def here(self, **wanted):
-        """[(machine, executor, cadence), its measured records] of all machines that have such, timed alone."""
+        """Returns [((machine, executor, cadence), its records)] of the records that have a time."""
         groups = collections.defaultdict(list)
         for machine, records in self.measured.items():
             for record in having(records, **wanted):
@@ -46,7 +46,7 @@ def having(records, **wanted):
 
 
 def load(simulated, machines, published):
-    """Reads folders: the simulations, the machines' records, the published cells. Throws ResultsError."""
+    """Reads the folders of simulations, of the machines' records and of published cells. Throws ResultsError."""
     found = results.newest(load_folder(simulated))
     if not found:
         raise results.ResultsError(f"{simulated}: no simulated record; ./run paper makes them")
@@ -62,7 +62,7 @@ def load(simulated, machines, published):
 
 
 def load_folder(folder):
-    """Of each file the newest record of each case: a file is a question of its own."""
+    """Returns the newest record of each case of each file, since every file answers another question."""
     files = sorted(pathlib.Path(folder).glob("*.jsonl"))
     return [record for file in files for bench in results.BENCHES
             for record in results.newest(results.load([file], bench))]
@@ -78,7 +78,7 @@ def load_cells(path):
 
 
 def by(key, records):
-    """{value of `key`: record}: with the model's blocks if such ran, and of several launches the newest."""
+    """Returns {value of `key`: record}, preferring the model's blocks and then the newest launch."""
     chosen = {}
     for record in sorted(records, key=lambda one: (chosen_by_model(one), one["time"])):
         chosen[record[key]] = record
@@ -86,24 +86,24 @@ def by(key, records):
 
 
 def chosen_by_model(record):
-    """Whether the model chose the blocks; a collective that does not cut has none to choose."""
+    """Says whether the model chose the blocks. A collective that does not cut has none to choose."""
     return record.get("blocks_asked") == "auto"
 
 
 def timed_cells(records, columns, machine=""):
-    """One cell a column of rank counts."""
+    """Returns one cell for each rank count."""
     found = by("ranks", records)
     return [cells.timed(found.get(ranks), machine) for ranks in columns]
 
 
 def published_cells(rows, columns, key="gpus", **wanted):
-    """One cell a column; blank where nobody published it."""
+    """Returns one cell for each column, None where nothing was published."""
     found = {str(row[key]): cells.published(row) for row in having(rows, **wanted)}
     return [found.get(str(column)) for column in columns]
 
 
 def stamp(records):
-    """Commit and day of the newest of these records, for the label of a measured row."""
+    """Returns commit and day of the newest record, for the label of a measured row."""
     newest = max(records, key=lambda record: record["time"])
     return f"commit {newest['commit'].removesuffix('-dirty')[:12]}, {newest['time'][:10]}"
 

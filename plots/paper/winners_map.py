@@ -10,7 +10,7 @@ from paper.sections.winners import TIE, margin_text
 
 COLOURS = {"chain": style.BLUE, "two-shot": style.ORANGE, "hierarchical": style.GREEN, "doubling": style.VERMILION,
            "gather": style.PURPLE}
-FULL = 2.5  # the margin from which on a colour is as strong as it gets
+FULL = 2.5  # the margin from which on a colour is at its strongest
 
 
 def winners(best):
@@ -37,13 +37,13 @@ def winners(best):
 
 
 def strength(one):
-    """From faint at a tie to full."""
+    """Returns the strength of the colour: faint at a tie, full from the margin FULL on."""
     if one.margin < TIE:
         return 0.25
     return 0.35 + 0.65 * min(1.0, (one.margin - 1) / (FULL - 1))
 
 
 def shade(one):
-    """The family's colour, the paler the closer the runner-up."""
+    """Returns the family's colour, paler the closer the second family is."""
     share = strength(one)
     return tuple(1 - share * (1 - part) for part in to_rgb(COLOURS[one.family]))

@@ -6,7 +6,7 @@ from paper import cells, goals, nccl_tests
 from paper.cells import Row
 from paper.page import Figure, Section, Table, Text
 
-LOWERED_CLOCKS_ARE = ~1  # of NVML's mask of reasons: all but "idle"
+LOWERED_CLOCKS_ARE = ~1  # NVML's mask of reasons without "idle"
 
 HOW = ("No machine here has records of GPU exchanges yet. On a host with GPUs: `mpirun -n 4 "
        "build/cuda/bin/collective_bench --executor peer,peer_bf16,nccl --collectives all --ranks 2,4 -b 256K -e 16M "
@@ -53,7 +53,7 @@ def verified(machine, records):
 
 
 def order(one):
-    """The most ranks first, and isolated before other cadences."""
+    """Sorts by falling rank count, and puts isolated before other cadences."""
     ranks, cadence = one[0]
     return -ranks, cadence != goals.CADENCE, cadence
 
@@ -68,7 +68,7 @@ def beside_nccl_tests(sources):
 
 
 def table(contest, place, machine, name):
-    """The table of one contest; `place` is (ranks, cadence)."""
+    """Returns the table of one contest. `place` is (ranks, cadence)."""
     ranks, cadence = place
     rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",

@@ -9,7 +9,7 @@ from paper.records import having, stamp, where_measured
 from paper.sections import zeco_operators
 
 DTYPE = zeco_operators.DTYPE
-BASES = (operators.LOCAL, "zeco")  # what the methods are held against
+BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
 MS = 1e3
 
 
@@ -36,7 +36,7 @@ KERNEL_SHAPES = ((16384, 16), (32768, 16), (8192, 32))  # tokens and heads of fl
 
 
 def alone(sources, tokens, heads):
-    """[(machine, {pass: record})] of the local work on one GPU."""
+    """Returns [(label, machine, {pass: record})] of the local work on one GPU."""
     found = {}
     for (machine, executor, cadence), records in sources.here(
             bench="operator", name=operators.LOCAL, ranks=1, tokens=tokens, heads=heads, dtype=DTYPE):
@@ -63,7 +63,7 @@ def kernel_table(sources, tokens, heads):
 
 
 def without_marks(row):
-    """A ratio is not held against anything published here."""
+    """Returns the row without red cells: these ratios are compared with nothing published."""
     return row._replace(cells=[cell and cell._replace(off=False) for cell in row.cells])
 
 
@@ -71,7 +71,7 @@ def without_marks(row):
 
 
 def machine_tables(machine, records):
-    """A table for each executor and number of tokens."""
+    """Yields a table for each executor and number of tokens."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
     places = sorted({(one["executor"], one["cadence"], one["tokens"], one["heads"]) for one in layers})
@@ -102,7 +102,7 @@ def rows_of(records, machine):
 
 
 def method_rows(points, row, label, stood, machine):
-    """`stood`: what stands for the method in each column."""
+    """Yields the rows of a method. `stood` has the record of its published form for each column, or None."""
     yield Row(f"`{label}`", "measured", [cells.timed(record, machine) for record in stood])
     if row.method == operators.LOCAL:
         return
@@ -120,7 +120,7 @@ def hidden(record):
 
 
 def over(points, base, record):
-    """Over `local` or over `zeco` at the same place."""
+    """Returns the ratio to the method `base` at the same pass, ranks and gate."""
     found = [one for one in points.values() if record and one["name"] == base and operators.stands_for_its_method(one)
              and all(one[key] == record[key] for key in ("pass", "ranks", "gate"))]
     if not found:
@@ -141,7 +141,7 @@ OVERHEAD_ASKED, OVERHEAD_RANKS, OVERHEAD_PASS = 1.03, 4, "both"
 
 
 def asked(sources):
-    """Each goal, as paper_goals has them; what has no record is a line too."""
+    """Yields a line for each goal, also for those without a record."""
     for tokens, heads, which, most in KERNELS_ASKED:
         title = f"local work, {which}, {tokens // 1024}K tokens, {heads} heads"
         lines = [local_line(title, label, most, cells.timed(passes[which], machine))
@@ -170,7 +170,7 @@ def overheads(sources, tokens, title):
 
 
 def left(modes):
-    """What the exchange costs where it is waited for, and what is left of it where it is not."""
+    """Says what the exchange costs if it is waited for, and what is left of it if it overlaps."""
     if not {"exposed", "compute_only"} <= set(modes):
         return "The modes `exposed` and `compute_only` were not measured beside it."
     work, waited, overlapped = (

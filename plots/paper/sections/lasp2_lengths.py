@@ -11,7 +11,7 @@ from paper.records import A100, having, published_cells
 RANKS = 64
 METHODS = ("lasp2", "lasp2_as_released", "lasp1", "lasp1_as_released", "zeco", "ring_attention",
            "ring_attention_softmax")
-# The paper's comparison, and which of our methods stand for its two sides.
+# The paper's comparisons, and our methods for their two sides.
 GAINS = (("LASP-2 vs LASP-1", (("lasp2", "lasp1"), ("lasp2_as_released", "lasp1_as_released"))),
          ("LASP-2 vs Ring Attention", (("lasp2", "ring_attention"),)))
 
@@ -34,7 +34,7 @@ def section(sources):
 
 
 def columns(sources):
-    """Tokens of the whole sequence, simulated or published."""
+    """Returns the lengths of the whole sequence, simulated or published, in thousands of tokens."""
     simulated = {record["tokens"] * RANKS // 1024 for record in of(sources)}
     published = {thousands(row) for name in ("lasp2_throughput", "lasp2_relative_speed")
                  for row in having(sources.published[name], gpus=str(RANKS))}
@@ -120,7 +120,7 @@ def arithmetic(sources):
 
 
 def step(tokens, length):
-    """Seconds of a published step of the whole model."""
+    """Returns the seconds of a published step of the whole model."""
     return length * 1024 / float(tokens[length])
 
 

@@ -10,7 +10,7 @@ from paper.cells import Row
 from paper.page import Figure, Section, Table, Text
 
 QUANTITIES = ("rows", "predicted / measured", "typical error, %", "worst error, %")
-SMALL, LARGE = 64 * 2**10, 16 * 2**20  # states within which a prediction is meant to hold
+SMALL, LARGE = 64 * 2**10, 16 * 2**20  # a prediction is meant to hold between these sizes of a state
 
 
 def section(sources):
@@ -25,7 +25,7 @@ def section(sources):
 
 
 def predicted(records):
-    """Those that were both measured and predicted; natives have no steps to simulate."""
+    """Returns the records that were measured and predicted. Natives have no steps to simulate."""
     return [record for record in records if record.get("predicted_seconds")
             and results.why_no_time(record) is None and record["ranks"] > 1]
 

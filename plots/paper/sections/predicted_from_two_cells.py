@@ -8,7 +8,7 @@ from paper.page import Figure, Section, Table, Text
 from paper.records import H100, PAPER_RANKS, published_cells, timed_cells
 from paper.sections.zeco_table2 import GATHER, MAP, SCAN
 
-# What is predicted: the paper's row, our schedule, the machine fitted to that row alone.
+# The predictions: the paper's row, our schedule, the machine fitted to that row alone.
 PREDICTED = ((GATHER, "ring_all_gather", fitting.GATHER_FIT), (SCAN, "all_scan", fitting.SCAN_FIT))
 COLUMNS = PAPER_RANKS
 
@@ -62,7 +62,7 @@ def prediction_rows(sources, title, name, fit):
 
 
 def errors(sources, common):
-    """{(title, ranks): relative error} of the cells that no fit has seen."""
+    """Returns {(title, ranks): relative error} of the cells that no fit has seen."""
     found = {}
     for title, name, fit in PREDICTED:
         published = published_cells(sources.published["zeco_table2"], COLUMNS, method=title)

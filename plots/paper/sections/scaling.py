@@ -11,7 +11,7 @@ from paper.sections.zeco_table2 import SHAPE
 RANKS = tuple(8 * 2**power for power in range(12))
 NAMES = ("hierarchical_scan", "two_shot", "recursive_doubling", "hierarchical_scan_chain", "all_scan", "ring_scan",
          "all_gather_scan", "all_gather_scan_direct", "ring_all_gather", "ring_exchange")
-ALIKE = ("all_gather_scan_direct", "ring_all_gather")  # not to be told from `all_gather_scan` in a figure
+ALIKE = ("all_gather_scan_direct", "ring_all_gather")  # their lines would lie on that of `all_gather_scan`
 
 
 def section(sources):

@@ -47,13 +47,13 @@ def methods_table(sources):
 
 
 def is_counted(record):
-    """Also with the model's blocks, where blocks matter: other counts were simulated for the sweeps."""
+    """Says whether a record has a time and the model's blocks. Other block counts belong to the sweeps."""
     return (results.why_no_time(record) is None and record["ranks"] in RANKS
             and (chosen_by_model(record) or record["blocks"] == 1))
 
 
 def names(records):
-    """With the model's blocks before a case that was asked for in one block; each name once."""
+    """Returns each name once, by kind and name."""
     return list(dict.fromkeys(record["name"] for record in sorted(records, key=lambda one: (
         one.get("kind", ""), one["name"]))))
 

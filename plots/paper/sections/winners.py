@@ -11,7 +11,7 @@ from paper.page import Figure, Section, Table, Text
 from paper.records import H100, chosen_by_model
 from paper.sections.zeco_table2 import SHAPE
 
-# What competes, by family: the map tells chains, doubling, slice owners and the two levels apart.
+# The competing collectives and their families.
 FAMILIES = {"all_scan": "chain", "ring_scan": "chain", "recursive_doubling": "doubling",
             "two_shot": "two-shot", "hierarchical_scan": "hierarchical", "hierarchical_scan_chain": "hierarchical",
             "all_gather_scan": "gather"}
@@ -49,14 +49,14 @@ def winners_of(sources):
 
 
 def family_of(record):
-    """None where the record does not compete; within a node the hierarchical scan is the two-shot."""
+    """Returns the family, or None if the record does not compete. Within a node the hierarchical scan is the two-shot."""
     one_node = record["ranks"] <= Links(H100).ranks_a_node
     family = FAMILIES.get(record["name"])
     return "two-shot" if family == "hierarchical" and one_node else family
 
 
 def stands(record):
-    """A time, with the model's blocks where there are blocks to choose."""
+    """Says whether a record has a time, and the model's blocks if it has blocks to choose."""
     return results.why_no_time(record) is None and (chosen_by_model(record) or record["blocks"] == 1)
 
 

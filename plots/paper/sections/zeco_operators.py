@@ -11,12 +11,12 @@ from paper.records import H100, PAPER_RANKS, by, having, published_cells, stamp,
 from paper.sections.zeco_table2 import GATHER, ratios
 
 TOKENS = (16384, 32768)
-FEW_RANKS = (2, 4)  # simulated too, to stand beside what machines at hand measure
+FEW_RANKS = (2, 4)  # simulated too, beside the measurements of machines at hand
 HEADS = 16
-DTYPE = "bf16"  # of the tensors, and with it the form of the kernels that GPUs run
+DTYPE = "bf16"  # of the tensors; it selects the form of the kernels that GPUs run
 METHODS = (operators.LOCAL, "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
 PUBLISHED = {16384: "zeco_table_operator_16k"}
-# The pass that a published cell is held against; the paper does not say which it timed.
+# The pass that a published cell is compared with, since the paper does not say which it timed.
 AGAINST = "both"
 HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
        "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
@@ -89,7 +89,7 @@ def method_rows(sources, method, tokens, columns):
 
 
 def peers_of(sources, tokens, heads=HEADS):
-    """{(machine, name): {pass: row}} of other projects' kernels on one GPU."""
+    """Returns {(machine, name): {pass: row}} of other projects' kernels on one GPU."""
     found = collections.defaultdict(dict)
     for machine, rows in sources.peers.items():
         for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
@@ -120,7 +120,7 @@ def stood(records):
 
 
 def measured_rows(machines, columns, wanted):
-    """The measured rows of the methods that are wanted, every machine, executor and pass."""
+    """Yields the measured rows of the wanted methods, for every machine, executor and pass."""
     for (machine, executor, cadence), records in machines:
         where = where_measured(machine, executor, cadence)
         for row, label in operators.labels({operators.row(record) for record in records}).items():
@@ -132,7 +132,7 @@ def measured_rows(machines, columns, wanted):
 
 
 def kinds(records):
-    """[(dtype, pass)] that there are, passes in the order that they run."""
+    """Returns the [(dtype, pass)] of the records, passes in the order in which they run."""
     found = {(results.dtype(record), record["pass"]) for record in records}
     return sorted(found, key=lambda kind: (kind[0], operators.PASSES.index(kind[1])))
 
@@ -141,7 +141,7 @@ def kinds(records):
 
 
 def arithmetic(sources):
-    """Why ours and the published differ, from the cells of 16K tokens."""
+    """Yields the reasons why simulated and published cells of 16K tokens differ."""
     tokens = TOKENS[0]
     paper = {(row["method"], int(row["gpus"])): float(row["value"])
              for row in sources.published[PUBLISHED[tokens]]}

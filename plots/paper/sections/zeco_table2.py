@@ -13,7 +13,7 @@ COLUMNS = (2, 4, *PAPER_RANKS)
 GATHER, SCAN = fitting.GATHER, fitting.SCAN
 STATE, MAP = fitting.STATE_BYTES, fitting.MAP_BYTES
 SHAPE = {"heads": fitting.HEADS, "d_k": fitting.WIDTH, "d_v": fitting.WIDTH, "direction": "forward"}
-# The exchanges of the paper in a machine's records, and what nobody published beside them.
+# The paper's exchanges in a machine's records, and two that nobody published.
 MEASURED = ("all_gather_scan", "ring_scan", "all_scan", "two_shot", "hierarchical_scan")
 
 
