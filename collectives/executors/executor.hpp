@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/executors/device.hpp"
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/schedule.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/simulator/topology/topology.hpp"

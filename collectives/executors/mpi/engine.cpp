@@ -7,34 +7,24 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 
 namespace baton {
 namespace {
 
-/// Cores that this process may use and need not share with the ranks of its host.
-int cores_a_rank(MPI_Comm ranks) {
+/// Cores that this process may use and need not share with the `ranks_on_host` ranks of its host.
+int cores_a_rank(int ranks_on_host) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  const int neighbours = ranks_on_this_host(ranks);
   const int online = static_cast<int>(std::thread::hardware_concurrency());
   // Bound to cores of its own, or free to use all of them like its neighbours.
-  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / neighbours;
+  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / ranks_on_host;
 }
 
 }  // namespace
 
-int ranks_on_this_host(MPI_Comm ranks) {
-  MPI_Comm host = MPI_COMM_NULL;
-  int count = 1;
-  mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-  mpi(MPI_Comm_size(host, &count));
-  mpi(MPI_Comm_free(&host));
-  return count;
-}
-
-MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
+MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, int ranks_on_host)
     : schedule_(std::move(schedule)),
       memory_(schedule_),
       in_order_(in_order),
@@ -42,7 +32,7 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
       graph_(schedule_.steps()),
       feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
-      has_spare_core_(cores_a_rank(in_order) >= 2) {
+      has_spare_core_(cores_a_rank(ranks_on_host) >= 2) {
   for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
   for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty())

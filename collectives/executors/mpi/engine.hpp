@@ -23,21 +23,19 @@
 
 #include "collectives/executors/host/compute_worker.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/executors/host/step_recorder.hpp"
 #include "collectives/executors/mpi/native.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 
-/// How many of the communicator's processes run on the host of this one. Collective.
-int ranks_on_this_host(MPI_Comm ranks);
-
 /// One rank's prepared schedule.
 class MpiEngine {
  public:
-  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward.
-  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse);
+  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward; `ranks_on_host` of them
+  /// run on this host.
+  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, int ranks_on_host);
 
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }

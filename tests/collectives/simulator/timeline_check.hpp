@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/matching.hpp"
 
 namespace baton {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/combine.hpp"
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/combine.hpp"
 
