@@ -69,13 +69,18 @@ struct Operands {
   int blocks = 1;
 };
 
-/// What an author says a collective costs; compared with the count of the schedules.
-struct Claim {
+/// What a collective costs, as claimed by its author or counted from its schedules.
+struct Cost {
   /// Bytes sent by the rank that sends most.
   std::int64_t sent_bytes = 0;
   /// Messages on the longest chain of messages that wait for one another.
   int hops = 0;
+
+  bool operator==(const Cost&) const = default;
 };
+
+/// The cost that an author claims. It is compared with the count before anything runs.
+using Claim = Cost;
 
 /// A named algorithm.
 struct Collective {
@@ -90,7 +95,8 @@ struct Collective {
   bool cuts_blocks = false;
 };
 
-/// Adds a collective to the registry, before `main`: `const Registered all_scan_registered{{...}};`
+/// Adds a collective to the registry, before `main`: `const Registered all_scan_registered{{...}};`. Throws
+/// UsageError if the name is taken.
 struct Registered {
   explicit Registered(Collective collective);
 };

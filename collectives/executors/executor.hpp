@@ -88,7 +88,7 @@ struct ExecutorEntry {
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };
 
-/// Adds an executor to the registry, before `main`.
+/// Adds an executor to the registry, before `main`. Throws UsageError if the name is taken.
 struct RegisteredExecutor {
   explicit RegisteredExecutor(ExecutorEntry entry);
 };

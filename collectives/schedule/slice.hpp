@@ -41,6 +41,11 @@ struct Slice {
   bool empty() const { return count == 0; }
   std::int64_t bytes() const { return count * bytes_of(dtype); }
   std::int64_t end() const { return offset + count; }
+  /// True if some element lies in both.
+  bool overlaps(const Slice& other) const {
+    return buffer == other.buffer && !empty() && !other.empty() && offset < other.end() &&
+           other.offset < end();
+  }
 
   /// `length` elements from `from` on.
   Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length, dtype}; }

@@ -2,26 +2,27 @@
 // The registry of MPI natives.
 #include "collectives/executors/mpi/native.hpp"
 
-#include <map>
 #include <utility>
+
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 namespace {
 
-std::map<std::string, MpiNative>& registry() {
-  static std::map<std::string, MpiNative> all;
+Registry<MpiNative>& registry() {
+  static Registry<MpiNative> all("native of mpi");
   return all;
 }
 
 }  // namespace
 
-RegisteredMpiNative::RegisteredMpiNative(std::string name, MpiNative body) {
-  registry()[std::move(name)] = std::move(body);
+RegisteredMpiNative::RegisteredMpiNative(const std::string& name, MpiNative body) {
+  registry().add(name, std::move(body));
 }
 
 MpiNative find_mpi_native(const std::string& name) {
-  const auto found = registry().find(name);
-  return found == registry().end() ? MpiNative{} : found->second;
+  const MpiNative* found = registry().find(name);
+  return found ? *found : MpiNative{};
 }
 
 }  // namespace baton

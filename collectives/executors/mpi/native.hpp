@@ -20,9 +20,9 @@ struct MpiCall {
 
 using MpiNative = std::function<void(const MpiCall&)>;
 
-/// Adds a native to the registry, before `main`.
+/// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
 struct RegisteredMpiNative {
-  RegisteredMpiNative(std::string name, MpiNative body);
+  RegisteredMpiNative(const std::string& name, MpiNative body);
 };
 
 /// The native called `name`, or an empty function.

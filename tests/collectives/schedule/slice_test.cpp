@@ -28,6 +28,18 @@ TEST(Slice, MoreBlocksThanUnitsLeavesSomeEmpty) {
   EXPECT_EQ(empty, 3);
 }
 
+TEST(Slice, OverlapsWhereAnElementLiesInBoth) {
+  const Slice slice{3, 10, 5};
+  EXPECT_TRUE(slice.overlaps(slice));
+  EXPECT_TRUE(slice.overlaps({3, 14, 9}));
+  EXPECT_TRUE(slice.overlaps({3, 0, 11}));
+  EXPECT_TRUE(slice.overlaps({3, 11, 1}));
+  EXPECT_FALSE(slice.overlaps({3, 15, 9}));
+  EXPECT_FALSE(slice.overlaps({3, 0, 10}));
+  EXPECT_FALSE(slice.overlaps({2, 10, 5})) << "of another buffer";
+  EXPECT_FALSE(slice.overlaps({3, 12, 0})) << "an empty slice has no element";
+}
+
 TEST(Map, CutsDecayAndStateAtTheSameRows) {
   const Map map{{0, 0, 6}, {0, 6, 6 * 5}, 5};
   const Map block = map.block(1, 3);
