@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/registry.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {

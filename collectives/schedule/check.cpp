@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof and count of a set of schedules.
 #include "collectives/schedule/check.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "collectives/schedule/graph.hpp"
-#include "collectives/schedule/groups.hpp"
-#include "collectives/schedule/matching.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/orders.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
+
 namespace {
 
 void check_coverage(const std::string& collective, const Schedule& schedule) {
@@ -129,13 +127,50 @@ bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector
   return deadlock_in_groups(Matching("schedules", schedules), schedules, groups).empty();
 }
 
-std::string where(const Step& step) {
-  const std::string_view path = step.source.file_name();
-  return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
 }
 
-std::string step_name(const Step& step, int index) {
-  return "step " + std::to_string(index) + " (" + to_string(step.verb) + ", " + where(step) + ")";
+std::string action(const Schedule& schedule, const Step& step) {
+  const std::string peer = "rank " + std::to_string(step.peer);
+  const std::string writes = text(schedule, step.writes), reads = text(schedule, step.reads);
+  switch (step.verb) {
+    case Verb::send: return reads + " to " + peer;
+    case Verb::recv: return writes + " from " + peer;
+    case Verb::compute: return writes + " = " + schedule.kernels()[step.body].name + "(" + reads + ")";
+    case Verb::native: return writes + " = " + schedule.natives()[step.body].name + "(" + reads + ")";
+    default: return writes + " from " + reads;
+  }
+}
+
+}  // namespace
+
+std::string text(const Schedule& schedule, const std::vector<Slice>& slices) {
+  std::string text;
+  for (const Slice& slice : slices) {
+    if (slice.empty()) continue;
+    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
+            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
+  }
+  return text;
+}
+
+std::string text(const Schedule& schedule) {
+  std::string text =
+      "rank " + std::to_string(schedule.home_rank()) + " of " + std::to_string(schedule.ranks()) + "\n";
+  for (std::size_t i = 0; i < schedule.steps().size(); ++i) {
+    const Step& step = schedule.steps()[i];
+    std::string after;
+    for (int before : step.waits_for) after += (after.empty() ? "after " : ",") + std::to_string(before);
+    const std::string& region = schedule.regions()[step.region];
+    text += padded(std::to_string(i), 5) + padded(to_string(step.verb), 8) +
+            padded(action(schedule, step), 60) + " " + padded(after, 12) + " " + where(step) +
+            (region.empty() ? "" : " in " + region) + "\n";
+  }
+  return text;
 }
 
 }  // namespace baton

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that a set of schedules, one a rank, can run: done before anything runs.
+// The proof that a set of schedules, one a rank, can run, made before anything runs; and their text.
 //
-//   matching   every send has its receive, of equal size
+//   matching   every send has a receive of equal size
 //   coverage   every element of every output is written
-//   progress   no deadlock, in free order and under the grouping rule (groups.hpp), with sends that wait for
-//   their
-//              receives
+//   progress   no deadlock, in free order and under the grouping rule of orders.hpp, where a send waits for
+//              its receive
 #pragma once
 
 #include <cstdint>
@@ -42,10 +41,11 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
 /// rank, for each step its group, -1 for what is no message.
 bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups);
 
-/// Name of the file and the line that recorded `step`.
-std::string where(const Step& step);
+/// One line a step: number, verb, slices, peer, the steps it waits for and the line of the algorithm, as in
+///   3  send     carry[0:4096) to rank 2               after 2      all_scan.cpp:34
+std::string text(const Schedule& schedule);
 
-/// How errors name a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".
-std::string step_name(const Step& step, int index);
+/// Slices of the schedule's buffers, as in "carry[0:4096), own[64:128)".
+std::string text(const Schedule& schedule, const std::vector<Slice>& slices);
 
 }  // namespace baton

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four things that can go wrong, each with its exit code.
+// The four ways to fail, each with its exit code, and the reason why something is not done at all.
 #pragma once
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace baton {
 
@@ -25,6 +26,27 @@ struct SystemError : std::runtime_error {
 /// A result differed from the oracle's. Exit code 4, after the row is printed.
 struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// A reason against something, in words for the user; empty where nothing speaks against it.
+///
+///   if (const Refusal refusal = executor.unsupported(schedules)) return skip(refusal.reason());
+class Refusal {
+ public:
+  /// Nothing speaks against it.
+  Refusal() = default;
+  /// An empty reason unsupported nothing.
+  Refusal(std::string reason) : reason_(std::move(reason)) {}
+  Refusal(const char* reason) : reason_(reason) {}
+
+  explicit operator bool() const { return !reason_.empty(); }
+  bool empty() const { return reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+
+  bool operator==(const Refusal&) const = default;
+
+ private:
+  std::string reason_;
 };
 
 }  // namespace baton

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named local computation, what a `compute` step runs.
+// What runs on one rank alone: the named computation of a `compute` step, and the operator of every scan.
+//
+//   apply    state'           = decay2 (.) state1 + state2                      a map on a state
+//   compose  (decay', state') = (decay2 decay1, decay2 (.) state1 + state2)     a map after a map
+//
+// "Decay, then add" is associative, not commutative. Source: the recurrence of gated linear attention at the
+// boundary of ranks, arXiv 2507.01004.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +34,17 @@ struct Kernel {
   /// `name`, knows nothing else of the shape.
   std::vector<std::int64_t> parameters;
 };
+
+/// state' [rows, row] = later_decay [rows] (.) earlier [rows, row] + later [rows, row]. `into` may be
+/// `earlier` or `later`.
+void apply(float* into, const float* earlier, const float* later_decay, const float* later, std::int64_t rows,
+           std::int64_t row);
+
+/// The host body of a combine step. Reads [earlier decay,] earlier state, later decay, later state; writes
+/// [decay,] state. With the bracketed two it composes, without them it applies.
+void combine_on_host(const HostOperands& operands);
+
+/// Floating-point operations of one combine that yields `state_count` elements of state.
+inline double combine_flops(std::int64_t state_count) { return 2.0 * static_cast<double>(state_count); }
 
 }  // namespace baton

@@ -202,4 +202,13 @@ const char* to_string(Verb verb) {
   return "?";
 }
 
+std::string where(const Step& step) {
+  const std::string_view path = step.source.file_name();
+  return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
+}
+
+std::string step_name(const Step& step, int index) {
+  return "step " + std::to_string(index) + " (" + to_string(step.verb) + ", " + where(step) + ")";
+}
+
 }  // namespace baton

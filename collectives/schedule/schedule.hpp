@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's part of a collective, recorded: steps over slices of named buffers.
 //
-// An algorithm is written like message-passing code against the six verbs below. Calling a verb moves
+// An algorithm is written like message-passing code against the six verbs below. A call of a verb moves
 // nothing: it appends a Step, and executors run the steps later, in any order that the dependencies allow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -12,10 +13,38 @@
 
 #include "collectives/schedule/dependencies.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/nodes.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
+
+/// Nodes and ranks are counted in scan order. The last home node may be partly filled; where ranks count from the other
+/// end it is the first one, and node boundaries lie between the same home ranks as before.
+class Nodes {
+ public:
+  /// `ranks` of them, `ranks_a_node` on each full node; 0, or more than there are ranks, for all on one.
+  Nodes(int ranks, int ranks_a_node, bool reversed)
+      : ranks_(ranks),
+        full_(ranks_a_node == 0 ? ranks : std::min(ranks, ranks_a_node)),
+        reversed_(reversed) {}
+
+  int count() const { return (ranks_ + full_ - 1) / full_; }
+  /// The node that `rank` lies on.
+  int of(int rank) const { return reversed_ ? count() - 1 - (ranks_ - 1 - rank) / full_ : rank / full_; }
+  /// The first rank of `node`; of node `count()` the number of ranks.
+  int begin(int node) const {
+    return reversed_ ? std::max(0, ranks_ - (count() - node) * full_) : std::min(ranks_, node * full_);
+  }
+  int end(int node) const { return begin(node + 1); }
+  /// Ranks on `node`.
+  int size(int node) const { return end(node) - begin(node); }
+  /// Ranks on a full node.
+  int full_size() const { return full_; }
+
+ private:
+  int ranks_;
+  int full_;
+  bool reversed_;
+};
 
 enum class Verb { send, recv, copy, combine, compute, native };
 
@@ -191,6 +220,12 @@ class Region {
   Schedule& schedule_;
   int before_;
 };
+
+/// Name of the file and the line that recorded `step`.
+std::string where(const Step& step);
+
+/// How errors name a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".
+std::string step_name(const Step& step, int index);
 
 /// The registered word for a verb, as the schedule's text prints it.
 const char* to_string(Verb verb);

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/executors/timing.hpp"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 

@@ -15,7 +15,7 @@
 #include <map>
 #include <vector>
 
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "harness/measure/probes.hpp"
 #include "harness/measure/statistics.hpp"
 

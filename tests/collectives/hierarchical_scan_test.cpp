@@ -10,7 +10,6 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/text.hpp"
 
 namespace {
 

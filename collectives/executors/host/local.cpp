@@ -11,10 +11,9 @@
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/matching.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/graph.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "collectives/schedule/step_graph.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/groups.hpp"
-
 #include <gtest/gtest.h>
+
+#include "collectives/schedule/orders.hpp"
 
 namespace {
 

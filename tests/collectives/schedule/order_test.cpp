@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/order.hpp"
-
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace {
 

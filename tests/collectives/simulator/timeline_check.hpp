@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/executors/timing.hpp"
-#include "collectives/schedule/matching.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 

@@ -13,7 +13,7 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host bodies of the scan operator.
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 
