@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/schedule/step_graph.hpp"
 #include "collectives/simulator/topology/topology.hpp"
@@ -81,5 +83,23 @@ class ProgramPool {
  private:
   std::unordered_multimap<std::size_t, std::shared_ptr<const Program>> programs_;
 };
+
+/// A schedule for each rank, made when it is asked for: those of thousands of ranks do not fit in memory at once.
+struct ScheduleSource {
+  /// Stands in errors.
+  std::string name;
+  int ranks = 1;
+  std::function<Schedule(int rank)> build;
+};
+
+/// The most steps that one simulation takes on: tens of seconds on one core.
+inline constexpr double most_simulated_steps = 5e7;
+
+/// Why `source` cannot be simulated on `topology`, or an empty string. Builds one rank's schedule to see.
+Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology);
+
+/// The programs of all ranks. Throws ScheduleError naming collective, rank and step unless every send has a
+/// receive of its size and every receive a send, or if a step is a native.
+std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const DeviceRates& device);
 
 }  // namespace baton

@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor `simulator`: discrete events in virtual time over the very same schedules, on a machine that a file of
-// topologies/ describes. It moves no data, so it has no buffers to write or read and is no `Executor`; what it says is
-// a prediction. The same schedules on the same topology always give the same times.
+// The simulator: discrete events in virtual time over the very same schedules, on a machine that a file of topologies/
+// describes. It moves no data; what it says is a prediction, and the same at every run.
+//
+//   a step is ready when all that it waits for have finished
+//   the send and the receive of a message are ready: it starts, and passes the servers of its way one by one
+//   a copy or combine is ready: it queues for the rank's communication engine
+//   a compute is ready: it queues for the rank's compute engine
+//   events in order of time, equal times in the order of their making: the same every time
+//   what becomes ready at the same time starts in the order of ranks and of their recording, as a program would do it
+//
+// On a machine that streams, what waits for a step is ready once that has its first element, and ends no sooner than it:
+// messages, copies and combines that depend on one another run like one train. Computes wait for the end all the same.
+//
+// Where the engine itself moves the bytes, a copy or combine that no message waits for lets messages go first, as the
+// engine of executor mpi does.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
+#include <deque>
+#include <memory>
+#include <queue>
 #include <vector>
 
 #include "collectives/executors/timing.hpp"
-#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/simulator/network.hpp"
+#include "collectives/simulator/program.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
@@ -34,22 +48,91 @@ struct Simulation {
   std::vector<StepTime> timeline;
 };
 
-/// A schedule for each rank, made when it is asked for: those of thousands of ranks do not fit in memory at once.
-struct ScheduleSource {
-  /// Stands in errors.
-  std::string name;
-  int ranks = 1;
-  std::function<Schedule(int rank)> build;
-};
-
-/// The most steps that one simulation takes on: tens of seconds on one core.
-inline constexpr double most_simulated_steps = 5e7;
-
-/// Why `source` cannot be simulated on `topology`, or an empty string. Builds one rank's schedule to see.
-Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology);
-
 /// Runs the schedules of `source` in virtual time. Proves on the way that messages match and that nothing deadlocks.
 /// Throws ScheduleError naming collective, rank and step where that fails or a step is a native.
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline = false);
+
+class EventLoop {
+ public:
+  /// `programs`: those of `source`, one a rank, whose messages match. Both and `topology` must outlive it.
+  EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
+            const Topology& topology, bool with_timeline);
+
+  /// Throws ScheduleError if some step can never start.
+  Simulation run();
+
+ private:
+  enum class What : std::uint8_t { reaches_server, has_head, finishes };
+  struct Event {
+    double seconds = 0;
+    std::uint64_t order = 0;
+    int rank = -1;  // of a step, -1 for a transfer
+    int index = 0;  // of the step in its rank, or of the transfer
+    What what = What::finishes;
+    bool operator>(const Event& other) const {
+      return seconds != other.seconds ? seconds > other.seconds : order > other.order;
+    }
+  };
+
+  /// A step under way: a message from its send to its receive, or a local step, which is both.
+  struct Transfer {
+    int from = 0, send = 0;
+    int to = 0, recv = 0;
+    Way way;
+    int stage = 0;
+    double reached_until = 0;  // when its tail has left the server before
+    double started = 0;
+
+    bool is_message() const { return from != to; }
+  };
+
+  std::int64_t number(int rank, int task) const { return first_[rank] + task; }
+  const Task& task(int rank, int index) const { return programs_[rank]->tasks()[index]; }
+
+  void push(double seconds, What what, int rank, int index);
+  void happen(const Event& event);
+  void make_ready(int rank, int index);
+  void make_message_ready(int rank, int index);
+  void start_message(int from, int send, int to, int recv);
+  void start_ready();
+  void start(Transfer transfer);
+  void pass_stage(int transfer);
+  void pass_on(int rank, int index, double head, double end);
+  Transfer local_step(int rank, int index) const;
+  void has_head(int rank, int index);
+  void finish(int rank, int index);
+  void release(int rank, int index, int after);
+  bool is_streamed(const Task& task) const { return streams_ && task.verb != Verb::compute; }
+  void run_deferred(int rank);
+  void note(int rank, int index, double start, double end);
+  Simulation outcome();
+  void count_bytes();
+  [[noreturn]] void report_deadlock() const;
+
+  const ScheduleSource& source_;  // for errors
+  std::vector<std::shared_ptr<const Program>> programs_;
+  Network network_;
+  double round_seconds_;
+  bool defers_;
+  bool streams_;
+  bool with_timeline_;
+
+  double now_ = 0;
+  std::uint64_t orders_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<std::int64_t> first_;  // number of each rank's first task
+  std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
+  std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
+  // Of each task that is streamed: when the last that it waits for, or itself, ends.
+  std::vector<double> tail_;
+  std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen
+  std::vector<int> idle_;        // ranks that may have time for a deferred step then
+  std::vector<Transfer> transfers_;
+  std::vector<int> free_transfers_;
+  std::vector<int> under_way_;             // messages of each rank that are ready and not finished
+  std::vector<std::deque<int>> deferred_;  // of each rank: local steps that let messages go first
+  std::int64_t unfinished_ = 0;
+  Simulation result_;
+};
 
 }  // namespace baton

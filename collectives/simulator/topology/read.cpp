@@ -3,8 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
-#include "collectives/simulator/topology/json_section.hpp"
-#include "collectives/simulator/topology/json_text.hpp"
+#include "collectives/simulator/topology/json.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines that stream: what runs in one train, what waits for its end, and what is shared under way. Closed forms of whole
 // collectives on them are in simulator_closed_forms_test.cpp.
-#include "collectives/simulator/events.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "collectives/simulator/simulate.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object of a JSON file as its reader wants it: each look-up says what it expects, and errors name the place.
+// From a file to numbers and words: JSON from a file that may be anything, and an object of it as its reader
+// wants it. Each look-up says what it expects, and errors name the place.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,13 @@
 #include <vector>
 
 namespace baton {
+
+/// The text in the file `path`. Throws UsageError, one line with the path, if it cannot be read or exceeds 1 MiB.
+std::string read_text(const std::string& path);
+
+/// The JSON in `text`; `name` stands for it in errors. Throws UsageError, one line, if it is no JSON, nests deeper than
+/// 16 levels, names a key twice in one object or has a number that is not finite.
+nlohmann::json parse_json(const std::string& text, const std::string& name);
 
 /// Numbers from `least` to `most`, both included.
 struct Range {
