@@ -17,7 +17,7 @@
 namespace baton {
 
 /// The servers that a message passes, in order.
-struct Way {
+struct Route {
   struct Stage {
     int server = 0;
     /// How long the message keeps it.
@@ -36,9 +36,9 @@ class Network {
   Network(const Topology& topology, int ranks);
 
   /// Of a message.
-  Way way(int from, int to, std::int64_t bytes) const;
+  Route route(int from, int to, std::int64_t bytes) const;
   /// Of a local step: an engine, and the memory bus where it holds that.
-  Way local_way(int rank, Verb verb, double seconds, double node_seconds) const;
+  Route local_route(int rank, Verb verb, double seconds, double node_seconds) const;
 
   int engine(int rank) const { return of_rank(rank, communication_engine); }
 
@@ -72,13 +72,15 @@ inline Network::Network(const Topology& topology, int ranks)
   free_at_.assign(nodes_from_ + nodes * servers_a_node, 0);
 }
 
-inline Way Network::way(int from, int to, std::int64_t bytes) const {
-  const LinkClass& link = topology_.link(from, to);
+inline Route Network::route(int from, int to, std::int64_t bytes) const {
+  const LinkModel& link = topology_.link(from, to);
   const double size = static_cast<double>(bytes), busy = link.busy_seconds(size);
   const int from_node = topology_.node_of(from), to_node = topology_.node_of(to);
-  const bool within = from_node == to_node, wired = link.moved_by == Mover::wire;
-  Way way;
-  const auto pass = [&way](int server, double seconds) { way.stage[way.stages++] = {server, seconds, 0}; };
+  const bool within = from_node == to_node, wired = link.moved_by == Transport::wire;
+  Route route;
+  const auto pass = [&route](int server, double seconds) {
+    route.stage[route.stages++] = {server, seconds, 0};
+  };
 
   pass(of_rank(from, !wired ? communication_engine : within ? local_out : network_out), busy);
   if (const double shared = link.node_seconds(size); shared > 0) {
@@ -86,19 +88,19 @@ inline Way Network::way(int from, int to, std::int64_t bytes) const {
     if (!within) pass(of_node(to_node, card_in), shared);
   }
   pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy);
-  way.stage[way.stages - 1].latency_seconds = link.latency(size);
+  route.stage[route.stages - 1].latency_seconds = link.latency(size);
   // All in all what a message of no bytes takes; measured latencies differ from size to size.
-  way.head_seconds = std::clamp(link.message_seconds(0) - link.latency(size), 0.0, busy);
-  return way;
+  route.head_seconds = std::clamp(link.message_seconds(0) - link.latency(size), 0.0, busy);
+  return route;
 }
 
-inline Way Network::local_way(int rank, Verb verb, double seconds, double node_seconds) const {
-  Way way;
-  way.stage[way.stages++] = {of_rank(rank, verb == Verb::compute ? kernel_engine : communication_engine),
-                             seconds, 0};
+inline Route Network::local_route(int rank, Verb verb, double seconds, double node_seconds) const {
+  Route route;
+  route.stage[route.stages++] = {of_rank(rank, verb == Verb::compute ? kernel_engine : communication_engine),
+                                 seconds, 0};
   if (node_seconds > 0)
-    way.stage[way.stages++] = {of_node(topology_.node_of(rank), memory_bus), node_seconds, 0};
-  return way;
+    route.stage[route.stages++] = {of_node(topology_.node_of(rank), memory_bus), node_seconds, 0};
+  return route;
 }
 
 inline double Network::occupy(int server, double now, double seconds) {

@@ -28,7 +28,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
       programs_(std::move(programs)),
       network_(topology, static_cast<int>(programs_.size())),
       round_seconds_(topology.round_seconds),
-      defers_(topology.intra_node.moved_by == Mover::engine),
+      defers_(topology.intra_node.moved_by == Transport::engine),
       streams_(topology.streams),
       with_timeline_(with_timeline),
       under_way_(programs_.size()),
@@ -103,7 +103,7 @@ void EventLoop::start_message(int from, int send, int to, int recv) {
   auto& depth = depth_[number(from, send)];
   depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
   ++result_.messages;
-  ready_.push_back({from, send, to, recv, network_.way(from, to, task(from, send).bytes)});
+  ready_.push_back({from, send, to, recv, network_.route(from, to, task(from, send).bytes)});
 }
 
 void EventLoop::start_ready() {
@@ -133,7 +133,7 @@ void EventLoop::start(Transfer transfer) {
 
 void EventLoop::pass_stage(int index) {
   Transfer& transfer = transfers_[index];
-  const Way::Stage& stage = transfer.way.stage[transfer.stage];
+  const Route::Stage& stage = transfer.route.stage[transfer.stage];
   const double start = network_.occupy(stage.server, now_, stage.service_seconds);
   const double end = std::max(transfer.reached_until + stage.latency_seconds, start + stage.service_seconds);
   transfer.reached_until = end;
@@ -142,10 +142,11 @@ void EventLoop::pass_stage(int index) {
     note(transfer.from, transfer.send, start, end);
     pass_on(transfer.from, transfer.send, start, end);
   }
-  if (++transfer.stage < transfer.way.stages)
-    return push(start + transfer.way.stage[transfer.stage].latency_seconds, What::reaches_server, -1, index);
+  if (++transfer.stage < transfer.route.stages)
+    return push(start + transfer.route.stage[transfer.stage].latency_seconds, What::reaches_server, -1,
+                index);
   note(transfer.to, transfer.recv, transfer.is_message() ? start : transfer.started, end);
-  pass_on(transfer.to, transfer.recv, start + transfer.way.head_seconds, end);
+  pass_on(transfer.to, transfer.recv, start + transfer.route.head_seconds, end);
   free_transfers_.push_back(index);
 }
 
@@ -159,7 +160,7 @@ void EventLoop::pass_on(int rank, int index, double head, double end) {
 
 EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
   const Task& step = task(rank, index);
-  return {rank, index, rank, index, network_.local_way(rank, step.verb, step.seconds, step.node_seconds)};
+  return {rank, index, rank, index, network_.local_route(rank, step.verb, step.seconds, step.node_seconds)};
 }
 
 void EventLoop::has_head(int rank, int index) {

@@ -78,7 +78,7 @@ class EventLoop {
   struct Transfer {
     int from = 0, send = 0;
     int to = 0, recv = 0;
-    Way way;
+    Route route;
     int stage = 0;
     double reached_until = 0;  // when its tail has left the server before
     double started = 0;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace baton {
@@ -44,5 +45,55 @@ class ComputeWorker {
   bool ends_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
+
+inline ComputeWorker::ComputeWorker(std::function<void(int)> run)
+    : run_(std::move(run)), thread_([this] { work(); }) {}
+
+inline ComputeWorker::~ComputeWorker() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  something_to_do_.notify_one();
+  thread_.join();
+}
+
+inline void ComputeWorker::submit(int step) {
+  ++outstanding_;
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(step);
+  }
+  something_to_do_.notify_one();
+}
+
+inline std::vector<int> ComputeWorker::finished(bool wait) {
+  std::unique_lock lock(mutex_);
+  if (wait) something_done_.wait(lock, [this] { return !done_.empty() || error_; });
+  if (error_) std::rethrow_exception(error_);
+  outstanding_ -= static_cast<int>(done_.size());
+  return std::exchange(done_, {});
+}
+
+inline void ComputeWorker::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    something_to_do_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+    if (ends_) return;
+    const int step = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      run_(step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error) error_ = error;
+    done_.push_back(step);
+    something_done_.notify_one();
+  }
+}
 
 }  // namespace baton

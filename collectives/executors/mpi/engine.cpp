@@ -33,7 +33,7 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, 
       feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
       has_spare_core_(cores_a_rank(ranks_on_host) >= 2) {
-  for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
+  for (const NativeCall& native : schedule_.natives()) natives_.push_back(mpi_natives().at(native.name));
   for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty())
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
@@ -108,8 +108,8 @@ void MpiEngine::run_local(int index) {
 /// Long local work in one piece would stall the ranks that wait for this one to pass their data on: a library without
 /// threads of its own moves data only inside its calls. A look after every short step would cost more than it saves.
 void MpiEngine::look_after_messages() {
-  constexpr std::int64_t patience = 16 * 1024;  // elements, about ten microseconds
-  if (worked_ >= patience && !requests_.empty()) finish_messages(false);
+  constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds
+  if (worked_ >= elements_between_looks && !requests_.empty()) finish_messages(false);
 }
 
 void MpiEngine::wait_for_something() {

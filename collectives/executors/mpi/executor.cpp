@@ -31,7 +31,7 @@ class MpiExecutor : public Executor {
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules) {
       for (const NativeCall& native : schedule.natives())
-        if (!find_mpi_native(native.name)) return native.name + " is no native of mpi";
+        if (mpi_natives().find(native.name) == nullptr) return native.name + " is no native of mpi";
       for (const Step& step : schedule.steps()) {
         if (!step.is_message() && step.verb != Verb::native) continue;
         for (const auto* side : {&step.writes, &step.reads})

@@ -6,8 +6,10 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 
@@ -20,12 +22,15 @@ struct MpiCall {
 
 using MpiNative = std::function<void(const MpiCall&)>;
 
+/// The natives that are built in, by name.
+inline Registry<MpiNative>& mpi_natives() {
+  static Registry<MpiNative> all("native of mpi");
+  return all;
+}
+
 /// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
 struct RegisteredMpiNative {
-  RegisteredMpiNative(const std::string& name, MpiNative body);
+  RegisteredMpiNative(const std::string& name, MpiNative body) { mpi_natives().add(name, std::move(body)); }
 };
-
-/// The native called `name`, or an empty function.
-MpiNative find_mpi_native(const std::string& name);
 
 }  // namespace baton

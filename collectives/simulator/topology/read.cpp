@@ -47,10 +47,10 @@ double read_rate(const JsonSection& parent, const std::string& key, const Curve&
   return measured.empty() ? parent.number(key, rates) : parent.number_or(key, rates, 1);
 }
 
-LinkClass read_link(const JsonSection& link) {
+LinkModel read_link(const JsonSection& link) {
   link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "measured_idle", "moved_by",
              "node_bytes_a_second", "node_measured", "source"});
-  LinkClass read;
+  LinkModel read;
   read.measured = read_curve(link, "measured");
   read.measured_idle = read_curve(link, "measured_idle");
   read.node_measured = read_curve(link, "node_measured");
@@ -58,7 +58,8 @@ LinkClass read_link(const JsonSection& link) {
   read.overhead_seconds = link.number_or("overhead_seconds", seconds, 0);
   read.bytes_a_second = read_rate(link, "bytes_a_second", read.measured);
   if (link.has("moved_by"))
-    read.moved_by = link.word("moved_by", {"wire", "engine"}) == "engine" ? Mover::engine : Mover::wire;
+    read.moved_by =
+        link.word("moved_by", {"wire", "engine"}) == "engine" ? Transport::engine : Transport::wire;
   read.node_bytes_a_second = link.number_or("node_bytes_a_second", rates, 0);
   read.source = link.text("source");
   return read;
@@ -135,12 +136,12 @@ void write_curve(ordered_json& parent, const std::string& key, const Curve& curv
     parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
 }
 
-ordered_json written(const LinkClass& link, const std::string& otherwise) {
+ordered_json written(const LinkModel& link, const std::string& otherwise) {
   ordered_json json;
   json["latency_seconds"] = link.latency_seconds;
   json["overhead_seconds"] = link.overhead_seconds;
   json["bytes_a_second"] = link.bytes_a_second;
-  json["moved_by"] = link.moved_by == Mover::engine ? "engine" : "wire";
+  json["moved_by"] = link.moved_by == Transport::engine ? "engine" : "wire";
   if (link.node_bytes_a_second != 0) json["node_bytes_a_second"] = link.node_bytes_a_second;
   write_curve(json, "measured", link.measured);
   write_curve(json, "measured_idle", link.measured_idle);

@@ -13,7 +13,7 @@ namespace baton {
 
 /// What moves the bytes of a message. A wire has a port for each direction, beside the rank's engine; where the engine
 /// copies (a processor through shared memory), sends, receives, copies and combines of a rank queue for it.
-enum class Mover { wire, engine };
+enum class Transport { wire, engine };
 
 /// Seconds that `bytes` take, by measured points: straight lines between them, the last slope beyond the last, the
 /// first below the first, never less than 0.
@@ -30,7 +30,7 @@ struct Curve {
 };
 
 /// What a message costs between two ranks: it holds a port for `busy_seconds` and is there `latency_seconds` after.
-struct LinkClass {
+struct LinkModel {
   /// Holds up the message, occupies nothing.
   double latency_seconds = 0;
   /// A message's fixed share of its ports' time.
@@ -41,7 +41,7 @@ struct LinkClass {
   Curve measured;
   /// Of a whole message on an idle network; takes the place of the latency where it is not empty.
   Curve measured_idle;
-  Mover moved_by = Mover::wire;
+  Transport moved_by = Transport::wire;
   /// Through what all ranks of a node share in each direction (a node's network card, a memory bus); 0 for nothing.
   double node_bytes_a_second = 0;
   /// Takes its place where it is not empty.
@@ -107,17 +107,17 @@ struct Topology {
   bool streams = false;
   /// Where the five above come from.
   std::string source;
-  LinkClass intra_node;
+  LinkModel intra_node;
   /// Between nodes; where there is a spine, between ranks of equal place in their nodes: a rail.
-  LinkClass inter_node;
+  LinkModel inter_node;
   /// Between nodes off the rails, through the same network port of a rank.
-  std::optional<LinkClass> spine;
+  std::optional<LinkModel> spine;
   DeviceRates device;
   Calibration calibration;
 
   int ranks() const { return nodes * ranks_a_node; }
   int node_of(int rank) const { return rank / ranks_a_node; }
-  const LinkClass& link(int from, int to) const;
+  const LinkModel& link(int from, int to) const;
 };
 
 /// The topology in the file `path` (docs/topologies.md). Throws UsageError, one line that names the file, the key, what

@@ -144,7 +144,7 @@ TEST(MpiExecutor, TellsWhenEachStepRan) {
 TEST(MpiExecutor, RefusesASecondNativeOfAName) {
   const auto again = [](const MpiCall&) {};
   EXPECT_THROW((RegisteredMpiNative{"note_the_answer", again}), UsageError);
-  EXPECT_EQ(find_mpi_native("no_such_native"), nullptr);
+  EXPECT_EQ(mpi_natives().find("no_such_native"), nullptr);
 }
 
 TEST(Communicator, GathersReducesAndAgrees) {
