@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of collectives, and the buffers of each kind.
 #include "collectives/collective.hpp"
 
 #include <algorithm>

@@ -18,7 +18,8 @@ namespace baton {
 
 namespace {
 
-/// The most ranks up to four that this machine can run, 0 if it lacks something for one already, and says so.
+/// The most ranks up to four that this machine can run, 0 if it lacks something for one already,
+/// and says so.
 int most_ranks(const ExecutorEntry& entry) {
   int ranks = 4;
   while (ranks > 0 && entry.lacking(ranks)) --ranks;
@@ -28,8 +29,8 @@ int most_ranks(const ExecutorEntry& entry) {
   return ranks;
 }
 
-/// Thousands of cases in a few lines: each failing case with its message, as many a suite as a reader reads, and
-/// how many were skipped for each reason.
+/// Thousands of cases in a few lines: each failing case with its message, as many a suite as a
+/// reader reads, and how many were skipped for each reason.
 class Summary : public testing::EmptyTestEventListener {
  public:
   void OnTestPartResult(const testing::TestPartResult& part) override {
@@ -80,8 +81,8 @@ class Summary : public testing::EmptyTestEventListener {
   std::map<std::string, int> skipped_;                      // by reason
 };
 
-/// Runs all registered tests and prints the summary on rank 0: its own failures or, where it has none, those of the
-/// first rank that has some.
+/// Runs all registered tests and prints the summary on rank 0: its own failures or, where it has
+/// none, those of the first rank that has some.
 int run_and_summarise(const World& world) {
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of executors.
 #include "collectives/executors/executor.hpp"
 
 #include <utility>

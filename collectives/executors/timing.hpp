@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times: the clock of a host, when each step of one round ran, and the middle of repeated measurements.
+// Times of a host: its clock, the times of the steps of one round, and the median of measurements.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ inline double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The median of `values`, of which there must be one or more; of an even number, the mean of the middle two.
+/// The median of at least one value. Of an even number it is the mean of the middle two.
 inline double median(std::vector<double> values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), half, values.end());
@@ -26,17 +26,17 @@ struct StepTime {
   int rank = 0;
   /// Its index in the rank's schedule.
   int step = 0;
-  /// A message starts when it is handed to the library beneath, even if its sender is not ready yet. It
-  /// finishes when this rank knows that it is complete.
+  /// A message starts when it is handed to the library beneath, even if its sender is not ready
+  /// yet. It finishes when this rank knows that it is complete.
   double start_seconds = 0;
   double finish_seconds = 0;
 };
 
-/// Notes when one rank's steps start and finish, for a single round. All other rounds pay one predictable
-/// branch a note. Any thread may note a step, but only one thread each step.
+/// Records when one rank's steps start and finish in a single round. In all other rounds a call
+/// costs one predictable branch. Different threads may record different steps.
 class StepRecorder {
  public:
-  /// Takes its memory now, so that no round does. Notes nothing until `record(true)`.
+  /// Allocates its memory now, so that no round does. Records nothing until `record(true)`.
   StepRecorder(int rank, int steps) {
     for (int step = 0; step < steps; ++step) times_.push_back({.rank = rank, .step = step});
   }

@@ -34,7 +34,8 @@ void check_coverage(const std::string& collective, const Schedule& schedule) {
   }
 }
 
-/// A group starts when all that its members wait for, and the group before it, have finished.
+/// Adds that a group starts when everything its members wait for, and the group before it, has
+/// finished.
 void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules,
                 const std::vector<std::vector<int>>& groups_of, int next_node) {
   for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {
@@ -63,11 +64,12 @@ std::string describe_cycle(const Matching& matching, const std::vector<int>& cyc
   return text;
 }
 
-/// The cycle on which ranks wait where their groups run one after the other, or an empty string.
+/// The cycle of waiting steps if each rank runs its groups one after the other; empty if there is
+/// none.
 std::string deadlock_in_groups(const Matching& matching, std::span<const Schedule> schedules,
                                const std::vector<std::vector<int>>& groups) {
   const int steps = matching.steps();
-  // A group has a message, and one start more a rank.
+  // Each group has at least one message, and each rank has one more start than groups.
   const int nodes = 2 * steps + 2 * static_cast<int>(schedules.size());
   Graph grouped(nodes);
   add_dependencies(grouped, matching, schedules);

@@ -27,7 +27,7 @@ Matching::Matching(const std::string& collective, std::span<const Schedule> sche
 }
 
 void Matching::pair_messages() {
-  // Receives wait in the list of their sender, by receiver and sequence; then every send picks its own.
+  // Receives are listed by sender, keyed by receiver and sequence; then every send finds its own.
   std::vector<std::unordered_map<std::uint64_t, int>> awaited(schedules_.size());
   const auto key = [](int receiver, int sequence) {
     return static_cast<std::uint64_t>(receiver) << 32 | static_cast<std::uint32_t>(sequence);
@@ -118,7 +118,7 @@ void add_dependencies(Graph& graph, const Matching& matching, std::span<const Sc
 
 namespace {
 
-/// Messages from one rank to another happen one after the other.
+/// Adds that messages from one rank to another happen one after the other.
 void add_ways(Graph& graph, const Matching& matching, const Schedule& schedule, int rank) {
   std::map<int, int> last;  // the node of the last message to each peer
   for (int i = 0; i < static_cast<int>(schedule.steps().size()); ++i) {
@@ -130,7 +130,7 @@ void add_ways(Graph& graph, const Matching& matching, const Schedule& schedule, 
   }
 }
 
-/// Numbers from 0 on without gaps, in the order of the values; what is negative stays -1.
+/// Ranks the values from 0 on without gaps; negative ones become -1.
 std::vector<int> numbered_through(const std::vector<int>& values) {
   std::map<int, int> numbers;
   for (int value : values)

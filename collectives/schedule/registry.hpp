@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of things that add themselves before `main`: collectives, methods, executors, natives, device
-// bodies.
+// The registry of things that add themselves before `main`: collectives, methods, executors,
+// natives, device bodies.
 #pragma once
 
 #include <map>

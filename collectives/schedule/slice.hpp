@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of elements of named buffers, which steps read and write, and the maps that are made of them; bf16 on
-// the host.
+// Runs of elements of named buffers, which steps read and write, and the maps that are made of
+// them; bf16 on the host.
 #pragma once
 
 #include <bit>
@@ -9,10 +9,12 @@
 
 namespace baton {
 
-/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule for itself.
+/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule
+/// for itself (scratch).
 enum class Role { input, output, scratch };
 
-/// What an element is. States and decays are f32; a layer's tensors may be bf16 where the executor has arithmetic for it.
+/// The type of an element. States and decays are f32; a layer's tensors may be bf16 if the executor
+/// can compute in it.
 enum class Dtype : std::uint8_t { f32, bf16 };
 
 inline std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : 4; }
@@ -23,7 +25,8 @@ struct Buffer {
   std::string name;
   Role role = Role::scratch;
   std::int64_t count = 0;
-  /// False where the schedule must leave an output as it found it: the first rank of an exclusive scan.
+  /// False if the schedule must leave an output untouched, as the first rank of an exclusive scan
+  /// does.
   bool covered = true;
   Dtype dtype = Dtype::f32;
 
@@ -52,8 +55,8 @@ struct Slice {
   /// `length` elements from `from` on.
   Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length, dtype}; }
 
-  /// Block k of n nearly equal ones, cut at multiples of `unit` elements; empty where there are fewer units
-  /// than blocks.
+  /// Block k of n nearly equal ones, cut at multiples of `unit` elements. Some are empty if there
+  /// are fewer units than blocks.
   Slice block(std::int64_t k, std::int64_t n, std::int64_t unit = 1) const {
     const std::int64_t units = count / unit;
     const std::int64_t from = units * k / n;
@@ -63,8 +66,8 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]; with no decay it is a plain
-/// state.
+/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]. Without a decay it is a
+/// plain state.
 struct Map {
   Slice decay;
   Slice state;
@@ -87,7 +90,7 @@ struct Map {
 /// The largest relative error of a value rounded to bf16.
 inline constexpr double bf16_roundoff = 1.0 / 256;
 
-/// Rounded to the nearest, ties to even; what is not a number stays so.
+/// Rounds to the nearest, ties to even; NaN stays NaN.
 inline std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);

@@ -6,7 +6,8 @@
 
 namespace baton {
 
-/// Calls `for_each_edge` twice with a function of (before, after): to count the edges, then to place them.
+/// Calls `for_each_edge` twice with a function of (before, after): to count the edges, then to
+/// place them.
 template <class ForEachEdge>
 void StepGraph::build(int nodes, const ForEachEdge& for_each_edge) {
   blockers_.assign(nodes, 0);
@@ -76,7 +77,8 @@ Graph::Sorted Graph::sort(const std::vector<int>& weights) const {
 }
 
 std::vector<int> Graph::find_cycle(const std::vector<int>& blockers) const {
-  // A node that is still blocked waits for another one that is: following those edges must come round.
+  // A node that is still blocked waits for another blocked node, so following those edges ends in a
+  // cycle.
   std::vector<int> waits_for(nodes_, -1);
   for (const auto& [before, after] : edges_)
     if (blockers[before] > 0 && blockers[after] > 0) waits_for[after] = before;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// From steps to tasks.
 #include "collectives/simulator/program.hpp"
 
 #include <algorithm>
@@ -20,7 +19,7 @@ double touched_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
-/// Fills in what a local step takes.
+/// Fills in the seconds of a local step.
 void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
   const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
   const Rate& rate = kernel                       ? device.rate_of(kernel->name)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator: discrete events in virtual time over the very same schedules, on a machine that a file of topologies/
-// describes. It moves no data; what it says is a prediction, and the same at every run.
+// The simulator runs the same schedules as the executors in virtual time, on a machine that a file
+// of topologies/ describes. It moves no data; its times are predictions, and the same at every run.
 //
-//   a step is ready when all that it waits for have finished
-//   the send and the receive of a message are ready: it starts, and passes the servers of its way one by one
-//   a copy or combine is ready: it queues for the rank's communication engine
-//   a compute is ready: it queues for the rank's compute engine
-//   events in order of time, equal times in the order of their making: the same every time
-//   what becomes ready at the same time starts in the order of ranks and of their recording, as a program would do it
+//   a step is ready when all steps that it waits for have finished
+//   a message starts when its send and its receive are ready, and passes the servers of its route
+//   a copy or combine that is ready queues for the rank's communication engine
+//   a compute step that is ready queues for the rank's compute engine
+//   events happen in order of time, and at equal times in the order in which they were made
+//   steps that become ready at the same time start in the order of ranks and of recording
 //
-// On a machine that streams, what waits for a step is ready once that has its first element, and ends no sooner than it:
-// messages, copies and combines that depend on one another run like one train. Computes wait for the end all the same.
+// On a machine that streams, a step is ready once the steps that it waits for have their first
+// element, and it ends no sooner than they do. This holds among messages, copies and combines;
+// compute steps always wait for the end.
 //
-// Where the engine itself moves the bytes, a copy or combine that no message waits for lets messages go first, as the
-// engine of executor mpi does.
+// If the engine itself moves the bytes, a copy or combine that no message waits for runs after the
+// messages, as in the engine of the mpi executor.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,14 @@
 
 namespace baton {
 
-/// What one simulated round showed.
+/// The result of one simulated round.
 struct Simulation {
   /// From the round's start to the end of the last step.
   double seconds = 0;
   /// When each rank's last step ended.
   std::vector<double> rank_seconds;
-  /// Bytes sent by the rank that sends most, and the most messages on a chain of steps that wait for one another.
+  /// Bytes sent by the rank that sends most, and the most messages on a chain of steps that wait
+  /// for one another.
   std::int64_t busiest_sent_bytes = 0;
   int hops = 0;
   std::int64_t steps = 0;
@@ -44,21 +46,22 @@ struct Simulation {
   /// Of the smallest and the largest message; 0 where there is none.
   std::int64_t least_message_bytes = 0;
   std::int64_t most_message_bytes = 0;
-  /// When each step ran, where that was asked for.
+  /// The times of each step, if asked for.
   std::vector<StepTime> timeline;
 };
 
-/// Runs the schedules of `source` in virtual time. Proves on the way that messages match and that nothing deadlocks.
-/// Throws ScheduleError naming collective, rank and step where that fails or a step is a native.
+/// Runs the schedules of `source` in virtual time. Throws ScheduleError naming collective, rank and
+/// step if messages do not match, if ranks deadlock, or if a step is a native.
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline = false);
 
 class EventLoop {
  public:
-  /// `programs`: those of `source`, one a rank, whose messages match. Both and `topology` must outlive it.
+  /// `programs` are those of `source`, one a rank, with matching messages. `source` and `topology`
+  /// must outlive the loop.
   EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
             const Topology& topology, bool with_timeline);
 
-  /// Throws ScheduleError if some step can never start.
+  /// Throws ScheduleError if a step can never start.
   Simulation run();
 
  private:
@@ -74,7 +77,7 @@ class EventLoop {
     }
   };
 
-  /// A step under way: a message from its send to its receive, or a local step, which is both.
+  /// A running step: a message from its send to its receive, or a local step, which is both ends.
   struct Transfer {
     int from = 0, send = 0;
     int to = 0, recv = 0;
@@ -123,7 +126,7 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
-  // Of each task that is streamed: when the last that it waits for, or itself, ends.
+  // For each streamed task: the end of the last task that it waits for, then its own.
   std::vector<double> tail_;
   std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen
   std::vector<int> idle_;        // ranks that may have time for a deferred step then

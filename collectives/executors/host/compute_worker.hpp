@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread beside the one that communicates: it runs compute steps in the order of submission.
+// A thread that runs compute steps in the order of submission, beside the thread that communicates.
 #pragma once
 
 #include <condition_variable>
@@ -15,20 +15,20 @@ namespace baton {
 
 class ComputeWorker {
  public:
-  /// `run` runs the step of a number, on the worker's thread.
+  /// `run` is called on the worker's thread with the number of a step.
   explicit ComputeWorker(std::function<void(int)> run);
-  /// Waits for the step under way; what is only queued is dropped.
+  /// Waits for the running step and drops the queued ones.
   ~ComputeWorker();
   ComputeWorker(const ComputeWorker&) = delete;
   ComputeWorker& operator=(const ComputeWorker&) = delete;
 
   void submit(int step);
 
-  /// True while submitted steps have not been handed back by `finished`.
+  /// True while `finished` has not returned every submitted step.
   bool is_busy() const { return outstanding_ > 0; }
 
-  /// The steps that have finished since the last call; if `wait`, at least one, which must be outstanding. Throws what
-  /// a step threw.
+  /// The steps that have finished since the last call. With `wait` it blocks until there is at
+  /// least one, which must be outstanding. Rethrows the exception of a step.
   std::vector<int> finished(bool wait);
 
  private:

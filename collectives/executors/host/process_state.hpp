@@ -28,15 +28,16 @@ inline std::array<char, 40> proc_stat_path(pid_t process) {
   return path;
 }
 
-/// The state of `process` as the kernel tells it. May be called in a signal handler. A process that has ended
-/// counts as gone even if nobody has waited for it.
+/// The state of `process` as the kernel tells it. May be called in a signal handler. A process that
+/// has ended counts as gone even if nobody has waited for it.
 inline ProcessState state_of(pid_t process) {
   const int file = open(proc_stat_path(process).data(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return ProcessState::gone;
   std::array<char, 256> text{};
   const ssize_t length = read(file, text.data(), text.size());
   close(file);
-  // The state is the letter behind the program's name, which is in parentheses and may hold some itself.
+  // The state is the letter after the program's name, which stands in parentheses and may contain
+  // some.
   const std::string_view read_text(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   const std::size_t name_end = read_text.rfind(") ");
   if (name_end == std::string_view::npos || name_end + 2 >= read_text.size()) return ProcessState::gone;

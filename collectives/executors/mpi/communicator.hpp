@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator of the first processes of the world, and what they tell one another outside rounds. MPI's
-// return codes become exceptions.
+// A communicator of the first processes of the world for everything outside timed messages, and
+// MPI's return codes as exceptions.
 #pragma once
 
 #include <mpi.h>
@@ -17,15 +17,15 @@ namespace baton {
 /// Throws SystemError with MPI's own text and the caller's line unless `code` is MPI_SUCCESS.
 void mpi(int code, std::source_location where = std::source_location::current());
 
-/// The first processes of MPI_COMM_WORLD. Needs MPI to be initialised. Unless it says otherwise, a call is
-/// collective over them and throws SystemError if MPI fails.
+/// The first processes of MPI_COMM_WORLD. MPI must be initialised. Every call but `handle`, `rank`
+/// and `size` is collective over them and throws SystemError if MPI fails.
 class Communicator {
  public:
-  /// What the communicator is for: those that are made side by side must differ. In reverse, process P-1 has
-  /// rank 0.
+  /// The purpose of a communicator. Communicators that are made at the same time must differ in it.
+  /// `in_reverse` gives process P-1 the rank 0.
   enum class Use { in_order, in_reverse, control, team, devices };
 
-  /// To be called by the first `ranks` processes of the world, and by no other.
+  /// The first `ranks` processes of the world must call it, and no other process may.
   Communicator(int ranks, Use use);
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -35,14 +35,14 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// The ranks that run on this one's host, and this one's place among them.
+  /// The number of ranks on this process's host, and this process's rank among them.
   struct Host {
     int rank = 0;
     int size = 1;
   };
   Host host() const;
 
-  /// A dissemination barrier of our own, so that every MPI library starts rounds in the same way: after
+  /// A dissemination barrier, so that rounds start in the same way with every MPI library: after
   /// ceil(log2 P) exchanges with ranks at distance 1, 2, 4, ... each rank has heard of all others.
   void barrier() const;
   /// A barrier that polls every half millisecond and sleeps in between, for waits that may be long.
@@ -51,7 +51,7 @@ class Communicator {
   double min(double mine) const;
   double max(double mine) const;
   std::int64_t sum(std::int64_t mine) const;
-  /// True if all ranks, or any, say so.
+  /// True if `mine` is true on all ranks, or on any.
   bool all(bool mine) const;
   bool any(bool mine) const { return !all(!mine); }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependency-driven running of a schedule over MPI.
 #include "collectives/executors/mpi/engine.hpp"
 
 #include <sched.h>
@@ -12,13 +11,13 @@
 namespace baton {
 namespace {
 
-/// Cores that this process may use and need not share with the `ranks_on_host` ranks of its host.
+/// The number of cores that each of the `ranks_on_host` ranks of this host can have for itself.
 int cores_a_rank(int ranks_on_host) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
   const int online = static_cast<int>(std::thread::hardware_concurrency());
-  // Bound to cores of its own, or free to use all of them like its neighbours.
+  // A process is either bound to its own cores or shares all cores with its neighbours.
   return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / ranks_on_host;
 }
 
@@ -105,8 +104,9 @@ void MpiEngine::run_local(int index) {
   finish(index);
 }
 
-/// Long local work in one piece would stall the ranks that wait for this one to pass their data on: a library without
-/// threads of its own moves data only inside its calls. A look after every short step would cost more than it saves.
+/// A library without its own threads moves data only inside its calls, so long local work would
+/// stall ranks that wait for data from this one. Testing after every short step would cost more
+/// than it saves.
 void MpiEngine::look_after_messages() {
   constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds
   if (worked_ >= elements_between_looks && !requests_.empty()) finish_messages(false);
@@ -119,7 +119,8 @@ void MpiEngine::wait_for_something() {
   } else if (requests_.empty()) {
     finish_computed(true);
   } else {
-    // Both may end next: look at one and the other. On a core that the worker shares, polling would slow it down.
+    // A message or a compute step may end next, so both are polled. Polling without a pause would
+    // slow down a worker on the same core.
     while (finish_messages(false) + finish_computed(false) == 0)
       if (!has_spare_core_) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executor `mpi`: one process a rank, host memory, non-blocking sends and receives.
 //
-// The ranks are the first ones of MPI_COMM_WORLD. Needs MPI to be initialised. Message number n from a to b
-// carries tag n, so that messages match in the order of recording whatever order they are started in.
+// The ranks are the first processes of MPI_COMM_WORLD; MPI must be initialised. Message n from a to
+// b carries tag n, so messages match in the order of recording even if they start in another order.
 #include "collectives/executors/executor.hpp"
 
 #include <mpi.h>
@@ -79,7 +79,7 @@ double MpiExecutor::run() {
   return MPI_Wtime() - start;
 }
 
-/// On one host all ranks count from the earliest of their starts; on several, each from its own.
+/// On one host all ranks count from the earliest start; on several, each rank counts from its own.
 std::vector<StepTime> MpiExecutor::run_traced() {
   double start = monotonic_seconds();
   std::vector<StepTime> times = engine_->run_traced();
@@ -94,7 +94,8 @@ double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (rank != from && rank != to) return 0;
   const int peer = rank == from ? to : from;
   const auto count = static_cast<int>(bytes);
-  // Two buffers, as in an exchange: one buffer would time the caches as they pass its lines back and forth.
+  // Two buffers are used as in an exchange. With one buffer the time would include cache lines that
+  // move back and forth.
   outgoing_.resize(bytes, 1);
   incoming_.resize(bytes, 1);
   const auto send = [&] {

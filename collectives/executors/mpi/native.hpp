@@ -13,7 +13,7 @@
 
 namespace baton {
 
-/// What a native gets: its operands and a communicator whose ranks are in scan order.
+/// The arguments of a native: its operands and a communicator whose ranks are in scan order.
 struct MpiCall {
   MPI_Comm comm;
   int blocks = 1;

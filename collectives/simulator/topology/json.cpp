@@ -21,7 +21,8 @@ using nlohmann::json;
 constexpr std::size_t most_bytes = 1 << 20;
 constexpr int deepest = 16;
 
-/// Follows the parser: knows the key it is at, and stops it where the text goes too deep or repeats itself.
+/// Follows the parser. It knows the current key, and stops the parser if the text nests too deep or
+/// repeats a key.
 class Guard {
  public:
   explicit Guard(const std::string& name) : name_(name) {}
@@ -35,7 +36,7 @@ class Guard {
     return true;
   }
 
-  /// The keys from the outermost object to where the parser is.
+  /// The keys from the outermost object to the parser's position.
   std::string path() const {
     std::string path;
     for (const Object& object : objects_) path += (path.empty() ? "" : ".") + object.key;
@@ -56,7 +57,7 @@ class Guard {
 
   void meet(const std::string& key) {
     Object& object = objects_.back();
-    // Escaped and cut, for it stands in messages of one line.
+    // The key is escaped and cut because it appears in errors of one line.
     object.key = json(key.substr(0, 60)).dump(-1, ' ', true, json::error_handler_t::replace);
     object.key = object.key.substr(1, object.key.size() - 2);
     if (!object.keys.insert(key).second)
@@ -67,7 +68,7 @@ class Guard {
   std::vector<Object> objects_;
 };
 
-/// Where the byte before `end` is, for people.
+/// The line and column of the byte before `end`.
 std::string line_and_column(const std::string& text, std::size_t end) {
   const auto here =
       text.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(end, 1, text.size() + 1) - 1);
@@ -86,7 +87,7 @@ std::string read_text(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(path + ": cannot be opened: " + std::generic_category().message(errno));
-  // By bytes that come rather than by the size that is told: pipes and devices tell none.
+  // The bytes that arrive are counted, since pipes and devices do not report a size.
   std::string text(most_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) throw UsageError(path + ": cannot be read: " + std::generic_category().message(errno));
@@ -113,14 +114,14 @@ namespace {
 
 using nlohmann::json;
 
-/// As JSON on one line of plain letters, cut where it is long.
+/// `value` as JSON on one line of ASCII, cut if it is long.
 std::string shown(const json& value) {
   constexpr std::size_t longest = 60;
   const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-/// What stands where something else was expected.
+/// The description of a value found instead of the expected one.
 std::string found(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array of " + std::to_string(value.size());

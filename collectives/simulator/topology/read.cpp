@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies as files: which keys there are, what may stand there, and how they are written.
+// Topologies as JSON: the keys, the values that each may have, and the writing of them.
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Wide enough for any machine, narrow enough that no sum or product of them overflows.
+// The ranges are wide enough for any machine, and narrow enough that no sum or product overflows.
 constexpr int most_ranks = 1 << 20;
 constexpr Range counts{1, most_ranks};
 constexpr Range seconds{0, 3600};
@@ -19,7 +19,8 @@ constexpr Range rates{1, 1e18};
 constexpr Range bytes{0, 1e15};
 constexpr std::size_t most_points = 10000;
 
-/// Throws where `later` does not come after `earlier`; `last` points must take longer than those before.
+/// Throws if `later` does not come after `earlier`. The `last` point must take longer than the one
+/// before it.
 void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
                  bool last) {
   if (later.bytes <= earlier.bytes) point.refuse("bytes", "expected more than in the point before");
@@ -42,7 +43,7 @@ Curve read_curve(const JsonSection& parent, const std::string& key) {
   return curve;
 }
 
-/// A rate that may be missing where measured points take its place.
+/// A rate, which may be missing if measured points replace it.
 double read_rate(const JsonSection& parent, const std::string& key, const Curve& measured) {
   return measured.empty() ? parent.number(key, rates) : parent.number_or(key, rates, 1);
 }
@@ -130,7 +131,7 @@ Calibration read_calibration(const JsonSection& calibration) {
   return read;
 }
 
-/// What follows writes for those above to read. Sections without a source of their own get `otherwise`.
+/// The functions below write what those above read. A section without a source gets `otherwise`.
 void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
   for (const Curve::Point& point : curve.points)
     parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});

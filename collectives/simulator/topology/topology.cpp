@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messages and local steps cost on a topology, and which link a message takes.
 #include "collectives/simulator/topology/topology.hpp"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace baton {
 
 double Curve::seconds(double bytes) const {
-  // The segment that holds `bytes`; outside of all, the first or the last goes on.
+  // The segment that holds `bytes`, or the first or last one outside of all.
   const auto above = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
                                       [](double b, const Point& point) { return b < point.bytes; });
   const Point &end = *above, &start = *std::prev(above);

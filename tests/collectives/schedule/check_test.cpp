@@ -12,7 +12,8 @@ using namespace baton;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Two ranks with an input "own" and an output "into" of 4 elements each, recorded by `record(schedule)`.
+/// Two ranks with an input "own" and an output "into" of 4 elements each, recorded by
+/// `record(schedule)`.
 template <typename Record>
 std::vector<Schedule> two_ranks(Record record) {
   std::vector<Schedule> schedules;
@@ -83,8 +84,9 @@ TEST(Check, RejectsACycle) {
 }
 
 TEST(Check, RejectsACycleThatOnlyGroupsClose) {
-  // Rank 0 waits for an answer to its last message before it sends the one recorded ahead of that. In free order the
-  // last message simply goes first; in groups it goes out with the message that waits for the answer.
+  // Rank 0 waits for an answer to its last message before it sends the one recorded ahead of that.
+  // In free order the last message simply goes first; in groups it goes out with the message that
+  // waits for the answer.
   const auto error = error_of(two_ranks([](Schedule& s) {
     const Slice own = s.buffer("own"), into = s.buffer("into");
     if (s.rank() == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered collective and method, those of tomorrow included, runs in virtual time: on one node and on two
-// levels, with the bytes and hops that its proof counts.
+// Every registered collective and method, those of tomorrow included, runs in virtual time: on one
+// node and on two levels, with the bytes and hops that its proof counts.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -14,7 +14,8 @@ namespace {
 
 using namespace baton;
 
-/// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node share.
+/// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node
+/// share.
 Topology two_levels(int ranks_a_node, int nodes) {
   const LinkModel memory{.latency_seconds = 1e-6,
                          .overhead_seconds = 1e-7,

@@ -23,7 +23,8 @@ LinkModel engine(double latency) {
   return {.latency_seconds = latency, .bytes_a_second = 1, .moved_by = Transport::engine};
 }
 
-/// A machine whose kernels take as many seconds as they have operations, and copies one second a byte that they read.
+/// A machine whose kernels take as many seconds as they have operations, and copies one second a
+/// byte that they read.
 Topology timed_steps(int ranks, const LinkModel& link, int nodes = 1) {
   Topology topology = uniform_machine(ranks, link, nodes);
   topology.device.kernel.flops_a_second = 1;

@@ -5,7 +5,7 @@
 //   into   = state of map 0
 //   for j = 1 .. r-1:  into = map j applied to into
 //
-// Which all-gather runs is the library's choice, so nothing is claimed.
+// The library chooses the algorithm of the all-gather, so no cost is claimed.
 #include <mpi.h>
 
 #include <algorithm>

@@ -25,8 +25,8 @@ constexpr int ranks = 4;
 
 const World* the_world = nullptr;  // set by main
 
-/// Every rank sends `messages` numbered values to the next; the receiver records its receives in another order of
-/// buffers than they are sent in.
+/// Every rank sends `messages` numbered values to the next; the receiver records its receives in
+/// another order of buffers than they are sent in.
 std::vector<Schedule> numbered_messages(int messages) {
   std::vector<Schedule> schedules;
   for (int r = 0; r < ranks; ++r) {
@@ -81,7 +81,8 @@ const RegisteredMpiNative notes_the_answer{"note_the_answer", [](const MpiCall&)
                                            }};
 
 TEST(MpiExecutor, MessagesGoOnWhileAKernelRuns) {
-  // Rank 0's kernel ends when rank 1's answer has come: if messages waited for kernels, this would never end.
+  // Rank 0's kernel ends when rank 1's answer has come: if messages waited for kernels, this would
+  // never end.
   std::vector<Schedule> schedules;
   for (int r = 0; r < ranks; ++r) {
     Schedule s(r, ranks);
