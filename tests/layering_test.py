@@ -34,8 +34,8 @@ def rule(*headers, libraries=STD):
 SCHEDULE = "collectives/schedule/"
 COLLECTIVE = "collectives/collective.hpp"
 EXECUTOR = "collectives/executors/"
-MPI_ERRORS = ("collectives/executors/mpi/error.hpp", "collectives/executors/mpi/communicator.hpp")
-TIMES = ("collectives/executors/timeline.hpp", "collectives/executors/timing.hpp")
+MPI_ERRORS = ("collectives/executors/mpi/communicator.hpp",)
+TIMES = ("collectives/executors/timing.hpp",)
 LAUNCH_PLAN = "collectives/executors/cuda/launch_plan.hpp"  # host code, as the compiler that makes plans
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
 SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/refusal.hpp")
@@ -169,7 +169,7 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/all_scan.cpp", "#define P 4"),
         ("collectives/executors/executor.hpp", '#include "collectives/executors/host/memory.hpp"'),
         ("collectives/executors/host/local.cpp", "#include <mpi.h>"),
-        ("collectives/executors/host/local.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("collectives/executors/host/local.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("collectives/executors/mpi/executor.cpp", '#include "collectives/collective.hpp"'),
         ("collectives/executors/mpi/executor.cpp", '#include "collectives/executors/cuda/error.cuh"'),
         ("collectives/executors/mpi/natives/exscan.cpp", '#include "harness/cases/case.hpp"'),
@@ -192,7 +192,7 @@ class TheCheckItself(unittest.TestCase):
         ("sp_methods/zeco.cpp", "#include <Eigen/Dense>"),
         ("harness/measure/rounds.cpp", "#include <mpi.h>"),
         ("harness/measure/rounds.cpp", "#include <benchmark/benchmark.h>"),
-        ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("harness/cases/case.cpp", "#include <CLI/CLI.hpp>"),
         ("harness/cases/case.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
         ("micro/kernels_bench.cpp", "#define P 4"),
@@ -206,7 +206,7 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/nccl/executor.cu", "#include <nccl.h>"),
         ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/cuda/error.cuh"'),
         ("collectives/executors/nccl/natives/all_gather.cu", '#include "collectives/executors/cuda/error.cuh"'),
-        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/error.hpp"'),
+        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("collectives/executors/peer/executor.cu", '#include "collectives/executors/peer/compiler/program.hpp"'),
         ("collectives/simulator/program.cpp", '#include "collectives/simulator/topology/topology.hpp"'),
         ("sp_methods/kernels/host/gla/scores.cpp", "#include <Eigen/Core>"),
@@ -214,7 +214,7 @@ class TheCheckItself(unittest.TestCase):
         ("sp_methods/kernels/device/gla/scores.cu", '#include "collectives/executors/cuda/kernel.cuh"'),
         ("sp_methods/kernels/device/ring/steps.cu", '#include "sp_methods/kernels/device/tile/tile.cuh"'),
         ("harness/process/launch.cpp", "#include <mpi.h>"),
-        ("harness/process/launch.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("harness/process/launch.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("harness/options/options.cpp", "#include <CLI/CLI.hpp>"),
         ("micro/kernels_bench.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
     )

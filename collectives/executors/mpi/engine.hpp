@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, copies and combines in between,
-// compute steps beside them on a thread of their own.
+// The engine runs one rank's schedule over MPI: messages start as soon as their dependencies allow,
+// copies and combines run in between, and compute steps run on a separate thread.
 //
 //   ready = the steps that wait for nothing
 //   until all steps are done:
@@ -10,8 +10,8 @@
 //     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
 //
-// The thread that communicates never computes a kernel, so an exchange progresses under local work as it would on a
-// device with an engine of its own.
+// The communicating thread never runs a kernel, so an exchange progresses during local work as it
+// would on a device with its own copy engine.
 #pragma once
 
 #include <mpi.h>
@@ -23,21 +23,19 @@
 
 #include "collectives/executors/host/compute_worker.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/executors/host/step_recorder.hpp"
 #include "collectives/executors/mpi/native.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 
-/// How many of the communicator's processes run on the host of this one. Collective.
-int ranks_on_this_host(MPI_Comm ranks);
-
 /// One rank's prepared schedule.
 class MpiEngine {
  public:
-  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward.
-  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse);
+  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward; `ranks_on_host`
+  /// of them run on this host.
+  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, int ranks_on_host);
 
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }
@@ -45,7 +43,8 @@ class MpiEngine {
   /// Runs the schedule once. Throws SystemError if MPI fails.
   void run();
 
-  /// The same, and when each step started and finished, on the monotonic clock. Compute steps tell of the worker.
+  /// Runs the schedule once and returns when each step started and finished, on the monotonic
+  /// clock. The times of compute steps are those of the worker.
   std::vector<StepTime> run_traced();
 
  private:

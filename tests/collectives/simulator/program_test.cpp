@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 constexpr Shape shape{.heads = 1, .d_k = 12, .d_v = 3};
 
-/// The rates that tell a copy's seconds (1 a byte), a combine's (1 an operation) and a kernel's (1, or 10 of the one
-/// called slow) from one another.
+/// The rates that tell a copy's seconds (1 a byte), a combine's (1 an operation) and a kernel's (1,
+/// or 10 of the one called slow) from one another.
 DeviceRates rates() {
   constexpr double unbounded = 1e300;
   DeviceRates rates;
@@ -44,7 +44,8 @@ TEST(ProgramPool, RanksWithTheSamePartShareAProgram) {
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4}), 3u);  // the first, those between, the last
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4, .direction = Direction::reverse}), 3u);
   EXPECT_EQ(kept("all_scan", {.ranks = 2, .blocks = 4}), 2u);
-  // Peers are told relative to the rank, and only rank 1's next and rank 0's one before wrap around.
+  // Peers are told relative to the rank, and only rank 1's next and rank 0's one before wrap
+  // around.
   EXPECT_EQ(kept("ring_exchange", {.ranks = 50}), 3u);
 }
 
