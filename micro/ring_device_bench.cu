@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "micro/device_inputs.cuh"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
+#include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 
 namespace baton {
 namespace {

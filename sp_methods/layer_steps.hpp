@@ -2,27 +2,12 @@
 // The local kernels as compute steps: which slices they touch, and how spans become the kernels' pointers.
 #pragma once
 
-#include <source_location>
 #include <span>
 #include <vector>
 
-#include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
-
-/// Records one call of a contract's kernel.
-template <class Contract>
-void record(Schedule& schedule, const typename Contract::Parameters& parameters,
-            typename Contract::template Operands<Recorded> operands,
-            std::source_location source = std::source_location::current()) {
-  schedule.compute(kernel_of<Contract>(parameters), slices_of(operands.writes()), slices_of(operands.reads()),
-                   source);
-}
-
-/// The inputs and the gradients as members of a contract's operands.
-inline LayerInputs<Recorded> inputs(const LayerTensors& x) { return {x.q, x.k, x.v, x.g}; }
-inline LayerGradients<Recorded> gradients(const LayerTensors& x) { return {x.dq, x.dk, x.dv, x.dg}; }
 
 /// The start of a span, or a null pointer where it is empty: kernels take null for what is not there.
 inline float* pointer(std::span<float> span) { return span.empty() ? nullptr : span.data(); }

@@ -106,7 +106,7 @@ std::vector<Slice> slices_of(const std::tuple<Slices&...>& members) {
 
 /// Sets the pointers of `Operands` to a step's memory, HostOperands or DeviceOperands.
 template <class Operands, class Memory>
-Operands bound(const Memory& memory) {
+Operands bind_operands(const Memory& memory) {
   Operands x;
   const auto set = [](auto& member, const auto& span) {
     using Pointer = std::remove_reference_t<decltype(member)>;
@@ -138,7 +138,8 @@ Kernel kernel_of(const typename Contract::Parameters& parameters) {
   return {.name = Contract::name,
           .body =
               [parameters](const HostOperands& memory) {
-                Contract::on_host(bound<typename Contract::template Operands<OnHost>>(memory), parameters);
+                Contract::on_host(bind_operands<typename Contract::template Operands<OnHost>>(memory),
+                                  parameters);
               },
           .flops = Contract::flops(parameters),
           .bytes = Contract::bytes(parameters),

@@ -18,6 +18,12 @@ namespace baton {
 /// The decay of a layer: one a channel, one a head, or none (plain linear attention).
 enum class GateKind { vector, scalar, none };
 
+/// The log of the logistic function, which makes a log gate of any number.
+template <class Number>
+Number log_sigmoid(Number x) {
+  return -std::log1p(std::exp(-x));
+}
+
 /// The sizes of one rank's share of a layer.
 struct GlaShape {
   std::int64_t tokens = 0;  ///< Tokens of this rank.

@@ -73,8 +73,8 @@ void left_product_keys(const CudaKernelCall& x) {
 }
 
 /// One chunk a segment, nothing before or after it: pairs within tiles.
-GlaDeviceCall within_tiles(const LeftProductRank& rank) {
-  return {rank.shape, {}, static_cast<int>(rank.shape.chunks()), rank.stream};
+Segments within_tiles(const LeftProductRank& rank) {
+  return {.shape = rank.shape, .count = rank.shape.chunks()};
 }
 
 /// The call of one product between tiles of this rank, or with all of another rank's.
@@ -116,8 +116,7 @@ void multiply(const LeftProductRank& rank, LeftProductCall call, const Factors& 
 
 void left_product_own_block(const CudaKernelCall& x) {
   const LeftProductRank rank = rank_of(x, read<Bf16>(x, 4), read(x, 5));
-  cuda(segment_output(rank.stream, {.in = rank.in, .o = written<Bf16>(x, 0)},
-                      {.shape = rank.shape, .count = rank.shape.chunks()}));
+  cuda(segment_output(rank.stream, {.in = rank.in, .o = written<Bf16>(x, 0)}, within_tiles(rank)));
   multiply(rank, call_of(rank, true, true), {rank.q, rank.k, rank.in.v, written(x, 1)}, true);
 }
 
@@ -157,7 +156,8 @@ void left_product_own_gradients(const CudaKernelCall& x) {
   const LeftProductRank rank = rank_of(x, read<Bf16>(x, 5), read(x, 6));
   const BlockOperands block{rank.q, rank.k, rank.in.v, read<Bf16>(x, 4)};
   const LeftProductSums sums{written(x, 4), written(x, 5), written(x, 6), written(x, 7)};
-  cuda(gla_gradients(within_tiles(rank), gradients_of(x), rank.in, block.d_o, nullptr, {}));
+  cuda(segment_gradients(rank.stream, {.in = rank.in, .d_o = block.d_o, .out = gradients_of(x)},
+                         within_tiles(rank)));
   multiply(rank, call_of(rank, true, true), {block.d_o, block.v, block.k, sums.dq}, false);
   multiply_key_side(rank, block, true, sums.dk, sums.dv);
   cuda(left_product_own_sums(rank, sums));

@@ -25,7 +25,7 @@ using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::templa
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
   const auto run = [body](const CudaKernelCall& x) {
-    const auto operands = bound<typename Contract::template Operands<OnDevice>>(x.operands);
+    const auto operands = bind_operands<typename Contract::template Operands<OnDevice>>(x.operands);
     cuda(body(x.stream, operands, parameters_of<Contract>(x.kernel)));
   };
   const auto unsupported = [](const Kernel& kernel) -> Refusal {

@@ -2,39 +2,31 @@
 // All gradients of one segment, its chunks from right to left from the true state gradient D behind it: one
 // block a head and segment.
 //
-//   for each chunk, with the scaled q, k of gla_gate_walk.cuh and S the state before it:
+//   for each chunk, with the scaled q, k of gate_walk.cuh and S the state before it:
 //     D' = e^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
 //     dv = A^T do + k D'                  D <- e^r (.) (D' + q^T do)
-//     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gla_gradient_walk.cuh
+//     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gradient_walk.cuh
 //
-// D stays in registers. S comes from chunk_states in bf16. X and Y take the room of S and D' when those are
+// D stays in registers. S comes from chunk_starts in bf16. X and Y take the room of S and D' when those are
 // used up.
 // Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg
 // written once.
-#pragma once
-
-#include "sp_methods/kernels/device/gla/gradient_memory.cuh"
+#include "sp_methods/kernels/device/gla/gradient_walk.cuh"
 
 namespace baton {
+namespace {
 
-/// What the gradients read beside the inputs.
-struct GradientInputs {
-  GlaDeviceInputs in;
-  const Bf16* d_o;
-  const Bf16* states;    ///< [heads, chunks, d_k, d_v]
-  GlaDeviceEdges after;  ///< Edges numbered right to left.
-};
+using SegmentGradientsOperands = SegmentGradients::Operands<OnDevice>;
 
 template <int d_k, int d_v, GateKind kind>
-class GradientSegment {
+class SegmentGradientsBlock {
  public:
   using Memory = GradientMemory<d_k, d_v, kind>;
   using Place = StatePlace<d_k, d_v>;
   using Walk = GradientWalk<kind, d_k>;
 
-  __device__ GradientSegment(const DeviceLayer& layer, const GlaDeviceGradients& out, const GradientInputs& x)
+  __device__ SegmentGradientsBlock(const DeviceLayer& layer, const SegmentGradientsOperands& x)
       : layer_(layer),
-        out_(out),
         x_(x),
         last_(layer.first_chunk(DeviceLayer::segment() + 1) - 1),
         count_(last_ + 1 - layer.first_chunk(DeviceLayer::segment())) {}
@@ -95,12 +87,12 @@ class GradientSegment {
     commit_copies();
   }
   __device__ void load_state(int step) const {
-    if (x_.states == nullptr) {
+    if (x_.starts == nullptr) {
       clear_state();
     } else if (step < count_) {
       const std::int64_t number =
           static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
-      load_dense_async(Memory::state(), x_.states + number * d_k * d_v, d_k);
+      load_dense_async(Memory::state(), x_.starts + number * d_k * d_v, d_k);
     }
     commit_copies();
   }
@@ -239,7 +231,7 @@ class GradientSegment {
                                    right_operand<RowsAre::summed>(Memory::d_o(), column)));
     add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::scores(), row()),
                                    right_operand<RowsAre::summed>(Memory::d_o(), column), warp_row(), 4);
-    auto rows = layer_.rows(out_.dv, d_v, chunk_of(step));
+    auto rows = layer_.rows(x_.out.dv, d_v, chunk_of(step));
     store_sums(HeadRows<Bf16>{rows.row(row()) + column, rows.stride, rows.count - row()}, dv);
   }
 
@@ -276,8 +268,8 @@ class GradientSegment {
     put_sums(holds_x() ? Memory::x() : Memory::y(), key_row(), key_column(), sums_);
     __syncthreads();
     const int n = chunk_of(step);
-    const GradientRows out{layer_.rows(out_.dq, d_k, n), layer_.rows(out_.dk, d_k, n),
-                           layer_.rows(out_.dg, GateTile<kind, d_k>::width(), n)};
+    const GradientRows out{layer_.rows(x_.out.dq, d_k, n), layer_.rows(x_.out.dk, d_k, n),
+                           layer_.rows(x_.out.dg, GateTile<kind, d_k>::width(), n)};
     const GradientChunk<kind, d_k> chunk{
         Memory::q(step),    Memory::k(step),  Memory::gates(step), Memory::x(),    Memory::y(),
         Memory::d_scores(), Memory::starts(), Memory::middles(),   Memory::alls(), query_key_rows(step)};
@@ -293,19 +285,28 @@ class GradientSegment {
   }
 
   const DeviceLayer& layer_;
-  const GlaDeviceGradients& out_;
-  const GradientInputs& x_;
+  const SegmentGradientsOperands& x_;
   int last_, count_;
   StateSums<d_k, d_v> gradient_;
   KeySums sums_;
 };
 
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads,
-                             1) void gradients_kernel(const __grid_constant__ DeviceLayer layer,
-                                                      const __grid_constant__ GlaDeviceGradients out,
-                                                      const __grid_constant__ GradientInputs x) {
-  GradientSegment<d_k, d_v, kind>(layer, out, x).run();
+__global__ __launch_bounds__(tile_threads, 1) void segment_gradients_kernel(
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ SegmentGradientsOperands x) {
+  SegmentGradientsBlock<d_k, d_v, kind>(layer, x).run();
+}
+
+const RegisteredCudaKernel registered = device_body<SegmentGradients>(segment_gradients);
+
+}  // namespace
+
+cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
+                              const Segments& cut) {
+  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+    return launch_on_segments(stream, cut, GradientMemory<d_k(), d_v(), kind()>::shared_bytes,
+                              segment_gradients_kernel<d_k(), d_v(), kind()>, x);
+  });
 }
 
 }  // namespace baton
