@@ -3,7 +3,7 @@
 # Installs what the build and the figures need: sourced by ./run.
 
 readonly venv=build/venv
-readonly no_venv=build/venv.failed # the requirements that could not be installed, so as not to try each time
+readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
 
 packages() {
   step "looking for the packages of cmake/packages.txt"
@@ -17,7 +17,7 @@ packages() {
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 }
 
-# Of lines "package [command]" the packages whose command is not to be found.
+# Reads lines "package [command]" and prints the packages without a command, or whose command is missing.
 without_known_commands() {
   local package command
   while read -r package command; do
@@ -26,7 +26,7 @@ without_known_commands() {
 }
 
 not_installed() {
-  # dpkg-query fails when it does not know a name; that name is then simply not among the installed.
+  # dpkg-query fails if it does not know a name. That name is then not among the installed.
   comm -23 <(printf '%s\n' "$@" | sort) \
     <({ dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true; } |
       sed -n 's/ installed$//p' | sort)
@@ -39,13 +39,13 @@ install_packages() {
     sudo=(sudo)
   fi
   echo "      installing $*"
-  # Old lists are not fatal: the install below says what cannot be had.
+  # Old lists are not fatal: the installation below names what it cannot install.
   logged apt-update "${sudo[@]}" apt-get update || true
   quietly apt-install "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y --no-install-recommends "$@" || ask_for_packages "$@"
 }
 
-# True if sudo works unasked, or can ask for its password at this terminal.
+# True if sudo works without a password, or can ask for one at this terminal.
 may_sudo() {
   command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }; }
 }
@@ -55,8 +55,8 @@ ask_for_packages() {
   sudo apt-get update && sudo apt-get install -y $*"
 }
 
-# Makes the virtual environment of plots/requirements.txt, once, and puts it first in PATH.
-# Failing is no error: everything but the figure works without it.
+# Makes the virtual environment of plots/requirements.txt once and puts it first in PATH. Failing is no error, since
+# everything but the figures works without it.
 figures_python() {
   step "looking for the Python of the figures ($venv)"
   if ! cmp -s plots/requirements.txt "$venv/requirements.txt"; then

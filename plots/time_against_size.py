@@ -2,7 +2,7 @@
 """Time of an exchange against the size of the state on GPUs, one line a method, beside what the wire allows.
 
 Writes time_against_size.png and .svg: medians and their 95 % intervals at one rank count and cadence, of the methods
-that exchanges.py has titles for; the bound is that of All-Scan.
+that lib/exchanges.py has titles for; the bound is that of All-Scan.
 """
 
 import argparse

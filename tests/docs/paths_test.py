@@ -37,11 +37,27 @@ def is_there(name):
     return any(ROOT.glob(name.rstrip("/"))) or any(ROOT.glob(f"{name}.*"))
 
 
+def unknown(text, sources):
+    """The names of functions, types and members in backticks that no source has."""
+    names = re.findall(r"`(?:\w+::)?(\w+)(?:<\w+>)?(?:\(\d\))?`", FENCED.sub("", text))
+    return [name for name in names if not re.search(rf"\b{name}\b", sources)]
+
+
 class Paths(unittest.TestCase):
     def test_what_documents_name_exists(self):
         found = [f"{page.relative_to(ROOT)}: {name}" for page in PAGES
                  for name in missing(page, page.read_text(encoding="utf-8"))]
         self.assertFalse(found, "\n" + "\n".join(found))
+
+    def test_what_the_tour_names_is_in_the_sources(self):
+        sources = "".join(path.read_text(encoding="utf-8") for folder in ("collectives", "sp_methods", "harness")
+                          for path in (ROOT / folder).rglob("*.*") if path.suffix in (".cpp", ".hpp", ".cu", ".cuh"))
+        found = unknown((ROOT / "docs/tour.md").read_text(encoding="utf-8"), sources)
+        self.assertFalse(found, "\n" + "\n".join(found))
+
+    def test_an_unknown_name_is_found(self):
+        self.assertEqual(unknown("`Schedule::send` `all_scan` `finish(0)` `none_such`", "send all_scan finish"),
+                         ["none_such"])
 
     def test_a_missing_file_is_found(self):
         text = ("`collectives/nothing.cpp` `none.hpp` [a](nothing.md) and `collectives/*.cpp` `all_scan.cpp` "
