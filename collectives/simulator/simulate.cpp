@@ -226,7 +226,7 @@ void EventLoop::report_deadlock() const {
     for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
       if (task(rank, i).is_message() && waits_[number(rank, i)] == ready_mark)
         throw ScheduleError("deadlock: " + name_of(source_.name, source_.build(rank), i) +
-                            " waits for a partner that never comes");
+                            " waits for the other end of its message, which never starts");
   throw ScheduleError("deadlock: " + source_.name + ": steps that wait for one another");
 }
 
