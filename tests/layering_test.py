@@ -38,7 +38,7 @@ MPI_ERRORS = ("collectives/executors/mpi/communicator.hpp",)
 TIMES = ("collectives/executors/timing.hpp",)
 LAUNCH_PLAN = "collectives/executors/cuda/launch_plan.hpp"  # host code, as the compiler that makes plans
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
-SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/refusal.hpp")
+SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/errors.hpp")
 
 # A folder's own headers may always be included; the most specific folder decides about the others.
 RULES = {

@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
