@@ -12,7 +12,7 @@
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/verify_layer.hpp"
-#include "micro/ranks_on_one_gpu.cuh"
+#include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
 
 namespace {
 
