@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the local steps of Ring Attention cost on one device: every compute step of a recorded schedule by itself.
+// What the local steps of Ring Attention cost on one device: every compute step of a recorded
+// schedule by itself.
 //
-//   ring_device_bench [tokens] [heads] [d] [ranks]      a rank: 16384, 16, 128; 2 ranks, both on this GPU
+//   ring_device_bench [tokens] [heads] [d] [ranks]      default: 16384 16 128 2
 //
-// Medians of 7 rounds after 2, between two events. Flops are the kernels' own count: visible pairs, once.
+// Medians of 7 rounds after 2, between two events. Flops are the kernels' own count: visible pairs,
+// once.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

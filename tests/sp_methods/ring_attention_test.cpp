@@ -66,23 +66,23 @@ TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
   EXPECT_EQ(seen, exact);
 }
 
-/// On one rank nothing comes home: the rests are all there is to add.
+/// On one rank no gradients return: only the accumulators are added.
 TEST(RingAttention, OfOneRankHasRestsToAddAtMost) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     const auto schedules =
         build_all(find_method("ring_attention"), layer(Pass::backward, dtype, GateKind::none), 1);
-    std::vector<Kernel> at_home;
+    std::vector<Kernel> added;
     for (const Kernel& kernel : schedules[0].kernels())
-      if (kernel.name == "left_product_home_gradients") at_home.push_back(kernel);
-    ASSERT_EQ(at_home.size(), dtype == Dtype::bf16 ? 1u : 0u);
-    if (at_home.empty()) continue;
+      if (kernel.name == "left_product_home_gradients") added.push_back(kernel);
+    ASSERT_EQ(added.size(), dtype == Dtype::bf16 ? 1u : 0u);
+    if (added.empty()) continue;
     const double into = tokens * heads * (2 * d_k + d_v);  // dq, dk and dv
-    EXPECT_EQ(at_home[0].flops, into) << "an addition a rest's element";
-    EXPECT_EQ(at_home[0].bytes, into * (2 + 2 + 4)) << "read, written, and the rest";
+    EXPECT_EQ(added[0].flops, into) << "an addition an element of an accumulator";
+    EXPECT_EQ(added[0].bytes, into * (2 + 2 + 4)) << "read, written, and the accumulator";
   }
 }
 
-/// What is summed up over ranks is of f32 until it is written.
+/// Sums over ranks are f32 until they are written to a tensor.
 TEST(RingAttention, SumsAreOfF32) {
   for (const char* method : {"ring_attention", "ring_attention_softmax"})
     for (const Schedule& s :

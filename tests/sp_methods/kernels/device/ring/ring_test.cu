@@ -38,8 +38,7 @@ struct Problem {
 class RingDevice : public testing::Test {
  protected:
   void SetUp() override {
-    const Refusal lack = lacks_gpus(1);
-    if (!lack.empty()) GTEST_SKIP() << lack;
+    if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack;
   }
 
   static void expect_solved(const Problem& problem) {
@@ -70,9 +69,10 @@ struct Size {
   int ranks;
 };
 
-/// Tokens short of, at, and past the tiles of 64, 128 and 256, and d_k != d_v; on several ranks as far as the oracle, whose
-/// work is their square, takes no more than a second. Several heads: one number a token and head is all that the gradient
-/// of a scalar gate has, neighbours are alike, and the norm of a few numbers may be small by chance.
+/// Tokens short of, at, and past the tiles of 64, 128 and 256, and d_k != d_v; on several ranks as
+/// far as the oracle, whose work is their square, takes no more than a second. Several heads: one
+/// number a token and head is all that the gradient of a scalar gate has, neighbours are alike, and
+/// the norm of a few numbers may be small by chance.
 std::vector<Size> sizes() {
   std::vector<Size> all;
   for (const GlaShape& shape :
