@@ -39,7 +39,7 @@ TEST(RingAttention, DecaysTravelWithTheKeysInF32) {
               2 * (keys_and_values * bytes_of(dtype) + decays * 4));
 }
 
-/// Bytes of all slices that a step names: those that it reads and writes count twice.
+/// Bytes of all slices of a step. A slice that is read and written counts twice.
 double named_bytes(const Step& step) {
   std::int64_t bytes = 0;
   for (const Slice& slice : step.reads) bytes += slice.bytes();
@@ -47,7 +47,7 @@ double named_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
-/// Without gates these steps name what they need, and nothing else.
+/// Without gates the slices of these steps are exactly the memory that the kernels move.
 TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
   const std::set<std::string> exact = {
       "softmax_block", "merge_softmax",           "softmax_delta",

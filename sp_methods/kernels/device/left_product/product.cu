@@ -99,7 +99,7 @@ class Product {
     int e[own_factors];
   };
 
-  /// The longest rows first: blocks start in this order.
+  /// The row tile of a block. Blocks start in order, those with the most columns first.
   __device__ static int tile_of_block(const ProductCall& call) {
     const int number = static_cast<int>(blockIdx.x);
     return call.columns == ColumnTiles::earlier ? static_cast<int>(gridDim.x) - 1 - number : number;
@@ -117,7 +117,7 @@ class Product {
     return reinterpret_cast<Element*>(shared_space() + factors_at + (step & 1) * factor_bytes);
   }
 
-  /// Columns from the farthest on.
+  /// The column tile of a step, from the farthest one on.
   __device__ int column_of(int step) const {
     return call_.rows_are_queries ? first_ + step : first_ + count_ - 1 - step;
   }
@@ -145,7 +145,7 @@ class Product {
   __device__ int row_exponent(int in_half, int d, int channel) const {
     return exponent(call_.row_exponents, halves * row_tile_ + in_half, d, channel);
   }
-  /// Query's minus key's.
+  /// The exponent of the query minus that of the key.
   __device__ int difference(int row, int column) const {
     return call_.rows_are_queries ? row - column : column - row;
   }
@@ -198,7 +198,7 @@ class Product {
     add_product<column_tile / 16>(out_, packed, right_operand<RowsAre::summed>(right(step), 0));
   }
 
-  /// Takes the sums on to the columns of a step.
+  /// Multiplies the sums by the decay up to the columns of a step.
   __device__ void follow(int step) {
     const float* by = factors<float>(step);
     out_.for_each([&](int, int c, float2& x) {

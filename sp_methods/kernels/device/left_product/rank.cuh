@@ -37,6 +37,7 @@
 namespace baton {
 
 inline constexpr int walk_threads = 128;
+static_assert(device_chunk == KernelTraits{}.tile, "DecayTableLayout has these tiles");
 
 /// The arrays of DecayTableLayout; null without gates.
 struct DecayTable {
