@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the local steps of Ring Attention cost on one device: every compute step of a recorded schedule by itself.
+// Times each compute step of Ring Attention by itself on one device.
 //
-//   ring_device_bench [tokens] [heads] [d] [ranks]      a rank: 16384, 16, 128; 2 ranks, both on this GPU
+//   ring_device_bench [tokens] [heads] [d] [ranks]      default: 16384 16 128 2
 //
-// Medians of 7 rounds after 2, between two events. Flops are the kernels' own count: visible pairs, once.
+// A time is the median of 7 rounds after 2, between two events. Flops are those of the contracts,
+// which count each visible pair once.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,7 @@
 namespace baton {
 namespace {
 
-/// Two events around a step.
+/// Times a step by two events.
 class StepTimer {
  public:
   StepTimer() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executor of all ranks on one GPU: it runs device bodies in the schedules of any number of ranks.
+// An executor of all ranks on one GPU: it runs device bodies in the schedules of any number of
+// ranks.
 #pragma once
 
 #include "collectives/executors/cuda/error.cuh"
