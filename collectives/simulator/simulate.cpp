@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/events.hpp"
 #include "collectives/simulator/program.hpp"
@@ -42,13 +41,6 @@ void check_messages(const ScheduleSource& source, const Programs& programs, int 
       fail(source, rank, i, "rank " + std::to_string(peer) + " has another size for this message");
   }
 }
-
-const RegisteredExecutor registered{{
-    .name = "simulator",
-    .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
-    .process_a_rank = false,
-    .make = nullptr,
-}};
 
 }  // namespace
 

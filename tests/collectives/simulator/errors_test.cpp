@@ -68,7 +68,7 @@ TEST(SimulatorErrors, ANativeIsAnError) {
 TEST(SimulatorErrors, RefusesWhatItCannotDo) {
   const Topology small = uniform_machine(4, wire), large = uniform_machine(16384, wire);
   const auto refusal = [](const char* name, const Split& split, const Topology& topology) {
-    return unsupported_by_simulator(source_of(find_collective(name), Shape{}, split), topology);
+    return unsupported_by_simulator(source_of(find_collective(name), Shape{}, split), topology).reason();
   };
   EXPECT_EQ(refusal("all_scan", {.ranks = 4}, small), "");
   EXPECT_THAT(refusal("all_scan", {.ranks = 5}, small), HasSubstr("5 ranks do not fit on uniform"));
