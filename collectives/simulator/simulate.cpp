@@ -5,20 +5,12 @@
 #include <limits>
 #include <utility>
 
-#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
 constexpr std::int32_t ready_mark = -1;
-
-const RegisteredExecutor registered{{
-    .name = "simulator",
-    .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
-    .process_a_rank = false,
-    .make = nullptr,
-}};
 
 }  // namespace
 

@@ -12,8 +12,7 @@
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/executors/peer/case.cuh"
-#include "harness/process/guard.hpp"
-#include "harness/process/launch.hpp"
+#include "harness/process/world.hpp"
 
 namespace {
 
@@ -377,7 +376,7 @@ int most_ranks() {
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
   int result = 1;
-  const int failed = baton::guarded([&] {
+  const int failed = baton::exit_code_of([&] {
     if (!baton::is_launched()) {
       const int ranks = most_ranks();
       if (ranks == 0) return void(result = skipped);

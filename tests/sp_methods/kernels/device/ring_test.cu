@@ -11,7 +11,7 @@
 
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/verify_layer.hpp"
+#include "harness/cases/verify.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
 
 namespace {

@@ -15,7 +15,6 @@
 #include "collectives/executors/host/memory.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/cases/verify_layer.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
