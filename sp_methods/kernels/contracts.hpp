@@ -31,8 +31,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "collectives/schedule/kernel.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
