@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under a sanitizer a buffer that cannot be had must come back as a null pointer, as it does without one.
+// A failed allocation returns a null pointer under a sanitizer too, as it does without one.
 
 // NOLINTBEGIN(readability-identifier-naming): the sanitizers' own names
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
