@@ -89,9 +89,9 @@ struct SpMethod {
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
 };
 
-/// Adds a method to the registry, before `main`.
+/// Adds a method to the registry, before `main`. Throws UsageError if its name is taken.
 struct RegisteredMethod {
-  explicit RegisteredMethod(SpMethod method);
+  explicit RegisteredMethod(const SpMethod& method);
 };
 
 /// All registered methods, by name.

@@ -27,7 +27,7 @@ struct CudaKernelCall {
   /// Enqueue here and return; nothing may synchronise or allocate, since the call may be captured into a graph.
   cudaStream_t stream;
   const DeviceOperands& operands;
-  /// The step's kernel, with the numbers its host body was made with (`Kernel::parameters`).
+  /// The step's kernel, with the parameters that it was recorded with.
   const Kernel& kernel;
 };
 
@@ -36,9 +36,9 @@ using CudaKernel = std::function<void(const CudaKernelCall&)>;
 /// Why a device body cannot do the work of a kernel with these parameters, or an empty string.
 using CudaKernelUnsupported = std::function<Refusal(const Kernel&)>;
 
-/// Adds the device body of the kernels called `name` to the registry, before `main`.
+/// Adds the device body of the kernels called `name` to the registry, before `main`. Throws UsageError if there is one.
 struct RegisteredCudaKernel {
-  RegisteredCudaKernel(std::string name, CudaKernel body, CudaKernelUnsupported unsupported = {});
+  RegisteredCudaKernel(const std::string& name, CudaKernel body, CudaKernelUnsupported unsupported = {});
 };
 
 /// The device body of a kernel that `unsupported_on_device` gave no reason against.

@@ -114,8 +114,7 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
 
 Refusal lacks_device_body(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels()) {
-    const Refusal reason = unsupported_on_device(kernel);
-    if (!reason.empty()) return reason;
+    if (const Refusal reason = unsupported_on_device(kernel)) return reason;
   }
   return {};
 }

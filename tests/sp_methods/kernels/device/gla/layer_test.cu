@@ -16,6 +16,7 @@
 
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
@@ -164,6 +165,10 @@ TEST(GlaDevice, LayersAgreeWithTheOracle) {
     oracles.push_back(std::async(
         std::launch::async, [&problem] { return test::reference(drawn(problem), problem.layer.shape); }));
   for (std::size_t i = 0; i < all.size(); ++i) expect_solved(all[i], oracles[i].get());
+}
+
+TEST(GlaDevice, ASecondBodyOfAKernelIsRefused) {
+  EXPECT_THROW(device_body<SegmentOutput>(segment_output), UsageError);
 }
 
 }  // namespace
