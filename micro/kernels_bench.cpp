@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sp_methods/kernels/gla_chunks.hpp"
-#include "sp_methods/kernels/host/softmax/gradients.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/ring_contracts.hpp"
 
 namespace baton {
 namespace {
@@ -147,8 +147,9 @@ void softmax(benchmark::State& state) {
       1024, 1024, 2, 128, 128, contiguous_positions(state.range(0), 1024), contiguous_positions(0, 1024)};
   const auto q = normal(1024 * 2 * 128), k = normal(1024 * 2 * 128), v = normal(1024 * 2 * 128);
   auto out = normal(1024 * 2 * 128), lse = normal(1024 * 2);
-  for (auto _ : state) softmax_block(out.data(), lse.data(), {q.data(), k.data(), v.data()}, s);
-  report(state, softmax_block_flops(s));
+  for (auto _ : state)
+    SoftmaxBlock::on_host({.in = {q.data(), k.data(), v.data()}, .out = out.data(), .lse = lse.data()}, s);
+  report(state, SoftmaxBlock::flops(s));
 }
 
 const std::vector<std::vector<std::int64_t>> gentle_parts{{62}, {0, 1, 2, 3}};

@@ -48,7 +48,7 @@ struct Layer {
   /// Of the tensors; states are f32.
   Dtype dtype = Dtype::f32;
   /// Local work of linear attention as a device does it: in segments, instead of in chunks whose states are all kept
-  /// (segments.hpp); in Ring Attention with rests (ring_attention.cpp). Softmax attention has one form.
+  /// (gla_segments.hpp); in Ring Attention with f32 accumulators (left_product_contracts.hpp). Softmax attention has one form.
   bool segmented = false;
   /// What the kernels of a device are like, where they are to run.
   KernelTraits kernels;

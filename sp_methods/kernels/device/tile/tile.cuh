@@ -40,6 +40,13 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/// The sum of x over a warp, in every lane.
+__device__ inline float warp_sum(float x) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) x += __shfl_xor_sync(0xffffffffU, x, apart);
+  return x;
+}
+
 /// Two neighbouring elements as floats, and back.
 __device__ inline float2 unpacked_pair(std::uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000U)};

@@ -1,21 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// By hand: 10 tokens, 2 heads, d_k 3, d_v 5, so that keys have 60 elements and values 100.
-#include "sp_methods/kernels/host/left_product/bytes.hpp"
-
+// Bytes counted by hand: 10 tokens, 2 heads, d_k 3, d_v 5, so that keys have 60 elements and values
+// 100.
 #include <gtest/gtest.h>
+
+#include "sp_methods/kernels/left_product_contracts.hpp"
 
 namespace baton::test {
 namespace {
 
 constexpr double keys = 60, values = 100, heads = 20;
 
-LeftProductBytes of(GateKind gate, std::int64_t element, bool has_rests) {
-  return {{10, 2, 3, 5, 64, gate}, element, has_rests};
+/// The bytes of every kernel for one set of parameters.
+struct Bytes {
+  LeftProduct p;
+
+  double keys(bool circulates) const { return LeftProductKeys::bytes(with(circulates)); }
+  double own_block() const { return LeftProductOwnBlock::bytes(p); }
+  double block(std::int64_t keys) const { return LeftProductBlock::bytes(with(true, keys)); }
+  double own_gradients() const { return LeftProductOwnGradients::bytes(p); }
+  double block_gradients(std::int64_t keys) const {
+    return LeftProductBlockGradients::bytes(with(true, keys));
+  }
+  double home_gradients(bool circulates) const { return LeftProductHomeGradients::bytes(with(circulates)); }
+
+ private:
+  LeftProduct with(bool circulates, std::int64_t block_tokens = 10) const {
+    LeftProduct all = p;
+    all.circulates = circulates;
+    all.block_tokens = block_tokens;
+    return all;
+  }
+};
+
+Bytes of(GateKind gate, Dtype dtype, bool has_accumulators) {
+  return {{.shape = {10, 2, 3, 5, 64, gate}, .dtype = dtype, .has_accumulators = has_accumulators}};
 }
 
 TEST(left_product_bytes, in_f32_every_operand_has_four) {
   for (const auto& [gate, gates] : {std::pair{GateKind::vector, keys}, {GateKind::scalar, heads}}) {
-    const LeftProductBytes f32 = of(gate, 4, false);
+    const Bytes f32 = of(gate, Dtype::f32, false);
     EXPECT_EQ(f32.keys(true), 4 * (2 * keys + gates));
     EXPECT_EQ(f32.own_block(), 4 * (2 * keys + 2 * values + gates));
     EXPECT_EQ(f32.block(20), 4 * (keys + 2 * values + gates + 2 * (keys + values)));
@@ -27,7 +50,7 @@ TEST(left_product_bytes, in_f32_every_operand_has_four) {
 }
 
 TEST(left_product_bytes, in_bf16_sums_rests_and_travelling_gradients_keep_four) {
-  const LeftProductBytes bf16 = of(GateKind::none, 2, true);
+  const Bytes bf16 = of(GateKind::none, Dtype::bf16, true);
   EXPECT_EQ(bf16.own_block(), 2 * (2 * keys + 2 * values) + 4 * values);
   EXPECT_EQ(bf16.block(10), 2 * (2 * keys + values) + 4 * 2 * values);
   EXPECT_EQ(bf16.own_gradients(), 2 * (4 * keys + 3 * values) + 4 * (2 * keys + values));
@@ -37,7 +60,7 @@ TEST(left_product_bytes, in_bf16_sums_rests_and_travelling_gradients_keep_four) 
 }
 
 TEST(left_product_bytes, gates_add_scaled_queries_and_keys_and_a_sum_of_their_own) {
-  const LeftProductBytes bf16 = of(GateKind::vector, 2, true), ungated = of(GateKind::none, 2, true);
+  const Bytes bf16 = of(GateKind::vector, Dtype::bf16, true), ungated = of(GateKind::none, Dtype::bf16, true);
   const double scaled = 2 * 2 * keys, gates = 2 * keys, sum = 4 * keys;
   EXPECT_EQ(bf16.keys(false), 2 * 2 * keys + scaled + gates);
   EXPECT_EQ(bf16.keys(true) - bf16.keys(false), 2 * keys);

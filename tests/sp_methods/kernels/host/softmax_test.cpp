@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax blocks and their merge against dense softmax attention, in both layouts and orders of arrival.
+// The softmax blocks and their merge against dense softmax attention, in both layouts and orders of
+// arrival.
 //
 //   every rank p: out = 0, lse = -inf;  merge every rank's block;  delta;  gradients of every block
 //
 // Cost: the oracle's, once a problem.
-#include "sp_methods/kernels/host/softmax/block.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "sp_methods/kernels/host/softmax/gradients.hpp"
+#include "sp_methods/kernels/ring_contracts.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
@@ -83,21 +82,30 @@ class SoftmaxRing {
     std::vector<float> out(ranks_[p].out.size(), NAN), lse(ranks_[p].lse.size(), NAN);
     for (size_t hop = 0; hop < ranks_.size(); ++hop) {
       const size_t j = (p + ranks_.size() - hop - (own_first ? 0 : 1)) % ranks_.size();
-      const SoftmaxInputs in{ranks_[p].q.data(), ranks_[j].k.data(), ranks_[j].v.data()};
-      softmax_block(out.data(), lse.data(), in, shape(p, j));
-      merge_softmax(ranks_[p].out.data(), ranks_[p].lse.data(), out.data(), lse.data(), shape(p, j));
+      SoftmaxBlock::on_host({.in = {ranks_[p].q.data(), ranks_[j].k.data(), ranks_[j].v.data()},
+                             .out = out.data(),
+                             .lse = lse.data()},
+                            shape(p, j));
+      MergeSoftmax::on_host({.out = ranks_[p].out.data(),
+                             .lse = ranks_[p].lse.data(),
+                             .block_out = out.data(),
+                             .block_lse = lse.data()},
+                            shape(p, j));
     }
   }
 
   void backward(size_t p) {
     RankRows& r = ranks_[p];
-    softmax_delta(r.delta.data(), r.d_o.data(), r.out.data(), shape(p, p));
-    for (RankRows& other : ranks_) {
-      const SoftmaxInputs in{r.q.data(), other.k.data(), other.v.data()};
-      softmax_block_gradients({r.dq.data(), other.dk.data(), other.dv.data()}, in,
-                              {r.d_o.data(), r.lse.data(), r.delta.data()},
-                              shape(p, size_t(&other - ranks_.data())));
-    }
+    SoftmaxDelta::on_host({.d_o = r.d_o.data(), .out = r.out.data(), .delta = r.delta.data()}, shape(p, p));
+    for (RankRows& other : ranks_)
+      SoftmaxBlockGradients::on_host({.in = {r.q.data(), other.k.data(), other.v.data()},
+                                      .d_o = r.d_o.data(),
+                                      .lse = r.lse.data(),
+                                      .delta = r.delta.data(),
+                                      .dq = r.dq.data(),
+                                      .dk = other.dk.data(),
+                                      .dv = other.dv.data()},
+                                     shape(p, size_t(&other - ranks_.data())));
   }
 
   GlaShape s_;
@@ -148,15 +156,16 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
 
 /// 10 queries and 20 keys, 2 heads, d_k 3, d_v 5.
 TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
-  const SoftmaxShape s{10, 20, 2, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20)};
+  SoftmaxShape s{10, 20, 2, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20)};
   const double q = 60, k = 120, v = 200, out = 100, d_o = 100, row = 20;
-  for (const int element : {2, 4}) {
-    EXPECT_EQ(softmax_block_bytes(s, element), element * (q + k + v) + 4 * (out + row));
-    EXPECT_EQ(softmax_delta_bytes(s, element), element * d_o + 4 * (out + row));
-    EXPECT_EQ(softmax_block_gradients_bytes(s, element),
-              element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+    s.dtype = dtype;
+    const auto element = static_cast<double>(bytes_of(dtype));
+    EXPECT_EQ(SoftmaxBlock::bytes(s), element * (q + k + v) + 4 * (out + row));
+    EXPECT_EQ(SoftmaxDelta::bytes(s), element * d_o + 4 * (out + row));
+    EXPECT_EQ(SoftmaxBlockGradients::bytes(s), element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
   }
-  EXPECT_EQ(merge_softmax_bytes(s), 4 * 3 * (out + row));
+  EXPECT_EQ(MergeSoftmax::bytes(s), 4 * 3 * (out + row));
 }
 
 }  // namespace
