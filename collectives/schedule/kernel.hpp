@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A named local computation, what a `compute` step runs.
+// A named local computation, which a `compute` step runs.
 #pragma once
 
 #include <any>
@@ -10,7 +10,7 @@
 
 namespace baton {
 
-/// The memory of one step on the host: what it writes and what it reads, in the order of the step's slices.
+/// The memory of one step on the host, in the order of the step's slices.
 struct HostOperands {
   std::vector<std::span<float>> writes;
   std::vector<std::span<const float>> reads;
@@ -24,7 +24,7 @@ struct Kernel {
   double flops = 0;
   /// Bytes that one call must move at least: each operand once.
   double bytes = 0;
-  /// The values that the host body was made with; the device body, found by `name`, knows their type.
+  /// The parameters of the kernel's contract. The device body, found by `name`, knows their type.
   std::any parameters;
 };
 

@@ -5,7 +5,8 @@
 
 namespace baton {
 
-/// Sets the decays of queries and keys of one run, both to its middle token; false where the guard fires.
+/// Sets the decays of queries and keys of one run, both to its middle token; false where the guard
+/// fires.
 bool CausalBlock::set_leaf_decays(Tokens t) {
   relative_gates(x_, in_.g(t), t.count / 2);
   if (!within_guard(x_)) return false;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention within one run of tokens of one head, without a state, for gates of any strength.
+// Causal attention within one run of tokens of one head, without a state, for gates of any
+// strength.
 //
 //   add(run):  if the run fits a leaf and |b - r| < guard over it, r being b at its middle:
-//                  O += s tril((q e^{b-r}) (k e^{r-b})^T) V       masked by selection: inf may be there
+//                  O += s tril((q e^{b-r}) (k e^{r-b})^T) V     masked by selection: may be inf
 //              else cut it into halves L, H with r = b at the end of L:
 //                  O_H += s (q_H e^{b-r}) (k_L e^{r-b})^T V_L     both factors <= 1
 //                  add(L), add(H)
 //
-// A single token always fits, so no gate is too strong: the fallback is the same form on smaller blocks.
-// Backward keeps the diagonal apart: a token's own product passes no gate and would only cancel in dg.
-// Cost: 2 n^2 (d_k + d_v) flop forward, n^2 (6 d_k + 4 d_v) backward for a leaf of n tokens; long runs half.
+// A single token always fits, so no gate is too strong: the fallback is the same form on smaller
+// blocks. Backward keeps the diagonal apart: a token's own product passes no gate and would only
+// cancel in dg.
+// Cost: 2 n^2 (d_k + d_v) flop forward, n^2 (6 d_k + 4 d_v) backward for a leaf of n tokens; long
+// runs half.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (secondary-level chunking),
 // made recursive.
 #pragma once
@@ -30,7 +33,8 @@ class CausalBlock {
   /// Runs longer than `leaf` tokens are cut.
   CausalBlock(const GlaHead& in, Index leaf) : in_(in), leaf_(leaf) {}
 
-  /// All pairs of a short run, and pairs of later queries with earlier keys. q_decay_ and k_decay_ are set.
+  /// All pairs of a short run, and pairs of later queries with earlier keys. q_decay_ and k_decay_
+  /// are set.
   virtual void add_leaf(Tokens t) = 0;
   virtual void add_rectangle(Tokens high, Tokens low) = 0;
 

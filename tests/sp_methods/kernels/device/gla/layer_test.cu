@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of gated linear attention against the double-precision oracle: layers whose ranks run one after another
-// on one GPU.
+// The device bodies of gated linear attention against the double-precision oracle: layers whose
+// ranks run one after another on one GPU.
 //
-//   every rank: segment states and their gradients, scans;  the host folds the maps both ways;  every rank: output, gradients
-//   |got - oracle| / |oracle| in the Frobenius norm of o, dq, dk, dv, dg; what was not written is NaN
+//   every rank: segment states and their gradients, scans
+//   the host folds the maps both ways
+//   every rank: output, gradients
+//   |got - oracle| / |oracle| in the Frobenius norm of o, dq, dk, dv, dg; memory starts as NaN
 //
 // Cost: the oracle's, on as many threads as there are problems.
 #include <gtest/gtest.h>
@@ -132,7 +134,8 @@ DeviceProblem random_problem(std::mt19937& random) {
   return p;
 }
 
-/// One rank and ranks in a row, chunks that are not full, gates of every strength, and random layers.
+/// One rank and ranks in a row, chunks that are not full, gates of every strength, and random
+/// layers.
 std::vector<DeviceProblem> problems(unsigned seed) {
   std::vector<DeviceProblem> out;
   const auto vector = GateKind::vector;
