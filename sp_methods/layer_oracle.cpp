@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 #include "sp_methods/kernels/reference/gla.hpp"
 #include "sp_methods/kernels/reference/softmax.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/kernels/shape.hpp"

@@ -33,8 +33,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/refusal.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {

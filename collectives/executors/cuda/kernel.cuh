@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/refusal.hpp"
 
 namespace baton {
 

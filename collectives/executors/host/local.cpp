@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors `local` and `local_bf16`: all ranks in one process; a message is a copy, which
-// `local_bf16` rounds to bf16.
+// Executors `local` and `local_bf16`: all ranks run in one process, and a message is a copy, which
+// local_bf16 rounds to bf16.
 //
-// They serve tests and oracles at any number of ranks. A round takes as long as one thread needs
-// for the work of all ranks.
+//   prepare: put the steps of all ranks in one order in which each can run when its turn comes
+//   run:     run them in that order; a send and its receive are one copy
+//
+// Tests and oracles use them at any number of ranks. One thread does the work of all ranks, so
+// their times say nothing about a machine.
 #include <algorithm>
 #include <chrono>
 #include <memory>
 
 #include "collectives/executors/host/memory.hpp"
 #include "collectives/executors/host/one_process.hpp"
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/matching.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 namespace {

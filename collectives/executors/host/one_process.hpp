@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 

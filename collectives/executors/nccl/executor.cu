@@ -85,15 +85,14 @@ Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
   for (const Schedule& schedule : schedules) {
     for (const NativeCall& native : schedule.natives())
       if (find_nccl_native(native.name) == nullptr) return native.name + " is no native of nccl";
-    const Refusal reason = lacks_device_body(schedule);
-    if (!reason.empty()) return reason;
+    if (const Refusal refusal = lacks_device_body(schedule)) return refusal;
   }
-  Refusal reason = lacks_memory(schedules);
-  if (reason.empty() && nccl_groups(schedules).empty())
-    reason = "messages of one rank to another would have to overtake one another";
-  if (memory_for(schedules[0]) == NcclMemory::plain) return reason;
-  reason = ranks().first(reason);  // all try a window, or none
-  if (!reason.empty()) return reason;
+  Refusal refusal = lacks_memory(schedules);
+  if (!refusal && nccl_groups(schedules).empty())
+    refusal = "messages of one rank to another would have to overtake one another";
+  if (memory_for(schedules[0]) == NcclMemory::plain) return refusal;
+  refusal = ranks().first(refusal.reason());  // all try a window, or none
+  if (refusal) return refusal;
   if (!lacks_windows_) lacks_windows_ = ranks().first(try_window());
   return *lacks_windows_;
 }
@@ -107,9 +106,9 @@ std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
 
 /// Makes a small window and looks through it: why that cannot be, or an empty string. Collective.
 std::string NcclExecutor::try_window() const {
-  std::string reason = ranks().first(lacks_matching_nccl());
-  if (reason.empty()) reason = lacks_peer_access(ranks());
-  if (!reason.empty()) return reason;
+  Refusal refusal = ranks().first(lacks_matching_nccl().reason());
+  if (!refusal) refusal = lacks_peer_access(ranks());
+  if (refusal) return refusal.reason();
   try {
     return NcclWindow(ranks(), plain_->comm, 1 << 16).self_test();
   } catch (const SystemError& error) {

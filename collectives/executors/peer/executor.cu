@@ -27,8 +27,8 @@ class PeerExecutor : public CudaExecutor {
       : CudaExecutor(ranks),
         wire_(wire),
         transport_(transport),
-        lacks_(ranks > most_ranks ? "has room for 64 ranks" : lacks_peer_access(this->ranks())) {
-    if (lacks_.empty()) exchange_ = std::make_unique<PeerExchange>(this->ranks());
+        lacks_(ranks > most_ranks ? Refusal("has room for 64 ranks") : lacks_peer_access(this->ranks())) {
+    if (!lacks_) exchange_ = std::make_unique<PeerExchange>(this->ranks());
   }
 
   Refusal unsupported(std::span<const Schedule> schedules) const override;
@@ -52,7 +52,7 @@ class PeerExecutor : public CudaExecutor {
 
   PeerWire wire_;
   PeerTransport transport_;
-  std::string lacks_;  // why there are no peers
+  Refusal lacks_;  // why there are no peers
   std::unique_ptr<PeerExchange> exchange_;
   std::unique_ptr<PeerCase> case_;
   Stopwatch trace_;
@@ -60,9 +60,9 @@ class PeerExecutor : public CudaExecutor {
 };
 
 Refusal PeerExecutor::unsupported(std::span<const Schedule> schedules) const {
-  if (!lacks_.empty()) return lacks_;
-  const Refusal reason = PeerCase::unsupported(schedules, wire_, transport_);
-  return reason.empty() ? lacks_memory(schedules) : reason;
+  if (lacks_) return lacks_;
+  const Refusal refusal = PeerCase::unsupported(schedules, wire_, transport_);
+  return refusal ? refusal : lacks_memory(schedules);
 }
 
 void PeerExecutor::prepare(std::vector<Schedule> schedules) {
@@ -110,7 +110,7 @@ std::vector<StepTime> PeerExecutor::run_traced() {
 
 /// A message from a common start to its arrival, what an empty round takes taken off. Forgets what was prepared.
 double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
-  if (!lacks_.empty()) return 0;
+  if (lacks_) return 0;
   if (!floor_) floor_ = floor_seconds();
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks().size(); ++rank) {
@@ -127,7 +127,7 @@ double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
 
 std::vector<std::pair<std::string, std::string>> PeerExecutor::facts() const {
   auto all = CudaExecutor::facts();
-  all.emplace_back("peer_memory", exchange_ ? exchange_->heap().description() : lacks_);
+  all.emplace_back("peer_memory", exchange_ ? exchange_->heap().description() : lacks_.reason());
   return all;
 }
 

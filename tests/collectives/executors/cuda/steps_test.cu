@@ -18,8 +18,7 @@ using namespace baton;
 class CudaSteps : public testing::Test {
  protected:
   void SetUp() override {
-    const Refusal lack = lacks_gpus(1);
-    if (!lack.empty()) GTEST_SKIP() << lack;
+    if (const Refusal refusal = lacks_gpus(1)) GTEST_SKIP() << refusal.reason();
   }
 
   static void expect_same(const Schedule& schedule) {

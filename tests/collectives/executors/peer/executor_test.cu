@@ -12,8 +12,7 @@
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/executors/peer/case.cuh"
-#include "harness/process/guard.hpp"
-#include "harness/process/launch.hpp"
+#include "harness/process/world.hpp"
 
 namespace {
 
@@ -368,7 +367,7 @@ TEST(Peer, PacketsAreNeverTorn) {
 /// The most ranks, up to four, that this machine has a GPU each for.
 int most_ranks() {
   for (int ranks = 4; ranks > 0; --ranks)
-    if (lacks_gpus(ranks).empty()) return ranks;
+    if (!lacks_gpus(ranks)) return ranks;
   return 0;
 }
 
@@ -377,7 +376,7 @@ int most_ranks() {
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
   int result = 1;
-  const int failed = baton::guarded([&] {
+  const int failed = baton::exit_code_of([&] {
     if (!baton::is_launched()) {
       const int ranks = most_ranks();
       if (ranks == 0) return void(result = skipped);

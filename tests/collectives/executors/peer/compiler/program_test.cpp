@@ -15,7 +15,6 @@
 #include "collectives/executors/host/memory.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/cases/verify_layer.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -435,7 +434,7 @@ TEST(PeerProgram, SaysWhichMessageNeverComes) {
     compile_peer_program(schedules, 0);
     FAIL() << "a deadlock passed";
   } catch (const ScheduleError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 0, step 0 (recv, peer_program_test.cpp:"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 0, step 0 (recv, program_test.cpp:"));
   }
 }
 

@@ -17,8 +17,8 @@
 #include <string>
 
 #include "collectives/executors/cuda/gpu.cuh"
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/slice.hpp"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
