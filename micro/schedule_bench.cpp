@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of the engine itself: building, checking and simulating the schedules of all ranks, on one core.
+// Costs of the engine itself: building, checking and simulating the schedules of all ranks, on one
+// core.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
