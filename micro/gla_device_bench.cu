@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of the kernels of gated linear attention on one device, built by preset cuda.
 //
-// Medians of 50 runs after 5, with inputs that turn and are larger than the L2. Their results are checked by
-// tests/sp_methods/kernels/device/gla/layer_test.cu.
+// Medians of 50 runs after 5, with inputs that turn and are larger than the L2. Their results are
+// checked by tests/sp_methods/kernels/device/gla/layer_test.cu.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -56,7 +56,8 @@ int segments_of(const GlaShape& s, const Work& work, int multiprocessors) {
   return static_cast<int>(segment_count(s, work.heads(s), multiprocessors));
 }
 
-/// Forward and backward with all heads' local states before the outputs, as they run around an exchange.
+/// Forward and backward with all heads' local states before the outputs, as they run around an
+/// exchange.
 void time_groups(const std::vector<std::unique_ptr<LayerMemory>>& layers, const GlaShape& s, int groups,
                  int multiprocessors) {
   std::vector<std::unique_ptr<Rank>> ranks;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One core's rates: Eigen's own product at 64 x 128 x 128, and the kernel paths at d = 128, chunk 64.
+// One core's rates: Eigen's own product at 64 x 128 x 128, and the kernel paths at d = 128, chunk
+// 64.
 //
 //   eigen_product:  C = A B over 64 independent products
 //   forward:        chunk_states, intra_output, inter_output with a prefix

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers and what they must yield: the double-precision recurrences over the whole sequence, cut into ranks.
+// Random layers and their results by the double-precision references over the whole sequence, cut
+// into ranks.
 //
 //   draw q, k, v, g, d_o of all P L tokens in the kernels' type
 //   for each head and sequence: reference forward and backward in double
@@ -16,8 +17,8 @@
 
 namespace baton {
 
-/// How log gates are drawn: as gated linear attention's layer makes them, logsigmoid(N(0,1)) / 16; or uniform in
-/// [-8, 0], strong enough to need the kernels' safe path.
+/// How log gates are drawn: as gated linear attention's layer makes them, logsigmoid(N(0,1)) / 16;
+/// or uniform in [-8, 0], strong enough to need the kernels' safe path.
 enum class GateDraw { layer, strong };
 
 const char* to_string(GateDraw draw);
@@ -25,12 +26,13 @@ const char* to_string(GateDraw draw);
 /// One layer over all ranks with its inputs and its results.
 class LayerOracle {
  public:
-  /// Draws numbers that `dtype` holds exactly, and solves. `alone` makes every rank's tokens a sequence of their own.
-  /// Throws nothing.
+  /// Draws numbers that `dtype` holds exactly, and solves. `alone` makes every rank's tokens a
+  /// sequence of their own. Throws nothing.
   LayerOracle(Attention attention, const GlaShape& share, int ranks, bool alone, GateDraw gates,
               std::uint64_t seed, Dtype dtype = Dtype::f32);
 
-  /// The values of an input called q, k, v, g, d_o, prefix, out or lse for the tokens at `positions` of `rank`.
+  /// The values of an input called q, k, v, g, d_o, prefix, out or lse for the tokens at
+  /// `positions` of `rank`.
   std::vector<float> input(const std::string& name, int rank, const Positions& positions) const;
 
   /// What the output called o, dq, dk, dv or dg must hold there.
@@ -55,7 +57,8 @@ class LayerOracle {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value is not finite.
+/// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value
+/// is not finite.
 double relative_error(const std::vector<float>& got, const std::vector<double>& expected);
 
 }  // namespace baton

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated linear attention with its sequence cut over ranks: one text, and the methods differ in the scan that carries
-// the states and in when it runs.
+// Gated linear attention with its sequence cut over ranks: one text, and the methods differ in the
+// scan that carries the states and in when it runs.
 //
-//   for each head group: local states and the group's map; exchange the map    (ZeCO, LASP-2: beside the local work)
+//   for each head group: local states and the group's map; exchange the map (ZeCO, LASP-2)
 //   the work that needs nothing from other ranks
 //   (LASP-1, as in its paper: wait for that, then exchange)
 //   for each head group: outputs, with the state that came in
 //
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
-// The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on the wire for a chain.
-// Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563, algorithms 2, 4 and 6; the
-// forms "as released" follow the public code of OpenNLPLab/LASP and OpenSparseLLMs/Linear-MoE.
+// The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
+// the wire for a chain.
+// Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
+// algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
+// OpenSparseLLMs/Linear-MoE.
 #include <memory>
 #include <optional>
 
@@ -84,7 +86,7 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::st
   inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
   if (layer.pass != Pass::backward) run(s, inputs, scan, placement);
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output is not there before the output
+  if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
   if (layer.pass == Pass::forward) return;
   inputs.is_backward = true;
   const Reversed reversed(s);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two passes of gated linear attention on one rank, as compute steps around an exchange.
 //
-//   record_local_states   boils a head group's tokens down to a map; the exchange of the group may start
-//   record_overlappable   everything that needs nothing from other ranks
-//   record_outputs        what a group's incoming state adds
+//   record_local_states   reduces a head group's tokens to a map, which may then be exchanged
+//   record_overlappable   all work that needs nothing from other ranks
+//   record_outputs        results that need the group's incoming state
 //
-// The backward pass recomputes the states from the saved prefix, so that it exchanges once and not twice.
+// The backward pass recomputes the states from the saved prefix, so that it exchanges once and not
+// twice.
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace baton {
 
-/// What a pass is recorded from.
+/// The arguments of a pass.
 struct PassInputs {
   const Layer& layer;
   LayerTensors tensors;
@@ -64,7 +65,8 @@ class LinearPass {
   bool is_backward() const { return inputs_.is_backward; }
   const Work& work(int group) const { return groups_[group].work; }
 
-  /// The group's state from before this rank, and what the exchange brought; empty where there is none.
+  /// The group's state from before this rank, and what the exchange brought; empty where there is
+  /// none.
   Slice prefix(int group) const {
     return inputs_.is_first ? Slice{} : inputs_.prefix.block(group, groups(), share().d_k * share().d_v);
   }

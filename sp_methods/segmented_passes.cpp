@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes by the kernels in segments (gla_segments.hpp): few states are kept, and a chunk's output or gradients are made
-// in one piece, so that only other groups' work overlaps a group's exchange.
+// The passes by the kernels in segments (gla_segments.hpp), which keep few states. One kernel makes
+// all of a chunk's output or gradients, so a group's exchange overlaps the work of other groups
+// alone.
 #include "sp_methods/kernels/gla_segments.hpp"
 #include "sp_methods/linear_passes.hpp"
 

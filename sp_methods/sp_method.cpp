@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of methods, and the buffers of a layer.
 #include "sp_methods/sp_method.hpp"
 
-#include <algorithm>
-#include <deque>
-#include <utility>
-
-#include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 namespace {
 
-std::deque<SpMethod>& registry() {
-  static std::deque<SpMethod> all;
+Registry<SpMethod>& registry() {
+  static Registry<SpMethod> all("method");
   return all;
 }
 
@@ -54,20 +49,11 @@ const char* to_string(GateKind gate) {
   return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
 }
 
-RegisteredMethod::RegisteredMethod(SpMethod method) { registry().push_back(std::move(method)); }
+RegisteredMethod::RegisteredMethod(const SpMethod& method) { registry().add(method.name, method); }
 
-std::vector<const SpMethod*> sp_methods() {
-  std::vector<const SpMethod*> all;
-  for (const SpMethod& method : registry()) all.push_back(&method);
-  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
-  return all;
-}
+std::vector<const SpMethod*> sp_methods() { return registry().all(); }
 
-const SpMethod& find_method(const std::string& name) {
-  for (const SpMethod& method : registry())
-    if (method.name == name) return method;
-  throw UsageError("there is no method '" + name + "'");
-}
+const SpMethod& find_method(const std::string& name) { return registry().at(name); }
 
 Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
   return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);

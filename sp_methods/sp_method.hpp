@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sequence-parallel method is: a text that records one layer's attention, its sequence cut over the ranks.
+// A sequence-parallel method records one layer's attention, its sequence cut over the ranks.
 //
-// The local kernels are `compute` steps and the exchange is recorded among them, often as an embedded collective.
-// What overlaps follows from the slices that the steps touch.
+// Its local kernels are `compute` steps. The exchange is recorded among them, often as an embedded
+// collective. The slices that the steps touch decide which of them overlap.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,18 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/gla_shape.hpp"
-#include "sp_methods/kernels/positions.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 
-/// What is run: the layer, its gradients, or one after the other.
+/// The layer, its gradients, or one after the other.
 enum class Pass { forward, backward, both };
 
-/// When the exchange runs: as the method was published, waited for at once, or not at all. Without an exchange every
-/// rank's tokens are a sequence of their own.
+/// The exchange runs as the method was published, or is waited for at once, or is left out. Without
+/// an exchange each rank's tokens are a sequence of their own.
 enum class Mode { overlapped, exposed, compute_only };
 
-/// What the layer computes: gated linear attention, or causal softmax attention.
+/// The layer computes gated linear attention or causal softmax attention.
 enum class Attention { linear, softmax };
 
 const char* to_string(Pass pass);
@@ -35,26 +34,28 @@ const char* to_string(GateKind gate);
 
 /// One layer on one rank.
 struct Layer {
-  /// Sizes of one rank's share; every rank has as many tokens.
+  /// Sizes of one rank's share; all ranks have the same number of tokens.
   GlaShape share;
   Pass pass = Pass::forward;
   Mode mode = Mode::overlapped;
-  /// Head groups whose exchanges follow one another.
+  /// The number of head groups, whose exchanges follow one another.
   int groups = 1;
-  /// The exclusive scan that carries the states; empty for the method's own.
+  /// The exclusive scan that carries the states; the method's own if empty.
   std::string scan;
-  /// Into how many blocks the scan cuts a state, where it cuts it.
+  /// The number of blocks of a state, for scans that cut it.
   int blocks = 1;
-  /// Of the tensors; states are f32.
+  /// The type of the tensors; states are f32.
   Dtype dtype = Dtype::f32;
-  /// Local work of linear attention as a device does it: in segments, instead of in chunks whose states are all kept
-  /// (gla_segments.hpp); in Ring Attention with f32 accumulators (left_product_contracts.hpp). Softmax attention has one form.
+  /// Local work as a device does it. Linear attention runs in segments (gla_segments.hpp) instead
+  /// of chunks whose states are all kept (gla_chunks.hpp); Ring Attention sums up in f32 beside its
+  /// tensors.
   bool segmented = false;
-  /// What the kernels of a device are like, where they are to run.
+  /// Facts of the device's kernels, for recordings that depend on them.
   KernelTraits kernels;
 };
 
-/// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the other pass are empty.
+/// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the
+/// other pass are empty.
 struct LayerTensors {
   Slice q, k, v, g, d_o;    // inputs
   Slice o, dq, dk, dv, dg;  // outputs
@@ -79,19 +80,19 @@ struct SpMethod {
   /// One line: where it comes from and what it exchanges.
   std::string summary;
   Attention attention = Attention::linear;
-  /// The scan that it uses unless told otherwise; empty where it uses none.
+  /// The scan that it uses by default; empty if it uses none.
   std::string scan;
-  /// Records one rank's part.
+  /// Records the schedule of one rank.
   std::function<void(Schedule&, const Layer&, const LayerTensors&)> build;
-  /// Why it cannot run this layer on so many ranks, or an empty string. May be left out.
+  /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
-  /// Where a rank's tokens stand in the sequence; contiguous where left out.
+  /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
 };
 
-/// Adds a method to the registry, before `main`.
+/// Adds a method to the registry, before `main`. Throws UsageError if its name is taken.
 struct RegisteredMethod {
-  explicit RegisteredMethod(SpMethod method);
+  explicit RegisteredMethod(const SpMethod& method);
 };
 
 /// All registered methods, by name.
@@ -103,12 +104,12 @@ const SpMethod& find_method(const std::string& name);
 /// The positions of a rank's tokens under `method`.
 Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
 
-/// What the forward pass leaves to the backward pass beside the inputs: scratch where this schedule makes it, an input
-/// called `name` where only the backward pass runs. Buffers start as zeros.
+/// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the
+/// forward pass, an input called `name` if it runs the backward pass alone. Buffers start as zeros.
 Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count);
 
-/// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass needs them. Ranks
-/// fill nodes of `ranks_a_node`; 0 for all on one node.
+/// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
+/// needs them. Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.

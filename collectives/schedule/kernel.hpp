@@ -31,7 +31,7 @@ struct Kernel {
   double flops = 0;
   /// The least bytes that one call must move: each operand once.
   double bytes = 0;
-  /// The values that the host body was made with; the device body, found by `name`, knows their type.
+  /// The parameters of the contract. The device body, found by `name`, knows their type.
   std::any parameters;
 };
 

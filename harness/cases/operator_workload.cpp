@@ -19,7 +19,7 @@ namespace {
 /// The share that is verified: at most about a second of double-precision recurrence per process.
 GlaShape verified_share(const Layer& layer, int ranks) {
   const GlaShape& share = layer.share;
-  const double work = share.rows() * ranks * static_cast<double>(share.d_k * share.d_v);
+  const double work = share.token_rows() * ranks * static_cast<double>(share.d_k * share.d_v);
   if (work <= 2e7) return share;
   GlaShape smaller = share;
   smaller.tokens =

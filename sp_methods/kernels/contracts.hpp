@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mechanism of kernel contracts: one text that says what a compute kernel is called, what it takes and what it costs.
+// The mechanism of kernel contracts. A contract is one struct with a compute kernel's name,
+// parameters, operands and cost.
 //
 //   struct Scale {
 //     static constexpr const char* name = "scale";        // of the step and of the device body
@@ -8,7 +9,7 @@
 //     struct Operands {
 //       In<A, Tensor> x{};
 //       InOut<A, State> sums{};
-//       auto reads() { return std::tie(x, sums); }        // order of the step's slices, InOut members too
+//       auto reads() { return std::tie(x, sums); }        // the order of the step's slices
 //       auto writes() { return std::tie(sums); }
 //     };
 //     static double flops(const Parameters& p);
@@ -16,9 +17,10 @@
 //     static void on_host(const Operands<OnHost>& x, const Parameters& p);
 //   };
 //
-// A method records the kernel with `record<Scale>(schedule, parameters, {.x = .., .sums = ..})` (sp_method.hpp), its host
-// body gets the same members as pointers to float, and its device body, registered by `device_body<Scale>(scale)`
-// (device/tile/contract.cuh), gets them as pointers to bf16 or float. A pointer is null where its slice is empty.
+// A method records the kernel with `record<Scale>(schedule, parameters, {.x = .., .sums = ..})`
+// (sp_method.hpp), its host body gets the same members as pointers to float, and its device body,
+// registered by `device_body<Scale>(scale)` (device/tile/contract.cuh), gets them as pointers to
+// bf16 or float. A pointer is null where its slice is empty.
 #pragma once
 
 #include <any>
@@ -37,20 +39,21 @@
 
 namespace baton {
 
-/// Facts of the device's kernels that the recording of a layer asks. The defaults are those of the kernels under device/.
+/// Facts of the device's kernels that the recording of a layer needs. The defaults describe the
+/// kernels under device/.
 struct KernelTraits {
-  /// Blocks of threads that one call in segments should fill: fewer would idle processors, and each segment more is one
-  /// state more to write and read. H100 and H200 have 132 multiprocessors.
+  /// Thread blocks that one call in segments should fill. Fewer blocks leave multiprocessors idle
+  /// (H100 and H200 have 132), and each further segment costs one more state to write and read.
   std::int64_t blocks = 128;
-  /// Tokens of a tile, for kernels that keep something for every tile.
+  /// Tokens of a tile, for kernels with scratch memory for every tile.
   std::int64_t tile = 64;
-  /// Widths of a head, d_k and d_v, that the kernels of bf16 take.
+  /// The values of d_k and d_v that the kernels of bf16 take.
   std::array<std::int64_t, 2> widths{64, 128};
 
-  /// Whether a head of this many elements is one that they take.
+  /// True if they take heads of this width.
   constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }
 
-  /// Why no kernel takes tensors of this type with heads of these widths, or an empty string.
+  /// The reason why no kernel takes tensors of this type and these widths; empty if one does.
   Refusal unsupported(Dtype dtype, std::initializer_list<std::int64_t> of_heads) const {
     for (const std::int64_t width : of_heads)
       if (dtype == Dtype::bf16 && !takes(width))
@@ -146,7 +149,8 @@ Kernel kernel_of(const typename Contract::Parameters& parameters) {
           .parameters = parameters};
 }
 
-/// The parameters that a kernel was recorded with. Throws std::logic_error if it is another contract's.
+/// The parameters that a kernel was recorded with. Throws std::logic_error if it is another
+/// contract's.
 template <class Contract>
 const typename Contract::Parameters& parameters_of(const Kernel& kernel) {
   const auto* parameters = std::any_cast<typename Contract::Parameters>(&kernel.parameters);

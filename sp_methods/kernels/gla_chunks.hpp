@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contracts of gated linear attention's chunkwise kernels, which keep the state of every chunk.
 //
-//   forward:    chunk_states                             | intra_output                  | inter_output
-//   backward:   chunk_state_gradients                    | chunk_states, intra_gradients | inter_gradients
-//               the exchange of the rank's map may start | needs no other rank           | needs what came in
+//   forward:    chunk_states             | intra_output                  | inter_output
+//   backward:   chunk_state_gradients    | chunk_states, intra_gradients | inter_gradients
+//               makes the map to exchange| needs no other rank           | needs the incoming state
 //
-// Tensors are [tokens, heads, width] of the whole layer; states and decays are [heads, ..] of the call's heads alone.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
+// Tensors are [tokens, heads, width] of the whole layer; states and decays are [heads, ..] of the
+// call's heads alone.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
+// 2507.01004.
 #pragma once
 
 #include <tuple>
 
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 
@@ -36,21 +38,21 @@ struct Chunks {
     const GlaShape s = own();
     const double edges =
         static_cast<double>(count) * (s.state_elements() + static_cast<double>(s.heads * s.d_k));
-    return 4.0 * (s.rows() * static_cast<double>(row) + edges + more_states * s.state_elements());
+    return 4.0 * (s.token_rows() * static_cast<double>(row) + edges + more_states * s.state_elements());
   }
 };
 
 /// True states at the edges of chunks: states + decays (.) incoming.
 template <class A>
 struct ChunkEdges {
-  In<A, State>
-      states{};  ///< [heads, chunks, d_k, d_v]: before (backward: after) each chunk, if nothing came in.
+  In<A, State> states{};    ///< [heads, chunks, d_k, d_v]: before (backward: after) each chunk.
   In<A, State> decays{};    ///< [heads, chunks, d_k]: from the rank's edge to that place.
   In<A, State> incoming{};  ///< [heads, d_k, d_v], from other ranks; null means zero.
   auto members() { return std::tie(states, decays, incoming); }
 };
 
-/// Writes the states at the edges of a rank's chunks if nothing comes in, and the map of the rank. Reads k, v, g.
+/// Writes the states at the edges of a rank's chunks if nothing comes in, and the map of the rank.
+/// Reads k, v, g.
 struct ChunkStates {
   static constexpr const char* name = "chunk_states";
   using Parameters = Chunks;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of gated linear attention's kernels in segments: runs of whole chunks whose states alone are kept, so that
-// a device with one block a head and segment reads each tensor once and writes few states.
+// The contracts of gated linear attention's kernels in segments: runs of whole chunks whose states
+// alone are kept, so that a device with one block a head and segment reads each tensor once and
+// writes few states.
 //
 //   forward:    segment_states            S of every segment from zero
-//               scan_segments             exclusive scan over segments, the rank's map      (the exchange may start)
+//               scan_segments             scan over segments, the map; the exchange may start
 //               segment_output            o, from the segment's true state
 //   backward:   segment_state_gradients   D of every segment from its right
-//               scan_segments             as above, right to left                           (the exchange may start)
-//               chunk_starts              S before every chunk                              (beside the exchange)
+//               scan_segments             as above, right to left; the exchange may start
+//               chunk_starts              S before every chunk, beside the exchange
 //               segment_gradients         dq dk dv dg
 //
-// Segments and their edges are numbered the way the pass goes: in the backward pass segment 0 is the last one.
-// Tensors are [tokens, heads, width] of the whole layer; states and gates are [heads, ..] of the call's heads alone.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
+// Segments and their edges are numbered the way the pass goes: in the backward pass segment 0 is
+// the last one. Tensors are [tokens, heads, width] of the whole layer; states and gates are [heads,
+// ..] of the call's heads alone.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
+// 2507.01004.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +38,7 @@ struct Segments {
   /// Bytes of so many tensors of d_k, d_v and the gate's width.
   double tensors(std::int64_t keys, std::int64_t values, std::int64_t gates) const {
     const auto row = static_cast<double>(keys * shape.d_k + values * shape.d_v + gates * shape.gate_width());
-    return chunks().own().rows() * row * static_cast<double>(bytes_of(dtype));
+    return chunks().own().token_rows() * row * static_cast<double>(bytes_of(dtype));
   }
   /// Bytes of the states at edges with their gates.
   double edges() const {
@@ -96,7 +99,8 @@ struct SegmentStateGradients {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// Turns the states of single segments into states at edges if nothing comes in, and writes the rank's map.
+/// Turns the states of single segments into states at edges if nothing comes in, and writes the
+/// rank's map.
 struct ScanSegments {
   static constexpr const char* name = "scan_segments";
   using Parameters = Segments;
@@ -162,7 +166,7 @@ struct SegmentGradients {
   struct Operands {
     LayerInputs<A> in{};
     In<A, Tensor> d_o{};      ///< [tokens, heads, d_v]
-    In<A, Tensor> starts{};   ///< From chunk_starts; null means zero, where every segment is one chunk.
+    In<A, Tensor> starts{};   ///< From chunk_starts; null means zero.
     SegmentEdges<A> after{};  ///< From the scan of segment_state_gradients.
     LayerGradients<A> out{};
     auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, starts), after.members()); }

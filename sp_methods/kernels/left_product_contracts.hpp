@@ -39,7 +39,7 @@
 
 #include <array>
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 

@@ -25,7 +25,7 @@
 #include <functional>
 
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/positions.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 

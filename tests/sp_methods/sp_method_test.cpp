@@ -78,6 +78,10 @@ TEST(SpMethods, AnEmbeddedCollectiveSeesTheNodes) {
   EXPECT_EQ(hops(1), 2 * 3);        // a chain
 }
 
+TEST(SpMethods, ASecondMethodOfANameIsRefused) {
+  EXPECT_THROW(RegisteredMethod({.name = "zeco"}), UsageError);
+}
+
 TEST(SpMethods, RefusalsSayWhy) {
   Layer odd = layer(Pass::forward);
   odd.share.tokens = 7;

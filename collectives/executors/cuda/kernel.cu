@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of device bodies.
-#include <map>
 #include <utility>
 
 #include "collectives/executors/cuda/kernel.cuh"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 namespace {
@@ -13,24 +12,24 @@ struct Entry {
   CudaKernelUnsupported unsupported;
 };
 
-std::map<std::string, Entry>& registry() {
-  static std::map<std::string, Entry> all;
+Registry<Entry>& registry() {
+  static Registry<Entry> all("device body");
   return all;
 }
 
 }  // namespace
 
-RegisteredCudaKernel::RegisteredCudaKernel(std::string name, CudaKernel body,
+RegisteredCudaKernel::RegisteredCudaKernel(const std::string& name, CudaKernel body,
                                            CudaKernelUnsupported unsupported) {
-  registry()[std::move(name)] = {std::move(body), std::move(unsupported)};
+  registry().add(name, {std::move(body), std::move(unsupported)});
 }
 
 const CudaKernel& find_cuda_kernel(const Kernel& kernel) { return registry().at(kernel.name).body; }
 
 Refusal unsupported_on_device(const Kernel& kernel) {
-  const auto found = registry().find(kernel.name);
-  if (found == registry().end()) return "the kernel " + kernel.name + " has no device body";
-  return found->second.unsupported ? found->second.unsupported(kernel) : Refusal{};
+  const Entry* entry = registry().find(kernel.name);
+  if (entry == nullptr) return "the kernel " + kernel.name + " has no device body";
+  return entry->unsupported ? entry->unsupported(kernel) : Refusal{};
 }
 
 }  // namespace baton

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device bodies of compute steps, registered under the name of the Kernel whose host body they double.
+// Device bodies of compute steps, registered under the name of the Kernel whose host body they
+// double.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,37 +15,39 @@
 
 namespace baton {
 
-/// The device memory of one step, in the order of the step's slices. The spans are never read on the host. Buffers are
-/// 256-byte aligned, a slice only as far as its offset in the buffer is. A span of a bf16 slice has as many elements as
-/// that, and its pointer is to be cast: the kernel knows what its operands are.
+/// The device memory of one step, in the order of the step's slices. The host never reads the
+/// spans. Buffers are 256-byte aligned; a slice is aligned as its offset in the buffer is. The span
+/// of a bf16 slice has that slice's count, and its pointer must be cast to bf16.
 struct DeviceOperands {
   std::vector<std::span<float>> writes;
   std::vector<std::span<const float>> reads;
 };
 
-/// What a device body gets.
+/// The arguments of a device body.
 struct CudaKernelCall {
-  /// Enqueue here and return; nothing may synchronise or allocate, since the call may be captured into a graph.
+  /// The body enqueues here and returns. It neither synchronises nor allocates, since the call may
+  /// be captured into a graph.
   cudaStream_t stream;
   const DeviceOperands& operands;
-  /// The step's kernel, with the numbers its host body was made with (`Kernel::parameters`).
+  /// The step's kernel, with the parameters that it was recorded with.
   const Kernel& kernel;
 };
 
 using CudaKernel = std::function<void(const CudaKernelCall&)>;
 
-/// Why a device body cannot do the work of a kernel with these parameters, or an empty string.
+/// Returns the reason why a device body cannot run a kernel with these parameters; empty if it can.
 using CudaKernelUnsupported = std::function<Refusal(const Kernel&)>;
 
-/// Adds the device body of the kernels called `name` to the registry, before `main`.
+/// Adds the device body of the kernels called `name` to the registry, before `main`. Throws
+/// UsageError if there is one.
 struct RegisteredCudaKernel {
-  RegisteredCudaKernel(std::string name, CudaKernel body, CudaKernelUnsupported unsupported = {});
+  RegisteredCudaKernel(const std::string& name, CudaKernel body, CudaKernelUnsupported unsupported = {});
 };
 
-/// The device body of a kernel that `unsupported_on_device` gave no reason against.
+/// The device body of a kernel for which `unsupported_on_device` is empty.
 const CudaKernel& find_cuda_kernel(const Kernel& kernel);
 
-/// Why the device cannot do the work of `kernel`, or an empty string.
+/// The reason why the device cannot run `kernel`; empty if it can.
 Refusal unsupported_on_device(const Kernel& kernel);
 
 }  // namespace baton

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device bodies of the scan operator.
 //
-//   combine: a thread takes four neighbouring elements of a row, one 16-byte access an operand, where rows and pointers
-//            allow; else one element. Each element is read before it is written by the same thread, so the result may
-//            lie over either state. Bandwidth is all there is to it: one wave of threads, a stride over the rest.
+// A thread of a combine takes four neighbouring elements of a row by one 16-byte access an operand
+// where rows and pointers allow it, otherwise one element. The same thread reads an element before
+// it writes it, so the result may overwrite either state. The kernel is bound by bandwidth: one
+// wave of threads strides over all elements.
 #include <algorithm>
 #include <cstdint>
 
@@ -22,7 +23,8 @@ __device__ float4 after(float decay, float4 earlier, float4 later) {
           fmaf(decay, earlier.w, later.w)};
 }
 
-/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a composition too.
+/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a
+/// composition too.
 template <class Pack>
 __global__ void __launch_bounds__(threads)
     combine_kernel(Pack* into, const Pack* earlier, const float* later_decay, const Pack* later,
@@ -114,8 +116,7 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
 
 Refusal lacks_device_body(const Schedule& schedule) {
   for (const Kernel& kernel : schedule.kernels()) {
-    const Refusal reason = unsupported_on_device(kernel);
-    if (!reason.empty()) return reason;
+    if (const Refusal reason = unsupported_on_device(kernel)) return reason;
   }
   return {};
 }

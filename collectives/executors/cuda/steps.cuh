@@ -12,15 +12,15 @@
 
 namespace baton {
 
-/// Enqueues a combine: operands as of `combine_on_host` (combine.hpp). One kernel; two where a composition writes its
-/// decay over the later one.
+/// Enqueues a combine: operands as of `combine_on_host` (combine.hpp). One kernel; two where a
+/// composition writes its decay over the later one.
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands);
 
 /// Enqueues a copy, combine or compute step of `schedule`.
 void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,
                    const DeviceOperands& operands);
 
-/// Which kernel of `schedule` has no device body, as a reason to skip it, or an empty string.
+/// Names the first kernel of `schedule` without a device body that takes it; empty if all have one.
 Refusal lacks_device_body(const Schedule& schedule);
 
 }  // namespace baton

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen views of one head's rows in a [tokens, heads, width] tensor; the only header here that shows Eigen.
+// Eigen views of one head's rows in a [tokens, heads, width] tensor; the only header here that
+// shows Eigen.
 //
 //   row t of head h starts at x + (t heads + h) width; the distance between rows is heads * width
 //
-// Cost: none, views copy nothing. Include it from .cpp files of this folder only: all users of an Eigen type
-// must be compiled with the same vector instruction set.
+// Cost: none, views copy nothing. Include it from .cpp files of this folder only: all users of an
+// Eigen type must be compiled with the same vector instruction set.
 #pragma once
 
 #include <Eigen/Core>
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 

@@ -66,7 +66,8 @@ struct GradientRows {
   View dq, dk, dv, dg;
 };
 
-/// One reverse step over token t, from the state before it; D is the gradient of the state after it.
+/// One reverse step over token t, from the state before it; D is the gradient of the state after
+/// it.
 void reverse_step(GradientRows& out, Matrix& gradient, const Recurrence& r, const Matrix& before,
                   const ConstView& d_o, Index t) {
   Matrix state = before;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated linear attention of one head over a whole sequence, token by token in double precision: the oracle.
+// Gated linear attention of one head over a whole sequence, token by token in double precision: the
+// oracle.
 //
 //   forward:   S <- Diag(e^{g_t}) S + k_t^T v_t                 o_t = s q_t S
 //   backward:  D <- D + s q_t^T do_t,   dq_t = s do_t S_t^T,    dk_t = v_t D^T,   dv_t = k_t D,
@@ -7,13 +8,14 @@
 //
 // Cost: 5 tokens d_k d_v flop forward, 20 backward, keeping a state every sqrt(tokens) tokens and
 // recomputing the others.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (recurrent form), differentiated by hand.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (recurrent form), differentiated
+// by hand.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "sp_methods/kernels/gla_shape.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 
@@ -44,7 +46,8 @@ struct ReferenceGradients {
 /// The forward recurrence.
 ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape& shape);
 
-/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v]; an empty one means zero.
+/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v]; an empty one means
+/// zero.
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const GlaShape& shape);
 

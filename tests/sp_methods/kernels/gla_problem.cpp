@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of the random layers, the oracle's answers and the errors that the tests print at their end.
+// Bodies of the random layers, the oracle's answers and the errors that the tests print at their
+// end.
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers for the tests: fp32 inputs of all ranks, the oracle's answer, the error between two answers.
+// Random layers for the tests: fp32 inputs of all ranks, the oracle's answer, the error between two
+// answers.
 //
 //   inputs are drawn in fp32 and given to the oracle as the same numbers in double
-//   rank p of P takes tokens [T p / P, T (p + 1) / P): a run of rows, so its tensors start at an offset
+//   rank p of P takes tokens [T p / P, T (p + 1) / P): its tensors start at an offset
 //
 // Cost: the oracle's.
 #pragma once
@@ -11,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "sp_methods/kernels/gla_shape.hpp"
 #include "sp_methods/kernels/reference/gla.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton::test {
 
@@ -65,7 +66,8 @@ RankTokens rank_tokens(const GlaShape& whole, int rank, int ranks);
 /// The gradients' pointers at a rank's first token.
 GlaGradients gradients_at(Results<float>& results, const GlaShape& shape, std::int64_t first);
 
-/// Expects every result within the tolerance and keeps the greatest errors for the summary of the run.
+/// Expects every result within the tolerance and keeps the greatest errors for the summary of the
+/// run.
 void expect_close(const Results<float>& results, const Results<double>& oracle, const Problem& problem,
                   const std::string& what);
 

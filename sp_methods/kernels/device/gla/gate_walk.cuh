@@ -2,13 +2,14 @@
 // The decays of one chunk, and the scaling of its queries and keys by them.
 //
 //   b_i = g_0 + .. + g_i,   r = b at token 31,   all = b at token 63
-//   gentle chunk: q_i <- s q_i e^{b_i - r},   k_i <- k_i e^{r - b_i}         one reference serves every product
-//   strong chunk, |b - r| beyond the guard: q_i <- s q_i e^{b_i}, k_i <- k_i e^{all - b_i}: factors <= 1, for products
+//   gentle chunk: q_i <- s q_i e^{b_i - r},   k_i <- k_i e^{r - b_i}      one r for every product
+//   strong chunk, |b - r| beyond the guard: q_i <- s q_i e^{b_i}, k_i <- k_i e^{all - b_i}
+//                                           factors <= 1, for products
 //   with states alone
 //
-// A warp walks 8 channels: lane 4 a + p has tokens 8 a .. 8 a + 7 of channels 2 p, 2 p + 1; b is scanned by
-// shuffles, so a walk needs no barrier. Rows of a short last chunk are zero: their gate is 0 and their keys
-// add nothing.
+// A warp walks 8 channels: lane 4 a + p has tokens 8 a .. 8 a + 7 of channels 2 p, 2 p + 1; b is
+// scanned by shuffles, so a walk needs no barrier. Rows of a short last chunk are zero: their gate
+// is 0 and their keys add nothing.
 #pragma once
 
 #include "sp_methods/kernels/device/gla/layer.cuh"
@@ -17,8 +18,8 @@ namespace baton {
 
 /// Greatest |b - r| of a gentle chunk, as on the host (gates.hpp).
 inline constexpr float device_gate_guard = 60.0F;
-/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of infinite
-/// gates finite.
+/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of
+/// infinite gates finite.
 inline constexpr float least_gate = -104.0F;
 
 __device__ inline float2 operator+(float2 x, float2 y) { return {x.x + y.x, x.y + y.y}; }
@@ -51,7 +52,8 @@ __device__ inline DecayFactor query_factor(float2 r) {
 }
 __device__ inline DecayFactor key_factor(float2 r) { return {-log2_e, log2_e * r}; }
 
-/// One chunk's gates in shared memory: rows as of the tensors' widths, one number a token, or nothing.
+/// One chunk's gates in shared memory: rows as of the tensors' widths, one number a token, or
+/// nothing.
 template <GateKind kind, int d_k>
 struct GateTile {
   __host__ __device__ static constexpr int bytes() {
@@ -167,7 +169,8 @@ struct GateWalk {
   }
 };
 
-/// The gentle form of a chunk's queries and keys, in place. Where there is no gate, keys stay as they are.
+/// The gentle form of a chunk's queries and keys, in place. Where there is no gate, keys stay as
+/// they are.
 template <GateKind kind, int d_k>
 __device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16Tile<d_k>& q,
                                     const Bf16Tile<d_k>& k) {

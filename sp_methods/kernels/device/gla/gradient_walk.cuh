@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes gradients, and the last part of a chunk's gradients: from the sums X, Y of
-// the products to dq, dk and dg.
+// The shared memory of a block that computes gradients, and the last part of a chunk's gradients:
+// from the sums X, Y of the products to dq, dk and dg.
 //
-//   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
+//   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j
+//   dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
 //   R = e^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
 //
-// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors
-// and cancel to fp32 accuracy; R written as rowsum over the state at the right edge would round them
-// differently.
-// A strong chunk has X, Y of states alone; the pairs within come from scores.cuh.
-// A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at
-// once.
+// with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded
+// factors and cancel to fp32 accuracy; R written as rowsum over the state at the right edge would
+// round them differently. A strong chunk has X, Y of states alone; the pairs within come from
+// scores.cuh. A thread has two channels of a group of neighbouring tokens, so that a warp writes
+// 128 bytes of a row at once.
 #pragma once
 
 #include "sp_methods/kernels/device/gla/scores.cuh"
@@ -48,7 +48,8 @@ class GradientWalk {
         start_(Bf16Tile<d_k>::offset(first(), channel_)),
         sums_start_(FloatTile<d_k>::offset(first(), channel_)) {}
 
-  /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups, d_k].
+  /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups,
+  /// d_k].
   __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong,
                              float* sums) {
     if (strong) {
@@ -121,8 +122,8 @@ class GradientWalk {
     return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
   }
 
-  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and returns the
-  /// term of dg.
+  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and
+  /// returns the term of dg.
   __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token,
                                  float2 dq, float2 dk) const {
     if (token >= out.dq.count) return {0.0F, 0.0F};
@@ -149,8 +150,9 @@ class GradientWalk {
   float2 terms_[tokens];
 };
 
-/// The block's shared memory: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA. X and Y, 64 rows of f32, take the
-/// room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB, one block a multiprocessor.
+/// The block's shared memory: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA. X and Y,
+/// 64 rows of f32, take the room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB,
+/// one block a multiprocessor.
 template <int d_k, int d_v, GateKind kind>
 struct GradientMemory {
   using Gates = GateTile<kind, d_k>;
@@ -188,6 +190,30 @@ struct GradientMemory {
   __device__ static float* passing() { return from_middle() + d_k; }
   __device__ static float* leaving() { return passing() + 4 * d_k; }
   __device__ static float* room() { return leaving() + 2 * d_k; }
+
+  /// Pieces of dA above the diagonal stay zero: X and Y read two of them.
+  __device__ static void clear_scores() {
+    static_assert(Bf16Tile<device_chunk>::bytes(device_chunk) == 16 * tile_threads);
+    reinterpret_cast<uint4*>(d_scores().memory)[threadIdx.x] = uint4{0, 0, 0, 0};
+  }
+  __device__ static void clear_state() {
+    constexpr int units = Bf16Tile<d_v>::bytes(d_k) / 16;
+    for (int i = static_cast<int>(threadIdx.x); i < units; i += tile_threads)
+      reinterpret_cast<uint4*>(state().memory)[i] = uint4{0, 0, 0, 0};
+  }
+
+  /// Sets b before every group of the gradient walk.
+  __device__ static void put_starts(const GateWalk<kind, d_k>& walk) {
+    float2 b = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i % Walk::tokens == 0) {
+        const int group = (walk.first + i) / Walk::tokens;
+        *reinterpret_cast<float2*>(starts() + group * d_k + walk.channel) = b;
+      }
+      b = b + walk.gate[i];
+    }
+  }
 };
 
 }  // namespace baton

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of gated linear attention in segments (gla_segments.hpp): bf16 tensors, f32 carried states, heads x
-// segments blocks.
+// The device bodies of gated linear attention in segments (gla_segments.hpp): bf16 tensors, f32
+// carried states, heads x segments blocks.
 //
-// Chunks have 64 tokens, whatever the shape says, and d_k, d_v are 64 or 128. Every call covers the heads of its Work,
-// enqueues one kernel on the stream and neither allocates nor synchronises. Pointers are 16-byte aligned.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
+// Chunks have 64 tokens, whatever the shape says, and d_k, d_v are 64 or 128. Every call covers the
+// heads of its Work, enqueues one kernel on the stream and neither allocates nor synchronises.
+// Pointers are 16-byte aligned.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
+// 2507.01004.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of gated linear attention knows of its layer: where the rows of a chunk are, which chunks are
-// its own.
+// What a kernel of gated linear attention knows of its layer: where the rows of a chunk are, which
+// chunks are its own.
 #pragma once
 
 #include "sp_methods/kernels/device/gla/launch.cuh"
@@ -52,8 +52,8 @@ __device__ inline float power_of_2(float x) {
 /// e^x.
 __device__ inline float decay_of(float x) { return power_of_2(log2_e * x); }
 
-/// Where this lane's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the rows and
-/// columns.
+/// Where this lane's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the
+/// rows and columns.
 template <int d_k, int d_v>
 struct StatePlace {
   __device__ static int row() { return warp_row() * (d_k / 4); }

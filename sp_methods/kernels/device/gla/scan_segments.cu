@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exclusive scan over a head's segments, in place: states of single segments become states at edges.
+// The exclusive scan over a head's segments, in place: states of single segments become states at
+// edges.
 //
-//   carry = 0, log = 0;  for each segment:  write (carry, log) at its edge;  carry = e^total (.) carry + state;  log += total
+//   carry = 0, log = 0
+//   for each segment:  write (carry, log) at its edge
+//                      carry = e^total (.) carry + state;  log += total
 //   the last edge, and the rank's map (e^log, carry)
 //
 // Every thread has four elements of one row and reads eight segments ahead of its writes.

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of one chunk: as products where it is gentle, pair by pair where it is strong, which needs no e^{b} and e^{-b}
-// apart.
+// The scores of one chunk: as products where it is gentle, pair by pair where it is strong, which
+// needs no e^{b} and e^{-b} apart.
 //
-//   A_ij = s sum_c q_ic k_jc e^{b_i - b_j},  j <= i       a warp a row, lanes along channels, j downwards from i
+//   A_ij = s sum_c q_ic k_jc e^{b_i - b_j},  j <= i     a warp a row, lanes a channel, j descends
 //   dq_i += s sum_{j < i} dA_ij k_j e^{b_i - b_j}          a thread two channels of one token
 //   dk_j +=   sum_{i > j} dA_ij s q_i e^{b_i - b_j}
 //
-// b_i - b_j is summed outwards from the pair, so every exponent is <= 0 and exact near the diagonal, which carries the
-// weight. A token's own pair passes no gate and is added by the caller, so that it cannot cancel in dg.
-// Cost of a strong chunk: one exponential a pair and channel, 4 times a gentle chunk's time in the output, 9 times in the
-// gradients.
+// b_i - b_j is summed outwards from the pair, so every exponent is <= 0 and exact near the
+// diagonal, which carries the weight. A token's own pair passes no gate and is added by the caller,
+// so that it cannot cancel in dg.
+// Cost of a strong chunk: one exponential a pair and channel, 4 times a gentle chunk's time in the
+// output, 9 times in the gradients.
 #pragma once
 
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
 
 namespace baton {
 
-/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped may be
-/// infinite.
+/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped
+/// may be infinite.
 __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c > row + r) x.x = 0.0F;

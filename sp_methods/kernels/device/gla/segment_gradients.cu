@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of one segment, its chunks from right to left from the true state gradient D behind it: one
-// block a head and segment.
+// All gradients of one segment, its chunks from right to left from the true state gradient D behind
+// it: one block a head and segment.
 //
 //   for each chunk, with the scaled q, k of gate_walk.cuh and S the state before it:
 //     D' = e^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
 //     dv = A^T do + k D'                  D <- e^r (.) (D' + q^T do)
 //     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gradient_walk.cuh
 //
-// D stays in registers. S comes from chunk_starts in bf16. X and Y take the room of S and D' when those are
-// used up.
-// Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk, dv, dg
-// written once.
+// D stays in registers. S comes from chunk_starts in bf16. X and Y take the room of S and D' when
+// those are used up.
+// Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk,
+// dv, dg written once.
 #include "sp_methods/kernels/device/gla/gradient_walk.cuh"
 
 namespace baton {
@@ -35,7 +35,7 @@ class SegmentGradientsBlock {
     load_scaled(0);
     load_values(0);
     load_state(0);
-    clear_scores();
+    Memory::clear_scores();
     read_edge<d_k, d_v>(gradient_, x_.after, layer_.segments, layer_.segments - 1 - DeviceLayer::segment());
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
@@ -54,12 +54,6 @@ class SegmentGradientsBlock {
   }
 
  private:
-  /// Pieces above the diagonal stay zero: X and Y read two of them.
-  __device__ static void clear_scores() {
-    static_assert(Bf16Tile<device_chunk>::bytes(device_chunk) == 16 * tile_threads);
-    reinterpret_cast<uint4*>(Memory::d_scores().memory)[threadIdx.x] = uint4{0, 0, 0, 0};
-  }
-
   using KeySums = Sums<2, d_k / 64>;  // 32 rows: half of the warps hold X, half Y
   using ValueSums = Sums<1, d_v / 64>;
 
@@ -88,19 +82,13 @@ class SegmentGradientsBlock {
   }
   __device__ void load_state(int step) const {
     if (x_.starts == nullptr) {
-      clear_state();
+      Memory::clear_state();
     } else if (step < count_) {
       const std::int64_t number =
           static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
       load_dense_async(Memory::state(), x_.starts + number * d_k * d_v, d_k);
     }
     commit_copies();
-  }
-
-  __device__ static void clear_state() {
-    constexpr int units = Bf16Tile<d_v>::bytes(d_k) / 16;
-    for (int i = static_cast<int>(threadIdx.x); i < units; i += tile_threads)
-      reinterpret_cast<uint4*>(Memory::state().memory)[i] = uint4{0, 0, 0, 0};
   }
 
   /// Sets the parts of rowsum(e^all (.) S (.) D); D may have its decay to the middle already.
@@ -151,7 +139,7 @@ class SegmentGradientsBlock {
     if (!Gates::takes_part()) return false;
     const Gates walk(Memory::gates(step));
     scale_gently(walk, Memory::q(step), Memory::k(step));
-    put_starts(walk);
+    Memory::put_starts(walk);
     if (walk.is_first_lane()) {
       *reinterpret_cast<float2*>(Memory::middles() + walk.channel) = walk.middle;
       *reinterpret_cast<float2*>(Memory::alls() + walk.channel) = walk.all;
@@ -159,19 +147,6 @@ class SegmentGradientsBlock {
       *reinterpret_cast<float2*>(Memory::from_middle() + walk.channel) = decay_of(walk.all - walk.middle);
     }
     return kind != GateKind::none && walk.is_strong();
-  }
-
-  /// b before every group of the gradient walk.
-  __device__ static void put_starts(const GateWalk<kind, d_k>& walk) {
-    float2 b = walk.before;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      if (i % Walk::tokens == 0) {
-        const int group = (walk.first + i) / Walk::tokens;
-        *reinterpret_cast<float2*>(Memory::starts() + group * d_k + walk.channel) = b;
-      }
-      b = b + walk.gate[i];
-    }
   }
 
   __device__ QueryKeyRows query_key_rows(int step) const {

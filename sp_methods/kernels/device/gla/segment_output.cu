@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of one segment, its chunks in order from the true state before it: one block a head and segment.
+// The output of one segment, its chunks in order from the true state before it: one block a head
+// and segment.
 //
-//   for each chunk, with r = b at its middle (gate_walk.cuh has the scaled q, k; a strong chunk the other form):
-//     S' = e^r (.) S                      A = tril(q k^T)                    | next chunk's tiles on their way
-//     o = q S' + A v                      S <- e^{all - r} (.) (S' + k^T v)  | next chunk scaled by turns
+//   for each chunk, with r = b at its middle and q, k scaled as in gate_walk.cuh:
+//     S' = e^r (.) S             A = tril(q k^T)                    | next chunk's tiles are copied
+//     o = q S' + A v             S <- e^{all - r} (.) (S' + k^T v)  | next chunk is scaled by turns
 //
 // S stays in registers, its bf16 copy is an operand. Two barriers a chunk.
 // Cost: 4 tokens d_v (d_k + 64) flop a head; q, k, v, g read and o written once.

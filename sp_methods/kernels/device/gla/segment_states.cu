@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carried state over the chunks of one segment, in either direction: one block a head and segment. The kernels of
-// segment_states, segment_state_gradients and chunk_starts.
+// The carried state over the chunks of one segment, in either direction: one block a head and
+// segment. The kernels of segment_states, segment_state_gradients and chunk_starts.
 //
 //   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
 //   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o
 //
-// All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled: one barrier
-// a chunk; half of the warps do the one first, half the other, so that the matrix and the exponential units
-// work side by side.
+// All factors are <= 1, so any gate is safe. While a chunk is multiplied, the next one is scaled:
+// one barrier a chunk; half of the warps do the one first, half the other, so that the matrix and
+// the exponential units work side by side.
 // Cost: 2 tokens d_k d_v flop a head; reads each input once. Shared memory holds four chunks.
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
 
@@ -43,7 +43,8 @@ class StateSweep {
         first_(layer.first_chunk(DeviceLayer::segment())),
         count_(layer.first_chunk(DeviceLayer::segment() + 1) - first_) {}
 
-  /// Runs over all chunks of the segment; calls before_chunk(chunk) when `state` is that before a chunk.
+  /// Runs over all chunks of the segment; calls before_chunk(chunk) when `state` is that before a
+  /// chunk.
   template <class Function>
   __device__ void run(Function before_chunk) {
     for (int step = 0; step < slots - 1; ++step) load(step);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of Ring Attention share: a block holds a tile of rows and walks over tiles of columns of the same
-// head, each warp with 32 rows of its own; what a warp made of one product stays in registers for the next.
+// What the kernels of Ring Attention share: a block holds a tile of rows and walks over tiles of
+// columns of the same head, each warp with 32 rows of its own; what a warp made of one product
+// stays in registers for the next.
 //
 //   rows: queries or keys of one rank       columns: the other of the two
-//   scores = rows x columns  ->  packed as bf16 in registers  ->  left operand of the product that sums over columns
+//   scores = rows x columns  ->  bf16 in registers  ->  left operand of the product over columns
 //
-// The fragments that mma.sync leaves are laid out as those that it takes: no shared memory between the two products.
+// The fragments that mma.sync leaves are laid out as those that it takes: no shared memory between
+// the two products.
 // Source: Dao, "FlashAttention-2", 2023, section 3.3 (warps split rows and share columns).
 #pragma once
 

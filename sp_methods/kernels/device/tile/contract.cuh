@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device side of kernel contracts (contracts.hpp): operands as pointers to bf16 or float, and registration of bodies.
+// The device side of kernel contracts (contracts.hpp): operands as pointers to bf16 or float, and
+// the registration of bodies.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,8 +21,8 @@ template <class Contract>
 using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::template Operands<OnDevice>&,
                                    const typename Contract::Parameters&);
 
-/// Registers the device body of a contract. A contract whose parameters have `dtype` and `widths()` is run for bf16 tensors
-/// of 64 or 128 elements a head alone.
+/// Registers the device body of a contract. If the contract's parameters have `dtype` and
+/// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits.
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
   const auto run = [body](const CudaKernelCall& x) {

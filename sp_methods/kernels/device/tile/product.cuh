@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bf16 tiles in shared memory on the matrix units, fp32 sums in registers.
 //
-//   C [m, n] += sum over x of L [m, x] R [x, n],     m along one operand's outer index, n along the other's
+//   C [m, n] += sum over x of L [m, x] R [x, n],   m, n: the outer indices of the operands
 //
-// A warp holds C in fragments of 16 x 8: lane 4 a + b has rows a, a + 8 and columns 2 b, 2 b + 1. Either
-// operand may lie in its tile with its outer or its summed index along the rows: ldmatrix turns it where
-// needed.
-// Instructions: mma.sync m16n8k16, ldmatrix (PTX ISA, "Matrix Fragments for mma.m16n8k16").
+// A warp holds C in fragments of 16 x 8: lane 4 a + b has rows a, a + 8 and columns 2 b, 2 b + 1.
+// Either operand may lie in its tile with its outer or its summed index along the rows: ldmatrix
+// turns it where needed. Instructions: mma.sync m16n8k16, ldmatrix (PTX ISA, "Matrix Fragments for
+// mma.m16n8k16").
 #pragma once
 
 #include "sp_methods/kernels/device/tile/tile.cuh"
@@ -44,8 +44,8 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// One operand of a warp's product: 16 x 16 pieces of a tile from `outer` on, where outer is a multiple of
-/// what the warp takes of the outer index.
+/// One operand of a warp's product: 16 x 16 pieces of a tile from `outer` on, where outer is a
+/// multiple of what the warp takes of the outer index.
 template <Side side, RowsAre rows_are, int width>
 class Operand {
  public:
@@ -88,8 +88,8 @@ struct Sums {
   __device__ void clear() {
     for_each([](int, int, float2& x) { x = {0.0F, 0.0F}; });
   }
-  /// Calls f(row, column, pair) for every pair of neighbouring elements of this lane, rows and columns from
-  /// 0.
+  /// Calls f(row, column, pair) for every pair of neighbouring elements of this lane, rows and
+  /// columns from 0.
   template <class Function>
   __device__ void for_each(Function f) {
     const int row = lane() >> 2, column = 2 * (lane() & 3);
@@ -187,8 +187,9 @@ __device__ inline void add_products(const First& first, const Second& second) {
   }
 }
 
-/// Writes one row of 16 sums as bf16: this lane's pairs of the left and of the right 8 columns. Lanes swap a
-/// pair with their neighbour, so that each writes 8 bytes and four of them fill a 32-byte sector.
+/// Writes one row of 16 sums as bf16: this lane's pairs of the left and of the right 8 columns.
+/// Lanes swap a pair with their neighbour, so that each writes 8 bytes and four of them fill a
+/// 32-byte sector.
 __device__ inline void store_row_of_16(Bf16* row, float2 left, float2 right, bool there) {
   const bool odd = (lane() & 1) != 0;
   const std::uint32_t own_left = packed_pair(left.x, left.y), own_right = packed_pair(right.x, right.y);
@@ -197,8 +198,8 @@ __device__ inline void store_row_of_16(Bf16* row, float2 left, float2 right, boo
   if (there) *reinterpret_cast<uint2*>(row + (odd ? 8 : 0) + 2 * (lane() & 2)) = four;
 }
 
-/// Writes sums as bf16 rows of global memory; `rows.first` is where the sums' first column of their first row
-/// belongs.
+/// Writes sums as bf16 rows of global memory; `rows.first` is where the sums' first column of their
+/// first row belongs.
 template <int m_tiles, int n_tiles>
 __device__ inline void store_sums(const HeadRows<Bf16>& rows, const Sums<m_tiles, n_tiles>& sums) {
 #pragma unroll
@@ -217,8 +218,8 @@ __device__ inline void store_sums(const HeadRows<Bf16>& rows, const Sums<m_tiles
   }
 }
 
-/// The places of a warp's sums in a tile of bf16 or fp32, their first element at (row, column): multiples of
-/// what the warp holds of either.
+/// The places of a warp's sums in a tile of bf16 or fp32, their first element at (row, column):
+/// multiples of what the warp holds of either.
 template <class Tile>
 class SumsPlace {
  public:

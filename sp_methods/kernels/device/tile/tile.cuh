@@ -3,13 +3,15 @@
 //
 //   a tile's row r keeps its 16-byte unit u at place u xor ((r xor r/8) mod 8)
 //
-// so that 8 neighbouring rows, and 8 rows that are 8 apart, lie in different banks: the first is how the
-// matrix instructions read, the second how a warp walks along tokens in groups of 8.
+// so that 8 neighbouring rows, and 8 rows that are 8 apart, lie in different banks: the first is
+// how the matrix instructions read, the second how a warp walks along tokens in groups of 8.
 #pragma once
 
 #include <cuda_bf16.h>
 
 #include <cstdint>
+
+#include "sp_methods/kernels/contracts.hpp"
 
 namespace baton {
 
@@ -18,7 +20,8 @@ using Bf16 = __nv_bfloat16;
 /// Threads of every kernel that works on tiles: 16 warps, seen as 4 by 4.
 inline constexpr int tile_threads = 512;
 /// Tokens of a chunk on the device.
-inline constexpr int device_chunk = 64;  // KernelTraits says it to the recording
+inline constexpr int device_chunk = 64;
+static_assert(device_chunk == KernelTraits{}.tile);
 
 /// A run of rows of one head of x [tokens, heads, width].
 template <class Element>
@@ -75,7 +78,8 @@ struct Bf16Tile {
   __device__ static int offset(int row, int column) {
     return row * row_bytes + (((column >> 3) ^ ((row ^ (row >> 3)) & 7)) << 4) + (column & 7) * 2;
   }
-  /// The offset `i` rows below `start`, i < 8, where start is in row 0 or 4 of its 8 and does not leave them.
+  /// The offset `i` rows below `start`, i < 8, where start is in row 0 or 4 of its 8 and does not
+  /// leave them.
   __device__ static int below(int start, int i) { return (start ^ (i << 4)) + i * row_bytes; }
 
   __device__ float2 pair(int at) const { return load_pair(memory + at); }

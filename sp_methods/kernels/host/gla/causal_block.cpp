@@ -1,46 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of causal attention within one run of tokens; see the header for the algorithm.
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 
-#include "sp_methods/kernels/host/left_product/tiles.hpp"
+#include "sp_methods/kernels/host/score_tiles.hpp"
 
 namespace baton {
-namespace {
 
-struct Halves {
-  Tokens low, high;
-};
-
-Halves halves(Tokens t) {
-  const Index low = t.count / 2;
-  return {{t.first, low}, {t.first + low, t.count - low}};
-}
-
-/// Sets the decays of queries and keys of one run, both to its middle token; false where the guard fires.
-bool set_leaf_decays(Tile& q_decay, Tile& k_decay, Tile& x, const GlaHead& in, Tokens t) {
-  relative_gates(x, in.g(t), t.count / 2);
-  if (!within_guard(x)) return false;
-  set_decays(q_decay, x, 1.0F);
-  k_decay = q_decay.cwiseInverse();
+/// Sets the decays of queries and keys of one run, both to its middle token; false where the guard
+/// fires.
+bool CausalBlock::set_leaf_decays(Tokens t) {
+  relative_gates(x_, in_.g(t), t.count / 2);
+  if (!within_guard(x_)) return false;
+  set_decays(q_decay_, x_, 1.0F);
+  k_decay_ = q_decay_.cwiseInverse();
   return true;
 }
 
 /// Sets the decays of later queries and earlier keys to the edge between them; all are <= 1.
-void set_rectangle_decays(Tile& q_decay, Tile& k_decay, Tile& x, const GlaHead& in, Tokens high, Tokens low) {
-  relative_gates(x, in.g(high), -1);
-  set_decays(q_decay, x, 1.0F);
-  relative_gates(x, in.g(low), low.count - 1);
-  set_decays(k_decay, x, -1.0F);
+void CausalBlock::set_rectangle_decays(Tokens high, Tokens low) {
+  relative_gates(x_, in_.g(high), -1);
+  set_decays(q_decay_, x_, 1.0F);
+  relative_gates(x_, in_.g(low), low.count - 1);
+  set_decays(k_decay_, x_, -1.0F);
 }
 
-}  // namespace
-
-void CausalOutput::add(Tokens t) {
-  if (t.count <= leaf_ && set_leaf_decays(q_decay_, k_decay_, x_, in_, t)) {
-    add_leaf(t);
-    return;
-  }
-  const auto [low, high] = halves(t);
+void CausalBlock::add(Tokens t) {
+  if (t.count <= leaf_ && set_leaf_decays(t)) return add_leaf(t);
+  const Tokens low{t.first, t.count / 2}, high{t.first + low.count, t.count - low.count};
+  set_rectangle_decays(high, low);
   add_rectangle(high, low);
   add(low);
   add(high);
@@ -55,7 +41,6 @@ void CausalOutput::add_leaf(Tokens t) {
 }
 
 void CausalOutput::add_rectangle(Tokens high, Tokens low) {
-  set_rectangle_decays(q_decay_, k_decay_, x_, in_, high, low);
   scale_rows(q_, in_.q(high), q_decay_);
   scale_rows(k_, in_.k(low), k_decay_);
   add_left_product(o(high), q_, k_, in_.v(low), in_.shape.scale());
@@ -69,17 +54,6 @@ void CausalGradients::set(Tokens t) {
   add(t);
   if (in_.shape.gate_width() > 0) set_gate_gradient(t);
   set_with_diagonal(t);
-}
-
-void CausalGradients::add(Tokens t) {
-  if (t.count <= leaf_ && set_leaf_decays(q_decay_, k_decay_, x_, in_, t)) {
-    add_leaf(t);
-    return;
-  }
-  const auto [low, high] = halves(t);
-  add_rectangle(high, low);
-  add(low);
-  add(high);
 }
 
 void CausalGradients::add_leaf(Tokens t) {
@@ -98,7 +72,6 @@ void CausalGradients::add_leaf(Tokens t) {
 }
 
 void CausalGradients::add_rectangle(Tokens high, Tokens low) {
-  set_rectangle_decays(q_decay_, k_decay_, x_, in_, high, low);
   scale_rows(q_, in_.q(high), q_decay_);
   scale_rows(k_, in_.k(low), k_decay_);
   y_.setZero(high.count, in_.shape.d_k);

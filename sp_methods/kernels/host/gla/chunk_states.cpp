@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's states at its chunks' edges, in both directions, and the rank's affine map for the exchange.
+// One rank's states at its chunks' edges, in both directions, and the rank's affine map for the
+// exchange.
 //
 //   gamma = e^{b_C}, the decay over a chunk
 //   forward:   S = 0, G = 1; for chunk n = 0 .. N-1:  states[n] = S, decays[n] = G
@@ -11,7 +12,8 @@
 //
 // All factors are <= 1, so any gate is safe.
 // Cost: 2 tokens heads d_k d_v flop, one state written a chunk; chunks in order, heads independent.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
+// 2507.01004.
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/gla/gates.hpp"
 #include "sp_methods/kernels/host/parallel_for.hpp"
@@ -27,7 +29,8 @@ struct StatePass {
   float scale;
 };
 
-/// Sets scaled to the left rows of a chunk, decayed to the chunk's edge that the pass is heading for.
+/// Sets scaled to the left rows of a chunk, decayed to the chunk's edge that the pass is heading
+/// for.
 void scale_left(Tile& scaled, Tile& x, Tile& factor, const GlaHead& in, const StatePass& pass, Tokens t) {
   relative_gates(x, in.g(t), pass.forward ? t.count - 1 : -1);
   set_decays(factor, x, pass.forward ? -1.0F : 1.0F);

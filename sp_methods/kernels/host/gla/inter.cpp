@@ -6,8 +6,9 @@
 //   dq = s e^b (.) (dO S^T)      dk = e^{b_C - b} (.) (V D^T)      dv = (k (.) e^{b_C - b}) D
 //   dg_i = gamma (.) rowsum(S (.) D) + sum_{u >= i} q_u dq_u + sum_{j < i} k_j dk_j
 //
-// dg has three kinds of pairs that pass gate i: over the whole chunk, into it, out of it. Written so, nothing cancels under
-// strong gates; the rank's right edge needs no case of its own, since D there is the suffix.
+// dg has three kinds of pairs that pass gate i: over the whole chunk, into it, out of it. Written
+// so, nothing cancels under strong gates; the rank's right edge needs no case of its own, since D
+// there is the suffix.
 // Cost: 2 d_k d_v flop a token and head forward, 6 d_k d_v backward; heads and chunks independent.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form), differentiated;
 // "ZeCO", arXiv 2507.01004.
@@ -20,7 +21,8 @@ namespace {
 
 using Edges = ChunkEdges<OnHost>;
 
-/// Whether the state at the edge of chunk n may differ from zero; `first` is the rank's outermost chunk.
+/// Whether the state at the edge of chunk n may differ from zero; `first` is the rank's outermost
+/// chunk.
 bool may_hold_state(const Edges& edge, Index n, Index first) {
   return edge.incoming != nullptr || n != first;
 }

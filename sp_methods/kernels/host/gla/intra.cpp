@@ -6,8 +6,8 @@
 //     dq_i = sum_j dA_ij k_j e^{b_i - b_j}      dk_j = sum_i dA_ij q_i e^{b_i - b_j}
 //     dg_i = sum_{u >= i} (q_u dq_u - k_u dk_u), the diagonal left out of dq and dk here
 //
-// Cost: 2 chunk (d_k + d_v) flop a token and head forward (a full square a chunk), chunk (6 d_k + 4 d_v) backward; heads
-// and chunks independent.
+// Cost: 2 chunk (d_k + d_v) flop a token and head forward (a full square a chunk), chunk (6 d_k + 4
+// d_v) backward; heads and chunks independent.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form), differentiated.
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/gla/causal_block.hpp"

@@ -14,7 +14,8 @@ using ConstMatrix = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen:
 using Vector = Eigen::Map<Eigen::VectorXf>;
 using ConstVector = Eigen::Map<const Eigen::VectorXf>;
 
-/// One segment: a share of the tokens with pointers that start there, and room for its chunks' states.
+/// One segment: a share of the tokens with pointers that start there, and room for its chunks'
+/// states.
 class Segment {
  public:
   /// `place` counts from the left.
@@ -90,7 +91,7 @@ std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& 
   return all;
 }
 
-/// Keeps what a segment, the `e`-th on the way, adds to the state.
+/// Stores the map of a segment, the `e`-th in the order of the pass.
 template <class Out>
 void keep_map(const Out& out, const Segment& segment, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
@@ -182,7 +183,7 @@ void SegmentGradients::on_host(const Operands<OnHost>& x, const Segments& cut) {
       const float* const first = x.starts + (h * cut.shape.chunks() + segment.first_chunk()) * state;
       starts.insert(starts.end(), first, first + segment.chunks() * state);
     }
-    // The starts are whole already. Without anything coming in, the kernel would take the first of them for zero.
+    // The starts are true states. A null prefix would make the kernel take the first one for zero.
     const std::vector<float> no_decays(cut.work.heads(cut.shape) * segment.chunks() * cut.shape.d_k, 0.0F);
     const std::vector<float> no_prefix(cut.work.heads(cut.shape) * state, 0.0F);
     const auto suffix = true_edge(x.after, cut, e);

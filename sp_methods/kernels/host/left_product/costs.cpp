@@ -10,12 +10,12 @@ namespace {
 double tensor_bytes(const LeftProduct& p, std::int64_t keys, std::int64_t values, std::int64_t gates) {
   const GlaShape& s = p.shape;
   const auto width = static_cast<double>(keys * s.d_k + values * s.d_v + gates * s.gate_width());
-  return s.rows() * width * static_cast<double>(bytes_of(p.dtype));
+  return s.token_rows() * width * static_cast<double>(bytes_of(p.dtype));
 }
 
 /// The same for f32 sums.
 double sum_bytes(const LeftProduct& p, std::int64_t keys, std::int64_t values) {
-  return 4.0 * p.shape.rows() * static_cast<double>(keys * p.shape.d_k + values * p.shape.d_v);
+  return 4.0 * p.shape.token_rows() * static_cast<double>(keys * p.shape.d_k + values * p.shape.d_v);
 }
 
 double scaled_bytes(const LeftProduct& p) {
@@ -43,7 +43,7 @@ double backward_flops(const GlaShape& s) { return static_cast<double>(6 * s.d_k 
 }  // namespace
 
 double LeftProductKeys::flops(const LeftProduct& p) {
-  return p.shape.rows() * static_cast<double>(p.shape.d_k);
+  return p.shape.token_rows() * static_cast<double>(p.shape.d_k);
 }
 double LeftProductKeys::bytes(const LeftProduct& p) {
   const double scaling = p.has_accumulators ? tensor_bytes(p, 1, 0, 0) + scaled_bytes(p) : 0;
@@ -59,7 +59,7 @@ double LeftProductOwnBlock::bytes(const LeftProduct& p) {
 }
 
 double LeftProductBlock::flops(const LeftProduct& p) {
-  return p.shape.rows() * static_cast<double>(p.block_tokens) * forward_flops(p.shape);
+  return p.shape.token_rows() * static_cast<double>(p.block_tokens) * forward_flops(p.shape);
 }
 double LeftProductBlock::bytes(const LeftProduct& p) {
   return tensor_bytes(p, 1, 0, 1) + sum_bytes(p, 0, 2) +
@@ -83,7 +83,7 @@ double LeftProductOwnGradients::bytes(const LeftProduct& p) {
 }
 
 double LeftProductBlockGradients::flops(const LeftProduct& p) {
-  return p.shape.rows() * static_cast<double>(p.block_tokens) * backward_flops(p.shape);
+  return p.shape.token_rows() * static_cast<double>(p.block_tokens) * backward_flops(p.shape);
 }
 double LeftProductBlockGradients::bytes(const LeftProduct& p) {
   const double gates = p.has_accumulators ? sum_bytes(p, p.is_gated() ? 2 : 0, 0) : tensor_bytes(p, 0, 0, 2);
@@ -94,7 +94,7 @@ double LeftProductBlockGradients::bytes(const LeftProduct& p) {
 /// The returned gradients and the accumulators, where they are there, are added once each.
 double LeftProductHomeGradients::flops(const LeftProduct& p) {
   const int added = (p.circulates ? 1 : 0) + (p.has_accumulators ? 1 : 0);
-  return added * p.shape.rows() * static_cast<double>(2 * p.shape.d_k + p.shape.d_v);
+  return added * p.shape.token_rows() * static_cast<double>(2 * p.shape.d_k + p.shape.d_v);
 }
 double LeftProductHomeGradients::bytes(const LeftProduct& p) {
   double bytes = 0;
@@ -108,7 +108,7 @@ double LeftProductHomeGradients::bytes(const LeftProduct& p) {
 }
 
 double LeftProductEdgeGradients::flops(const Parameters& p) {
-  return p.shape.rows() * static_cast<double>(p.shape.gate_width());
+  return p.shape.token_rows() * static_cast<double>(p.shape.gate_width());
 }
 double LeftProductEdgeGradients::bytes(const Parameters& p) {
   const double later = p.is_last ? 0 : 4.0 * static_cast<double>(p.shape.heads * p.shape.d_k);

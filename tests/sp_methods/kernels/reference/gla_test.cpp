@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracles' gradients against central differences of their own forward pass, in double precision.
+// The oracles' gradients against central differences of their own forward pass, in double
+// precision.
 //
-//   loss = sum(w (.) o) + sum(u (.) final state);  for every input number x: (loss(x + h) - loss(x - h)) / 2h
+//   loss = sum(w (.) o) + sum(u (.) final state)
+//   for every input number x: (loss(x + h) - loss(x - h)) / 2h
 //
 // Cost: two forward passes a number, on tiny shapes.
 #include "sp_methods/kernels/reference/gla.hpp"

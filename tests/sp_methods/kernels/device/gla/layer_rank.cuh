@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of gated linear attention in device memory, one rank's share of it, and the calls of its two passes in order: for
-// the test of the device bodies and for the benches.
+// A layer of gated linear attention in device memory, one rank's share of it, and the calls of its
+// two passes in order: for the test of the device bodies and for the benches.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of gated linear attention against the double-precision oracle: layers whose ranks run one after another
-// on one GPU.
+// The device bodies of gated linear attention against the double-precision oracle: layers whose
+// ranks run one after another on one GPU.
 //
-//   every rank: segment states and their gradients, scans;  the host folds the maps both ways;  every rank: output, gradients
-//   |got - oracle| / |oracle| in the Frobenius norm of o, dq, dk, dv, dg; what was not written is NaN
+//   every rank: segment states and their gradients, scans
+//   the host folds the maps both ways
+//   every rank: output, gradients
+//   |got - oracle| / |oracle| in the Frobenius norm of o, dq, dk, dv, dg; memory starts as NaN
 //
 // Cost: the oracle's, on as many threads as there are problems.
 #include <gtest/gtest.h>
@@ -15,6 +17,7 @@
 #include <string>
 
 #include "collectives/executors/cuda/gpu.cuh"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/slice.hpp"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
@@ -131,7 +134,8 @@ DeviceProblem random_problem(std::mt19937& random) {
   return p;
 }
 
-/// One rank and ranks in a row, chunks that are not full, gates of every strength, and random layers.
+/// One rank and ranks in a row, chunks that are not full, gates of every strength, and random
+/// layers.
 std::vector<DeviceProblem> problems(unsigned seed) {
   std::vector<DeviceProblem> out;
   const auto vector = GateKind::vector;
@@ -164,6 +168,10 @@ TEST(GlaDevice, LayersAgreeWithTheOracle) {
     oracles.push_back(std::async(
         std::launch::async, [&problem] { return test::reference(drawn(problem), problem.layer.shape); }));
   for (std::size_t i = 0; i < all.size(); ++i) expect_solved(all[i], oracles[i].get());
+}
+
+TEST(GlaDevice, ASecondBodyOfAKernelIsRefused) {
+  EXPECT_THROW(device_body<SegmentOutput>(segment_output), UsageError);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chunk kernels against the oracle, on one rank and on emulated ranks whose maps are folded by hand.
+// The chunk kernels against the oracle, on one rank and on emulated ranks whose maps are folded by
+// hand.
 //
 //   every rank: chunk_states, intra_output
 //   P_p = a_p (.) P_{p-1} + S-_p in order;               inter_output with P_{p-1}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape and the tensors of one rank's share of a gated linear attention layer, as all kernels take them.
+// The shape, the tensors and the tokens of one rank's share of an attention layer, as all kernels
+// take them.
 //
 //   S_t = Diag(e^{g_t}) S_{t-1} + k_t^T v_t        o_t = s q_t S_t        s = d_k^{-1/2}
 //
-// Tensors are fp32, row-major [tokens, heads, width]; one head's row of a token is contiguous.
+// Tensors are row-major [tokens, heads, width]; one head's row of a token is contiguous.
 // Source: "Gated Linear Attention Transformers with Hardware-Efficient Training", arXiv 2312.06635.
 #pragma once
 
@@ -48,7 +49,7 @@ struct GlaShape {
     return static_cast<double>(tokens / chunk) * c * c + rest * rest;
   }
   /// tokens * heads, as a double for cost formulas.
-  double rows() const { return static_cast<double>(tokens) * static_cast<double>(heads); }
+  double token_rows() const { return static_cast<double>(tokens) * static_cast<double>(heads); }
   /// heads * d_k * d_v, the elements of one state.
   double state_elements() const { return static_cast<double>(heads * d_k * d_v); }
 };
@@ -75,7 +76,7 @@ struct LayerGradients {
 };
 using GlaGradients = LayerGradients<OnHost>;
 
-/// Which heads a call computes, and on how many threads. Pointers to what has tokens name the whole tensors.
+/// The heads and the threads of a call. Pointers to tensors with tokens point to the whole tensor.
 struct Work {
   std::int64_t first_head = 0;
   std::int64_t head_count = -1;  ///< -1 means every head from first_head on.
@@ -86,5 +87,40 @@ struct Work {
     return head_count < 0 ? shape.heads - first_head : head_count;
   }
 };
+
+/// Ascending positions of one rank's tokens in the whole sequence, for causal masks: `split` of
+/// them from `first` on, the others from `second`.
+///
+///   contiguous, rank p of P, L tokens:   p L .. p L + L - 1
+///   zigzag:                              pieces p and 2P - 1 - p of 2P, L / 2 tokens each
+///
+/// Source: zhuzilin/ring-flash-attention, zigzag_ring_flash_attn.py (the zigzag layout).
+struct Positions {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  std::int64_t split = 0;
+
+  /// The global position of local token t.
+  std::int64_t at(std::int64_t t) const { return t < split ? first + t : second + (t - split); }
+
+  /// How many of these `tokens` tokens stand at or before a global position; they are the first
+  /// ones.
+  std::int64_t visible(std::int64_t position, std::int64_t tokens) const {
+    const auto low = std::clamp<std::int64_t>(position - first + 1, 0, split);
+    const auto high = std::clamp<std::int64_t>(position - second + 1, 0, tokens - split);
+    return low + high;
+  }
+};
+
+/// Positions of a rank whose tokens are one run of the sequence; tokens a rank.
+inline Positions contiguous_positions(std::int64_t rank, std::int64_t tokens) {
+  return {rank * tokens, 0, tokens};
+}
+
+/// Positions of a rank that holds one piece from the front and its mirror from the back; tokens a
+/// rank, even.
+inline Positions zigzag_positions(std::int64_t rank, std::int64_t ranks, std::int64_t tokens) {
+  return {rank * tokens / 2, (2 * ranks - 1 - rank) * tokens / 2, tokens / 2};
+}
 
 }  // namespace baton
