@@ -2,7 +2,7 @@
 // Bodies of causal attention within one run of tokens; see the header for the algorithm.
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 
-#include "sp_methods/kernels/host/left_product/tiles.hpp"
+#include "sp_methods/kernels/host/score_tiles.hpp"
 
 namespace baton {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host bodies of the left-product blocks, backward.
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
-#include "sp_methods/kernels/host/left_product/tiles.hpp"
+#include "sp_methods/kernels/host/score_tiles.hpp"
 #include "sp_methods/kernels/left_product_contracts.hpp"
 
 namespace baton {
