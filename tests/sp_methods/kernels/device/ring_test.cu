@@ -12,6 +12,8 @@
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/verify.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
 
 namespace {
