@@ -12,6 +12,8 @@
 #include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/verify.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
 
 namespace {
@@ -53,7 +55,7 @@ class RingDevice : public testing::Test {
     gpu.prepare(build_all(method, layer, problem.ranks));
     const LayerOracle oracle(method.attention, problem.share, problem.ranks, false, problem.gates,
                              problem.seed, Dtype::bf16);
-    // A second round finds what the first one left.
+    // The second round runs on memory that the first one has used.
     for (int round = 0; round < 2; ++round) {
       write_layer(gpu, schedules, method, oracle, problem.share.tokens);
       gpu.run();
@@ -69,9 +71,10 @@ struct Size {
   int ranks;
 };
 
-/// Tokens short of, at, and past the tiles of 64, 128 and 256, and d_k != d_v; on several ranks as far as the oracle, whose
-/// work is their square, takes no more than a second. Several heads: one number a token and head is all that the gradient
-/// of a scalar gate has, neighbours are alike, and the norm of a few numbers may be small by chance.
+/// Tokens below, at and above the tiles of 64, 128 and 256, and d_k != d_v. The number of ranks is
+/// bounded by the oracle, whose work is quadratic in the tokens. There are several heads because
+/// the gradient of a scalar gate has one number a token and head, and the norm of few numbers may
+/// be small by chance.
 std::vector<Size> sizes() {
   std::vector<Size> all;
   for (const GlaShape& shape :
@@ -100,7 +103,7 @@ TEST_F(RingDevice, SolvesLinearAttention) {
       }
 }
 
-/// Many tiles: what pairs add to gates' gradients far from them must cancel.
+/// Over many tiles the terms of distant pairs must cancel in the gradients of gates.
 TEST_F(RingDevice, SolvesLongSequences) {
   for (GateKind gate : {GateKind::vector, GateKind::scalar})
     expect_solved({"ring_attention", {3000, 1, 64, 64, 64, gate}, 2});
