@@ -11,7 +11,7 @@
 namespace baton {
 
 /// What the hardware allows between two ranks whatever the library: the terms of a bound.
-struct Wire {
+struct HardwareLimits {
   /// What an empty round reads.
   double floor_seconds = 0;
   /// One way of a flag from device to device.
@@ -46,7 +46,7 @@ class Device {
   virtual bool streams_messages() const { return false; }
 
   /// Measures the hardware. To be called by all ranks.
-  virtual Wire measure_wire() = 0;
+  virtual HardwareLimits measure_limits() = 0;
 
   /// Clocks, power and why the clocks were held down, now; the same names at every call.
   virtual std::vector<Reading> readings() const = 0;

@@ -73,7 +73,7 @@ Link measure_link(Executor& executor, const Team& team, int ranks) {
   if (ranks > 1) link = measure_messages(executor, team, ranks);
   Device* device = executor.device();
   if (device == nullptr) return link;
-  const Wire wire = device->measure_wire();
+  const HardwareLimits wire = device->measure_limits();
   link.floor_seconds = wire.floor_seconds;
   if (wire.beta <= 0) return link;
   return {wire.alpha_seconds, wire.beta, wire.floor_seconds, link.alpha_seconds, link.beta};

@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of steps and the layout of inboxes.
-#include "collectives/executors/peer/compiler/order.hpp"
-
-#include <algorithm>
 #include <set>
+#include <string>
 #include <tuple>
 
+#include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 namespace {
 
-/// Runs all ranks' steps in thought, turn by turn: in each turn a rank receives what was sent in the turns before, and
-/// after each message does all that this allows, sends first. What a step waits for has had an earlier place, here or on another rank.
-class Rehearsal {
+/// A list scheduler over all ranks' steps, sweep by sweep. In each sweep a rank receives the messages of earlier sweeps,
+/// and runs after each one all that is ready, sends first. So every step comes after what it waits for, on any rank.
+class ListScheduler {
  public:
-  explicit Rehearsal(std::span<const Schedule> schedules) : schedules_(schedules), ranks_(schedules.size()) {
+  explicit ListScheduler(std::span<const Schedule> schedules)
+      : schedules_(schedules), ranks_(schedules.size()) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const auto& steps = schedules[r].steps();
-      ranks_[r].successors.resize(steps.size());
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        ranks_[r].blockers.push_back(static_cast<int>(steps[i].waits_for.size()));
-        for (int before : steps[i].waits_for) ranks_[r].successors[before].push_back(static_cast<int>(i));
-      }
-      for (std::size_t i = 0; i < steps.size(); ++i)
-        if (steps[i].waits_for.empty()) make_ready(static_cast<int>(r), static_cast<int>(i));
+      const StepGraph& graph = ranks_[r].graph = StepGraph(schedules[r].steps());
+      ranks_[r].blockers = graph.blockers();
+      for (int i = 0; i < graph.size(); ++i)
+        if (graph.blockers()[i] == 0) make_ready(static_cast<int>(r), i);
     }
   }
 
   std::vector<std::vector<int>> run() {
     std::vector<std::vector<int>> orders;
-    while (turn()) {
+    while (sweep()) {
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       if (ranks_[r].order.size() < ranks_[r].blockers.size()) report_stuck(static_cast<int>(r));
@@ -44,7 +40,7 @@ class Rehearsal {
   using Message = std::tuple<int, int, int>;  // sender, receiver, sequence
   struct Rank {
     std::vector<int> order, blockers;
-    std::vector<std::vector<int>> successors;
+    StepGraph graph;
     std::set<int> sends, locals, receives;  // ready, in the order of recording
   };
 
@@ -59,21 +55,21 @@ class Rehearsal {
   void finish(int rank, int index) {
     Rank& r = ranks_[rank];
     r.order.push_back(index);
-    for (int after : r.successors[index])
+    for (int after : r.graph.waiters(index))
       if (--r.blockers[after] == 0) make_ready(rank, after);
   }
 
-  /// True while something happens.
-  bool turn() {
+  /// True if some step ran.
+  bool sweep() {
     const std::set<Message> sent = sent_;
-    std::size_t happened = 0;
+    std::size_t ran = 0;
     for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
       const std::size_t before = ranks_[r].order.size();
       receive(r, sent);
       work(r);
-      happened += ranks_[r].order.size() - before;
+      ran += ranks_[r].order.size() - before;
     }
-    return happened > 0;
+    return ran > 0;
   }
 
   void receive(int rank, const std::set<Message>& sent) {
@@ -84,7 +80,7 @@ class Rehearsal {
       ranks_[rank].receives.erase(index);
       sent_.erase({receive.peer, rank, receive.sequence});
       finish(rank, index);
-      work(rank);  // before the next one: a kernel that it allows must not wait for that
+      work(rank);  // before the next receive, so that a kernel that is ready does not wait for it
     }
   }
 
@@ -109,34 +105,13 @@ class Rehearsal {
 
   std::span<const Schedule> schedules_;
   std::vector<Rank> ranks_;
-  std::set<Message> sent_;  // and not yet received
+  std::set<Message> sent_;  // not yet received
 };
 
 }  // namespace
 
-std::vector<std::vector<int>> peer_order(std::span<const Schedule> schedules) {
-  return Rehearsal(schedules).run();
-}
-
-PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_elements)
-    : inboxes_(schedules.size()) {
-  for (std::size_t r = 0; r < schedules.size(); ++r) {
-    std::map<std::pair<int, int>, std::int64_t> sizes;
-    for (const Step& step : schedules[r].steps())
-      if (step.verb == Verb::recv) sizes[{step.peer, step.sequence}] = step.writes[0].bytes() / element_bytes;
-    std::int64_t packet = 0;
-    int number = 0;
-    for (const auto& [message, count] : sizes) {
-      inboxes_[r][message] = {message.first, packet, number++};
-      packet += (count + packet_elements - 1) / packet_elements;
-    }
-    packets_ = std::max(packets_, packet);
-    messages_ = std::max(messages_, number);
-  }
-}
-
-PeerMessage PeerInboxes::message(int receiver, int sender, int sequence) const {
-  return inboxes_[receiver].at({sender, sequence});
+std::vector<std::vector<int>> order_peer_steps(std::span<const Schedule> schedules) {
+  return ListScheduler(schedules).run();
 }
 
 }  // namespace baton

@@ -8,7 +8,7 @@
 // moves fewer bytes through a port), but not what a hop costs with this many instructions. Rounds of some microseconds
 // are cheaper to time than to predict. Nothing is claimed: it is either.
 #include "collectives/collective.hpp"
-#include "collectives/executors/peer/native.cuh"
+#include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
 namespace {

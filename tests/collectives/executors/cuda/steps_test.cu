@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 #include "collectives/executors/host/memory.hpp"

@@ -17,11 +17,11 @@ using namespace baton;
 /// a slash the operation waited for.
 std::string text(const Schedule& schedule) {
   std::string text;
-  for (const NcclOperation& operation : nccl_plan(schedule, message_groups(schedule))) {
+  for (const LaunchOperation& operation : nccl_plan(schedule, message_groups(schedule))) {
     std::string word;
     for (int step : operation.steps)
       word += (word.empty() ? "" : "+") + std::string(to_string(schedule.steps()[step].verb));
-    if (operation.is_group) word = "[" + word + "]";
+    if (schedule.steps()[operation.steps[0]].is_message()) word = "[" + word + "]";
     if (operation.computes) word += "*";
     if (operation.waits_for >= 0) word += "/" + std::to_string(operation.waits_for);
     text += (text.empty() ? "" : " ") + word;
@@ -63,7 +63,7 @@ TEST(NcclPlan, AnOperationWaitsForTheOtherStreamOnly) {
   const Schedule schedule = with_local_work();
   const auto plan = nccl_plan(schedule, message_groups(schedule));
   std::string waited_for(plan.size(), '0');
-  for (const NcclOperation& operation : plan) {
+  for (const LaunchOperation& operation : plan) {
     if (operation.waits_for < 0) continue;
     waited_for[operation.waits_for] = '1';
     EXPECT_NE(plan[operation.waits_for].computes, operation.computes);
