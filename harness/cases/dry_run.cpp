@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/text.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/run/traffic.hpp"
 

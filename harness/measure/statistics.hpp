@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "collectives/executors/timing.hpp"
+
 namespace baton {
 
 using Interval = std::array<double, 2>;
@@ -21,8 +23,6 @@ struct Summary {
 
 /// Sums up at least one round.
 Summary summarise(const std::vector<double>& seconds);
-
-double median(std::vector<double> values);
 
 /// A distribution-free interval that covers the median with 95 % or more: the order statistics l and n+1-l
 /// with the largest l for which Binomial(n, 1/2) is below l with at most 2.5 %. For n = 50 these are 18 and

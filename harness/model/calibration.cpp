@@ -15,7 +15,7 @@
 #include <map>
 #include <vector>
 
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "harness/measure/probes.hpp"
 #include "harness/measure/statistics.hpp"
 
@@ -48,13 +48,13 @@ bool is_shared(const Curve& curve) {
   return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
 }
 
-LinkClass calibrate_link(Probes& probes, Mover moved_by, int ranks) {
-  LinkClass link{.moved_by = moved_by};
+LinkModel calibrate_link(Probes& probes, Transport moved_by, int ranks) {
+  LinkModel link{.moved_by = moved_by};
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
     const double exchange = probes.exchange_seconds(bytes);
     add_point(link.measured_idle, size, probes.message_seconds(bytes));
-    add_point(link.measured, size, moved_by == Mover::wire ? exchange : exchange / 2);
+    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
     add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(bytes), ranks));
   }
   if (!is_shared(link.node_measured)) link.node_measured = {};
@@ -81,7 +81,7 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
 }
 
 /// How far messages of sizes between the points lie from the curve.
-double residual(Probes& probes, const LinkClass& link) {
+double residual(Probes& probes, const LinkModel& link) {
   double sum = 0;
   int count = 0;
   for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4, ++count)
@@ -110,7 +110,7 @@ Topology calibrate(Executor& executor, const Team& team, int ranks, const std::s
   topology.ranks_a_node = ranks;
   topology.round_seconds = probes.round_seconds();
   topology.streams = probes.streams();
-  const Mover moved_by = executor.device() != nullptr ? Mover::wire : Mover::engine;
+  const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
   topology.intra_node = calibrate_link(probes, moved_by, ranks);
   const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };
   const auto combined = [](std::int64_t bytes) {  // two states in, one out, and a decay a row

@@ -24,7 +24,7 @@ double steps_of(const Case& question, int blocks) {
 /// overhead, for its latency passes while the next block is on its way.
 int blocks_by_model(const Case& question, const Topology& topology, int most) {
   const bool one_node = question.ranks <= topology.ranks_a_node;
-  const LinkClass& link = one_node ? topology.intra_node : topology.inter_node;
+  const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;
   const double state = static_cast<double>(question.workload->state_bytes());
   const double overhead = link.busy_seconds(0), rate = state / (link.busy_seconds(state) - overhead);
   if (overhead <= 0) return most;

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {

@@ -16,7 +16,7 @@ namespace {
 
 /// An alpha and a beta that no message on `c` beats, alone or in a row of them, whatever its size. A curve is not made of
 /// these two numbers: beta is the best rate of a port anywhere on it, and alpha the least that any size takes beside that.
-Link limit_of(const LinkClass& c) {
+Link limit_of(const LinkModel& c) {
   if (c.measured.empty() && c.measured_idle.empty()) return {c.message_seconds(0), c.bytes_a_second};
   std::vector<double> sizes{1 << 30};
   for (const Curve* curve : {&c.measured, &c.measured_idle})
@@ -72,7 +72,7 @@ class SimulatedTestbed : public Testbed {
 Link SimulatedTestbed::link() const {
   Link best = limit_of(topology_.intra_node);
   if (ranks_ <= topology_.ranks_a_node) return best;
-  const auto improve = [&best](const LinkClass& c) {
+  const auto improve = [&best](const LinkModel& c) {
     const Link other = limit_of(c);
     best = {std::min(best.alpha_seconds, other.alpha_seconds), std::max(best.beta, other.beta)};
   };

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/report/record.hpp"

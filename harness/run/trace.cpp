@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/matching.hpp"
-#include "collectives/schedule/text.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 namespace {

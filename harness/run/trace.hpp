@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {

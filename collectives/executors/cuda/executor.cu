@@ -131,8 +131,8 @@ double CudaExecutor::end_timed() {
   return stopwatch_.seconds(0, 1);
 }
 
-/// Waits until the device has come to `mark`. Most waits on the device have a time limit of their own; for those that have
-/// none, the host looks whether all ranks still run.
+/// Waits until the device has come to `mark`. Most waits on the device have a time limit of their
+/// own; for those that have none, the host looks whether all ranks still run.
 void CudaExecutor::await(int mark) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds device_limit(12), between_looks(1);  // the device's own limits are shorter
@@ -172,11 +172,13 @@ std::vector<StepTime> CudaExecutor::run_traced() {
 std::vector<double> CudaExecutor::stream(int rounds) {
   begin_timed();
   int last = 0;
-  // After the first failed round no more are enqueued: each would time out, and there may be a million.
+  // After the first failed round no more are enqueued: each would time out, and there may be a
+  // million.
   while (last < rounds && fault().empty()) {
     round_->enqueue(stream_);
     stopwatch_.mark(++last, stream_);
-    // Many rounds fill the device's queue, and the host would wait for a device that waits for the host.
+    // Many rounds fill the device's queue, and the host would wait for a device that waits for the
+    // host.
     if (last == 1) start_.release();
   }
   await(last);
@@ -211,9 +213,7 @@ double CudaExecutor::floor_seconds() {
     no_op_kernel<<<1, 32, 0, stream_>>>();
     round = end_timed();
   }
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  const auto all = ranks_.gather(*middle);
+  const auto all = ranks_.gather(median(seconds));
   return *std::max_element(all.begin(), all.end());
 }
 

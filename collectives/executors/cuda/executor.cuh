@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all executors on GPUs share: buffers in device memory, the three ways of timing rounds, readings of the GPU.
+// What all executors on GPUs share: buffers in device memory, the three ways of timing rounds,
+// readings of the GPU.
 //
 //   isolated:   start barrier, event, round, event                          for each round
 //   streaming:  start barrier, event, round, event, round, event, ...
 //   graph:      start barrier, event, one launch of 20 recorded rounds, event
 //
-// The host enqueues while the start barrier holds the device, so no time is the host's unless the host falls behind within
-// a stream of rounds.
+// The host enqueues while the start barrier holds the device, so no time is the host's unless the
+// host falls behind within a stream of rounds.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,8 +26,8 @@
 
 namespace baton {
 
-/// NVML for the current GPU. The library comes with the driver and not with the toolkit, so it is loaded when the program
-/// runs. Without it there are no readings, and no error.
+/// NVML for the current GPU. The library comes with the driver and not with the toolkit, so it is
+/// loaded when the program runs. Without it there are no readings, and no error.
 class GpuMonitor {
  public:
   GpuMonitor();
@@ -34,8 +35,9 @@ class GpuMonitor {
   GpuMonitor(const GpuMonitor&) = delete;
   GpuMonitor& operator=(const GpuMonitor&) = delete;
 
-  /// sm_clock_mhz, memory_clock_mhz, power_watts, temperature_celsius, and throttle_reasons, NVML's bit mask (1: idle, 4:
-  /// power cap, 8 and above: slow-downs). -1 stands for a reading that the driver does not give.
+  /// sm_clock_mhz, memory_clock_mhz, power_watts, temperature_celsius, and throttle_reasons, NVML's
+  /// bit mask (1: idle, 4: power cap, 8 and above: slow-downs). -1 stands for a reading that the
+  /// driver does not give.
   std::vector<Reading> readings() const;
   /// The version of the driver, or an empty string.
   std::string driver() const;
@@ -76,12 +78,14 @@ class CudaExecutor : public Executor, public Device {
   /// Takes this process's GPU. Collective over the ranks. Throws UsageError if there is none.
   explicit CudaExecutor(int ranks);
 
-  /// Frees the prepared round, its recording and its memory; `prepare` calls it first, as two cases need not fit at once.
+  /// Frees the prepared round, its recording and its memory; `prepare` calls it first, as two cases
+  /// need not fit at once.
   void drop_prepared();
-  /// The same for destructors of derived executors: throws nothing, and waits for nothing while an exception propagates.
+  /// The same for destructors of derived executors: throws nothing, and waits for nothing while an
+  /// exception propagates.
   void drop_at_end();
-  /// Takes over a prepared round and its buffers and runs it once, which connects and loads. Leaves all buffers zero.
-  /// Collective.
+  /// Takes over a prepared round and its buffers and runs it once, which connects and loads. Leaves
+  /// all buffers zero. Collective.
   void take_prepared(std::unique_ptr<DeviceMemory> memory, std::unique_ptr<Round> round);
 
   /// Refuses schedules whose buffers do not fit into this GPU's memory.

@@ -5,11 +5,13 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/flag.cuh"
 #include "collectives/executors/cuda/steps.cuh"
+#include "collectives/executors/timing.hpp"
 
 namespace baton {
 namespace {
@@ -46,7 +48,8 @@ constexpr int round_trips = 2000;
 constexpr int push_threads = 512;
 constexpr std::uint64_t ping_pong_limit = 2'000'000'000;  // nanoseconds
 
-/// Counts from `first` to `first + trips`. The rank that serves raises its flag first and then waits; the other answers.
+/// Counts from `first` to `first + trips`. The rank that serves raises its flag first and then
+/// waits; the other answers.
 __global__ void ping_pong_kernel(unsigned* theirs, unsigned* own, unsigned first, int trips, bool serves) {
   for (unsigned count = first; count != first + trips; ++count) {
     if (serves) raise_flag(theirs, count);
@@ -123,8 +126,7 @@ double median_over_pairs(const CudaRanks& ranks, const std::function<double(int)
     ranks.barrier();
     values.push_back(ranks.gather(measure(low))[low]);
   }
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  return median(std::move(values));
 }
 
 }  // namespace

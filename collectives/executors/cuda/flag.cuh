@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags between GPUs, and what is made of them: the common start of a round, and the latency of a flag.
+// Flags between GPUs, and what is made of them: the common start of a round, and the latency of a
+// flag.
 //
-// A flag is one 32-bit word in a 128-byte line of its own, written by one GPU and polled by another, which owns the
-// memory.
+// A flag is one 32-bit word in a 128-byte line of its own, written by one GPU and polled by
+// another, which owns the memory.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,14 +15,15 @@
 
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/ranks.cuh"
-#include "collectives/executors/device.hpp"
+#include "collectives/executors/executor.hpp"
 
 namespace baton {
 
 /// Words from one flag to the next, so that no two share a line.
 inline constexpr std::size_t flag_words = 32;
 
-/// Stores `value` after everything that this thread, and those it has synchronised with, have stored.
+/// Stores `value` after everything that this thread, and those it has synchronised with, have
+/// stored.
 __device__ inline void raise_flag(unsigned* flag, unsigned value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }
@@ -40,8 +42,8 @@ __device__ inline std::uint64_t device_nanoseconds() {
   return now;
 }
 
-/// Polls until the flag has reached `value`, which counts up and may wrap, for at most `limit` nanoseconds; true if it
-/// has.
+/// Polls until the flag has reached `value`, which counts up and may wrap, for at most `limit`
+/// nanoseconds; true if it has.
 __device__ inline bool await_flag(const unsigned* flag, unsigned value, std::uint64_t limit) {
   const std::uint64_t start = device_nanoseconds();
   while (static_cast<int>(load_flag(flag) - value) < 0)
@@ -51,12 +53,12 @@ __device__ inline bool await_flag(const unsigned* flag, unsigned value, std::uin
 
 /// A barrier of all GPUs before each round: a kernel of one block that
 ///
-///   waits until the host has enqueued the round, or for 20 ms, since a queue can be too short for the round
+///   waits until the host has enqueued the round, or for 20 ms if the queue is too short for it
 ///   tells all GPUs that this one is here and waits for all of them, by flags in peer memory
-///   does so once more: the first time the last GPU leaves one flag latency early, the second time none does
+///   does so once more, since the last GPU leaves the first barrier one flag latency early
 ///
-/// It costs two flag latencies. Where the GPUs do not reach one another, it only waits for the host, and the start is as
-/// even as the ranks' last barrier.
+/// It costs two flag latencies. Where the GPUs do not reach one another, it only waits for the
+/// host, and the start is as even as the ranks' last barrier.
 class StartBarrier {
  public:
   /// Collective. `ranks` must outlive it.
@@ -68,12 +70,13 @@ class StartBarrier {
   /// True where the GPUs meet by flags of their own.
   bool is_on_device() const { return flags_ != nullptr; }
 
-  /// Makes what is enqueued in `stream` behind it start on all ranks together, once each has called `release`. Every rank
-  /// calls it equally often.
+  /// Makes what is enqueued in `stream` behind it start on all ranks together, once each has called
+  /// `release`. Every rank calls it equally often.
   void enqueue(cudaStream_t stream);
   /// To be called when the host has enqueued its round.
   void release();
-  /// The rank that this one timed out on, in words, or an empty string. Asked after the stream has ended.
+  /// The rank that this one timed out on, in words, or an empty string. Asked after the stream has
+  /// ended.
   std::string fault() const;
 
  private:
@@ -89,11 +92,13 @@ class StartBarrier {
   unsigned round_ = 0;
 };
 
-/// Measures the latency of a flag and the rate of stores from one GPU to the next, without any library, into `limits`.
+/// Measures the latency of a flag and the rate of stores from one GPU to the next, without any
+/// library, into `limits`.
 ///
-/// Both are the median over pairs of neighbours, at most 8, measured one at a time. Alpha is half the round trip of a
-/// flag, the mean of 2000. Beta is the best of 20 pushes of 64 MiB by all multiprocessors, less `limits.floor_seconds`.
-/// Collective; needs that lacks_peer_access refused nothing, and at least two ranks.
+/// Both are the median over pairs of neighbours, at most 8, measured one at a time. Alpha is half
+/// the round trip of a flag, the mean of 2000. Beta is the best of 20 pushes of 64 MiB by all
+/// multiprocessors, less `limits.floor_seconds`. Collective; needs that lacks_peer_access refused
+/// nothing, and at least two ranks.
 void measure_link_limits(const CudaRanks& ranks, cudaStream_t stream, HardwareLimits& limits);
 
 }  // namespace baton

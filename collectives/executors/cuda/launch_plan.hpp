@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a rank's host enqueues its steps, and on which of two streams. Host code that needs no GPU.
+// In which order a rank's host enqueues its steps, and on which of two streams. Host code that
+// needs no GPU.
 //
-// Compute steps have a stream of their own, so that an exchange can overlap them; everything else goes between ranks or
-// waits for what does, and shares the other stream. An operation waits for one of the other stream by an event.
+// Compute steps have a stream of their own, so that an exchange can overlap them; everything else
+// goes between ranks or waits for what does, and shares the other stream. An operation waits for
+// one of the other stream by an event.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,8 @@ struct LaunchOperation {
   std::vector<int> steps;
   /// True on the stream of compute steps.
   bool computes = false;
-  /// The operation of the other stream that it waits for, -1 where there is none or an earlier wait covers it.
+  /// The operation of the other stream that it waits for, -1 where there is none or an earlier wait
+  /// covers it.
   int waits_for = -1;
   /// In a peer program: the instructions from `first` up to `last`.
   int first = 0;

@@ -5,7 +5,7 @@
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {
@@ -28,7 +28,8 @@ std::vector<std::uint16_t> narrowed(std::span<const float> values) {
   return narrow;
 }
 
-/// An inter-process handle stands for whole pages of the device: smaller allocations would share theirs with others.
+/// An inter-process handle stands for whole pages of the device: smaller allocations would share
+/// theirs with others.
 constexpr std::size_t page = std::size_t{2} << 20;
 
 }  // namespace
@@ -40,7 +41,8 @@ DeviceBytes::DeviceBytes(std::size_t bytes) : bytes_(bytes) {
 }
 
 void DeviceBytes::Free::operator()(std::byte* memory) const {
-  // Freeing waits for the device, which may wait for a failed rank for ever; the process ends anyway.
+  // Freeing waits for the device, which may wait for a failed rank for ever; the process ends
+  // anyway.
   if (std::uncaught_exceptions() == 0) cudaFree(memory);
 }
 

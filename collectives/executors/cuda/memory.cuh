@@ -30,7 +30,8 @@ class DeviceBytes {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros at first.
+/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros
+/// at first.
 class DeviceMemory {
  public:
   /// Bytes of the arena that `schedule` needs.
@@ -48,7 +49,8 @@ class DeviceMemory {
   /// The operands of `step`.
   DeviceOperands operands(const Step& step) const;
 
-  /// These three wait until they are done. Values of bf16 slices are rounded to bf16, or widened from it.
+  /// These three wait until they are done. Values of bf16 slices are rounded to bf16, or widened
+  /// from it.
   void clear();
   void write(const Slice& into, std::span<const float> from);
   void read(std::span<float> into, const Slice& from) const;
@@ -60,11 +62,12 @@ class DeviceMemory {
   std::vector<std::size_t> offsets_;  // of each buffer
 };
 
-/// One allocation a rank, equally large, all zeros at first. The other ranks of the host open it through CUDA's
-/// inter-process handles, and all read and write it.
+/// One allocation a rank, equally large, all zeros at first. The other ranks of the host open it
+/// through CUDA's inter-process handles, and all read and write it.
 class SharedBuffer {
  public:
-  /// Collective; needs that lacks_peer_access refused nothing. Throws SystemError if CUDA fails. `ranks` must outlive it.
+  /// Collective; needs that lacks_peer_access refused nothing. Throws SystemError if CUDA fails.
+  /// `ranks` must outlive it.
   SharedBuffer(const CudaRanks& ranks, std::size_t bytes);
   /// Collective, except while an exception propagates.
   ~SharedBuffer();

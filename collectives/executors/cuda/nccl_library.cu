@@ -24,7 +24,8 @@ int library_version() {
   return code;
 }
 
-/// Before 2.29 NCCL's host functions return no pointers; on the device they follow from the window's handle.
+/// Before 2.29 NCCL's host functions return no pointers; on the device they follow from the
+/// window's handle.
 __global__ void find_pointers_kernel(ncclWindow_t window, int ranks, std::byte** pointers) {
   for (int rank = 0; rank < ranks; ++rank)
     pointers[rank] = static_cast<std::byte*>(ncclGetLsaPointer(window, 0, rank));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A combine takes four neighbouring elements of a row in a thread, one 16-byte access an operand, where rows and pointers
-// allow it, and single elements elsewhere. Each element is read before the same thread writes it, so the result may lie
-// over either state. One wave of threads strides over all elements: bandwidth is the only limit.
+// A combine takes four neighbouring elements of a row in a thread, one 16-byte access an operand,
+// where rows and pointers allow it, and single elements elsewhere. Each element is read before the
+// same thread writes it, so the result may lie over either state. One wave of threads strides over
+// all elements: bandwidth is the only limit.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -20,7 +21,8 @@ __device__ float4 after(float decay, float4 earlier, float4 later) {
           fmaf(decay, earlier.w, later.w)};
 }
 
-/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a composition too.
+/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a
+/// composition too.
 template <class Pack>
 __global__ void __launch_bounds__(threads)
     combine_kernel(Pack* into, const Pack* earlier, const float* later_decay, const Pack* later,

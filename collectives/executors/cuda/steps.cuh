@@ -11,14 +11,14 @@
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/kernel.cuh"
 #include "collectives/executors/cuda/launch_plan.hpp"
-#include "collectives/executors/timeline.hpp"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/executors/timing.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
 
-/// Enqueues a combine, with the operands of `combine_on_host` (combine.hpp). It is one kernel, or two where a
-/// composition writes its decay over the later one.
+/// Enqueues a combine, with the operands of `combine_on_host` (combine.hpp). It is one kernel, or
+/// two where a composition writes its decay over the later one.
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands);
 
 /// Enqueues a copy, combine or compute step of `schedule`.
@@ -57,7 +57,8 @@ class Stopwatch {
   std::vector<cudaEvent_t> events_;
 };
 
-/// One rank's prepared round: operations on two streams, with an event where one waits for the other.
+/// One rank's prepared round: operations on two streams, with an event where one waits for the
+/// other.
 class Round {
  public:
   Round(Schedule schedule, std::vector<LaunchOperation> operations);
@@ -65,17 +66,20 @@ class Round {
   Round(const Round&) = delete;
   Round& operator=(const Round&) = delete;
 
-  /// Enqueues one round into `stream`, with a fork to the stream of compute steps and a join. It may be captured into a
-  /// graph. `marks`, if any, gets one mark before and one behind each operation.
+  /// Enqueues one round into `stream`, with a fork to the stream of compute steps and a join. It
+  /// may be captured into a graph. `marks`, if any, gets one mark before and one behind each
+  /// operation.
   void enqueue(cudaStream_t stream, Stopwatch* marks = nullptr) const;
 
-  /// When the steps of a marked round ran, once it has ended, in seconds since it began. The steps of an operation share
-  /// its times.
+  /// When the steps of a marked round ran, once it has ended, in seconds since it began. The steps
+  /// of an operation share its times.
   std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
-  /// What the device waited for until it gave up, in words, or an empty string. Asked when no round is under way.
+  /// What the device waited for until it gave up, in words, or an empty string. Asked when no round
+  /// is under way.
   virtual std::string fault() const { return {}; }
-  /// The first message with `rank` that the device may wait for without end, in words, or an empty string.
+  /// The first message with `rank` that the device may wait for without end, in words, or an empty
+  /// string.
   virtual std::string endless_wait_for(int /*rank*/) const { return {}; }
 
   const Schedule& schedule() const { return schedule_; }

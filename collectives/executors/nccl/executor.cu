@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as kernels.
+// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as
+// kernels.
 //
-// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else. Groups are cut by the
-// rule that `check` proves, or finer where NCCL needs it (plan.hpp). Buffers lie in memory of ncclMemAlloc, as those of
-// nccl-tests do: NCCL registers it by itself where a graph is recorded. They lie in a symmetric window if a native asks
-// for one.
+// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else.
+// Groups are cut by the rule that `check` proves, or finer where NCCL needs it (plan.hpp). Buffers
+// lie in memory of ncclMemAlloc, as those of nccl-tests do: NCCL registers it by itself where a
+// graph is recorded. They lie in a symmetric window if a native asks for one.
 #include <nccl.h>
 
 #include <algorithm>
@@ -91,7 +92,8 @@ std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
   return over && over->window ? over->window->bytes() : 0;
 }
 
-/// Makes a small window and tests it. Returns the reason of a failure, or an empty string. Collective.
+/// Makes a small window and tests it. Returns the reason of a failure, or an empty string.
+/// Collective.
 std::string NcclExecutor::try_window() const {
   Refusal refusal = ranks().first(lacks_matching_nccl().reason());
   if (!refusal) refusal = lacks_peer_access(ranks());
@@ -131,7 +133,8 @@ void* NcclExecutor::arena_for(const Schedule& schedule) {
   return arena_->get();
 }
 
-/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are slow.
+/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are
+/// slow.
 void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& schedules) {
   std::size_t bytes = 4096;
   for (const Schedule& schedule : schedules) bytes = std::max(bytes, DeviceMemory::bytes(schedule));

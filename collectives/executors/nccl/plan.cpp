@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/groups.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
 #include "collectives/schedule/step_graph.hpp"
 
 namespace baton {

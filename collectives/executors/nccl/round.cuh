@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's schedule as NCCL calls and kernels, and the natives of the `nccl` executor: library calls that stand in for a
-// schedule.
+// One rank's schedule as NCCL calls and kernels, and the natives of the `nccl` executor: library
+// calls that stand in for a schedule.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,7 +18,8 @@
 
 namespace baton {
 
-/// The arguments of a native. It enqueues into `stream` and returns; it may be captured into a graph.
+/// The arguments of a native. It enqueues into `stream` and returns; it may be captured into a
+/// graph.
 struct NcclCall {
   /// All ranks, by home rank.
   ncclComm_t comm;
@@ -61,8 +62,9 @@ struct RegisteredNcclNative {
 
 class NcclRound : public Round {
  public:
-  /// The schedule's kernels and natives must be registered; its messages run in `groups`, as `nccl_groups` cuts them.
-  /// `memory` holds its buffers. Both `memory` and the communicator must outlive the round.
+  /// The schedule's kernels and natives must be registered; its messages run in `groups`, as
+  /// `nccl_groups` cuts them. `memory` holds its buffers. Both `memory` and the communicator must
+  /// outlive the round.
   NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory, ncclComm_t comm);
 
   /// NCCL's kernels have no time limit.

@@ -16,8 +16,8 @@
 
 namespace baton {
 
-/// The symmetric heap: one allocation a process that all ranks of the host read and write, in NCCL's window where that
-/// works, else through CUDA's inter-process handles.
+/// The symmetric heap: one allocation a process that all ranks of the host read and write, in
+/// NCCL's window where that works, else through CUDA's inter-process handles.
 class PeerHeap {
  public:
   /// Empty. Needs that lacks_peer_access refused nothing. `ranks` must outlive it.
@@ -26,17 +26,20 @@ class PeerHeap {
   PeerHeap(const PeerHeap&) = delete;
   PeerHeap& operator=(const PeerHeap&) = delete;
 
-  /// Makes it at least so large; its contents are lost when it grows. The first call chooses how memory is shared and tests
-  /// that a kernel on every rank reaches every rank. Collective. Throws SystemError if nothing works.
+  /// Makes it at least so large; its contents are lost when it grows. The first call chooses how
+  /// memory is shared and tests that a kernel on every rank reaches every rank. Collective. Throws
+  /// SystemError if nothing works.
   void reserve(std::size_t bytes);
 
   std::size_t bytes() const { return bytes_; }
-  /// The addresses of all ranks' memory on this GPU, by rank; the second is an array in this GPU's memory.
+  /// The addresses of all ranks' memory on this GPU, by rank; the second is an array in this GPU's
+  /// memory.
   const std::vector<std::byte*>& all() const { return all_; }
   std::byte* const* on_device() const { return on_device_; }
   std::byte* own() const { return all_[ranks_.rank()]; }
 
-  /// How memory is shared, and the reason against NCCL's window, such as "cudaIpc, for built with NCCL ...".
+  /// How memory is shared, and the reason against NCCL's window, such as "cudaIpc, for built with
+  /// NCCL ...".
   std::string description() const;
 
  private:
@@ -55,8 +58,8 @@ class PeerHeap {
   std::byte** on_device_ = nullptr;
 };
 
-/// What the rounds of a prepared case share: inboxes and flags in the heap, counters in this GPU's memory, the record of a
-/// thread that gave up waiting.
+/// What the rounds of a prepared case share: inboxes and flags in the heap, counters in this GPU's
+/// memory, the record of a thread that gave up waiting.
 class PeerExchange {
  public:
   /// `ranks` must outlive it. A thread gives up after `limit_seconds` of waiting. Collective.
@@ -65,15 +68,16 @@ class PeerExchange {
   PeerExchange(const PeerExchange&) = delete;
   PeerExchange& operator=(const PeerExchange&) = delete;
 
-  /// Empties the inboxes of all ranks, makes them large enough for `packets` packets and `messages` messages to `ctas` blocks, and starts counting
-  /// rounds anew. The same on all ranks, none of which has a round under way. Collective. Throws SystemError.
+  /// Empties the inboxes of all ranks, makes them large enough for `packets` packets and `messages`
+  /// messages to `ctas` blocks, and starts counting rounds anew. The same on all ranks, none of
+  /// which has a round under way. Collective. Throws SystemError.
   void reset(std::int64_t packets, int messages, unsigned ctas);
 
   const PeerContext& context() const { return context_; }
   const PeerHeap& heap() const { return heap_; }
 
-  /// The first wait of the rank that timed out, in terms of its schedule, or an empty string. Asked when no round is under
-  /// way.
+  /// The first wait of the rank that timed out, in terms of its schedule, or an empty string. Asked
+  /// when no round is under way.
   std::string fault(const Schedule& schedule) const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's schedule as one kernel that
-// stores into the memory of the others. With bf16 messages are rounded; every rank computes and keeps f32.
+// Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's
+// schedule as one kernel that stores into the memory of the others. With bf16 messages are rounded;
+// every rank computes and keeps f32.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -71,7 +72,8 @@ void PeerExecutor::prepare(std::vector<Schedule> schedules) {
   const PeerProgramOptions options{packet_elements(format_), transport_ == PeerTransport::packets};
   const Schedule& own = schedules[ranks().rank()];
   const PeerProgram program = compile_peer_programs(schedules, options)[ranks().rank()];
-  // Few blocks of an exchange leave the multiprocessors to the compute steps that it overlaps; many end sooner.
+  // Few blocks of an exchange leave the multiprocessors to the compute steps that it overlaps; many
+  // end sooner.
   constexpr std::array<unsigned, 3> ctas{4, 16, std::numeric_limits<unsigned>::max()};
   if (!program.overlaps_compute) return prepare_program(own, program, ctas[0]);
   keep_fastest(ctas.size(), [&](std::size_t i) { prepare_program(own, program, ctas[i]); });
@@ -94,8 +96,8 @@ void PeerExecutor::prepare_program(const Schedule& schedule, const PeerProgram& 
   take_prepared(std::move(memory), std::move(round));
 }
 
-/// Prepares candidates that do the same, one by one, and keeps the fastest, by the median of 21 rounds over zeros, each
-/// that of its slowest rank.
+/// Prepares candidates that do the same, one by one, and keeps the fastest, by the median of 21
+/// rounds over zeros, each that of its slowest rank.
 void PeerExecutor::keep_fastest(std::size_t candidates,
                                 const std::function<void(std::size_t)>& prepare_candidate) {
   std::vector<double> medians;
@@ -106,14 +108,14 @@ void PeerExecutor::keep_fastest(std::size_t candidates,
       const auto all = ranks().gather(run());
       round = *std::max_element(all.begin(), all.end());
     }
-    std::nth_element(seconds.begin(), seconds.begin() + 10, seconds.end());
-    medians.push_back(seconds[10]);
+    medians.push_back(median(std::move(seconds)));
   }
   const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
   prepare_candidate(static_cast<std::size_t>(fastest));
 }
 
-/// A message from a common start to its arrival, less the time of an empty round. Prepares a case of its own.
+/// A message from a common start to its arrival, less the time of an empty round. Prepares a case
+/// of its own.
 double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (lacks_) return 0;
   if (!floor_) floor_ = floor_seconds();

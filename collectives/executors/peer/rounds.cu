@@ -12,7 +12,8 @@ namespace {
 constexpr unsigned most_threads = 512;
 constexpr unsigned staged = 32;  // instructions that a block keeps in shared memory
 
-/// The first instruction comes with the launch: a thread need not fetch it before it can load its first operands.
+/// The first instruction comes with the launch: a thread need not fetch it before it can load its
+/// first operands.
 template <class Format, PeerTransport transport>
 __global__ void __launch_bounds__(most_threads)
     peer_kernel(const __grid_constant__ PeerContext context,

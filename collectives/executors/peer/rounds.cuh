@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kinds of rounds that the peer executor prepares: one runs a rank's program by the interpreter, the other a native,
-// a hand-tuned kernel that stands in for a schedule.
+// The two kinds of rounds that the peer executor prepares: one runs a rank's program by the
+// interpreter, the other a native, a hand-tuned kernel that stands in for a schedule.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,8 +23,8 @@
 
 namespace baton {
 
-/// The arguments of a native's body. It enqueues one kernel that enters the round (round.cuh) and returns; it may be
-/// captured into a graph.
+/// The arguments of a native's body. It enqueues one kernel that enters the round (round.cuh) and
+/// returns; it may be captured into a graph.
 struct PeerCall {
   cudaStream_t stream;
   const PeerContext& context;
@@ -43,12 +43,13 @@ struct PeerCall {
 
 struct PeerNative {
   std::function<void(const PeerCall&)> body = nullptr;
-  /// Packets in an inbox, from the step's slices and the number of elements in a packet; the same on all ranks.
+  /// Packets in an inbox, from the step's slices and the number of elements in a packet; the same
+  /// on all ranks.
   std::function<std::int64_t(const Step&, int ranks, int packet_elements)> packets = nullptr;
   /// Blocks on a GPU with so many multiprocessors.
   std::function<unsigned(unsigned multiprocessors)> ctas = nullptr;
-  /// If set, the other members are ignored. Returns alternative schedules of all ranks, which have the same buffers first;
-  /// the executor times them and keeps the fastest.
+  /// If set, the other members are ignored. Returns alternative schedules of all ranks, which have
+  /// the same buffers first; the executor times them and keeps the fastest.
   std::function<std::vector<std::vector<Schedule>>(std::span<const Schedule>)> candidates = nullptr;
 };
 
@@ -68,9 +69,9 @@ const PeerNative* only_peer_native(const Schedule& schedule);
 /// Exchange kernels in the caller's stream, compute steps in the other.
 class ScheduleRound : public Round {
  public:
-  /// Takes over `exchange`, as every rank does, with the program of this rank and its buffers in `memory`; both must
-  /// outlive it. Exchanges that overlap compute steps run on `overlap_ctas` blocks, the others on all multiprocessors.
-  /// Collective. Throws SystemError.
+  /// Takes over `exchange`, as every rank does, with the program of this rank and its buffers in
+  /// `memory`; both must outlive it. Exchanges that overlap compute steps run on `overlap_ctas`
+  /// blocks, the others on all multiprocessors. Collective. Throws SystemError.
   ScheduleRound(const Schedule& schedule, const PeerProgram& program, const DeviceMemory& memory,
                 PeerExchange& exchange, ElementFormat format, PeerTransport transport, unsigned overlap_ctas);
   ~ScheduleRound() override;
@@ -101,7 +102,8 @@ class ScheduleRound : public Round {
 /// The kernel of a native.
 class NativeRound : public Round {
  public:
-  /// Takes over `exchange`, which must outlive it, as every rank does with `schedules`. Collective. Throws SystemError.
+  /// Takes over `exchange`, which must outlive it, as every rank does with `schedules`. Collective.
+  /// Throws SystemError.
   NativeRound(std::span<const Schedule> schedules, int rank, const DeviceMemory& memory,
               PeerExchange& exchange, ElementFormat format);
 

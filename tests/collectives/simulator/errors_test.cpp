@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const LinkClass wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkModel wire{.latency_seconds = 100, .bytes_a_second = 1};
 
 std::string error_of(const ScheduleSource& source) {
   try {
@@ -31,7 +31,7 @@ TEST(SimulatorErrors, AMessageWithoutAPartnerIsAnError) {
     if (s.rank() == 1) s.recv(s.scratch("x", 4), 0);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("simulator_errors_test.cpp:"),
+              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("errors_test.cpp:"),
                     HasSubstr("rank 0 knows nothing of")));
 }
 
@@ -41,7 +41,7 @@ TEST(SimulatorErrors, AMessageOfTwoSizesIsAnError) {
     if (s.rank() == 1) s.recv(s.scratch("x", 5), 0);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 0, step 0"), HasSubstr("simulator_errors_test.cpp:"),
+              AllOf(HasSubstr("test: rank 0, step 0"), HasSubstr("errors_test.cpp:"),
                     HasSubstr("rank 1 has another size")));
 }
 
@@ -61,14 +61,14 @@ TEST(SimulatorErrors, ANativeIsAnError) {
     if (s.rank() == 1) s.native("somebodys_scan", 1, {s.scratch("x", 4)}, {s.scratch("y", 4)});
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("simulator_errors_test.cpp:"),
+              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("errors_test.cpp:"),
                     HasSubstr("somebodys_scan is a native")));
 }
 
 TEST(SimulatorErrors, RefusesWhatItCannotDo) {
   const Topology small = uniform_machine(4, wire), large = uniform_machine(16384, wire);
   const auto refusal = [](const char* name, const Split& split, const Topology& topology) {
-    return unsupported_by_simulator(source_of(find_collective(name), Shape{}, split), topology);
+    return unsupported_by_simulator(source_of(find_collective(name), Shape{}, split), topology).reason();
   };
   EXPECT_EQ(refusal("all_scan", {.ranks = 4}, small), "");
   EXPECT_THAT(refusal("all_scan", {.ranks = 5}, small), HasSubstr("5 ranks do not fit on uniform"));

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace {
 

@@ -67,7 +67,7 @@ Topology shared_memory() {
   Topology topology = uniform_machine(ranks, {.latency_seconds = 2e-7,
                                               .overhead_seconds = 4e-7,
                                               .bytes_a_second = 5e9,
-                                              .moved_by = Mover::engine,
+                                              .moved_by = Transport::engine,
                                               .node_bytes_a_second = 12e9});
   topology.round_seconds = 3e-7;
   const Curve together{{{0, 0}, {30e9, 1}}};
@@ -96,7 +96,7 @@ TEST_F(Calibrated, MessagesTakeWhatTheyTake) {
     expect_near(found_.intra_node.message_seconds(bytes), known_.intra_node.message_seconds(bytes), what);
     expect_near(found_.intra_node.busy_seconds(bytes), known_.intra_node.busy_seconds(bytes), what);
   }
-  EXPECT_EQ(found_.intra_node.moved_by, Mover::engine);
+  EXPECT_EQ(found_.intra_node.moved_by, Transport::engine);
 }
 
 TEST_F(Calibrated, AllRanksTogetherShareTheMemory) {
@@ -183,7 +183,7 @@ constexpr double large_messages[] = {1e6, 5e6, 16e6};
 TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
   const Topology known = wired(true), found = found_of(known);
   EXPECT_TRUE(found.streams);
-  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  EXPECT_EQ(found.intra_node.moved_by, Transport::wire);
   expect_near(found.round_seconds, known.round_seconds, "round");
   for (double bytes : {8.0, 100.0, 5000.0, 65536.0, 1e6, 16e6})
     expect_near(found.intra_node.message_seconds(bytes), known.intra_node.message_seconds(bytes),
@@ -200,7 +200,7 @@ TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
 TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
   const Topology known = wired(false), found = found_of(known);
   EXPECT_FALSE(found.streams);
-  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  EXPECT_EQ(found.intra_node.moved_by, Transport::wire);
   for (double bytes : {8.0, 5000.0, 1e6, 16e6}) {
     const double message = known.intra_node.message_seconds(bytes);
     expect_near(found.intra_node.message_seconds(bytes), message, std::to_string(bytes) + " bytes");

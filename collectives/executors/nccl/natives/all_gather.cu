@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Natives `nccl_all_gather`, NCCL's own all-gather of the packed maps and nothing else, to be compared with nccl-tests, and
-// `nccl_all_gather_scan*`, LASP-2 with that all-gather and one kernel that folds.
+// Natives `nccl_all_gather`, NCCL's own all-gather of the packed maps and nothing else, to be
+// compared with nccl-tests, and `nccl_all_gather_scan*`, LASP-2 with that all-gather and one kernel
+// that folds.
 //
 //   maps = ncclAllGather(own map)
-//   into = state of map 0;  for j = 1 .. r-1:  into = map j applied to into      (in registers, written once)
+//   into = state of map 0;  for j = 1 .. r-1:  into = map j applied to into     (in registers)
 //
-// One row for each way that NCCL gathers: between plain buffers, in a symmetric window, and in a window by the copy
-// engines. Which algorithm runs is the library's choice, so nothing is claimed. Source: arXiv 2502.07563 (LASP-2).
+// One row for each way that NCCL gathers: between plain buffers, in a symmetric window, and in a
+// window by the copy engines. Which algorithm runs is the library's choice, so nothing is claimed.
+// Source: arXiv 2502.07563 (LASP-2).
 #include <nccl.h>
 
 #include <algorithm>
@@ -22,7 +24,8 @@ namespace {
 
 constexpr int threads = 256;
 
-/// Gathered maps in the order of home ranks, each of `rows` decays and then a state of [rows, row] packs.
+/// Gathered maps in the order of home ranks, each of `rows` decays and then a state of [rows, row]
+/// packs.
 template <class Pack>
 struct Maps {
   const float* first;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread accesses which element. Blocks that an author cut are merged, since packets make the pipeline.
+// Which thread accesses which element. Blocks that an author cut are merged, since packets make the
+// pipeline.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -23,7 +24,8 @@ void constrain(PeerRelation& relation, const PeerAccess& first, const PeerAccess
   relation.distance = distance;
 }
 
-/// Instructions whose columns depend on one another: a union-find in which each knows its distance from its root.
+/// Instructions whose columns depend on one another: a union-find in which each knows its distance
+/// from its root.
 class Columns {
  public:
   explicit Columns(int instructions) : root_(instructions), from_root_(instructions) {
@@ -119,10 +121,6 @@ void append(PeerInstruction& a, const PeerInstruction& b) {
 
 }  // namespace
 
-bool overlap(const Slice& a, const Slice& b) {
-  return a.buffer == b.buffer && !a.empty() && !b.empty() && a.offset < b.end() && b.offset < a.end();
-}
-
 std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction) {
   std::vector<PeerAccess> accesses;
   for (const Slice& slice : instruction.reads) add(accesses, slice, false, true);
@@ -143,7 +141,7 @@ PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second,
   const auto later = peer_accesses(second);
   for (const PeerAccess& a : peer_accesses(first))
     for (const PeerAccess& b : later)
-      if ((a.writes || b.writes) && overlap(a.slice, b.slice)) constrain(relation, a, b, packet_elements);
+      if ((a.writes || b.writes) && a.slice.overlaps(b.slice)) constrain(relation, a, b, packet_elements);
   return relation;
 }
 

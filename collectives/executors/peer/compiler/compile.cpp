@@ -14,7 +14,7 @@ namespace {
 bool overlaps_itself(const Step& step) {
   for (const Slice& written : step.writes)
     for (const Slice& read : step.reads) {
-      if (overlap(written, read) && written != read) return true;
+      if (written.overlaps(read) && written != read) return true;
     }
   return false;
 }
@@ -59,8 +59,9 @@ class PeerPlanner {
 
   void add_exchange(PeerInstruction instruction) {
     int compute = launches_.awaited(instruction.steps, false);
-    // A receive waits for nothing here. Launched at once it would hold multiprocessors while it waits for messages that the
-    // other ranks cannot send before they have run the steps recorded before it.
+    // A receive waits for nothing here. Launched at once it would hold multiprocessors while it
+    // waits for messages that the other ranks cannot send before they have run the steps recorded
+    // before it.
     if (open_ < 0) compute = std::max(compute, compute_before(instruction.steps[0]));
     const int place = static_cast<int>(instructions.size());
     if (open_ < 0 || !launches_.has_awaited(false, compute)) {
@@ -84,8 +85,8 @@ class PeerPlanner {
   int open_ = -1;  // the exchange operation that may grow
 };
 
-/// True if some compute operation may run during exchange operation `exchange`; `ended` is the last compute operation that
-/// ends before it starts.
+/// True if some compute operation may run during exchange operation `exchange`; `ended` is the last
+/// compute operation that ends before it starts.
 bool overlaps_compute(const std::vector<LaunchOperation>& operations, int exchange, int ended) {
   for (int i = ended + 1; i < static_cast<int>(operations.size()); ++i) {
     if (!operations[i].computes) continue;

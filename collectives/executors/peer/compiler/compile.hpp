@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From schedules to peer programs: order the steps, lower them to micro-operations, fuse these into instructions, merge
-// blocks, plan launches, assign columns. Host code; every rank computes the programs of all ranks.
+// From schedules to peer programs: order the steps, lower them to micro-operations, fuse these into
+// instructions, merge blocks, plan launches, assign columns. Host code; every rank computes the
+// programs of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +12,30 @@
 #include <vector>
 
 #include "collectives/executors/peer/compiler/ir.hpp"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
 
-/// Refuses schedules that no program can be made of. A format that rounds f32 takes no bf16 tensors.
+/// Refuses schedules that no program can be made of. A format that rounds f32 takes no bf16
+/// tensors.
 Refusal unsupported_by_peer(std::span<const Schedule> schedules, bool rounds = false);
 
-/// The programs of all ranks, by rank, from their checked schedules. They agree where messages lie, which exchanges
-/// overlap compute steps, and run without deadlock although every thread waits for what it receives.
+/// The programs of all ranks, by rank, from their checked schedules. They agree where messages lie,
+/// which exchanges overlap compute steps, and run without deadlock although every thread waits for
+/// what it receives.
 std::vector<PeerProgram> compile_peer_programs(std::span<const Schedule> schedules,
                                                const PeerProgramOptions& options = {});
 
 // The passes, in the order in which they run.
 
-/// For each rank its steps in an order that it can run one after the other. A send never waits; a receive does, and comes
-/// after all that some rank must do before the message is sent. Throws ScheduleError if there is no such order.
+/// For each rank its steps in an order that it can run one after the other. A send never waits; a
+/// receive does, and comes after all that some rank must do before the message is sent. Throws
+/// ScheduleError if there is no such order.
 std::vector<std::vector<int>> order_peer_steps(std::span<const Schedule> schedules);
 
-/// The inboxes of all ranks: one message after the other, by sender and sequence, each from a packet of its own.
+/// The inboxes of all ranks: one message after the other, by sender and sequence, each from a
+/// packet of its own.
 class PeerInboxes {
  public:
   PeerInboxes(std::span<const Schedule> schedules, int packet_elements);
@@ -89,29 +94,31 @@ class PeerMicroOps {
   std::vector<int> first_, last_;  // by step: its micro-operations
 };
 
-/// Fuses each micro-operation with later ones that use the value it brings into a register. Drops stores to scratch that
-/// is never read, and receives of messages that are only read in the inbox.
+/// Fuses each micro-operation with later ones that use the value it brings into a register. Drops
+/// stores to scratch that is never read, and receives of messages that are only read in the inbox.
 std::vector<PeerInstruction> fuse_peer_steps(const Schedule& schedule, const PeerMicroOps& ops);
 
 /// Makes one instruction of neighbours that do the same over adjoining slices.
 std::vector<PeerInstruction> merge_peer_instructions(std::vector<PeerInstruction> instructions,
                                                      int packet_elements);
 
-/// Takes the compute steps out of `instructions`. Returns the operations in the order of launches: each compute step, and
-/// the longest runs of instructions that can be launched as one. A run waits for the compute steps recorded before it. It
-/// ends where the next instruction waits for a compute step that the run does not wait for, and where a compute step waits
-/// for the run, since later instructions may need that step's result on another rank.
+/// Takes the compute steps out of `instructions`. Returns the operations in the order of launches:
+/// each compute step, and the longest runs of instructions that can be launched as one. A run waits
+/// for the compute steps recorded before it. It ends where the next instruction waits for a compute
+/// step that the run does not wait for, and where a compute step waits for the run, since later
+/// instructions may need that step's result on another rank.
 std::vector<LaunchOperation> plan_peer_operations(const Schedule& schedule,
                                                   std::vector<PeerInstruction>& instructions);
 
-/// Chooses the column of every instruction and sets barriers where that does not suffice. The start of an operation is a
-/// barrier already.
+/// Chooses the column of every instruction and sets barriers where that does not suffice. The start
+/// of an operation is a barrier already.
 void assign_columns(std::vector<PeerInstruction>& instructions,
                     const std::vector<LaunchOperation>& operations, int packet_elements);
 
-/// Lets an exchange overlap compute steps only if it does so on all ranks: an exchange is as slow as its smallest kernel,
-/// so with one rank that has nothing to overlap, the others get all multiprocessors too, and their later work waits.
-/// Where ranks have unlike numbers of exchange operations, each keeps its own choice.
+/// Lets an exchange overlap compute steps only if it does so on all ranks: an exchange is as slow
+/// as its smallest kernel, so with one rank that has nothing to overlap, the others get all
+/// multiprocessors too, and their later work waits. Where ranks have unlike numbers of exchange
+/// operations, each keeps its own choice.
 void agree_on_overlap(std::vector<PeerProgram>& programs);
 
 /// Makes the compute steps recorded behind exchange operation `exchange` wait for its end.
@@ -123,7 +130,8 @@ void serialize_compute_after(PeerProgram& program, int exchange);
 struct PeerAccess {
   Slice slice;
   bool writes = false;
-  /// True where any thread may access any element, as with decays; otherwise element i belongs to packet i / E.
+  /// True where any thread may access any element, as with decays; otherwise element i belongs to
+  /// packet i / E.
   bool shared = false;
 };
 
@@ -138,7 +146,5 @@ struct PeerRelation {
 };
 
 PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second, int packet_elements);
-
-bool overlap(const Slice& a, const Slice& b);
 
 }  // namespace baton

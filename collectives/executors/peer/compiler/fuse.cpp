@@ -7,7 +7,8 @@
 namespace baton {
 namespace {
 
-/// Builds one instruction. x and y stay in registers, so a micro-operation on the slices that hold them can join.
+/// Builds one instruction. x and y stay in registers, so a micro-operation on the slices that hold
+/// them can join.
 class InstructionBuilder {
  public:
   explicit InstructionBuilder(const PeerMicroOp& head) {
@@ -54,7 +55,7 @@ class InstructionBuilder {
   /// True where the instruction itself stores to `slice`.
   bool stores(const Slice& slice) const {
     return std::any_of(instruction_.keep.begin(), instruction_.keep.end(),
-                       [&](const Slice& kept) { return overlap(kept, slice); });
+                       [&](const Slice& kept) { return kept.overlaps(slice); });
   }
 
   bool join_send(const PeerMicroOp& op) {
@@ -100,7 +101,7 @@ class InstructionBuilder {
     for (std::size_t i = 0; i < accesses.size(); ++i)
       for (std::size_t j = 0; j < accesses.size(); ++j) {
         const PeerAccess &a = accesses[i], &b = accesses[j];
-        if (i == j || !a.writes || !overlap(a.slice, b.slice)) continue;
+        if (i == j || !a.writes || !a.slice.overlaps(b.slice)) continue;
         if (b.writes || b.shared || a.slice.offset != b.slice.offset) return false;
       }
     return true;
@@ -133,7 +134,7 @@ std::vector<PeerInstruction> fuse(const PeerMicroOps& ops) {
 bool is_unread(const Slice& slice, const std::vector<PeerInstruction>& instructions) {
   for (const PeerInstruction& instruction : instructions)
     for (const PeerAccess& access : peer_accesses(instruction))
-      if (!access.writes && overlap(access.slice, slice)) return false;
+      if (!access.writes && access.slice.overlaps(slice)) return false;
   return true;
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer executor's intermediate representation: instructions that each move every element of a slice through a thread.
+// The peer executor's intermediate representation: instructions that each move every element of a
+// slice through a thread.
 //
 //   x = what arrives from a peer, or what is in memory
-//   keep x in memory;  y = decay (.) earlier + later, x being one of the two;  keep y;  send x or y to peers
+//   keep x in memory
+//   y = decay (.) earlier + later, x being one of the two; keep y in memory
+//   send x or y to peers
 //
-// The elements of a slice travel in packets. Packet j of an instruction belongs to the thread that owns column
-// (column + j) modulo the number of threads. Columns are chosen so that the thread that reads an element is the one that
-// wrote it: then nothing inside a rank waits for anything, and a round is a pipeline of packets whatever the number of
-// blocks. Where no choice of columns does that, all threads meet at a barrier before the instruction.
+// The elements of a slice travel in packets. Packet j of an instruction belongs to the thread that
+// owns column (column + j) modulo the number of threads. Columns are chosen so that the thread that
+// reads an element is the one that wrote it: then nothing inside a rank waits for anything, and a
+// round is a pipeline of packets whatever the number of blocks. Where no choice of columns does
+// that, all threads meet at a barrier before the instruction.
 //
-// Compute steps are kernels of their own. Between them the instructions are cut into operations, one launch each.
+// Compute steps are kernels of their own. Between them the instructions are cut into operations,
+// one launch each.
 #pragma once
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 namespace baton {
 namespace {
 
-/// The 32-bit words of a slice, which is all that the device sees of it. Two bf16 travel as one word. Only slices of compute
-/// steps may begin or end within a word, which then counts whole.
+/// The 32-bit words of a slice, which is all that the device sees of it. Two bf16 travel as one
+/// word. Only slices of compute steps may begin or end within a word, which then counts whole.
 Slice words(const Slice& slice) {
   if (slice.dtype == Dtype::f32) return slice;
   const std::int64_t first = slice.offset / 2;
@@ -103,7 +103,7 @@ std::optional<PeerDecays> PeerMicroOps::arrived_in(const Slice& decay, const Ste
   for (int before : reader.waits_for) {
     const Step& step = schedule_.steps()[before];
     for (const Slice& written : step.writes) {
-      if (!overlap(written, decay)) continue;
+      if (!written.overlaps(decay)) continue;
       if (step.verb != Verb::recv || !contains(written, decay)) return {};
       arrived = PeerDecays{all_[first_[before]].message, decay.offset - written.offset};
     }

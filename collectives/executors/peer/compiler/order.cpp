@@ -11,8 +11,9 @@
 namespace baton {
 namespace {
 
-/// A list scheduler over all ranks' steps, sweep by sweep. In each sweep a rank receives the messages of earlier sweeps,
-/// and runs after each one all that is ready, sends first. So every step comes after what it waits for, on any rank.
+/// A list scheduler over all ranks' steps, sweep by sweep. In each sweep a rank receives the
+/// messages of earlier sweeps, and runs after each one all that is ready, sends first. So every
+/// step comes after what it waits for, on any rank.
 class ListScheduler {
  public:
   explicit ListScheduler(std::span<const Schedule> schedules)

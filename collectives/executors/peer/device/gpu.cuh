@@ -83,8 +83,8 @@ struct Gpu {
   /// An element that this kernel may have written.
   __device__ static float load(const float* from) { return __ldcg(from); }
 
-  /// `count` elements from memory that this kernel may have written; zeros behind the first `n`. `whole` promises that all
-  /// are there, 16-byte aligned.
+  /// `count` elements from memory that this kernel may have written; zeros behind the first `n`.
+  /// `whole` promises that all are there, 16-byte aligned.
   template <int count>
   __device__ static Elements<count> load_elements(const float* from, unsigned n, bool whole) {
     Elements<count> x;

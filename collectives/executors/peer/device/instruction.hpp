@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands to the kernels of a rank: the context of its case, the role of a kernel, and instructions with
-// addresses instead of slices and messages.
+// What the host hands to the kernels of a rank: the context of its case, the role of a kernel, and
+// instructions with addresses instead of slices and messages.
 //
 // A rank's heap, which the other ranks write to:
-//   flags of started rounds, one a rank;  flags of messages, one a message and block;  three generations of the inbox
+//   flags of started rounds, one a rank
+//   flags of messages, one a message and block
+//   three generations of the inbox
 #pragma once
 
 #include <cstddef>
@@ -20,9 +22,9 @@ namespace baton {
 /// The elements of messages.
 enum class ElementFormat { f32, bf16 };
 
-/// How messages travel. Packets carry their own flag (packet.cuh) and need no fence: a value is under way to the next rank
-/// as soon as it has arrived. The reference rests on release and acquire alone: all packets of an instruction, a fence, and
-/// a flag for each sending block and message.
+/// How messages travel. Packets carry their own flag (packet.cuh) and need no fence: a value is
+/// under way to the next rank as soon as it has arrived. The reference rests on release and acquire
+/// alone: all packets of an instruction, a fence, and a flag for each sending block and message.
 enum class PeerTransport { packets, fenced };
 
 inline constexpr int packet_bytes = 16;
@@ -64,7 +66,8 @@ struct PeerContext {
   std::byte* heap = nullptr;
   /// From one generation of an inbox to the next.
   std::size_t generation_bytes = 0;
-  /// In this GPU's memory: the rounds that each block has ended, 1 once a thread gave up, arrivals at the barrier.
+  /// In this GPU's memory: the rounds that each block has ended, 1 once a thread gave up, arrivals
+  /// at the barrier.
   unsigned* rounds = nullptr;
   unsigned* gave_up = nullptr;
   unsigned long long* arrivals = nullptr;
@@ -73,8 +76,8 @@ struct PeerContext {
   std::uint64_t limit = 0;
 };
 
-/// The role of a kernel in a round: the ranks that it exchanges packets with, one bit a rank, and whether other kernels of
-/// the round come before or after it.
+/// The role of a kernel in a round: the ranks that it exchanges packets with, one bit a rank, and
+/// whether other kernels of the round come before or after it.
 struct KernelRole {
   std::uint64_t receivers = 0;
   std::uint64_t senders = 0;
@@ -82,9 +85,10 @@ struct KernelRole {
   bool closes = true;
 };
 
-/// The kind of an instruction: the frequent ones have a loop of their own. An aligned one has whole packets on 16 bytes,
-/// keeps x at most once and y not at all, and has one receiver, or any number where x comes from memory. If it folds, it
-/// has one decay a packet, in memory, and x is the earlier operand.
+/// The kind of an instruction: the frequent ones have a loop of their own. An aligned one has whole
+/// packets on 16 bytes, keeps x at most once and y not at all, and has one receiver, or any number
+/// where x comes from memory. If it folds, it has one decay a packet, in memory, and x is the
+/// earlier operand.
 enum class PeerForm : unsigned char {
   any,
   aligned_load,
@@ -126,7 +130,8 @@ struct alignas(16) PeerDeviceInstruction {
   bool barrier;
 };
 
-/// Offsets in a rank's heap of the flags of messages and of the inbox, and its size, in bytes. The same on all ranks.
+/// Offsets in a rank's heap of the flags of messages and of the inbox, and its size, in bytes. The
+/// same on all ranks.
 std::size_t message_flags_offset(const PeerContext& context);
 std::size_t inbox_offset(const PeerContext& context, int messages);
 std::size_t heap_bytes(const PeerContext& context, int messages);
@@ -134,8 +139,8 @@ std::size_t heap_bytes(const PeerContext& context, int messages);
 /// Bytes of one generation of an inbox for `packets` packets.
 std::size_t generation_bytes(std::int64_t packets);
 
-/// The instructions of one operation of a program, for a kernel of `threads` threads. `heaps` are those of all ranks, by
-/// rank; `address` gives the memory of a slice, null for an empty one.
+/// The instructions of one operation of a program, for a kernel of `threads` threads. `heaps` are
+/// those of all ranks, by rank; `address` gives the memory of a slice, null for an empty one.
 std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const LaunchOperation& operation,
                                            const PeerContext& context, std::span<std::byte* const> heaps,
                                            std::int64_t threads,
@@ -144,7 +149,8 @@ std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const Lau
 /// The role of the kernel of exchange operation number `operation`.
 KernelRole role_of(const PeerProgram& program, std::size_t operation);
 
-/// Blocks of an exchange operation that has the device to itself, and of one that overlaps compute steps.
+/// Blocks of an exchange operation that has the device to itself, and of one that overlaps compute
+/// steps.
 struct PeerBlocks {
   unsigned alone = 1;
   unsigned overlapping = 1;
@@ -154,13 +160,13 @@ struct PeerBlocks {
   }
 };
 
-/// Blocks on a GPU of so many multiprocessors, at most `overlap_ctas` of them beside compute steps. The flags of a fenced
-/// transport are one a block, so all its kernels have as many.
+/// Blocks on a GPU of so many multiprocessors, at most `overlap_ctas` of them beside compute steps.
+/// The flags of a fenced transport are one a block, so all its kernels have as many.
 PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
                      PeerTransport transport);
 
-/// Threads a block, at most `most`, for `packets` packets on `ctas` blocks. Few packets run on all blocks too, in smaller
-/// ones.
+/// Threads a block, at most `most`, for `packets` packets on `ctas` blocks. Few packets run on all
+/// blocks too, in smaller ones.
 unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most = 512);
 
 }  // namespace baton

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets: 16 bytes that are stored into another GPU's memory in one piece and carry their own flag.
+// Packets: 16 bytes that are stored into another GPU's memory in one piece and carry their own
+// flag.
 //
-// A slot of an inbox ends with the empty word until a packet has arrived. No packet ends with it: it is a NaN that
-// arithmetic does not make, and a producer whose data holds it sends another NaN instead. One 128-bit access is one access
-// to the memory model too, so a thread that sees the last word sees the others.
+// A slot of an inbox ends with the empty word until a packet has arrived. No packet ends with it:
+// it is a NaN that arithmetic does not make, and a producer whose data holds it sends another NaN
+// instead. One 128-bit access is one access to the memory model too, so a thread that sees the last
+// word sees the others.
 //
-// Like round.cuh and interpreter.cuh this compiles for the host too, where a test runs it: what a machine does with memory,
-// flags, barriers and threads is a template parameter (gpu.cuh for GPUs), and __device__ is defined as nothing.
+// Like round.cuh and interpreter.cuh this compiles for the host too, where a test runs it: what a
+// machine does with memory, flags, barriers and threads is a template parameter (gpu.cuh for GPUs),
+// and __device__ is defined as nothing.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +55,8 @@ struct F32Format {
   }
 };
 
-/// Eight bf16, rounded to nearest even. Rounding makes a single NaN, which is not in the empty word.
+/// Eight bf16, rounded to nearest even. Rounding makes a single NaN, which is not in the empty
+/// word.
 template <class Machine>
 struct Bf16Format {
   static constexpr int elements = packet_elements(ElementFormat::bf16);

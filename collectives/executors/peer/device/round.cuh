@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every kernel of the peer executor takes part in a round: it finds out the number of the round, waits until there is
-// room in the inboxes of others, waits for packets, and reports the first wait that it gives up.
+// How every kernel of the peer executor takes part in a round: it finds out the number of the
+// round, waits until there is room in the inboxes of others, waits for packets, and reports the
+// first wait that it gives up.
 //
-// An inbox has three generations, one a round in turn. A reader leaves a slot as it is and empties the same slot of the
-// round before; so a generation is ready again when its owner has ended the round after it. A rank announces every round
-// that it starts, and sends nothing in round e before the receiver has started round e-1: a scan does not synchronise its
-// ranks, and the first one would otherwise run ahead of the last without end.
+// An inbox has three generations, one a round in turn. A reader leaves a slot as it is and empties
+// the same slot of the round before; so a generation is ready again when its owner has ended the
+// round after it. A rank announces every round that it starts, and sends nothing in round e before
+// the receiver has started round e-1: a scan does not synchronise its ranks, and the first one
+// would otherwise run ahead of the last without end.
 //
 // Rounds are counted in device memory, so that a graph can be replayed.
 #pragma once
@@ -17,7 +19,8 @@
 
 namespace baton {
 
-/// The flag in `heap` by which rank `from` announces that it has started a round. Flags are the heap's first bytes.
+/// The flag in `heap` by which rank `from` announces that it has started a round. Flags are the
+/// heap's first bytes.
 __device__ inline unsigned* started_flag(std::byte* heap, int from) {
   return reinterpret_cast<unsigned*>(heap) + from * heap_flag_words;
 }
@@ -83,8 +86,8 @@ class PeerThread {
       if (is_over(poll)) give_up(kind, step, peer, block);
   }
 
-  /// A barrier of all threads of the kernel, all blocks of which must run. Block 0 stands for those that a smaller kernel
-  /// lacks.
+  /// A barrier of all threads of the kernel, all blocks of which must run. Block 0 stands for those
+  /// that a smaller kernel lacks.
   __device__ void meet(int step) {
     Machine::sync();
     if (Machine::thread() == 0) {
@@ -106,7 +109,8 @@ class PeerThread {
     std::uint64_t start = 0;
   };
 
-  /// True when time is up. Looks at the clock, and whether another thread gave up, only once in many calls.
+  /// True when time is up. Looks at the clock, and whether another thread gave up, only once in
+  /// many calls.
   __device__ bool is_over(Poll& poll) {
     constexpr unsigned seldom = 1024;
     if (++poll.looks % seldom != 0) return false;
@@ -128,8 +132,9 @@ class PeerThread {
   bool gave_up_ = false;
 };
 
-/// Announces this round to all ranks, by one warp. Senders (one bit a rank) get a release store, since they wait for it; the
-/// others only need it for error reports. The kernel before has ended, so all earlier rounds are done here.
+/// Announces this round to all ranks, by one warp. Senders (one bit a rank) get a release store,
+/// since they wait for it; the others only need it for error reports. The kernel before has ended,
+/// so all earlier rounds are done here.
 template <class Machine>
 __device__ inline void announce_round(const PeerContext& context, unsigned round, std::uint64_t senders) {
   for (int other = static_cast<int>(Machine::thread() % Machine::threads_of_warp()); other < context.ranks;
@@ -142,8 +147,9 @@ __device__ inline void announce_round(const PeerContext& context, unsigned round
   }
 }
 
-/// Finds out the number of the round, waits for room in the inboxes of the receivers, and announces the round if the kernel
-/// opens it. Contains a barrier of the block, which must have at least 64 threads.
+/// Finds out the number of the round, waits for room in the inboxes of the receivers, and announces
+/// the round if the kernel opens it. Contains a barrier of the block, which must have at least 64
+/// threads.
 template <class Machine>
 __device__ inline RoundStart enter_round(const PeerContext& context, const KernelRole& role) {
   unsigned& shared_round = Machine::shared_word();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Natives `all_scan_fused` and `all_scan_fused_16`: the chain of all_scan as one hand-tuned kernel a rank, the yardstick
-// of the peer executor; the second on 16 multiprocessors, as beside other work.
+// Natives `all_scan_fused` and `all_scan_fused_16`: the chain of all_scan as one hand-tuned kernel
+// a rank, the yardstick of the peer executor; the second on 16 multiprocessors, as beside other
+// work.
 //
 //   each thread, for each of its packets of the state:
 //     load the own state and decay
@@ -8,8 +9,9 @@
 //     store decay (.) prefix + state into the next rank's inbox (the last rank sends none)
 //     keep the prefix
 //
-// The interpreter finds out at run time what is known here: the rank's place, addresses, the length of a row.
-// Cost: one state sent a rank, P-1 hops; time (P-1) alpha + N/beta, for a packet waits for nothing but itself.
+// The interpreter finds out at run time what is known here: the rank's place, addresses, the length
+// of a row. Cost: one state sent a rank, P-1 hops; time (P-1) alpha + N/beta, for a packet waits
+// for nothing but itself.
 #include <algorithm>
 
 #include "collectives/collective.hpp"
@@ -38,7 +40,8 @@ struct Chain {
   int next;
 };
 
-/// The work on one packet. `aligned` where rows and pointers allow whole packets, each with one decay.
+/// The work on one packet. `aligned` where rows and pointers allow whole packets, each with one
+/// decay.
 template <class Format, bool receives, bool passes_on, bool aligned>
 struct ChainPacket {
   static constexpr int E = Format::elements;

@@ -13,7 +13,8 @@ namespace {
 
 using namespace baton;
 
-/// Runs one recorded step on the host and on the device over the same random numbers and compares all buffers.
+/// Runs one recorded step on the host and on the device over the same random numbers and compares
+/// all buffers.
 class CudaSteps : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the peer executor promises beyond right results in single rounds, on as many GPUs as there are: thousands of rounds
-// back to back, every output checked on its GPU; graphs; two collectives in turn; a rank that stays away; packets that are
-// never torn.
+// What the peer executor promises beyond right results in single rounds, on as many GPUs as there
+// are: thousands of rounds back to back, every output checked on its GPU; graphs; two collectives
+// in turn; a rank that stays away; packets that are never torn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "collectives/executors/peer/device/gpu.cuh"
-#include "collectives/schedule/errors.hpp"
 #include "harness/process/guard.hpp"
 #include "tests/collectives/executors/peer/rig.cuh"
 
@@ -118,7 +117,8 @@ __global__ void write_slots_kernel(std::byte* slots, unsigned values) {
   for (unsigned value = 1; value <= values; ++value) Gpu::store_packet(slot, {value, ~value, value, value});
 }
 
-/// Reads its slot until the last value has come; counts packets whose words do not belong together, and values seen.
+/// Reads its slot until the last value has come; counts packets whose words do not belong together,
+/// and values seen.
 __global__ void read_slots_kernel(const std::byte* slots, unsigned values, unsigned long long* torn,
                                   unsigned long long* seen) {
   const std::byte* const slot = slots + (blockIdx.x * blockDim.x + threadIdx.x) * packet_bytes;
@@ -160,10 +160,6 @@ TEST(Peer, PacketsAreNeverTorn) {
   cuda(cudaStreamDestroy(other));
   cuda(cudaFree(counts));
   rig.ranks().barrier();
-}
-
-TEST(Peer, ASecondNativeOfANameIsRefused) {
-  EXPECT_THROW(RegisteredPeerNative("all_scan_fused", {}), UsageError);
 }
 
 /// The most ranks, up to four, that this machine has a GPU each for.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's GPU in tests of the peer executor: rounds whose inputs are made, and whose outputs are checked, on the GPU.
+// One rank's GPU in tests of the peer executor: rounds whose inputs are made, and whose outputs are
+// checked, on the GPU.
 #pragma once
 
 #include <memory>

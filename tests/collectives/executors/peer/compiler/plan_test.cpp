@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is launched at once, what waits for what, and which exchanges overlap compute steps on which blocks.
+// What is launched at once, what waits for what, and which exchanges overlap compute steps on which
+// blocks.
 
 #include <gtest/gtest.h>
 

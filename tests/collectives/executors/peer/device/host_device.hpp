@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer executor without GPUs: all ranks' programs in one process, by the interpreter of the GPUs, in every order that
-// devices might choose.
+// The peer executor without GPUs: all ranks' programs in one process, by the interpreter of the
+// GPUs, in every order that devices might choose.
 #pragma once
 
 #include <algorithm>
@@ -65,8 +65,8 @@ class HostDevice : public Executor {
     return 0;
   }
 
-  /// Runs rounds back to back: no rank waits for the end of another one's round. Throws ScheduleError when no thread can go
-  /// on.
+  /// Runs rounds back to back: no rank waits for the end of another one's round. Throws
+  /// ScheduleError when no thread can go on.
   void run_rounds(int rounds) {
     Host::slots_are_emptied() = options_.transport == PeerTransport::packets;
     for (Rank& rank : ranks_) rank.rounds_left = rounds;
@@ -147,7 +147,8 @@ class HostDevice : public Executor {
     for (Fiber* fiber : ready) Fibers::resume(*fiber);
   }
 
-  /// Ends the operations and rounds of a rank that have ended, and launches the next ones, each stream in order.
+  /// Ends the operations and rounds of a rank that have ended, and launches the next ones, each
+  /// stream in order.
   void go_on(int index) {
     Rank& rank = ranks_[index];
     if (rank.exchange >= 0 &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine that the interpreter of peer programs runs on in tests: the threads of all ranks' kernels as fibers of one
-// process, which a seed interleaves. A fiber gives way wherever a GPU's thread could be overtaken: before accesses to
-// packets and flags, and at barriers.
+// The machine that the interpreter of peer programs runs on in tests: the threads of all ranks'
+// kernels as fibers of one process, which a seed interleaves. A fiber gives way wherever a GPU's
+// thread could be overtaken: before accesses to packets and flags, and at barriers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "collectives/executors/peer/device/packet.cuh"
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 
@@ -44,8 +44,10 @@ struct Fiber {
   std::function<void()> body;
   bool ended = false;
   ucontext_t context{};
-  std::vector<std::byte> stack = std::vector<std::byte>(std::size_t{1} << 17);
-  void* announced = nullptr;  // to ThreadSanitizer
+  static constexpr std::size_t stack_bytes = std::size_t{1} << 16;
+  std::unique_ptr<std::byte[]> stack{
+      new std::byte[stack_bytes]};  // left uninitialised: most of it is never touched
+  void* announced = nullptr;        // to ThreadSanitizer
 };
 
 /// Runs fibers, one at a time.
@@ -65,8 +67,8 @@ class Fibers {
       fiber.shared = &shared[fiber.block];
       fiber.body = body;
       getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = fiber.stack.data();
-      fiber.context.uc_stack.ss_size = fiber.stack.size();
+      fiber.context.uc_stack.ss_sp = fiber.stack.get();
+      fiber.context.uc_stack.ss_size = Fiber::stack_bytes;
       makecontext(&fiber.context, run, 0);
 #ifdef __SANITIZE_THREAD__
       fiber.announced = __tsan_create_fiber(0);
@@ -214,7 +216,8 @@ struct Host {
     std::copy_n(x.v, std::min<unsigned>(n, count), into);
   }
 
-  /// True where a slot must be empty before a packet is stored into it: with packets that carry their own flag.
+  /// True where a slot must be empty before a packet is stored into it: with packets that carry
+  /// their own flag.
   static bool& slots_are_emptied() {
     static bool emptied = true;
     return emptied;

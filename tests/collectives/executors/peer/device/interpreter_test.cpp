@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter of peer programs, run on the host in every order of threads that a device might choose.
+// The interpreter of peer programs, run on the host in every order of threads that a device might
+// choose.
 #include "collectives/executors/peer/device/interpreter.cuh"
 
 #include <gtest/gtest.h>
