@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# baton_build.hpp: the commit and the tools of this build, for the records.
+# baton_build.hpp holds the commit and the tools of this build, for the records.
 set(build_header ${CMAKE_BINARY_DIR}/generated/baton_build.hpp)
 add_custom_target(build_header
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DTARGET=${build_header}

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What runs on NVIDIA GPUs, preset `cuda`. Compiles and links without a GPU. Without BATON_CUDA nothing here happens, and
-# no file of these is compiled.
+# Code for NVIDIA GPUs, preset `cuda`. It compiles and links without a GPU. Without BATON_CUDA none of it is compiled.
 option(BATON_CUDA "Build the executors, natives and kernels for NVIDIA GPUs" OFF)
 
-# baton_add_cuda(TARGET PATTERN...): adds the CUDA sources that match to TARGET.
+# baton_add_cuda(TARGET PATTERN...): adds the CUDA sources that match the patterns to TARGET.
 function(baton_add_cuda target)
   if(NOT BATON_CUDA)
     return()
@@ -17,7 +16,7 @@ if(NOT BATON_CUDA)
   return()
 endif()
 
-# Looked for first, and not required, to say in one line what is missing.
+# Not REQUIRED, so that one line says what is missing.
 find_package(CUDAToolkit 12.4 QUIET)
 if(NOT CUDAToolkit_NVCC_EXECUTABLE)
   message(FATAL_ERROR "Preset cuda needs nvcc 12.4 or newer, and none was found; put it in PATH, or set CUDAToolkit_ROOT.")
@@ -34,8 +33,8 @@ if(nccl_version VERSION_LESS 2.28)
   message(FATAL_ERROR "Preset cuda needs NCCL 2.28 or newer for its windows, and ${NCCL_INCLUDE_DIR}/nccl.h is ${nccl_version}.")
 endif()
 
-# Ampere, Hopper with its own instructions, and what is newer and known to the compiler; the last also as PTX, for what
-# comes after it. Binaries run on later chips of the same major version.
+# Ampere, Hopper with its own instructions, and newer chips that the compiler knows; the newest also as PTX, for chips
+# that come after it. Binaries run on later chips of the same major version.
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   execute_process(COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} --list-gpu-arch OUTPUT_VARIABLE known)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Flags of everything that is compiled here.
+# Compiler flags of all targets.
 add_library(baton_flags INTERFACE)
 set(warnings -Wall -Wextra -Wno-missing-field-initializers)
 target_compile_options(baton_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${warnings}>")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes baton_build.hpp with the commit at hand; run at every build, touches the file only when something changed.
-# The environment's BATON_COMMIT goes first: it names the commit of an unpacked archive, or of a copy within another
-# repository.
+# Writes baton_build.hpp with the current commit. It runs at every build and touches the file only when that changed.
+# BATON_COMMIT in the environment takes precedence: it names the commit of an unpacked archive, or of a copy within
+# another repository.
 find_package(Git QUIET)
 set(BUILD_COMMIT unknown)
 if(DEFINED ENV{BATON_COMMIT})
@@ -12,7 +12,7 @@ elseif(GIT_FOUND)
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(NOT failed)
     set(BUILD_COMMIT ${described})
-    # Sources are found by pattern, so a file that git does not know is compiled too.
+    # Sources are globbed, so an untracked file is compiled too.
     execute_process(COMMAND ${GIT_EXECUTABLE} ls-files --others --exclude-standard
                     WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE unknown_files ERROR_QUIET)
     if(unknown_files AND NOT described MATCHES "-dirty$")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exclusive scan in log2 P rounds: with every round a map stands for twice as many ranks.
 //
-//   total = own map                                          ranks r-d+1 .. r at the start of distance d
+//   total = own map                                          ranks r-d+1 .. r at distance d
 //   for d = 1, 2, 4, ... while d < P:
 //     send total to rank r+d; receive earlier from rank r-d  earlier stands for ranks r-2d+1 .. r-d
 //     prefix = prefix after earlier                          at d = 1 the prefix is what came

@@ -4,7 +4,7 @@
 //   eigen_product:  C = A B over 64 independent products
 //   forward:        chunk_states, intra_output, inter_output with a prefix
 //   backward:       chunk_state_gradients, intra_gradients, inter_gradients with prefix and suffix
-//   rate = sum of the kernels' *_flops / time
+//   rate = sum of the kernels' flops / time
 //
 // Cost: under a second a row. What must hold: forward at least half of eigen_product.
 #include <benchmark/benchmark.h>
@@ -12,12 +12,9 @@
 #include <random>
 #include <vector>
 
-#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
-#include "sp_methods/kernels/host/gla/inter_output.hpp"
-#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
-#include "sp_methods/kernels/host/gla/intra_output.hpp"
-#include "sp_methods/kernels/host/softmax/gradients.hpp"
+#include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/ring_contracts.hpp"
 
 namespace baton {
 namespace {
@@ -32,7 +29,7 @@ std::vector<float> normal(std::int64_t count) {
 
 std::vector<float> gates(std::int64_t count, float strength) {
   auto out = normal(count);
-  for (float& x : out) x = -strength * std::log1p(std::exp(-x));
+  for (float& x : out) x = strength * log_sigmoid(x);
   return out;
 }
 
@@ -76,52 +73,73 @@ struct StateRoom {
         decays(normal(s.heads * s.chunks() * s.d_k)),
         map_decay(normal(s.heads * s.d_k)),
         map_state(normal(s.heads * s.d_k * s.d_v)) {}
-  ChunkStates out() { return {states.data(), decays.data(), map_decay.data(), map_state.data()}; }
-  EdgeStates edge(const Layer& layer) const { return {states.data(), decays.data(), layer.incoming.data()}; }
+  ChunkStates::Operands<OnHost> states_of(const Layer& layer) {
+    return {layer.inputs(), states.data(), decays.data(), map_decay.data(), map_state.data()};
+  }
+  ChunkStateGradients::Operands<OnHost> gradients_of(const Layer& layer) {
+    return {layer.inputs(), layer.d_o.data(), states.data(),
+            decays.data(),  map_decay.data(), map_state.data()};
+  }
+  ChunkEdges<OnHost> edges(const Layer& layer) const {
+    return {states.data(), decays.data(), layer.incoming.data()};
+  }
   std::vector<float> states, decays, map_decay, map_state;
 };
 
-constexpr int all_parts = 0;
+/// Times one part, or all of them in order.
+template <class... Parts>
+void time_parts(benchmark::State& state, int part, const Parts&... parts) {
+  for (auto _ : state) {
+    int number = 0;
+    const auto run = [&](const auto& body) {
+      if (++number == part || part == 0) body();
+    };
+    (run(parts), ...);
+    benchmark::ClobberMemory();
+  }
+}
 
 /// Gate strength in thousandths, then the part: 0 all, 1 states, 2 intra, 3 inter.
 void forward(benchmark::State& state, GateKind kind) {
   const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
   const int part = static_cast<int>(state.range(1));
+  const Chunks p{layer.shape};
   StateRoom room(layer.shape);
   auto o = normal(layer.shape.tokens * layer.shape.heads * layer.shape.d_v);
-  chunk_states(room.out(), layer.inputs(), layer.shape);
-  for (auto _ : state) {
-    if (part == all_parts || part == 1) chunk_states(room.out(), layer.inputs(), layer.shape);
-    if (part == all_parts || part == 2) intra_output(o.data(), layer.inputs(), layer.shape);
-    if (part == all_parts || part == 3) inter_output(o.data(), layer.inputs(), room.edge(layer), layer.shape);
-    benchmark::ClobberMemory();
-  }
-  const double flops[] = {chunk_states_flops(layer.shape), intra_output_flops(layer.shape),
-                          inter_output_flops(layer.shape)};
-  report(state, part == all_parts ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
+  ChunkStates::on_host(room.states_of(layer), p);
+  time_parts(
+      state, part, [&] { ChunkStates::on_host(room.states_of(layer), p); },
+      [&] {
+        IntraOutput::on_host({layer.inputs(), o.data()}, p);
+      },
+      [&] {
+        InterOutput::on_host({layer.inputs(), room.edges(layer), o.data()}, p);
+      });
+  const double flops[] = {ChunkStates::flops(p), IntraOutput::flops(p), InterOutput::flops(p)};
+  report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
 }
 
 /// As forward, for the backward kernels.
 void backward(benchmark::State& state, GateKind kind) {
   const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
   const int part = static_cast<int>(state.range(1));
-  const GlaShape& s = layer.shape;
-  StateRoom before(s), after(s);
+  const Chunks p{layer.shape};
+  StateRoom before(layer.shape), after(layer.shape);
   auto dq = layer.q, dk = layer.k, dv = layer.v, dg = layer.g;
   const GlaGradients out{dq.data(), dk.data(), dv.data(), dg.data()};
-  chunk_states(before.out(), layer.inputs(), s);
-  chunk_state_gradients(after.out(), layer.inputs(), layer.d_o.data(), s);
-  for (auto _ : state) {
-    if (part == all_parts || part == 1)
-      chunk_state_gradients(after.out(), layer.inputs(), layer.d_o.data(), s);
-    if (part == all_parts || part == 2) intra_gradients(out, layer.inputs(), layer.d_o.data(), s);
-    if (part == all_parts || part == 3) {
-      inter_gradients(out, layer.inputs(), layer.d_o.data(), before.edge(layer), after.edge(layer), s);
-    }
-    benchmark::ClobberMemory();
-  }
-  const double flops[] = {chunk_state_gradients_flops(s), intra_gradients_flops(s), inter_gradients_flops(s)};
-  report(state, part == all_parts ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
+  const float* d_o = layer.d_o.data();
+  ChunkStates::on_host(before.states_of(layer), p);
+  ChunkStateGradients::on_host(after.gradients_of(layer), p);
+  time_parts(
+      state, part, [&] { ChunkStateGradients::on_host(after.gradients_of(layer), p); },
+      [&] {
+        IntraGradients::on_host({layer.inputs(), d_o, out}, p);
+      },
+      [&] {
+        InterGradients::on_host({layer.inputs(), d_o, before.edges(layer), after.edges(layer), out}, p);
+      });
+  const double flops[] = {ChunkStateGradients::flops(p), IntraGradients::flops(p), InterGradients::flops(p)};
+  report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
 }
 
 void softmax(benchmark::State& state) {
@@ -129,8 +147,9 @@ void softmax(benchmark::State& state) {
       1024, 1024, 2, 128, 128, contiguous_positions(state.range(0), 1024), contiguous_positions(0, 1024)};
   const auto q = normal(1024 * 2 * 128), k = normal(1024 * 2 * 128), v = normal(1024 * 2 * 128);
   auto out = normal(1024 * 2 * 128), lse = normal(1024 * 2);
-  for (auto _ : state) softmax_block(out.data(), lse.data(), {q.data(), k.data(), v.data()}, s);
-  report(state, softmax_block_flops(s));
+  for (auto _ : state)
+    SoftmaxBlock::on_host({.in = {q.data(), k.data(), v.data()}, .out = out.data(), .lse = lse.data()}, s);
+  report(state, SoftmaxBlock::flops(s));
 }
 
 const std::vector<std::vector<std::int64_t>> gentle_parts{{62}, {0, 1, 2, 3}};

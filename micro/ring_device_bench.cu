@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the local steps of Ring Attention cost on one device: every compute step of a recorded schedule by itself.
+// Times each compute step of Ring Attention by itself on one device.
 //
-//   ring_device_bench [tokens] [heads] [d] [ranks]      a rank: 16384, 16, 128; 2 ranks, both on this GPU
+//   ring_device_bench [tokens] [heads] [d] [ranks]      default: 16384 16 128 2
 //
-// Medians of 7 rounds after 2, between two events. Flops are the kernels' own count: visible pairs, once.
+// A time is the median of 7 rounds after 2, between two events. Flops are those of the contracts,
+// which count each visible pair once.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,14 +16,14 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "micro/device_inputs.cuh"
-#include "micro/ranks_on_one_gpu.cuh"
 #include "sp_methods/sp_method.hpp"
+#include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
+#include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 
 namespace baton {
 namespace {
 
-/// Two events around a step.
+/// Times a step by two events.
 class StepTimer {
  public:
   StepTimer() {
@@ -52,10 +53,10 @@ class StepTimer {
 void draw_inputs(const RanksOnOneGpu& gpu) {
   for (int rank : gpu.local_ranks()) {
     unsigned seed = static_cast<unsigned>(100 * rank + 1);
-    for (const Buffer& buffer : gpu.schedules()[rank].buffers()) {
+    for (const Buffer& buffer : gpu.prepared()[rank].buffers()) {
       if (buffer.role != Role::input) continue;
-      const Slice all = gpu.schedules()[rank].buffer(buffer.name);
-      auto* at = reinterpret_cast<__nv_bfloat16*>(gpu.memory(rank).at(all));
+      const Slice all = gpu.prepared()[rank].buffer(buffer.name);
+      auto* at = reinterpret_cast<__nv_bfloat16*>(gpu.memory_of(rank).at(all));
       cuda(fill_normal(at, all.count, seed++ << 8, buffer.name == "g" ? 1.0F / 16.0F : 0.0F));
     }
   }
@@ -87,7 +88,7 @@ void time_method(const std::string& name, const GlaShape& share, int ranks) {
   draw_inputs(gpu);
   std::printf("%s, gates %s\n", name.c_str(), to_string(share.gate));
   for (const auto& [at, time] : median_times(gpu)) {
-    const Schedule& schedule = gpu.schedules()[at.first];
+    const Schedule& schedule = gpu.prepared()[at.first];
     const Step& step = schedule.steps()[at.second];
     if (step.verb != Verb::compute) continue;
     const Kernel& kernel = schedule.kernels()[step.body];

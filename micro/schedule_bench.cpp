@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine itself costs: building, checking and simulating the schedules of all ranks, on one core.
+// Costs of the engine itself: building, checking and simulating the schedules of all ranks, on one core.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
@@ -24,14 +24,14 @@ void build_and_check(benchmark::State& state, const char* name) {
 BENCHMARK_CAPTURE(build_and_check, all_scan, "all_scan")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(build_and_check, two_shot, "two_shot")->Arg(256)->Unit(benchmark::kMillisecond);
 
-/// The most memory that this process has had so far.
+/// Peak memory of this process so far.
 double most_gigabytes() {
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024e-9;
 }
 
-/// Simulates `source`, the building of its schedules included, and tells how much that was.
+/// Simulates `source`, the building of its schedules included, and reports steps, time and memory.
 void simulate_all(benchmark::State& state, const ScheduleSource& source, const char* topology_file) {
   const Topology topology = read_topology(std::string(TOPOLOGIES) + "/" + topology_file);
   Simulation simulation;

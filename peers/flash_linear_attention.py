@@ -3,10 +3,10 @@
 
     python3 peers/flash_linear_attention.py --out results/h200/peers.jsonl
 
-Needs PyTorch, Triton and the kernels of flash-linear-attention (`pip install fla-core`), which are no part of Baton.
-Inputs are bf16 [1, tokens, heads, d], gates as a layer makes them; CUDA events around each of 50 rounds after 5, over
-enough copies of the inputs that no round finds its own in the L2 cache. The backward pass is a call of its own on a
-forward pass made before.
+The script needs PyTorch, Triton and the kernels of flash-linear-attention (`pip install fla-core`), which are no part of
+Baton. Inputs are bf16 [1, tokens, heads, d], and gates are drawn as a layer makes them. CUDA events enclose each of 50
+rounds after 5 of warm-up. The rounds take turns on copies of the inputs, so no round finds its own in the L2 cache. The
+backward pass is timed alone, on a forward pass that ran before.
 """
 
 import argparse

@@ -9,16 +9,14 @@ every exchange waited for at once. Methods that work on what the exchange brings
 import argparse
 import collections
 import pathlib
-import sys
 
 from matplotlib.collections import LineCollection
 from matplotlib.legend_handler import HandlerLineCollection
 from matplotlib.lines import Line2D
 
-import operators
-import results
-import style
-from style import plt
+import lib
+from lib import operators, results, style
+from lib.style import plt
 
 NAME = "operator_time"
 
@@ -54,7 +52,7 @@ def parse_arguments():
 
 
 def chosen_bars(points, options):
-    """The bars of one pass at one rank count and number of tokens, the fastest method first."""
+    """Returns the bars of one pass, rank count and number of tokens, the fastest method first."""
     asked = {"pass": options.pass_, "ranks": options.ranks, "tokens": options.tokens}
     groups = collections.defaultdict(list)
     for record in results.matching(points.values(), **asked):
@@ -66,7 +64,7 @@ def chosen_bars(points, options):
 
 
 def preference(group):
-    """Rather both passes than one, rather more ranks, then methods, then tokens."""
+    """Prefers both passes to one, then more ranks, then more methods, then more tokens."""
     one = group[0]
     return operators.PASSES.index(one["pass"]), one["ranks"], len(group), one["tokens"]
 
@@ -133,7 +131,7 @@ def shape_axes(axes, bars, right):
 
 
 def add_legend(figure, axes):
-    """Under the axes, each mark that was drawn once, in the order of the legend's entries above."""
+    """Adds a legend under the axes, with each mark once, in the order of the looks above."""
     handles, labels = axes.get_legend_handles_labels()
     first = dict(zip(reversed(labels), reversed(handles)))
     shown = [entry["label"] for entry in (LOCAL_WORK, EXPOSED, WAITED_FOR, INTERVAL, UNSPLIT)
@@ -171,7 +169,4 @@ def subtitle(bars):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"operator_time: {error}")
+    lib.run(main)

@@ -7,10 +7,10 @@ import concurrent.futures
 import os
 import pathlib
 import subprocess
-import sys
 
-import paper_calibration
-import results
+import lib
+from lib import results
+from paper import fitting
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -24,12 +24,12 @@ Launch = collections.namedtuple("Launch", "program topology arguments")
 
 
 def suite(fitted, blocks):
-    """The launches, the longest first; `fitted` is the folder of the fitted topologies."""
+    """Returns the launches, the longest first. `fitted` is the folder of the fitted topologies."""
     h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
     return [
         # Which exchange wins where.
         Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b 64K -e 64M --ranks 2,4,{RANKS}"),
-        # Many ranks. What sends P messages a rank is asked for as far as that takes seconds, and where it is refused.
+        # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
         Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS),
         Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
                f"{RANKS},512,1024,16384"),
@@ -46,7 +46,7 @@ def suite(fitted, blocks):
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
         Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
                "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
-        # ZeCO's table 2; half the heads move as many bytes as a state in bf16.
+        # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
         Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}"),
         Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
         # All-Scan's blocks.
@@ -56,9 +56,9 @@ def suite(fitted, blocks):
 
 
 def predictions(fitted, blocks):
-    """The published 8- and 16-GPU cells as machines, which say what the other cells should be."""
+    """Returns the launches on the fitted machines, which predict the published cells at other rank counts."""
     gather, scan, both = (fitted / f"{name}.json" for name in (
-        paper_calibration.GATHER_FIT, paper_calibration.SCAN_FIT, paper_calibration.COMMON_FIT))
+        fitting.GATHER_FIT, fitting.SCAN_FIT, fitting.COMMON_FIT))
     return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}"),
             Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}"),
             Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}")]
@@ -72,7 +72,7 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     for old in options.out.glob("*.jsonl"):
         old.unlink()
-    launches = suite(options.out, paper_calibration.write(options.out))
+    launches = suite(options.out, fitting.write(options.out))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = [pool.submit(run, options, number, launch) for number, launch in enumerate(launches, start=1)]
         for done in concurrent.futures.as_completed(running):
@@ -80,7 +80,7 @@ def main():
 
 
 def run(options, number, launch):
-    """What ran, in words. Throws ResultsError if the launch fails."""
+    """Runs one launch and says what ran. Throws ResultsError if the launch fails."""
     records = options.out / f"simulated-{number:02}.jsonl"
     asked = [options.programs / launch.program, "--executor", "simulator", "--topology", launch.topology,
              "-J", records, *launch.arguments.split()]
@@ -94,7 +94,4 @@ def run(options, number, launch):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"paper_simulations: {error}")
+    lib.run(main)

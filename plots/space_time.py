@@ -9,24 +9,23 @@ times of their own: one bar for all of them, under the local work that runs on a
 import argparse
 import collections
 import pathlib
-import sys
 
 import matplotlib.ticker
 from matplotlib.patches import Patch
 
-import style
-import traces
-from style import plt
+import lib
+from lib import style, traces
+from lib.style import plt
 
 NAME = "space_time"
 
 COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREEN, "native": style.PURPLE,
            "exchange": style.ORANGE}
 LABELS = {"compute": "local kernel, its own stream", "exchange": "exchange kernel, its own stream"}
-NAMED = ("compute", "native", "exchange")  # their bars bear names
+NAMED = ("compute", "native", "exchange")  # verbs whose bars have names
 UNDER_WAY = style.SKY
-# A rank's row reaches from its number less HALF to its number plus HALF: what computes beside the exchange on top,
-# then what the exchange itself does, and a strip that tells when messages of the rank were under way.
+# A rank's row extends HALF to both sides of its number. Local kernels are on top, the steps of the exchange below them,
+# and a strip at the bottom shows when messages of the rank were under way.
 HALF, STRIP, GAP = 0.34, 0.09, 0.02
 
 
@@ -84,7 +83,7 @@ def scaled(one, factor):
 
 
 def place(verb, verbs):
-    """Where the bars of a verb begin in a row, and how high they are: those that have no neighbours take its place."""
+    """Returns where the bars of a verb begin in a row, and their height: without neighbours they fill the row."""
     top, bottom = -HALF, HALF - (0 if "exchange" in verbs else STRIP + GAP)
     if verb != "compute" and "compute" in verbs:
         top = (top + bottom + GAP) / 2
@@ -94,7 +93,7 @@ def place(verb, verbs):
 
 
 def draw_bars(axes, spans, colour, vertical):
-    """An outline in their own colour keeps short steps visible; a white one tells long ones apart."""
+    """Draws bars. An outline in their own colour keeps short steps visible, a white one separates long ones."""
     top, height = vertical
     long = 0.005 * width(axes)
     for rank, ours in by_rank(spans).items():
@@ -117,7 +116,7 @@ def by_rank(spans):
 
 
 def union(spans):
-    """The times at which at least one of the spans lasts, as a list of [start, finish]."""
+    """Returns the times during which at least one span lasts, as a list of [start, finish]."""
     times = []
     for span in sorted(spans, key=lambda span: span.start):
         if times and span.start <= times[-1][1]:
@@ -128,7 +127,7 @@ def union(spans):
 
 
 def lane(verbs):
-    """From where to where in a row arrows leave and end: its edges, or those of the exchange's own bars."""
+    """Returns the edges of a row between which arrows leave and end: its own, or those of the exchange's bars."""
     if "exchange" not in verbs:
         return -HALF, HALF
     top, height = place("exchange", verbs)
@@ -136,7 +135,7 @@ def lane(verbs):
 
 
 def draw_messages(axes, messages, edges):
-    """Arrows from the edge of one row to the near edge of another; the more there are, the fainter."""
+    """Draws arrows from the edge of one row to the near edge of another. Many arrows are drawn faint."""
     if not messages:
         return
     crowd = len(messages)
@@ -153,9 +152,9 @@ def draw_messages(axes, messages, edges):
 
 
 def add_names(axes, spans, vertical):
-    """The name of each of the spans in its bar where it fits."""
+    """Writes the name of each span into its bar if it fits."""
     top, height = vertical
-    letter = 0.0063 * width(axes)  # about that of a small letter
+    letter = 0.0063 * width(axes)  # about the width of a small letter
     left, right = axes.get_xlim()
     for span in spans:
         start, finish = max(span.start, left), min(span.finish, right)
@@ -209,7 +208,4 @@ def subtitle(words):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except traces.TraceError as error:
-        sys.exit(f"space_time: {error}")
+    lib.run(main)

@@ -8,11 +8,10 @@ a blank cell was neither measured nor published.
 import argparse
 import collections
 import pathlib
-import sys
 
-import results
-import tables
-from tables import cell, mean_text, median_text, table_line
+import lib
+from lib import results, tables
+from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table2.csv"
 
@@ -115,7 +114,4 @@ def csv_rows(cells, published):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"table2: {error}")
+    lib.run(main)

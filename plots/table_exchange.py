@@ -6,12 +6,11 @@ Writes exchange.md and one CSV a table: one table for each number of ranks and c
 
 import argparse
 import pathlib
-import sys
 
-import exchange_tables
-import exchanges
-import paper_page
-import results
+import lib
+from lib import exchanges, results
+from paper.page import Page, Section, markdown, save_csv
+from paper.sections import gpu_exchanges
 
 
 def main():
@@ -22,28 +21,25 @@ def main():
     records = results.newest(results.load(options.results))
     contests = exchanges.contests(filter(exchanges.on_gpus, records))
     options.out.mkdir(parents=True, exist_ok=True)
-    save(options.out, [exchange_tables.table(contest, place, "here", f"exchange_{place[0]}_{place[1]}")
+    save(options.out, [gpu_exchanges.table(contest, place, "here", f"exchange_{place[0]}_{place[1]}")
                        for place, contest in contests.items()], why_not(records))
 
 
 def why_not(records):
-    """The reasons of the cases that have no time."""
+    """Returns one line for each reason why a case has no time."""
     reasons = {results.why_no_time(record): results.method(record) for record in records if results.why_no_time(record)}
     return [f"- No time, `{name}`: {reason}." for reason, name in sorted(reasons.items())]
 
 
 def save(folder, tables, reasons):
-    page = paper_page.Page("Exchanges of states between GPUs", ["Medians, and the bound of each method's own traffic.",
+    page = Page("Exchanges of states between GPUs", ["Medians, and the bound of each method's own traffic.",
                                                                 *reasons],
-                           [paper_page.Section(table.title.split(",")[0], [table]) for table in tables])
-    (folder / "exchange.md").write_text(paper_page.markdown(page, {}), encoding="utf-8")
+                           [Section(table.title.split(",")[0], [table]) for table in tables])
+    (folder / "exchange.md").write_text(markdown(page, {}), encoding="utf-8")
     for table in tables:
-        paper_page.save_csv(folder, table)
+        save_csv(folder, table)
     print(f"Table: {folder}/{', '.join(['exchange.md', *(f'{table.name}.csv' for table in tables)])}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"table_exchange: {error}")
+    lib.run(main)

@@ -10,19 +10,15 @@ import argparse
 import collections
 import pathlib
 import re
-import sys
 
-import operators
-import results
-import tables
-from tables import cell, mean_text, median_text, table_line
+import lib
+from lib import operators, results, tables
+from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table_operator_16k.csv"
 
-# Our method and the paper's name for it.
-TITLES = {operators.LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}
 PUBLISHED_PASS = "pass not stated"
-ELSEWHERE = "*"  # marks a ratio whose two times are not of one launch
+ELSEWHERE = "*"  # marks a ratio of two launches
 
 CSV_COLUMNS = ("method", "name", "gate", "scan", "tokens", "heads", "ranks", "pass", "published_ms",
                *tables.MEASURED_COLUMNS, "over_local", "local_run", "published_source")
@@ -58,14 +54,14 @@ def shape(record):
 
 
 def published_shape(paper):
-    """The tokens a rank, and the heads as its source tells them; 0 where it does not."""
+    """Returns the tokens a rank and the heads of a published cell. Heads are 0 if its source does not say them."""
     tokens = int(paper["seq_per_gpu"].removesuffix("K")) * 1024
     heads = re.search(r"\bH=(\d+)", paper["source"])
     return Shape(tokens, int(heads[1]) if heads else 0)
 
 
 def over_local(points, record):
-    """The record's median over that of `local`, and the record of `local`; or None."""
+    """Returns the record's median over that of `local`, and the record of `local`, or None."""
     local = operators.local_beside(points, record)
     if local is None or record["name"] == operators.LOCAL:
         return None
@@ -76,7 +72,7 @@ def over_local(points, record):
 
 
 class Section:
-    """What was measured and what was published of one shape."""
+    """The measured and the published cells of one shape."""
 
     def __init__(self, points):
         self.points = points
@@ -95,7 +91,7 @@ class Section:
         yield "| --- | --- |" + " ---: |" * len(columns)
         labels = operators.labels({operators.row(record) for record in self.measured})
         told = {row.method for row in labels}
-        for method in TITLES:
+        for method in operators.TITLES:
             if method not in told:
                 yield from self.published_lines(method)
         for row, label in labels.items():
@@ -103,7 +99,7 @@ class Section:
             yield from self.measured_lines(row, label)
 
     def published_lines(self, method):
-        title = TITLES.get(method)
+        title = operators.TITLES.get(method)
         cells = {Column(PUBLISHED_PASS, int(paper["gpus"])): paper["value"] for paper in self.published
                  if paper["method"] == title}
         if cells:
@@ -201,7 +197,4 @@ def published_notes(published):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"table_operator: {error}")
+    lib.run(main)

@@ -8,15 +8,14 @@ unless no method has more.
 import argparse
 import collections
 import pathlib
-import sys
 
 import matplotlib.ticker
 
-import results
-import style
-from style import plt
+import lib
+from lib import results, style
+from lib.style import plt
 
-# Logarithmic time is for readers who must compare across orders of magnitude, and only then.
+# The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20
 
 
@@ -108,7 +107,7 @@ def shape_axes(axes, lines):
 
 
 def label_ends(axes, ends):
-    """Names each line at its right end, moved apart where two would overlap."""
+    """Names each line at its right end. Names that would overlap move apart."""
     to_axes = axes.transData + axes.transAxes.inverted()
     labels = sorted((to_axes.transform((1, value))[1], name, colour) for value, name, colour in ends)
     lowest = 0.0
@@ -119,7 +118,4 @@ def label_ends(axes, ends):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"time_against_ranks: {error}")
+    lib.run(main)

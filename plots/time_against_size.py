@@ -2,20 +2,17 @@
 """Time of an exchange against the size of the state on GPUs, one line a method, beside what the wire allows.
 
 Writes time_against_size.png and .svg: medians and their 95 % intervals at one rank count and cadence, of the methods
-that exchanges.py has titles for; the bound is that of All-Scan.
+that lib/exchanges.py has titles for; the bound is that of All-Scan.
 """
 
 import argparse
 import pathlib
-import sys
 
 import matplotlib.ticker
 
-import exchange_tables
-import exchanges
-import results
-import style
-from style import plt
+import lib
+from lib import exchanges, results, style
+from lib.style import plt
 
 NAME = "time_against_size"
 LOOKS = dict(zip(exchanges.TITLES, zip(style.COLOURS, style.MARKERS)))
@@ -42,7 +39,7 @@ def parse_arguments():
 
 
 def chosen(contests, options):
-    """The contest that is asked for, None without one: that of most ranks."""
+    """Returns the contest of most ranks among those asked for, None without one."""
     wanted = [(ranks, contest) for (ranks, cadence), contest in contests.items()
               if cadence == options.cadence and options.ranks in (None, ranks) and lines(contest)]
     return max(wanted, key=lambda one: one[0])[1] if wanted else None
@@ -77,7 +74,7 @@ def draw(contest):
 
 
 def draw_line(axes, one, records):
-    """Draws a method's line; its end as `style.label_lines` names it."""
+    """Draws a method's line and returns its end for `style.label_lines`."""
     colour, marker = LOOKS[one]
     middles = [record["median_seconds"] * 1e6 for record in records]
     intervals = [[middle - record["ci95_seconds"][0] * 1e6 for middle, record in zip(middles, records)],
@@ -89,7 +86,7 @@ def draw_line(axes, one, records):
 
 def draw_bound(axes, contest):
     records = [record for size in contest.sizes() if (record := contest.at(exchanges.FUSED, size))]
-    if not records or records[0]["cadence"] != exchange_tables.BOUND_CADENCE:
+    if not records or records[0]["cadence"] != exchanges.BOUND_CADENCE:
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)
@@ -113,7 +110,4 @@ def shape_axes(axes, contest):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except results.ResultsError as error:
-        sys.exit(f"{NAME}: {error}")
+    lib.run(main)

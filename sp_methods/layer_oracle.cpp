@@ -3,25 +3,19 @@
 #include "sp_methods/layer_oracle.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "collectives/schedule/slice.hpp"
 #include "sp_methods/kernels/reference/gla.hpp"
 #include "sp_methods/kernels/reference/softmax.hpp"
 
 namespace baton {
 namespace {
 
-/// The nearest number of 8 significant bits, ties to even: bf16, whose exponents are those of f32.
-double rounded(float value, Dtype dtype) {
-  if (dtype == Dtype::f32) return value;
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
-}
-
-double log_sigmoid(double x) { return -std::log1p(std::exp(-x)); }
+/// The number of `dtype` nearest to it.
+double rounded(float value, Dtype dtype) { return dtype == Dtype::f32 ? value : from_bf16(to_bf16(value)); }
 
 }  // namespace
 
@@ -66,7 +60,8 @@ void LayerOracle::draw(GateDraw gates, std::uint64_t seed, Dtype dtype) {
   Tensor& gate = tensors_["g"];
   gate.resize(rows * width("g"));
   for (double& value : gate) {
-    const double drawn = gates == GateDraw::layer ? log_sigmoid(normal(random)) / 16 : uniform(random);
+    const double drawn =
+        gates == GateDraw::layer ? log_sigmoid<double>(normal(random)) / 16 : uniform(random);
     value = rounded(static_cast<float>(drawn), dtype);
   }
   for (const char* name : {"o", "dq", "dk", "dv", "dg", "lse"}) tensors_[name].resize(rows * width(name));

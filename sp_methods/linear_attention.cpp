@@ -2,10 +2,10 @@
 // Gated linear attention with its sequence cut over ranks: one text, and the methods differ in the scan that carries
 // the states and in when it runs.
 //
-//   for each head group: summarise the group's tokens; exchange its map    (ZeCO, LASP-2: beside the local work)
+//   for each head group: local states and the group's map; exchange the map    (ZeCO, LASP-2: beside the local work)
 //   the work that needs nothing from other ranks
 //   (LASP-1, as in its paper: wait for that, then exchange)
-//   for each head group: finish with the state that came in
+//   for each head group: outputs, with the state that came in
 //
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
@@ -21,36 +21,38 @@
 namespace baton {
 namespace {
 
-/// When a group's exchange runs.
-enum class When { beside_local_work, after_local_work, waited_for, around_local_work, never };
+/// When a group's exchange runs, beside the local work of its rank.
+enum class ExchangePlacement { overlapped, after_local_work, serial, serial_chain, none };
 
 void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
   embed(s, scan, {pass.map(group), pass.incoming(group).state, layer.blocks});
 }
 
-void beside_or_after(Schedule& s, LinearPass& pass, const Layer& layer, const std::string& scan, When when) {
+void record_pass(Schedule& s, LinearPass& pass, const Layer& layer, const std::string& scan,
+                 ExchangePlacement placement) {
+  const bool is_serial = placement == ExchangePlacement::serial;
   for (int g = 0; g < layer.groups; ++g) {
-    pass.summarise(g);
-    if (when == When::waited_for) s.fence();
-    if (when == When::beside_local_work || when == When::waited_for) exchange(s, pass, layer, scan, g);
-    if (when == When::waited_for) s.fence();
+    pass.record_local_states(g);
+    if (is_serial) s.fence();
+    if (is_serial || placement == ExchangePlacement::overlapped) exchange(s, pass, layer, scan, g);
+    if (is_serial) s.fence();
   }
-  pass.beside();
-  if (when == When::after_local_work) {
+  pass.record_overlappable();
+  if (placement == ExchangePlacement::after_local_work) {
     s.fence();
     for (int g = 0; g < layer.groups; ++g) exchange(s, pass, layer, scan, g);
   }
-  for (int g = 0; g < layer.groups; ++g) pass.finish(g);
+  for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
 }
 
 /// A chain whose link is the whole layer: nothing is computed before the state is there.
-void around(Schedule& s, LinearPass& pass, const Layer& layer) {
+void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   const int P = s.ranks(), r = s.rank();
   for (int g = 0; g < layer.groups && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
   s.fence();
-  for (int g = 0; g < layer.groups; ++g) pass.summarise(g);
-  pass.beside();
-  for (int g = 0; g < layer.groups; ++g) pass.finish(g);
+  for (int g = 0; g < layer.groups; ++g) pass.record_local_states(g);
+  pass.record_overlappable();
+  for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
   s.fence();
   for (int g = 0; g < layer.groups && r + 1 < P; ++g) {
     Map carry = pass.map(g).only_state();
@@ -62,60 +64,66 @@ void around(Schedule& s, LinearPass& pass, const Layer& layer) {
   }
 }
 
-void run(Schedule& s, LinearPass& pass, const Layer& layer, const std::string& scan, When when) {
-  if (layer.mode == Mode::compute_only) when = When::never;
-  if (layer.mode == Mode::exposed && when != When::around_local_work && when != When::never)
-    when = When::waited_for;
-  if (when == When::around_local_work) return around(s, pass, layer);
-  beside_or_after(s, pass, layer, scan, when);
+void run(Schedule& s, const PassInputs& inputs, const std::string& scan, ExchangePlacement placement) {
+  const Layer& layer = inputs.layer;
+  const auto pass = layer.segmented ? segmented_pass(s, inputs) : chunked_pass(s, inputs);
+  if (layer.mode == Mode::compute_only) placement = ExchangePlacement::none;
+  if (placement == ExchangePlacement::serial_chain) return record_serial_chain(s, *pass, layer);
+  if (layer.mode == Mode::exposed && placement != ExchangePlacement::none)
+    placement = ExchangePlacement::serial;
+  record_pass(s, *pass, layer, scan, placement);
 }
 
-void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::string& own_scan, When when) {
+void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::string& own_scan,
+           ExchangePlacement placement) {
   const std::string scan = layer.scan.empty() ? own_scan : layer.scan;
-  const bool alone = layer.mode == Mode::compute_only || when == When::never;
-  const bool is_first = alone || s.rank() == 0, is_last = alone || s.rank() == s.ranks() - 1;
-  const Slice prefix =
+  const bool alone = layer.mode == Mode::compute_only || placement == ExchangePlacement::none;
+  PassInputs inputs{.layer = layer, .tensors = x};
+  inputs.is_first = alone || s.rank() == 0;
+  inputs.is_last = alone || s.rank() == s.ranks() - 1;
+  inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
-  if (layer.pass != Pass::backward) run(s, *forward_pass(s, layer, x, prefix, is_first), layer, scan, when);
+  if (layer.pass != Pass::backward) run(s, inputs, scan, placement);
   if (layer.pass == Pass::both) s.fence();  // the gradient of the output is not there before the output
   if (layer.pass == Pass::forward) return;
+  inputs.is_backward = true;
   const Reversed reversed(s);
-  run(s, *backward_pass(s, layer, x, prefix, is_first, is_last), layer, scan, when);
+  run(s, inputs, scan, placement);
 }
 
 Refusal unsupported(const Layer& layer, int) {
-  if (layer.dtype == Dtype::bf16)
-    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
-      if (d != 64 && d != 128)
-        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
   if (layer.share.heads % layer.groups == 0) return {};
   return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
          " groups";
 }
 
 RegisteredMethod method(const std::string& name, const std::string& summary, const std::string& scan,
-                        When when) {
+                        ExchangePlacement placement) {
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::linear,
       .scan = scan,
       .build = [=](Schedule& s, const Layer& layer,
-                   const LayerTensors& x) { build(s, layer, x, scan, when); },
+                   const LayerTensors& x) { build(s, layer, x, scan, placement); },
       .unsupported = unsupported,
   });
 }
 
 const RegisteredMethod registered[]{
-    method("zeco", "All-Scan of the states beside the local work", "all_scan", When::beside_local_work),
-    method("lasp1", "states from rank to rank after the local work", "ring_scan", When::after_local_work),
+    method("zeco", "All-Scan of the states beside the local work", "all_scan", ExchangePlacement::overlapped),
+    method("lasp1", "states from rank to rank after the local work", "ring_scan",
+           ExchangePlacement::after_local_work),
     method("lasp1_as_released", "receive, all local work, send: a chain of whole layers", "",
-           When::around_local_work),
+           ExchangePlacement::serial_chain),
     method("lasp2", "all-gather of the maps beside the local work", "all_gather_scan",
-           When::beside_local_work),
+           ExchangePlacement::overlapped),
     method("lasp2_as_released", "all-gather of the maps, waited for at once", "all_gather_scan",
-           When::waited_for),
-    method("local", "the rank's own tokens and no exchange: the data-parallel line", "", When::never),
+           ExchangePlacement::serial),
+    method("local", "the rank's own tokens and no exchange: the data-parallel line", "",
+           ExchangePlacement::none),
 };
 
 }  // namespace

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two passes of gated linear attention on one rank, as compute steps around an exchange.
 //
-//   summarise   boils a head group's tokens down to a map; the exchange of the group may start
-//   beside      everything that needs nothing from other ranks
-//   finish      what a group's incoming state adds
+//   record_local_states   boils a head group's tokens down to a map; the exchange of the group may start
+//   record_overlappable   everything that needs nothing from other ranks
+//   record_outputs        what a group's incoming state adds
 //
-//   forward:    chunk states                 | intra-chunk output                        | inter-chunk output
-//   backward:   chunk state gradients        | chunk states again, intra-chunk gradients | inter-chunk gradients
-//
-//   in segments:
-//   forward:    segment states, their scan   |                                           | output
-//   backward:   their gradients, their scan  | segment states again, states of chunks    | gradients
-//
-// The backward pass recomputes the chunk states from the kept prefix, so that it exchanges once and not twice.
+// The backward pass recomputes the states from the saved prefix, so that it exchanges once and not twice.
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
@@ -23,50 +16,72 @@
 
 namespace baton {
 
+/// What a pass is recorded from.
+struct PassInputs {
+  const Layer& layer;
+  LayerTensors tensors;
+  Slice prefix;  ///< [heads, d_k, d_v], the state before this rank.
+  bool is_backward = false;
+  bool is_first = false;  ///< No earlier rank: the prefix is zero.
+  bool is_last = false;   ///< No later rank: no state gradient comes in.
+};
+
 /// One pass of one rank.
 class LinearPass {
  public:
   virtual ~LinearPass() = default;
 
-  /// Records the steps named above.
-  virtual void summarise(int group) = 0;
-  virtual void beside() = 0;
-  virtual void finish(int group) = 0;
+  /// Record the steps named above.
+  virtual void record_local_states(int group) = 0;
+  virtual void record_overlappable() = 0;
+  virtual void record_outputs(int group) = 0;
 
+  int groups() const { return static_cast<int>(groups_.size()); }
   /// The group's map, decay before state, and where the state from other ranks must arrive.
-  const Map& map(int group) const { return maps_[group]; }
-  const Map& incoming(int group) const { return incoming_[group]; }
+  const Map& map(int group) const { return groups_[group].map; }
+  const Map& incoming(int group) const { return groups_[group].incoming; }
 
  protected:
-  /// The heads of one group.
-  struct Heads {
+  /// The heads of one group, and the states that it exchanges.
+  struct Group {
     Work work;
-    GlaShape shape;  // with the group's heads alone, for cost formulas
+    Map map;
+    Map incoming;
   };
 
-  /// `all_incoming` [heads, d_k, d_v]; `is_first` where nothing comes in.
-  LinearPass(Schedule& schedule, const Layer& layer, const LayerTensors& tensors, const Slice& all_incoming,
-             bool is_first);
+  LinearPass(Schedule& schedule, const PassInputs& inputs) : schedule_(schedule), inputs_(inputs) {
+    const Slice all = inputs.is_backward ? schedule.scratch("suffix", inputs.prefix.count) : inputs.prefix;
+    const std::int64_t state = share().d_k * share().d_v;
+    for (int g = 0; g < inputs.layer.groups; ++g) {
+      const Map incoming{{}, all.block(g, inputs.layer.groups, state), share().d_v};
+      const Work work{(incoming.state.offset - all.offset) / state, incoming.state.count / state, 1};
+      groups_.push_back({work, schedule.scratch_map("map", incoming), incoming});
+    }
+  }
 
-  /// A group's part of a slice [heads, d_k, d_v] of all heads.
-  Slice group_of(const Slice& all, int group) const;
-  Slice arrived(int group) const { return is_first_ ? Slice{} : incoming_[group].state; }
+  const GlaShape& share() const { return inputs_.layer.share; }
+  const LayerTensors& tensors() const { return inputs_.tensors; }
+  bool is_backward() const { return inputs_.is_backward; }
+  const Work& work(int group) const { return groups_[group].work; }
+
+  /// The group's state from before this rank, and what the exchange brought; empty where there is none.
+  Slice prefix(int group) const {
+    return inputs_.is_first ? Slice{} : inputs_.prefix.block(group, groups(), share().d_k * share().d_v);
+  }
+  Slice arrived(int group) const {
+    const bool is_outermost = is_backward() ? inputs_.is_last : inputs_.is_first;
+    return is_outermost ? Slice{} : incoming(group).state;
+  }
 
   Schedule& schedule_;
-  GlaShape share_;
-  LayerTensors tensors_;
-  std::vector<Heads> heads_;
-  std::vector<Map> maps_;
-  std::vector<Map> incoming_;
-  bool is_first_;
+
+ private:
+  PassInputs inputs_;
+  std::vector<Group> groups_;
 };
 
-/// The forward pass. `prefix` [heads, d_k, d_v]; `is_first` where there is none.
-std::unique_ptr<LinearPass> forward_pass(Schedule& schedule, const Layer& layer, const LayerTensors& tensors,
-                                         const Slice& prefix, bool is_first);
-
-/// The backward pass. `is_first` where the forward prefix is none, `is_last` where no later rank is.
-std::unique_ptr<LinearPass> backward_pass(Schedule& schedule, const Layer& layer, const LayerTensors& tensors,
-                                          const Slice& prefix, bool is_first, bool is_last);
+/// A pass whose kernels keep the state of every chunk, and one whose kernels work in segments.
+std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs);
+std::unique_ptr<LinearPass> segmented_pass(Schedule& schedule, const PassInputs& inputs);
 
 }  // namespace baton

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes round the ring of ranks, and the small local steps that go with it.
+// The ring of ranks: blocks that circulate, and the elementwise steps of the ring methods.
 //
-//   hop:   send what is held to the next rank, receive what the rank before held, and hold that
+//   hop:   send the held block to the next rank, receive that of the rank before, and hold it
 //
-// Two slots take turns: while one arrives, the other is still computed on. What is one slot is one message.
-// Cost: two slots of memory; a hop is as many elements as a slot has.
+// Two slots take turns: one receives while the other is still computed on. A slot is one message.
+// Cost: two slots of memory; a hop sends as many elements as a slot has.
 // Source: arXiv 2310.01889 (Ring Attention).
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <functional>
 #include <source_location>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "sp_methods/kernels/ring_contracts.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 
-/// A run of elements of every rank on its way round the ring.
+/// Blocks of equal size, one a rank, that circulate.
 class Ring {
  public:
   using Source = std::source_location;
@@ -31,7 +27,7 @@ class Ring {
         count_(count),
         slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count, dtype)) {}
 
-  /// What this rank holds now; after i hops what left the rank i places before.
+  /// The block that this rank holds. After i hops it is that of the rank i places before.
   Slice held() const { return slots_.part(turn_ * count_, count_); }
 
   /// One hop. A ring of one rank has none.
@@ -53,12 +49,14 @@ class Ring {
 
 /// Keys and values, or their gradients.
 struct RingBlock {
-  Slice k;      ///< [tokens, heads, d_k]
-  Slice v;      ///< [tokens, heads, d_v]
-  Slice decay;  ///< [heads, d_k], or empty
+  Slice k;  ///< [tokens, heads, d_k]
+  Slice v;  ///< [tokens, heads, d_v]
+  /// [heads, d_k] of f32, or empty. One message has one type: in a slot of bf16 each number takes
+  /// two elements.
+  Slice decay;
 };
 
-/// The block that lies in a slot: keys, values, and behind them the decay.
+/// The block that lies in a slot: keys, then values, then the decay.
 inline RingBlock block_in(const Slice& slot, const GlaShape& share) {
   const std::int64_t keys = share.tokens * share.heads * share.d_k;
   const std::int64_t values = share.tokens * share.heads * share.d_v;
@@ -70,7 +68,7 @@ inline std::int64_t key_value_elements(const GlaShape& share) {
   return share.tokens * share.heads * (share.d_k + share.d_v);
 }
 
-/// In mode `exposed`, what follows waits for what was recorded so far.
+/// In mode `exposed`, steps recorded later wait for all recorded so far.
 inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
   if (layer.mode == Mode::exposed) schedule.fence();
 }
@@ -78,61 +76,32 @@ inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
 /// Sets every element of an f32 slice.
 inline void fill(Schedule& schedule, const Slice& into, float value,
                  Ring::Source source = Ring::Source::current()) {
-  if (into.empty()) return;
-  const auto body = [value](const HostOperands& x) { std::ranges::fill(x.writes[0], value); };
-  schedule.compute(
-      {"fill", body, 0.0, static_cast<double>(into.bytes()), {std::bit_cast<std::int32_t>(value)}}, {into},
-      {}, source);
+  if (!into.empty()) record<Fill>(schedule, {into.count, value}, {.into = into}, source);
 }
 
 /// Adds an f32 slice to another slice of as many elements.
 inline void add(Schedule& schedule, const Slice& into, const Slice& from,
                 Ring::Source source = Ring::Source::current()) {
-  const auto body = [](const HostOperands& x) {
-    std::ranges::transform(x.writes[0], x.reads[0], x.writes[0].begin(), std::plus<>());
-  };
-  const auto bytes = static_cast<double>(2 * into.bytes() + from.bytes());
-  schedule.compute(
-      {"add", body, static_cast<double>(into.count), bytes, {static_cast<std::int64_t>(into.dtype)}}, {into},
-      {from, into}, source);
+  record<Add>(schedule, {into.count, into.dtype}, {.into = into, .from = from}, source);
 }
 
-/// Where a tensor is summed up in f32: in itself, or in scratch called `name` where it is narrower.
+/// The f32 memory in which a tensor is summed: itself, or scratch called `name` if it is narrower.
 inline Slice sums_of(Schedule& schedule, const Slice& tensor, std::string name) {
   return tensor.dtype == Dtype::f32 ? tensor : schedule.scratch(std::move(name), tensor.count);
 }
 
-/// Sets a tensor to what was summed up in f32.
+/// Sets a tensor to its f32 sums.
 inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
                 Ring::Source source = Ring::Source::current()) {
   if (into == sums) return;
   if (into.dtype == sums.dtype) return schedule.copy(into, sums, source);
-  const auto body = [](const HostOperands& x) { std::ranges::copy(x.reads[0], x.writes[0].begin()); };
-  schedule.compute({"narrow",
-                    body,
-                    0.0,
-                    static_cast<double>(into.bytes() + sums.bytes()),
-                    {static_cast<std::int64_t>(into.dtype)}},
-                   {into}, {sums}, source);
+  record<Narrow>(schedule, {into.count, into.dtype}, {.into = into, .from = sums}, source);
 }
 
-/// What a ring method's kernels were made with, for bodies on other machines: the share's sizes, the tensors' type.
-inline std::vector<std::int64_t> ring_parameters(const Layer& layer) {
-  const GlaShape& share = layer.share;
-  return {share.tokens,
-          share.heads,
-          share.d_k,
-          share.d_v,
-          static_cast<std::int64_t>(share.gate),
-          static_cast<std::int64_t>(layer.dtype)};
-}
-
-/// Why no ring method can run this layer, or an empty string.
+/// Why no ring method can run this layer.
 inline Refusal unsupported_in_a_ring(const Layer& layer) {
-  if (layer.dtype == Dtype::bf16)
-    for (const std::int64_t d : {layer.share.d_k, layer.share.d_v})
-      if (d != 64 && d != 128)
-        return "kernels of bf16 are for d_k and d_v of 64 and 128, not " + std::to_string(d);
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
   if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
   if (layer.groups != 1) return "its exchange is not cut into head groups";
   return {};

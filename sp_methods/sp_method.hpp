@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <source_location>
 #include <string>
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/kernels/gla_shape.hpp"
 #include "sp_methods/kernels/positions.hpp"
 
@@ -46,15 +48,30 @@ struct Layer {
   /// Of the tensors; states are f32.
   Dtype dtype = Dtype::f32;
   /// Local work of linear attention as a device does it: in segments, instead of in chunks whose states are all kept
-  /// (segments.hpp); in Ring Attention with rests (ring_attention.cpp). Softmax attention has one form.
+  /// (gla_segments.hpp); in Ring Attention with f32 accumulators (left_product_contracts.hpp). Softmax attention has one form.
   bool segmented = false;
+  /// What the kernels of a device are like, where they are to run.
+  KernelTraits kernels;
 };
 
 /// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the other pass are empty.
 struct LayerTensors {
   Slice q, k, v, g, d_o;    // inputs
   Slice o, dq, dk, dv, dg;  // outputs
+
+  /// As operands of a kernel.
+  LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
+  LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
 };
+
+/// Records one call of a contract's kernel.
+template <class Contract>
+void record(Schedule& schedule, const typename Contract::Parameters& parameters,
+            typename Contract::template Operands<Recorded> operands,
+            std::source_location source = std::source_location::current()) {
+  schedule.compute(kernel_of<Contract>(parameters), slices_of(operands.writes()), slices_of(operands.reads()),
+                   source);
+}
 
 /// A named method.
 struct SpMethod {

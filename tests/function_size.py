@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the functions of C++ text by their braces, well enough for formatted sources.
+"""Measures functions: of Python by its own parser, of shell and CMake by the lines that open and close them, of C++ and
+CUDA by their braces, well enough for formatted sources:
 
   blank out comments, strings and preprocessor lines
   at each '{' look at the text since the last statement: it opens a function, a member initialiser, or a scope
   a function runs from the first line of its head to its closing brace; what it contains counts as its own
 """
 
+import ast
 import collections
+import pathlib
 import re
 
 Function = collections.namedtuple("Function", "line lines head")
@@ -23,13 +26,41 @@ NAMES_A_TYPE = re.compile(r"\s*(?:\w+:\s+)?(?:(?:typedef|static|const|inline)\s+
                           r"(?:class|struct|union|enum|namespace)\b.*(?<!\))\s*$", re.DOTALL)
 MEMBER_INITIALISER = re.compile(r"\)\s*(?:noexcept\s*)?:(?!:)[^{}]*[\w>]\s*$", re.DOTALL)
 
+SHELL_FUNCTION = re.compile(r"^(?P<head>\w+)\(\) \{$.*?^\}$", re.DOTALL | re.MULTILINE)
+CMAKE_FUNCTION = re.compile(r"^(?P<head>function\([^)]*\))$.*?^endfunction\(\)$", re.DOTALL | re.MULTILINE)
+
+
+def functions_of(path, text):
+    """All functions of a source, in whatever language, that are not inside another function."""
+    path = pathlib.PurePath(path)
+    if path.suffix == ".py":
+        return list(_python_functions(ast.parse(text)))
+    if path.suffix in (".cmake", ".txt"):
+        return _between_lines(CMAKE_FUNCTION, text)
+    if path.suffix in ("", ".sh"):
+        return _between_lines(SHELL_FUNCTION, text)
+    return functions(text)
+
+
+def _python_functions(node):
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield Function(child.lineno, child.end_lineno - child.lineno + 1, f"def {child.name}")
+        else:
+            yield from _python_functions(child)
+
+
+def _between_lines(pattern, text):
+    return [Function(text.count("\n", 0, found.start()) + 1, found[0].count("\n") + 1, found["head"])
+            for found in pattern.finditer(text)]
+
 
 def functions(text):
-    """All functions of the text that are not inside another function."""
-    return list(_Scanner(_without_hidden(text)).functions())
+    """All functions of C++ text that are not inside another function."""
+    return list(_Scanner(without_hidden(text)).functions())
 
 
-def _without_hidden(text):
+def without_hidden(text):
     """Line numbers stay; what could hold a brace that opens nothing goes."""
     return HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)
 

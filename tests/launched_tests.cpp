@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/guard.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton {
 
@@ -114,7 +114,7 @@ Executor& ExecutorsUnderTest::on(int ranks) {
 
 int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnderTest&)>& add_tests) {
   int result = 1;
-  const int failed = guarded([&] {
+  const int failed = exit_code_of([&] {
     if (argc < 2) throw UsageError("an executor must be named");
     const std::string executor = argv[1];
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "collectives/executors/executor.hpp"
-#include "harness/process/launch.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton {
 

@@ -9,7 +9,7 @@
 // attention at the boundary of ranks, arXiv 2507.01004.
 #pragma once
 
-#include <cstdint>
+#include <any>
 #include <functional>
 #include <span>
 #include <string>
@@ -31,9 +31,8 @@ struct Kernel {
   double flops = 0;
   /// The least bytes that one call must move: each operand once.
   double bytes = 0;
-  /// The numbers that the body was made with, in the kernel's own order. A device body is found by
-  /// `name` and learns the shape from them alone.
-  std::vector<std::int64_t> parameters;
+  /// The values that the host body was made with; the device body, found by `name`, knows their type.
+  std::any parameters;
 };
 
 /// state' [rows, row] = later_decay [rows] (.) earlier [rows, row] + later [rows, row]. `into` may

@@ -139,10 +139,11 @@ void check_messages(const ScheduleSource& source, const std::vector<std::shared_
     if (!task.is_message()) continue;
     const int peer = rank + task.peer_offset;
     const Program& other = *programs[peer];
-    const int partner = other.find_message(task.verb == Verb::send ? Verb::recv : Verb::send,
-                                           -task.peer_offset, task.sequence);
+    const Verb other_end = task.verb == Verb::send ? Verb::recv : Verb::send;
+    const int partner = other.find_message(other_end, -task.peer_offset, task.sequence);
     if (partner < 0)
-      fail(source, rank, i, "a message that rank " + std::to_string(peer) + " knows nothing of");
+      fail(source, rank, i,
+           "rank " + std::to_string(peer) + " has no " + to_string(other_end) + " for this message");
     if (other.tasks()[partner].bytes != task.bytes)
       fail(source, rank, i, "rank " + std::to_string(peer) + " has another size for this message");
   }

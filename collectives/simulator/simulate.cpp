@@ -5,20 +5,12 @@
 #include <limits>
 #include <utility>
 
-#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
 constexpr std::int32_t ready_mark = -1;
-
-const RegisteredExecutor registered{{
-    .name = "simulator",
-    .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
-    .process_a_rank = false,
-    .make = nullptr,
-}};
 
 }  // namespace
 
@@ -226,7 +218,7 @@ void EventLoop::report_deadlock() const {
     for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
       if (task(rank, i).is_message() && waits_[number(rank, i)] == ready_mark)
         throw ScheduleError("deadlock: " + name_of(source_.name, source_.build(rank), i) +
-                            " waits for a partner that never comes");
+                            " waits for the other end of its message, which never starts");
   throw ScheduleError("deadlock: " + source_.name + ": steps that wait for one another");
 }
 

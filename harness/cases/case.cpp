@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product of a sweep's axes.
 #include "harness/cases/case.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/schedule.hpp"
+
 namespace baton {
 namespace {
 
-/// Adds the cases of one contest at the point that `base` describes.
-void add_contest(std::vector<Case>& all, const Axes& axes,
-                 std::vector<std::shared_ptr<const Workload>> workloads, const Case& base) {
+Backend backend_of(const ExecutorEntry& entry) {
+  return {.name = entry.name,
+          .summary = entry.summary,
+          .process_a_rank = entry.process_a_rank,
+          .is_measured = true,
+          .tensors = entry.tensors,
+          .lacking = [&entry](int ranks) { return entry.lacking(ranks); }};
+}
+
+std::vector<Backend> all_backends() {
+  std::vector<Backend> all{
+      {.name = "simulator",
+       .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
+       .process_a_rank = false,
+       .is_measured = false,
+       .lacking = [](int) { return Refusal{}; }}};
+  for (const ExecutorEntry* entry : executors()) all.push_back(backend_of(*entry));
+  std::sort(all.begin(), all.end(), [](const Backend& a, const Backend& b) { return a.name < b.name; });
+  return all;
+}
+
+/// Adds the cases of one comparison group at the point of the other axes that `base` describes.
+void add_group(std::vector<Case>& all, const Axes& axes,
+               std::vector<std::shared_ptr<const Workload>> workloads, const Case& base) {
   std::stable_partition(workloads.begin(), workloads.end(),
                         [&](const auto& w) { return w->name() == axes.baseline; });
   for (const auto& workload : workloads)
@@ -22,13 +46,49 @@ void add_contest(std::vector<Case>& all, const Axes& axes,
     }
 }
 
+void print_dry_line(const Case& bench_case, bool with_schedules) {
+  if (const Refusal refusal = bench_case.workload->unsupported(bench_case.ranks)) {
+    fmt::print("{:<96} skipped: {}\n", bench_case.name(), refusal.reason());
+    return;
+  }
+  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+  const auto schedules = bench_case.workload->build(bench_case.split(blocks));
+  const auto cost = cost_of(bench_case, blocks, schedules);
+  std::int64_t message_ends = 0;
+  for (const Traffic& rank : check(bench_case.workload->name(), schedules).ranks)
+    message_ends += rank.messages;
+  const auto or_unknown = [&](std::int64_t count) { return cost ? fmt::format("{}", count) : "unknown"; };
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", bench_case.name(), or_unknown(cost.value_or(Claim{}).sent_bytes),
+             or_unknown(cost.value_or(Claim{}).hops), message_ends / 2);
+  if (!with_schedules) return;
+  for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
+}
+
 }  // namespace
 
-const char* to_string(Cadence cadence) {
-  switch (cadence) {
-    case Cadence::isolated: return "isolated";
-    case Cadence::streaming: return "streaming";
-    case Cadence::graph: return "graph";
+std::vector<Schedule> Workload::build(const Split& split) const {
+  std::vector<Schedule> schedules;
+  schedules.reserve(split.ranks);
+  for (int rank = 0; rank < split.ranks; ++rank) schedules.push_back(build_rank(rank, split));
+  return schedules;
+}
+
+const std::vector<Backend>& backends() {
+  static const std::vector<Backend> all = all_backends();
+  return all;
+}
+
+const Backend& find_backend(const std::string& name) {
+  for (const Backend& backend : backends())
+    if (backend.name == name) return backend;
+  throw UsageError("the executor '" + name + "' is not built in");
+}
+
+const char* to_string(TimingMode mode) {
+  switch (mode) {
+    case TimingMode::isolated: return "isolated";
+    case TimingMode::streaming: return "streaming";
+    case TimingMode::graph: return "graph";
   }
   return "?";
 }
@@ -36,14 +96,14 @@ const char* to_string(Cadence cadence) {
 std::string Case::name() const {
   const std::string variant = workload->variant().empty() ? "" : workload->variant() + "/";
   const std::string cut = blocks == auto_blocks ? "auto" : std::to_string(blocks);
-  return fmt::format("{}/{}{}/blocks:{}", workload->name(), variant, contest(), cut);
+  return fmt::format("{}/{}{}/blocks:{}", workload->name(), variant, comparison_group(), cut);
 }
 
-std::string Case::contest() const {
+std::string Case::comparison_group() const {
   const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
   const std::string nodes = ranks_a_node == 0 ? "" : fmt::format("/ranks_a_node:{}", ranks_a_node);
-  return fmt::format("{}/ranks:{}{}/{}/{}{}", executor, ranks, nodes, workload->point(), to_string(cadence),
-                     repetition);
+  return fmt::format("{}/ranks:{}{}/{}/{}{}", executor, ranks, nodes, workload->shape_name(),
+                     to_string(timing), repetition);
 }
 
 std::vector<Case> cases(const Axes& axes) {
@@ -51,12 +111,44 @@ std::vector<Case> cases(const Axes& axes) {
   for (int cycle = 1; cycle <= axes.cycles; ++cycle)
     for (const std::string& executor : axes.executors)
       for (int ranks : axes.ranks)
-        for (Cadence cadence : axes.cadences)
-          for (const auto& contest : axes.contests)
-            add_contest(
-                all, axes, contest,
-                {nullptr, executor, ranks, 1, cadence, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node});
+        for (TimingMode timing : axes.timing_modes)
+          for (const auto& group : axes.comparison_groups)
+            add_group(all, axes, group,
+                      {nullptr, executor, ranks, 1, timing, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node});
   return all;
+}
+
+int possible_blocks(const Case& bench_case, int asked) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(asked, 1, std::max<std::int64_t>(1, bench_case.workload->state_rows())));
+}
+
+std::string implementation_of(const std::vector<Schedule>& schedules) {
+  for (const Schedule& schedule : schedules)
+    for (const NativeCall& native : schedule.natives()) return native.name;
+  return "schedule";
+}
+
+std::optional<Claim> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules) {
+  const Counts counts = check(bench_case.workload->name(), schedules);
+  if (implementation_of(schedules) != "schedule") return bench_case.workload->claim(bench_case.split(blocks));
+  const Claim counted{counts.busiest_sent_bytes(), counts.hops};
+  require_claim(bench_case, blocks, counted);
+  return counted;
+}
+
+void require_claim(const Case& bench_case, int blocks, const Claim& counted) {
+  const auto claim = bench_case.workload->claim(bench_case.split(blocks));
+  if (claim && (claim->sent_bytes != counted.sent_bytes || claim->hops != counted.hops))
+    throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",
+                                    bench_case.name(), claim->sent_bytes, claim->hops, counted.sent_bytes,
+                                    counted.hops));
+}
+
+void print_dry_run(const std::vector<Case>& all, bool with_schedules) {
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
+             "messages");
+  for (const Case& bench_case : all) print_dry_line(bench_case, with_schedules);
 }
 
 }  // namespace baton

@@ -1,44 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
-// One point of a sweep: a question that gets one row.
+// What is measured: workloads, the backends that run them, and cases, the points of a sweep over both.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "harness/cases/workload.hpp"
+#include "collectives/collective.hpp"
+#include "collectives/executors/executor.hpp"
 
 namespace baton {
 
-/// How rounds follow one another: each from a common start; back to back; or back to back as one recording, which the
-/// device runs with no host between them.
-enum class Cadence { isolated, streaming, graph };
+struct Comparison;
+struct SpMethod;
+struct Layer;
+enum class GateDraw;
 
-const char* to_string(Cadence cadence);
+/// What a workload is. Keys of records and cells of tables are both made from it.
+struct Description {
+  /// "collective" or "operator".
+  std::string bench;
+  std::string name;
+  /// The kind of a collective; empty for a layer.
+  std::string kind;
+  std::string direction;
+  std::int64_t heads = 0, d_k = 0, d_v = 0, tokens = 0;
 
-/// Blocks to be chosen by the alpha-beta model.
+  struct LayerPart {
+    std::string pass, mode, gate, gates, dtype, scan;
+    std::int64_t chunk = 0, groups = 1;
+  };
+  /// Present for a layer only.
+  std::optional<LayerPart> layer;
+};
+
+/// Something that can be built, verified and timed on any executor.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  /// The name of the row: a collective's or a method's.
+  virtual std::string name() const = 0;
+  /// The axes that all rows of a comparison group share, such as "forward/heads:32".
+  virtual std::string shape_name() const = 0;
+  /// The axes that distinguish rows of one name and shape; may be empty.
+  virtual std::string variant() const { return {}; }
+  virtual Description describe() const = 0;
+
+  /// The size of one rank's state, for the table and for the choice of blocks.
+  virtual std::int64_t state_bytes() const = 0;
+  virtual std::int64_t state_rows() const = 0;
+  virtual bool cuts_blocks() const { return false; }
+
+  /// The reason why it cannot run on so many ranks, if there is one.
+  virtual Refusal unsupported(int /*ranks*/) const { return {}; }
+  /// One rank's schedule. The workload sets the direction, whatever `split` says.
+  virtual Schedule build_rank(int rank, const Split& split) const = 0;
+  /// The schedules of all ranks.
+  std::vector<Schedule> build(const Split& split) const;
+  /// What its author says it costs; empty if the author does not say.
+  virtual std::optional<Claim> claim(const Split& split) const = 0;
+
+  /// The workload that `verify` is to run in its place because the oracle would take too long; null if it can verify itself.
+  virtual std::shared_ptr<const Workload> affordable(int /*ranks*/) const { return nullptr; }
+  /// Runs on inputs of `seed` and compares with the oracle. The executor has prepared `schedules`, which are those of
+  /// `build`, one a rank. Collective over the executor's ranks.
+  virtual Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
+                            std::uint64_t seed) const = 0;
+  /// Fills the inputs for the timed rounds and poisons the outputs, so that no result of a verified run is left.
+  virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const = 0;
+  /// Compares the outputs of the timed rounds with the oracle of the inputs from `load`.
+  virtual Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
+                                  std::uint64_t seed) const = 0;
+  /// The same algorithm at a size that a single process verifies in milliseconds.
+  virtual std::shared_ptr<const Workload> reduced() const = 0;
+
+  /// Bytes of a rank's result, and those of them that must cross its port (docs/metrics.md).
+  virtual double payload_bytes(int ranks) const = 0;
+  virtual double port_bytes(int ranks) const = 0;
+};
+
+/// A collective as a workload. Keeps a reference to `collective`.
+std::shared_ptr<const Workload> collective_workload(const Collective& collective, const Shape& shape,
+                                                    Direction direction);
+/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks`, which the case sets.
+std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates);
+
+/// Where cases run: one of the executors, or the simulator.
+struct Backend {
+  std::string name;
+  std::string summary;
+  /// True if each rank is a process of its own.
+  bool process_a_rank = false;
+  /// True if rounds run and take time; false for the simulator, which computes times from a topology.
+  bool is_measured = true;
+  /// Default dtype of a layer's tensors.
+  Dtype tensors = Dtype::f32;
+  /// The reason why this machine cannot run so many ranks, if there is one. Needs no MPI.
+  std::function<Refusal(int ranks)> lacking;
+};
+
+/// All backends, by name.
+const std::vector<Backend>& backends();
+
+/// The backend called `name`. Throws UsageError if there is none.
+const Backend& find_backend(const std::string& name);
+
+/// How rounds are timed: each from a common start; back to back; or back to back from a recording that the device replays
+/// without its host.
+enum class TimingMode { isolated, streaming, graph };
+
+const char* to_string(TimingMode mode);
+
+/// A number of blocks that the alpha-beta model chooses.
 inline constexpr int auto_blocks = 0;
 
+/// One point of a sweep. It becomes one row.
 struct Case {
   std::shared_ptr<const Workload> workload;
+  /// The name of its backend.
   std::string executor;
   int ranks = 1;
   int blocks = 1;
-  Cadence cadence = Cadence::isolated;
-  /// Which repetition of the whole sweep this is, from 1; 0 where there is only one.
+  TimingMode timing = TimingMode::isolated;
+  /// The repetition of the whole sweep that it belongs to, from 1; 0 if there is only one.
   int cycle = 0;
   /// Ranks on a full node; 0 for all on one node.
   int ranks_a_node = 0;
 
-  /// How its sequence is split where the state is cut into `cut` blocks.
+  /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
   /// The name of the case for Google Benchmark, such as
   /// all_scan/mpi/ranks:4/exclusive_scan/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
   std::string name() const;
 
-  /// What two cases share that are compared with one another: everything but the algorithm, its variant and its blocks.
-  std::string contest() const;
+  /// The axes that cases share which are compared with one another: all but the algorithm, its variant and its blocks.
+  std::string comparison_group() const;
 };
 
 /// The axes of a sweep.
@@ -46,18 +147,35 @@ struct Axes {
   std::vector<std::string> executors;
   std::vector<int> ranks;
   std::vector<int> blocks;
-  std::vector<Cadence> cadences;
+  std::vector<TimingMode> timing_modes;
   /// How often the whole sweep is repeated.
   int cycles = 1;
   /// Ranks on a full node; 0 for all on one node.
   int ranks_a_node = 0;
-  /// The rows that all ratios are taken to, by name; may be empty.
+  /// The name of the rows that all ratios refer to; may be empty.
   std::string baseline;
-  /// What competes, contest by contest.
-  std::vector<std::vector<std::shared_ptr<const Workload>>> contests;
+  /// The workloads of each comparison group.
+  std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
 };
 
-/// The product of the axes, contest by contest, the baseline first. Blocks vary only where they are cut.
+/// The product of the axes, group by group, the baseline first. Blocks vary only for workloads that cut the state.
 std::vector<Case> cases(const Axes& axes);
+
+/// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of its state.
+int possible_blocks(const Case& bench_case, int asked);
+
+/// "schedule", or the name of the native that the schedules call.
+std::string implementation_of(const std::vector<Schedule>& schedules);
+
+/// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws ScheduleError if the
+/// schedules are wrong, or cost something else than their author claims.
+std::optional<Claim> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);
+
+/// Throws ScheduleError unless the author of `bench_case` claims what was counted.
+void require_claim(const Case& bench_case, int blocks, const Claim& counted);
+
+/// Builds, checks and counts the schedules of every case and prints a line for each, and all their steps if
+/// `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Throws ScheduleError.
+void print_dry_run(const std::vector<Case>& all, bool with_schedules);
 
 }  // namespace baton

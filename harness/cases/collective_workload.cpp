@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives as workloads.
-#include "harness/cases/collective_workload.hpp"
-
 #include <fmt/format.h>
 
+#include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace baton {
@@ -15,7 +14,7 @@ class CollectiveWorkload : public Workload {
       : collective_(collective), shape_(shape), direction_(direction) {}
 
   std::string name() const override { return collective_.name; }
-  std::string point() const override {
+  std::string shape_name() const override {
     return fmt::format("{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}", to_string(collective_.kind),
                        to_string(direction_), shape_.heads, shape_.d_k, shape_.d_v, shape_.tokens);
   }
@@ -30,17 +29,19 @@ class CollectiveWorkload : public Workload {
     return collective_.claim(shape_, directed(split));
   }
 
-  Comparison verify(Executor& executor, const Split& split, std::uint64_t seed) const override {
-    write_inputs(executor, subject(split.ranks, seed));
+  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
+                    std::uint64_t seed) const override {
+    write_inputs(executor, subject(schedules, seed));
     executor.synchronise();
     executor.run();
-    return compare(executor, subject(split.ranks, seed));
+    return compare(executor, subject(schedules, seed));
   }
-  void load(Executor& executor, int ranks, std::uint64_t seed) const override {
-    write_inputs(executor, subject(ranks, seed));
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const override {
+    write_inputs(executor, subject(schedules, seed));
   }
-  Comparison verify_timed(const Executor& executor, int ranks, std::uint64_t seed) const override {
-    return compare(executor, subject(ranks, seed));
+  Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
+                          std::uint64_t seed) const override {
+    return compare(executor, subject(schedules, seed));
   }
 
   std::shared_ptr<const Workload> reduced() const override {
@@ -50,15 +51,25 @@ class CollectiveWorkload : public Workload {
 
   double payload_bytes(int ranks) const override;
   double port_bytes(int ranks) const override;
-  void describe(nlohmann::ordered_json& json) const override;
+  Description describe() const override {
+    return {.bench = "collective",
+            .name = collective_.name,
+            .kind = to_string(collective_.kind),
+            .direction = to_string(direction_),
+            .heads = shape_.heads,
+            .d_k = shape_.d_k,
+            .d_v = shape_.d_v,
+            .tokens = shape_.tokens,
+            .layer = std::nullopt};
+  }
 
  private:
   Split directed(Split split) const {
     split.direction = direction_;
     return split;
   }
-  Subject subject(int ranks, std::uint64_t seed) const {
-    return {collective_.kind, shape_, ranks, direction_, seed};
+  Subject subject(const std::vector<Schedule>& schedules, std::uint64_t seed) const {
+    return {collective_.kind, shape_, static_cast<int>(schedules.size()), direction_, seed};
   }
 
   const Collective& collective_;
@@ -79,17 +90,6 @@ double CollectiveWorkload::payload_bytes(int ranks) const {
 double CollectiveWorkload::port_bytes(int ranks) const {
   if (collective_.kind == Kind::all_gather) return payload_bytes(ranks) * (ranks - 1) / ranks;
   return ranks > 1 ? payload_bytes(ranks) : 0;
-}
-
-void CollectiveWorkload::describe(nlohmann::ordered_json& json) const {
-  json["bench"] = "collective";
-  json["name"] = collective_.name;
-  json["kind"] = to_string(collective_.kind);
-  json["direction"] = to_string(direction_);
-  json["heads"] = shape_.heads;
-  json["d_k"] = shape_.d_k;
-  json["d_v"] = shape_.d_v;
-  json["tokens"] = shape_.tokens;
 }
 
 }  // namespace

@@ -1,21 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification against a serial fold: to the last bit, or element by element within what roundings on the wire can do.
 #include "harness/cases/verify.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <random>
 #include <vector>
 
-#include "harness/cases/exact_inputs.hpp"
-#include "harness/cases/gaussian_inputs.hpp"
+#include "sp_methods/layer_oracle.hpp"
 
 namespace baton {
 namespace {
 
-/// A value that no result can be: one left standing is an element that nobody wrote.
+/// 64 bits of which any change of `x` changes about half: the finaliser of SplitMix64.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+constexpr int drawn_bits = 16;
+
+/// Normal values to draw from with replacement: a logarithm per element would take longer than the rounds.
+const std::array<float, 1 << drawn_bits>& normal_values() {
+  static const auto values = [] {
+    std::array<float, 1 << drawn_bits> drawn{};
+    std::mt19937_64 random(1);
+    std::normal_distribution<float> normal;
+    for (float& value : drawn) value = normal(random);
+    return drawn;
+  }();
+  return values;
+}
+
+float normal_value(std::uint64_t number) { return normal_values()[mixed(number) >> (64 - drawn_bits)]; }
+
+/// A value that no result has. An element that still has it was not written.
 constexpr float poison = -12345.6789f;
 
 /// The buffers of a collective are "own" and "into", in this order (collective.hpp).
@@ -49,7 +74,7 @@ std::unique_ptr<const Inputs> inputs_for(const Executor& executor, const Subject
   return std::make_unique<ExactInputs>(subject.seed, subject.ranks);
 }
 
-/// What a rank's output must be: each element within `tolerance` times its magnitude, or exactly where that is 0.
+/// The expected output of a rank. Each element may be off by `tolerance` times its magnitude.
 template <class T>
 struct Expected {
   std::span<const T> values;
@@ -77,7 +102,7 @@ void compare_with(const Expected<T>& expected, std::int64_t offset, int rank, co
     result.relative_error = std::max(result.relative_error, std::sqrt(errors / values));
 }
 
-/// Of a contribution that came as it was, or was rounded once.
+/// Compares with a contribution that arrived unchanged, or was rounded once.
 void compare_copy(std::span<const float> sent, std::int64_t offset, int rank, const Executor& executor,
                   Comparison& result) {
   compare_with<float>({sent, sent, wire_roundoff(executor)}, offset, rank, executor, result);
@@ -88,7 +113,7 @@ bool is_local(const Executor& executor, int rank) {
   return std::binary_search(ranks.begin(), ranks.end(), rank);
 }
 
-/// Folds the maps in scan order, in double, and compares at each rank with what came before it.
+/// Folds the maps in scan order, in double, and compares each rank's output with the fold of the ranks before it.
 void compare_scan(const Executor& executor, const Subject& subject, const Inputs& inputs,
                   Comparison& result) {
   const std::int64_t rows = subject.shape.rows(), row = subject.shape.d_v;
@@ -112,10 +137,37 @@ void compare_scan(const Executor& executor, const Subject& subject, const Inputs
 
 }  // namespace
 
+ExactInputs::ExactInputs(std::uint64_t seed, int ranks)
+    : seed_(mixed(seed)), ranks_between_halves_(std::max(2, (ranks + 5) / 6)) {}
+
+void ExactInputs::fill_decay(int rank, std::span<float> decay) const {
+  for (std::size_t row = 0; row < decay.size(); ++row)
+    decay[row] = (mixed(seed_ ^ row) + rank) % ranks_between_halves_ == 0 ? 0.5f : 1.0f;
+}
+
+void ExactInputs::fill_state(int rank, std::span<float> state) const {
+  const std::uint64_t key = mixed(seed_ + static_cast<std::uint64_t>(rank) + 1);
+  for (std::size_t i = 0; i < state.size(); ++i)
+    state[i] = static_cast<float>(static_cast<int>(mixed(key ^ i) % 17) - 8);
+}
+
+void GaussianInputs::fill_decay(int rank, std::span<float> decay) const {
+  const std::uint64_t key = mixed(~(seed_ + static_cast<std::uint64_t>(rank)));
+  for (std::size_t row = 0; row < decay.size(); ++row)
+    decay[row] = 1 / (1 + std::exp(-2 - normal_value(key ^ row)));
+}
+
+void GaussianInputs::fill_state(int rank, std::span<float> state) const {
+  const std::uint64_t key = mixed(seed_ + static_cast<std::uint64_t>(rank) + 1);
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] = normal_value(key ^ i);
+}
+
+GaussianInputs::GaussianInputs(std::uint64_t seed) : seed_(mixed(seed)) {}
+
 double scan_tolerance(double roundoff, int before) {
   if (roundoff <= 0 || before < 1) return 0;
   constexpr double f32_roundoff = 1.0 / (1 << 24);
-  // Of a tree that merges the maps: each is rounded at most once on its way.
+  // The values of a tree that merges the maps; each is rounded at most once on its way.
   const int values = 2 * before - 1;
   return std::expm1(values * (std::log1p(roundoff) + 2 * std::log1p(f32_roundoff)));
 }
@@ -141,6 +193,49 @@ Comparison compare(const Executor& executor, const Subject& subject) {
       compare_copy(contribution(subject, *inputs, (rank + 1) % subject.ranks), 0, rank, executor, result);
     for (int from = 0; from < subject.ranks && subject.kind == Kind::all_gather; ++from)
       compare_copy(contribution(subject, *inputs, from), from * own_count(subject), rank, executor, result);
+  }
+  return result;
+}
+
+double layer_tolerance(Dtype dtype, double roundoff, int ranks) {
+  // dg is the difference of two sums of products, each of two tensors that were computed from messages.
+  constexpr int tensors = 4;
+  return (dtype == Dtype::bf16 ? 5e-3 : 2e-5) + tensors * scan_tolerance(roundoff, ranks - 1);
+}
+
+void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
+                 const LayerOracle& oracle, std::int64_t tokens) {
+  for (int rank : executor.local_ranks()) {
+    const Schedule& s = schedules[rank];
+    const Positions positions = positions_of(method, rank, s.ranks(), tokens);
+    for (const Buffer& buffer : s.buffers()) {
+      const Slice slice = s.buffer(buffer.name);
+      if (buffer.role == Role::input) executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
+      if (buffer.role == Role::output)
+        executor.write(rank, slice,
+                       std::vector<float>(buffer.count, std::numeric_limits<float>::quiet_NaN()));
+    }
+  }
+}
+
+Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
+                         const SpMethod& method, const LayerOracle& oracle, std::int64_t tokens) {
+  Comparison result;
+  for (int rank : executor.local_ranks()) {
+    const Schedule& s = schedules[rank];
+    const Positions positions = positions_of(method, rank, s.ranks(), tokens);
+    for (const Buffer& buffer : s.buffers()) {
+      if (buffer.role != Role::output) continue;
+      std::vector<float> got(buffer.count);
+      executor.read(got, rank, s.buffer(buffer.name));
+      const double error = relative_error(got, oracle.expected(buffer.name, positions));
+      result.relative_error = std::max(result.relative_error, error);
+      const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks());
+      result.tolerance = std::max(result.tolerance, tolerance);
+      if (error <= tolerance) continue;
+      if (result.wrong++ == 0)
+        result.first = fmt::format("rank {}, {}: relative error {:.1e}", rank, buffer.name, error);
+    }
   }
   return result;
 }

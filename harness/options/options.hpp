@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,41 +15,54 @@ namespace baton {
 
 struct Options {
   std::vector<Case> cases;
-  /// The name that all ratios are taken to; may be empty.
+  /// The name of the workload that all ratios refer to; may be empty.
   std::string baseline;
   int warmup = 5;
   int rounds = 50;
   /// Verifications before the timing, each with inputs of its own.
   int checks = 1;
   std::uint64_t seed = 1;
-  /// Where records go; empty for nowhere.
+  /// The file of records; empty for none.
   std::string journal;
-  /// Where the trace of one more round goes; empty for nowhere.
+  /// The file for the trace of one more round; empty for none.
   std::string trace;
-  /// The machine of executor `simulator`, and the model that predicts rows which really run.
-  std::optional<Topology> topology;
-  /// Where the measured topology of this machine goes; empty where none is to be measured.
+  /// The file with the machine of the simulator, which also predicts measured rows; empty for none.
+  std::string topology;
+  /// The file that gets the measured topology of this machine; empty for none.
   std::string calibrate;
   bool dry_run = false;
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.
   int time_limit_seconds = 300;
-  /// Threads of a rank that are busy at a time: one that communicates, and one that computes where there are kernels.
+  /// Busy threads of a rank: one that communicates, and one that computes if there are kernels.
   int threads = 1;
-  /// The arguments that are Google Benchmark's, the program's name first.
+  /// Google Benchmark's arguments, after the program's name.
   std::vector<std::string> benchmark_arguments;
 
-  /// Processes that the cases need: the most ranks of an executor with a process a rank, else one.
+  /// Processes that the cases need: the most ranks of a backend with a process a rank, 0 if there is none.
   int processes() const;
 
-  /// The ranks whose measurements `calibrate` gets: the most of the executor that runs. Throws UsageError where there is
-  /// not exactly one such executor, or nobody to talk to.
+  /// The number of ranks that is written to `calibrate`: the largest of the measured backend. Throws UsageError unless
+  /// there is exactly one such backend with at least two ranks.
   int calibrated_ranks() const;
 };
 
-/// Read a bench's command line. They print and return nothing where the answer was --help or --list, and throw
-/// UsageError with one line where the arguments are off.
+using ParseOptions = std::function<std::optional<Options>(int, char**)>;
+
+/// Parse a bench's command line. They print and return nothing if the answer was --help or --list. Throw UsageError with
+/// one line if an argument is wrong.
 std::optional<Options> parse_collective_options(int argc, char** argv);
 std::optional<Options> parse_operator_options(int argc, char** argv);
+
+/// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the simulator has none or one
+/// that is too small for its ranks.
+std::optional<Topology> read_machine(const Options& options);
+
+/// Throws UsageError if this machine can run none of the cases. Otherwise those that it cannot run become skipped rows.
+void refuse_if_nothing_runs(const Options& options);
+
+/// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and there is not exactly one
+/// case.
+void require_outputs(const Options& options);
 
 }  // namespace baton

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of the table of collectives.
-#include "harness/report/columns.hpp"
-
+// The tables of both benches: the only place that describes their columns.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/executor.hpp"
+#include "harness/report/record.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
 
-constexpr auto nothing = "-";
+constexpr auto no_value = "-";
 
 /// Four significant digits or all digits before the point, whichever is longer.
 std::string number(double value) {
@@ -28,42 +26,36 @@ std::string binary_size(std::int64_t bytes) {
   return fmt::format("{}", bytes);
 }
 
-/// A cell that has nothing to say where there was no timing.
+/// A cell that is empty in rows without timings.
 auto timed(std::function<std::string(const Record&)> cell) {
-  return [cell](const Record& record) { return record.is_timed() ? cell(record) : nothing; };
+  return [cell](const Record& record) { return record.is_timed() ? cell(record) : no_value; };
 }
 
 auto microseconds(double Summary::*member) {
   return timed([member](const Record& record) { return number(record.summary.*member * 1e6); });
 }
 
-std::string text_of(const Record& record, const char* key) {
-  nlohmann::ordered_json json;
-  record.question.workload->describe(json);
-  return json.at(key).get<std::string>();
-}
-
 std::string blocks(const Record& record) {
-  if (!record.question.workload->cuts_blocks()) return nothing;
-  return fmt::format("{}{}", record.blocks, record.question.blocks == auto_blocks ? "*" : "");
+  if (!record.bench_case.workload->cuts_blocks()) return no_value;
+  return fmt::format("{}{}", record.blocks, record.bench_case.blocks == auto_blocks ? "*" : "");
 }
 
-/// A rate from bytes that the workload tells for a number of ranks.
+/// The rate of bytes that the workload states for a number of ranks.
 auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
   return timed([bytes](const Record& record) {
-    const Case& c = record.question;
+    const Case& c = record.bench_case;
     const double rate = ((*c.workload).*bytes)(c.ranks) / record.summary.median * 1e-9;
-    return std::isfinite(rate) ? number(rate) : nothing;  // a simulated rank alone does nothing in no time
+    return std::isfinite(rate) ? number(rate) : no_value;  // a simulated rank alone takes no time
   });
 }
 
 std::string share_of_bound(const Record& record) {
   const auto bound = record.bound_seconds();
-  return bound ? fmt::format("{:.0f}", 100 * *bound / record.summary.median) : nothing;
+  return bound ? fmt::format("{:.0f}", 100 * *bound / record.summary.median) : no_value;
 }
 
 std::string ratio(const Record& record) {
-  if (!record.ratio) return nothing;
+  if (!record.ratio) return no_value;
   return fmt::format("{:.2f} [{:.2f},{:.2f}]", record.ratio->value, record.ratio->ci95[0],
                      record.ratio->ci95[1]);
 }
@@ -74,56 +66,62 @@ std::string interval(const Record& record) {
 }
 
 std::string run_by(const Record& record) {
-  return record.question.executor + (record.implementation == "schedule" ? "" : " native");
+  return record.bench_case.executor + (record.implementation == "schedule" ? "" : " native");
 }
 
 std::string direction(const Record& record) {
-  return text_of(record, "direction") == "forward" ? "fwd" : "rev";
+  return record.bench_case.workload->describe().direction == "forward" ? "fwd" : "rev";
+}
+
+/// The layer of a row of operator_bench.
+Description::LayerPart layer_of(const Record& record) {
+  return record.bench_case.workload->describe().layer.value();
 }
 
 std::string bound(const Record& record) {
   const auto seconds = record.bound_seconds();
-  return seconds ? number(*seconds * 1e6) : nothing;
+  return seconds ? number(*seconds * 1e6) : no_value;
 }
 
 std::string verified(const Record& record) {
-  return fmt::format("{}", record.verification().at("verified_tokens").get<std::int64_t>());
+  return fmt::format("{}", record.verified_workload()->describe().tokens);
 }
 
 std::string first(const Record& record) {
   const auto& seconds = record.samples.first_seconds;
-  return seconds ? number(*seconds * 1e6) : nothing;
+  return seconds ? number(*seconds * 1e6) : no_value;
 }
 
 std::string hidden(const Record& record) {
-  return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : nothing;
+  return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : no_value;
 }
 
-/// Of a row that ran what the model says it takes; of a simulated one only whether it reaches beyond its calibration.
+/// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row has the ~ alone.
 std::string predicted(const Record& record) {
   const std::string mark = record.extrapolated.empty() ? "" : "~";
   if (record.predicted_seconds) return number(*record.predicted_seconds * 1e6) + mark;
-  return mark.empty() ? nothing : mark;
+  return mark.empty() ? no_value : mark;
 }
 
-const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.question.ranks); }};
-const Column cadence{"cadence", "", -9,
-                     [](const Record& r) { return std::string(to_string(r.question.cadence)); }};
+const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.bench_case.ranks); }};
+const Column timing{"cadence", "", -9,
+                    [](const Record& r) { return std::string(to_string(r.bench_case.timing)); }};
 const Column state{"state", "B", 7,
-                   [](const Record& r) { return binary_size(r.question.workload->state_bytes()); }};
+                   [](const Record& r) { return binary_size(r.bench_case.workload->state_bytes()); }};
 const Column sent{"sent", "B", 9,
-                  [](const Record& r) { return r.traffic ? binary_size(r.traffic->sent_bytes) : nothing; }};
+                  [](const Record& r) { return r.cost ? binary_size(r.cost->sent_bytes) : no_value; }};
 const Column hops{"hops", "", 4,
-                  [](const Record& r) { return r.traffic ? fmt::format("{}", r.traffic->hops) : nothing; }};
+                  [](const Record& r) { return r.cost ? fmt::format("{}", r.cost->hops) : no_value; }};
 const Column ratio_to_baseline{"ratio", "", 16, timed(ratio)};
 const Column model{"predicted", "us", 9, timed(predicted)};
-const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.wrong); }};
+const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.verified.wrong); }};
 
 const Column error{"error", "", 7, [](const Record& r) {
-                     return r.tolerance > 0 ? fmt::format("{:.1e}", r.relative_error) : nothing;
+                     return r.verified.tolerance > 0 ? fmt::format("{:.1e}", r.verified.relative_error)
+                                                     : no_value;
                    }};
 
-/// The times of the rounds, with `more` behind them.
+/// The columns of times, followed by `more`.
 std::vector<Column> timings_and(const std::vector<Column>& more) {
   std::vector<Column> all{
       {"mean", "us", 8, microseconds(&Summary::mean)},
@@ -142,18 +140,23 @@ std::string aligned(const std::string& text, int width) {
   return width < 0 ? fmt::format("{:<{}} ", text, -width) : fmt::format("{:>{}} ", text, width);
 }
 
-/// Flush left, as wide as the longest name in a registry.
+/// The width of a left-aligned column that holds the longest name in a registry.
 template <class Entries>
-int width_for(const Entries& entries, int least, int more = 0) {
+int width_for(const Entries& entries, int least) {
   int width = least;
-  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()) + more);
+  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()));
   return -width;
 }
 
-/// Of the executor and the word "native".
-int width_for_run_by() { return width_for(executors(), 10, 7); }
+/// The width of a backend's name and the word "native".
+int width_for_run_by() {
+  int width = 10;
+  for (const Backend& backend : backends())
+    width = std::max(width, static_cast<int>(backend.name.size()) + 7);
+  return -width;
+}
 
-/// The cells one after the other, no space behind the last.
+/// The cells one after the other, without trailing spaces.
 std::string line(const std::vector<const std::vector<Column>*>& parts,
                  const std::function<std::string(const Column&)>& cell) {
   std::string text;
@@ -167,11 +170,11 @@ std::string line(const std::vector<const std::vector<Column>*>& parts,
 const Table& collective_table() {
   static const Table table{
       {{"collective", "", width_for(collectives(), 22),
-        [](const Record& r) { return r.question.workload->name(); }},
+        [](const Record& r) { return r.bench_case.workload->name(); }},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"dir", "", -3, direction},
-       cadence,
+       timing,
        state,
        {"K", "", 4, blocks}},
       timings_and({{"algbw", "GB/s", 6, gigabytes_a_second(&Workload::payload_bytes)},
@@ -179,7 +182,7 @@ const Table& collective_table() {
                    sent,
                    hops,
                    {"bound", "us", 8, bound},
-                   {"of it", "%", 5, timed(share_of_bound)},
+                   {"% bound", "", 7, timed(share_of_bound)},
                    model,
                    ratio_to_baseline,
                    error,
@@ -191,12 +194,12 @@ const Table& collective_table() {
 const Table& operator_table() {
   static const Table table{
       {{"method", "", width_for(sp_methods(), 22),
-        [](const Record& r) { return r.question.workload->name(); }},
+        [](const Record& r) { return r.bench_case.workload->name(); }},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
-       {"pass", "", -8, [](const Record& r) { return text_of(r, "pass"); }},
-       {"mode", "", -12, [](const Record& r) { return text_of(r, "mode"); }},
-       cadence,
+       {"pass", "", -8, [](const Record& r) { return layer_of(r).pass; }},
+       {"mode", "", -12, [](const Record& r) { return layer_of(r).mode; }},
+       timing,
        state,
        {"K", "", 4, blocks}},
       timings_and({sent,
@@ -212,14 +215,14 @@ const Table& operator_table() {
 }
 
 std::string Table::head() const {
-  return line({&question, &answer}, [](const Column& column) { return column.title; }) + "\n" +
-         line({&question, &answer}, [](const Column& column) { return column.unit; }) + "\n";
+  return line({&bench_case, &answer}, [](const Column& column) { return column.title; }) + "\n" +
+         line({&bench_case, &answer}, [](const Column& column) { return column.unit; }) + "\n";
 }
 
 std::string Table::row(const Record& record) const {
   const auto cell = [&](const Column& column) { return column.cell(record); };
-  if (!record.skipped.empty()) return line({&question}, cell) + " skipped: " + record.skipped + "\n";
-  return line({&question, &answer}, cell) + "\n";
+  if (!record.skipped.empty()) return line({&bench_case}, cell) + " skipped: " + record.skipped + "\n";
+  return line({&bench_case, &answer}, cell) + "\n";
 }
 
 }  // namespace baton

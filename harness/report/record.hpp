@@ -1,84 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer to one case, with where it comes from; and the file of such answers.
+// The results of a run: a record for each case, how records compare with one another, and the forms in which they are
+// written: JSON lines, table rows and traces.
 #pragma once
 
+#include <cstdint>
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "collectives/executors/timing.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/measure/link.hpp"
-#include "harness/measure/rounds.hpp"
-#include "harness/measure/statistics.hpp"
+#include "harness/measure/machine.hpp"
+#include "harness/measure/samples.hpp"
+#include "harness/process/system.hpp"
 
 namespace baton {
 
+/// What all ranks' comparisons with the oracle found.
+struct Verified {
+  /// Elements that differ, or tensors outside their tolerance.
+  std::int64_t wrong = 0;
+  /// The first of them, for people.
+  std::string first_wrong;
+  double relative_error = 0;
+  /// The largest relative error that would have passed; 0 if the comparison was exact.
+  double tolerance = 0;
+  /// The smaller case that was verified in place of a simulated one.
+  std::optional<Case> verified_case;
+};
+
+/// The findings of two comparisons of the same case.
+Verified sum(Verified before, const Verified& after);
+
+/// The answer to one case. Built once, from what its runner returned, and constant after that.
 struct Record {
-  Case question;
+  Case bench_case;
   /// "schedule", or the native's name.
   std::string implementation = "schedule";
-  /// The number of blocks that ran: the model's, or what was asked for and was possible.
+  /// The number of blocks that ran: the model's, or as many of those asked for as are possible.
   int blocks = 1;
-  /// Ranks on a full node as it ran, 0 for all on one: what was asked for, or what the simulated machine has.
+  /// Ranks on a full node, 0 for all on one: the number asked for, or the simulated machine's.
   int ranks_a_node = 0;
   int warmup = 0;
   int rounds = 0;
   /// Why the case did not run; then there are no timings.
   std::string skipped;
-  /// What the schedules cost; empty where a native keeps it to itself.
-  std::optional<Claim> traffic;
-  /// Messages of all ranks together; empty where nobody counted them.
+  /// Bytes and hops of the schedules; empty if a native does not tell.
+  std::optional<Claim> cost;
+  /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
-  Link link;
-  /// Names and versions of the accelerators that ran it; empty where there were none.
+  AlphaBeta alpha_beta;
+  /// Names and versions of the accelerators that ran it; empty on processors.
   std::vector<std::pair<std::string, std::string>> device_facts;
-  std::int64_t wrong = 0;
-  double relative_error = 0;
-  /// The largest relative error that would have passed; 0 where the comparison was exact.
-  double tolerance = 0;
-  /// What f32 elements were on their way between ranks.
+  /// How far apart the ranks start a round, in seconds. Not a number if unknown.
+  double start_skew_seconds = 0;
+  Verified verified;
+  /// The dtype of f32 elements within messages.
   Dtype wire = Dtype::f32;
-  /// Where the first wrong element was.
-  std::string first_wrong;
   Samples samples;
   Summary summary;
-  /// Time over the baseline's.
+  /// Time over the baseline's time.
   std::optional<Ratio> ratio;
-
-  /// The machine that was simulated: of a row that did not run, or for what was predicted of one that did.
+  /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
+  std::optional<double> hidden;
+  /// The simulated machine, or the machine of the prediction.
   std::string topology;
-  /// What was verified in its place, the same text on fewer ranks and smaller tensors; empty where it was itself.
-  std::optional<Case> stand_in;
-  /// What the simulator says that a row takes which did run.
+  /// The simulator's time for a measured row.
   std::optional<double> predicted_seconds;
-  /// Why a predicted or simulated time reaches beyond what its topology was calibrated with; empty where it does not.
+  /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if it does not.
   std::string extrapolated;
 
-  /// The share of the exchange that local work hid, of a method's overlapped row; docs/metrics.md.
-  std::optional<double> hidden;
-
   bool is_timed() const { return !samples.seconds.empty(); }
-  /// The sizes at which it was compared with the oracle, where these are not its own: keys that begin with "verified_".
-  nlohmann::ordered_json verification() const;
   std::optional<double> bound_seconds() const;
+  /// The workload that was compared with the oracle: its own, or a smaller one.
+  std::shared_ptr<const Workload> verified_workload() const;
 };
 
-/// What all records of one launch share.
+/// What all records of one run share.
 struct Provenance {
-  nlohmann::ordered_json machine;
+  Machine machine;
   std::string commit;
-  /// Tells the records of one launch from those of another.
+  /// Distinguishes the records of one run from those of another.
   std::string run;
   std::uint64_t seed = 1;
   std::string baseline;
-  double start_skew_seconds = 0;
 };
 
-/// One record as a line of JSON, keys as in docs/metrics.md.
-nlohmann::ordered_json to_json(const Record& record, const Provenance& provenance);
+/// The record as a line of JSON without its newline, keys as in docs/metrics.md.
+std::string json_line(const Record& record, const Provenance& provenance);
 
 /// A file of JSON lines that only grows.
 class Journal {
@@ -86,13 +100,99 @@ class Journal {
   /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
   explicit Journal(const std::string& path);
 
-  /// Appends one line and flushes it: a crash loses nothing that was measured before. Throws SystemError if
-  /// it fails.
-  void append(const nlohmann::ordered_json& line);
+  /// Appends one line and flushes it, so that a later crash loses nothing. Throws SystemError if it fails.
+  void append(const std::string& line);
 
  private:
   std::string path_;
   std::ofstream file_;
 };
+
+/// How a timed case compares with others.
+struct Standing {
+  std::optional<Ratio> ratio;
+  std::optional<double> hidden;
+};
+
+/// The timed cases of a run by comparison group.
+class ComparisonGroups {
+ public:
+  /// Ratios refer to the workload called `baseline`, which may be empty.
+  explicit ComparisonGroups(std::string baseline) : baseline_(std::move(baseline)) {}
+
+  /// Adds a case with the seconds of its rounds, and compares it with its group so far, itself included.
+  Standing add(const Case& bench_case, const std::vector<double>& seconds);
+
+ private:
+  struct Timed {
+    Case bench_case;
+    std::vector<double> seconds;
+    double median = 0;
+  };
+  std::optional<Ratio> ratio(const Timed& timed) const;
+  std::optional<double> hidden_share(const Timed& timed) const;
+
+  std::string baseline_;
+  std::multimap<std::string, Timed> groups_;
+};
+
+/// How far the predictions of a run were from the measured times.
+class PredictionErrors {
+ public:
+  /// Adds a record if it is timed and has a prediction.
+  void add(const Record& record);
+
+  /// For each name and for all: the geometric mean of predicted over measured, which shows a bias, and that of the larger
+  /// over the smaller less 1, which is the error. Empty without predictions.
+  std::string table() const;
+
+ private:
+  std::map<std::string, std::vector<double>> log_ratios_;
+};
+
+struct Column {
+  std::string title;
+  /// The unit, or an empty string.
+  std::string unit;
+  /// Characters; negative for text that is aligned to the left.
+  int width = 8;
+  std::function<std::string(const Record&)> cell;
+};
+
+/// A bench's table. docs/metrics.md explains its columns.
+struct Table {
+  /// The columns that say what a case is; a skipped row has them too.
+  std::vector<Column> bench_case;
+  std::vector<Column> answer;
+
+  /// The two lines above the rows: titles and units.
+  std::string head() const;
+  /// One row. A skipped case has its reason in place of the answer's columns.
+  std::string row(const Record& record) const;
+};
+
+/// The table of collective_bench.
+const Table& collective_table();
+/// The table of operator_bench.
+const Table& operator_table();
+
+/// The origin of a trace.
+struct TraceTitle {
+  /// Case::name.
+  std::string case_name;
+  std::string executor;
+  /// The number of blocks that ran.
+  int blocks = 1;
+  std::string commit;
+};
+
+/// One round of `schedules`, one a rank, as the JSON text of a Chrome trace, which ui.perfetto.dev and chrome://tracing
+/// show: ranks as groups of rows, steps as spans, messages as arrows. Times are microseconds since the common start.
+///
+/// Each rank has a row for each kind of step. Spans of one row never overlap: steps that ran at once have rows of their own
+/// ("sends 2"). The span of a receive begins when both it and its send had started; its argument `posted` is its own start.
+/// Steps that are not in `times` are left out, and so are their arrows.
+std::string chrome_trace(std::span<const Schedule> schedules, std::span<const StepTime> times,
+                         const TraceTitle& title);
 
 }  // namespace baton

@@ -1,71 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-// One case from its schedules to its record: prove, prepare, verify, time, write down.
+// From a case to its record: a runner prepares, verifies and times it, and each step returns a value that the next one reads.
+//
+//   Case -> Prepared -> Verified -> Timed -> Record
 #pragma once
-
-#include <benchmark/benchmark.h>
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "collectives/executors/timing.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/model/prediction_errors.hpp"
+#include "harness/measure/machine.hpp"
+#include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/launch.hpp"
-#include "harness/process/progress.hpp"
-#include "harness/process/watchdog.hpp"
-#include "harness/report/columns.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
-#include "harness/run/testbed.hpp"
+#include "harness/run/google_benchmark.hpp"
 
 namespace baton {
 
-/// Runs cases, each as the body of a Google Benchmark, with one iteration a round.
+struct Comparison;
+
+/// A case with everything that is known before it runs.
+struct Prepared {
+  /// The case as it runs: on a machine with several nodes `ranks_a_node` is the machine's unless the user set it.
+  Case bench_case;
+  /// Why it cannot run, if there is a reason. Then nothing below `device_facts` is complete.
+  Refusal refusal;
+  int warmup = 0;
+  int rounds = 0;
+  AlphaBeta alpha_beta;
+  std::vector<std::pair<std::string, std::string>> device_facts;
+  /// The number of blocks that runs.
+  int blocks = 1;
+  /// One a rank; empty if the rounds are simulated, since those of thousands of ranks do not fit in memory at once.
+  std::vector<Schedule> schedules;
+  std::string implementation = "schedule";
+  /// Empty if a native does not tell, or if simulated rounds count it.
+  std::optional<Claim> cost;
+  Dtype wire = Dtype::f32;
+  /// The simulated machine, if there is one.
+  std::string topology;
+  std::optional<Prediction> prediction;
+};
+
+/// What the rounds of a case gave.
+struct Timed {
+  Samples samples;
+  /// The comparison of what the rounds left.
+  Verified verified;
+  /// Counted by simulated rounds.
+  std::optional<Claim> cost;
+  std::optional<std::int64_t> messages;
+  /// Why simulated times go beyond the calibration of their topology; empty if they do not.
+  std::string extrapolated;
+};
+
+/// One more round with the times of its steps; `times` is empty if the executor cannot tell.
+struct TracedRound {
+  std::vector<Schedule> schedules;
+  std::vector<StepTime> times;
+};
+
+/// Runs the cases of one backend and number of ranks. All calls are collective over the team; only its members may call
+/// anything but `team`.
+class CaseRunner {
+ public:
+  explicit CaseRunner(Team team) : team_(std::move(team)) {}
+  virtual ~CaseRunner() = default;
+  CaseRunner(const CaseRunner&) = delete;
+  CaseRunner& operator=(const CaseRunner&) = delete;
+
+  const Team& team() const { return team_; }
+
+  /// The lines in the table that describe the machine; may be empty.
+  virtual std::string description() const = 0;
+  /// What makes all ranks start a round together, for people.
+  virtual std::string round_start() const { return "a dissemination barrier"; }
+  /// How far apart the ranks start a round, in seconds.
+  virtual double start_skew_seconds() const { return 0; }
+
+  /// Builds and proves the schedules and finds out whether they can run. Throws ScheduleError.
+  virtual Prepared prepare(const Case& bench_case) = 0;
+  /// Compares with the oracle and leaves the case ready to be timed.
+  virtual Verified verify(const Prepared& prepared) = 0;
+  /// Runs the rounds, and compares once more what they left.
+  virtual Timed time(const Prepared& prepared) = 0;
+  /// Runs one more round.
+  virtual TracedRound trace(const Prepared& prepared) = 0;
+
+ protected:
+  /// `so_far` with the comparisons of all processes added.
+  Verified with(Verified so_far, const Comparison& here) const;
+
+ private:
+  Team team_;
+};
+
+/// Runs schedules on an executor. `options` must outlive it; `topology` is that of predictions, if there is one.
+std::unique_ptr<CaseRunner> measured_runner(const Options& options, const std::optional<Topology>& topology,
+                                            const std::string& executor, int ranks, Team team);
+
+/// Computes times on `topology` in one process. `options` and `topology` must outlive it.
+std::unique_ptr<CaseRunner> simulated_runner(const Options& options, const Topology& topology, int ranks,
+                                             Team team);
+
+/// Skips every case because this machine lacks something. `options` must outlive it.
+std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal refusal, Team team);
+
+/// Runs one more round of the case of `record`, which `runner` has prepared and timed, and writes its trace to `path`.
+/// Returns the line that says so, or why there is no trace. Does nothing if `path` is empty. Collective over the runner's
+/// team. Throws SystemError if the file cannot be written.
+std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
+                        CaseRunner& runner);
+
+/// Runs the cases of one bench, prints their rows and writes their records.
 class Experiment {
  public:
   /// Throws UsageError if the journal cannot be written. Collective over `world`.
-  Experiment(const Options& options, const World& world, const Table& table);
+  Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
+             const Table& table);
 
-  /// Runs `question` and keeps its record. Collective over the world. Throws what Executor and check throw.
-  void run(benchmark::State& state, const Case& question);
+  /// Runs `bench_case`, prints its row and appends its record. The result has one time for each round, 0 in processes
+  /// without a rank in the case. Collective over the world. Throws what Executor and check throw.
+  BenchmarkCase::Result run(const Case& bench_case);
 
-  /// What is to be printed since the last call, in order; empty but on rank 0.
-  std::string take_output();
-
-  /// The lines above the table: machine, versions, how rounds are timed.
-  std::string header() const;
-
-  /// The lines below the table.
-  std::string footer() const { return prediction_errors_.table(); }
-
-  const Table& table() const { return table_; }
-  const Progress& progress() const { return progress_; }
-
-  /// Throws WrongResult if any row had wrong elements.
-  void throw_if_wrong() const;
+  /// Prints the lines below the table. Throws WrongResult if any row had wrong elements.
+  void finish();
 
  private:
-  Testbed& testbed(const std::string& executor, int ranks);
-  void answer(Record& record, Testbed& testbed, benchmark::State& state);
-  void compare_with_others(Record& record);
-  void compare_with_baseline(Record& record);
-  void find_hidden_share(Record& record) const;
-  void keep(const Record& record, double start_skew_seconds);
+  CaseRunner& runner(const Case& bench_case);
+  std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
+  BenchmarkCase::Result answer(CaseRunner& runner, const Case& bench_case);
+  void keep(const Record& record);
+  void print(const std::string& text) const;
+  std::string head(const std::string& round_start) const;
 
   const Options& options_;
+  const std::optional<Topology>& topology_;
   const World& world_;
   const Table& table_;
+  const Provenance provenance_;
   Journal journal_;
   Watchdog watchdog_;
   Progress progress_;
-  Provenance provenance_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<Testbed>> testbeds_;
-  std::multimap<std::string, Record> timed_;  // by contest
+  std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
+  ComparisonGroups groups_;
   PredictionErrors prediction_errors_;
-  std::string output_;
+  std::string first_round_start_;
   std::string wrong_;
 };
+
+/// The main function of a bench: parses the command line, starts the processes, registers the cases, runs them and finishes.
+/// Returns the exit code.
+int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
 
 }  // namespace baton

@@ -11,10 +11,18 @@
 #include <cmath>
 #include <cstdint>
 
+#include "sp_methods/kernels/contracts.hpp"
+
 namespace baton {
 
 /// The decay of a layer: one a channel, one a head, or none (plain linear attention).
 enum class GateKind { vector, scalar, none };
+
+/// The log of the logistic function, which makes a log gate of any number.
+template <class Number>
+Number log_sigmoid(Number x) {
+  return -std::log1p(std::exp(-x));
+}
 
 /// The sizes of one rank's share of a layer.
 struct GlaShape {
@@ -46,20 +54,26 @@ struct GlaShape {
 };
 
 /// The inputs of a layer.
-struct GlaInputs {
-  const float* q = nullptr;  ///< [tokens, heads, d_k]
-  const float* k = nullptr;  ///< [tokens, heads, d_k]
-  const float* v = nullptr;  ///< [tokens, heads, d_v]
-  const float* g = nullptr;  ///< Natural-log gates, <= 0: [tokens, heads, d_k], [tokens, heads], or null.
+template <class A>
+struct LayerInputs {
+  In<A, Tensor> q{};  ///< [tokens, heads, d_k]
+  In<A, Tensor> k{};  ///< [tokens, heads, d_k]
+  In<A, Tensor> v{};  ///< [tokens, heads, d_v]
+  In<A, Tensor> g{};  ///< Natural-log gates, <= 0: [tokens, heads, d_k], [tokens, heads], or null.
+  auto members() { return std::tie(q, k, v, g); }
 };
+using GlaInputs = LayerInputs<OnHost>;
 
 /// The gradients of a layer's inputs, shaped as the inputs; dg is that of the natural-log gate.
-struct GlaGradients {
-  float* dq = nullptr;
-  float* dk = nullptr;
-  float* dv = nullptr;
-  float* dg = nullptr;  ///< Null where there is no gate.
+template <class A>
+struct LayerGradients {
+  Out<A, Tensor> dq{};
+  Out<A, Tensor> dk{};
+  Out<A, Tensor> dv{};
+  Out<A, Tensor> dg{};  ///< Null where there is no gate.
+  auto members() { return std::tie(dq, dk, dv, dg); }
 };
+using GlaGradients = LayerGradients<OnHost>;
 
 /// Which heads a call computes, and on how many threads. Pointers to what has tokens name the whole tensors.
 struct Work {

@@ -11,8 +11,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/cases/collective_workload.hpp"
-#include "harness/run/traffic.hpp"
+#include "harness/cases/verify.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {
@@ -23,42 +22,41 @@ using namespace baton;
 /// only keep step.
 class EveryCollective : public testing::Test {
  public:
-  EveryCollective(ExecutorsUnderTest& executors, Case question)
-      : executors_(executors), question_(std::move(question)) {}
+  EveryCollective(ExecutorsUnderTest& executors, Case bench_case)
+      : executors_(executors), case_(std::move(bench_case)) {}
 
   void TestBody() override {
-    if (!executors_.have(question_.ranks)) GTEST_SKIP() << "too few ranks were launched";
-    const Team& team = executors_.team(question_.ranks);
+    if (!executors_.have(case_.ranks)) GTEST_SKIP() << "too few ranks were launched";
+    const Team& team = executors_.team(case_.ranks);
     if (!team.is_member()) return;
-    Executor& executor = executors_.on(question_.ranks);
-    auto schedules = question_.workload->build(question_.split(question_.blocks));
-    ASSERT_NO_THROW(traffic_of(question_, question_.blocks, schedules));
+    Executor& executor = executors_.on(case_.ranks);
+    const auto schedules = case_.workload->build(case_.split(case_.blocks));
+    ASSERT_NO_THROW(cost_of(case_, case_.blocks, schedules));
     if (const Refusal refusal = executor.unsupported(schedules)) {
       // Only a native may be at home on one executor alone.
       ASSERT_NE(implementation_of(schedules), "schedule") << refusal.reason();
       GTEST_SKIP() << refusal.reason();
     }
-    executor.prepare(std::move(schedules));
+    executor.prepare(schedules);
     for (std::uint64_t seed : {1, 2}) {
-      const Comparison comparison =
-          question_.workload->verify(executor, question_.split(question_.blocks), seed);
+      const Comparison comparison = case_.workload->verify(executor, schedules, seed);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }
 
  private:
   ExecutorsUnderTest& executors_;
-  Case question_;
+  Case case_;
 };
 
 /// Every collective under every shape and direction that it has.
 Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Shape>& shapes) {
-  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_a_node = ranks_a_node};
+  Axes axes{.executors = {executor}, .timing_modes = {TimingMode::isolated}, .ranks_a_node = ranks_a_node};
   for (const Shape& shape : shapes)
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const Collective* collective : collectives())
         if (direction == Direction::forward || collective->kind == Kind::exclusive_scan)
-          axes.contests.push_back({collective_workload(*collective, shape, direction)});
+          axes.comparison_groups.push_back({collective_workload(*collective, shape, direction)});
   return axes;
 }
 
@@ -75,16 +73,16 @@ std::vector<Case> all_cases(const std::string& executor) {
     Axes nodes = axes_of(executor, ranks_a_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
     nodes.ranks = is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4};
     nodes.blocks = {1, 16};
-    for (const Case& question : cases(nodes)) all.push_back(question);
+    for (const Case& bench_case : cases(nodes)) all.push_back(bench_case);
   }
   return all;
 }
 
 void register_tests(ExecutorsUnderTest& executors) {
-  for (const Case& question : all_cases(executors.name()))
+  for (const Case& bench_case : all_cases(executors.name()))
     testing::RegisterTest(
-        question.workload->name().c_str(), question.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
-        [&executors, question]() -> testing::Test* { return new EveryCollective(executors, question); });
+        bench_case.workload->name().c_str(), bench_case.name().c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [&executors, bench_case]() -> testing::Test* { return new EveryCollective(executors, bench_case); });
 }
 
 }  // namespace

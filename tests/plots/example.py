@@ -3,6 +3,7 @@
 
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -103,5 +104,13 @@ def write(path, records):
 
 
 def run(program, *arguments):
-    return subprocess.run([sys.executable, PLOTS / program, *map(str, arguments)], capture_output=True,
-                          text=True, check=False)
+    return run_python(PLOTS / program, *arguments)
+
+
+def run_module(name, *arguments):
+    return run_python("-m", name, *arguments)
+
+
+def run_python(*arguments):
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(PLOTS)})

@@ -4,9 +4,9 @@
 import argparse
 import unittest
 
-from example import InFolder, draws, layer, local, record, skipped_layer
+from plots.example import InFolder, draws, layer, local, record, skipped_layer
 
-import results
+from lib import results
 
 
 @draws

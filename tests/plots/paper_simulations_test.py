@@ -3,7 +3,7 @@
 
 import unittest
 
-from example import InFolder, run
+from plots.example import InFolder, run
 
 import paper_simulations
 

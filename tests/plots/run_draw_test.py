@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from example import PLOTS, InFolder, draws, layer, local, on_gpus, record, write
+from plots.example import PLOTS, InFolder, draws, layer, local, on_gpus, record, write
 
 DRAWN = ("exchange.md", "exchange_4_isolated.csv", "operator.md", "operator.csv", "time_against_size.png",
          "operator_time.png")

@@ -4,9 +4,9 @@
 import json
 import unittest
 
-from example import InFolder, draws, run
+from plots.example import InFolder, draws, run
 
-import traces
+from lib import traces
 
 
 def span(rank, verb, start, finish, name=""):
@@ -67,7 +67,7 @@ class SpaceTime(InFolder):
         self.assertEqual(ends, [(10, 0, 40, 1), (45, 1, 80, 0)])
 
     def test_bars_have_the_colour_of_their_verb_and_lie_on_their_rank(self):
-        import style
+        from lib import style
         from matplotlib.collections import PolyCollection
         from matplotlib.colors import to_rgba
         found = {}

@@ -3,9 +3,9 @@
 
 import unittest
 
-from example import InFolder, record, run, skipped
+from plots.example import InFolder, record, run, skipped
 
-from paper_records import load_cells
+from paper.records import load_cells
 
 
 class Table2(InFolder):

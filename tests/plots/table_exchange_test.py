@@ -3,9 +3,9 @@
 
 import unittest
 
-from example import InFolder, on_gpus, run, skipped
+from plots.example import InFolder, on_gpus, run, skipped
 
-from paper_records import load_cells
+from paper.records import load_cells
 
 MIB = 2**20
 

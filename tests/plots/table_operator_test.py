@@ -3,9 +3,9 @@
 
 import unittest
 
-from example import InFolder, layer, local, record, run, skipped_layer
+from plots.example import InFolder, layer, local, record, run, skipped_layer
 
-from paper_records import load_cells
+from paper.records import load_cells
 
 
 class TableOperator(InFolder):

@@ -3,7 +3,7 @@
 
 import unittest
 
-from example import InFolder, draws, record, skipped
+from plots.example import InFolder, draws, record, skipped
 
 
 @draws

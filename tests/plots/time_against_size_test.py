@@ -3,9 +3,9 @@
 
 import unittest
 
-from example import InFolder, draws, on_gpus, record, skipped
+from plots.example import InFolder, draws, on_gpus, record, skipped
 
-import exchanges
+from lib import exchanges
 
 MIB = 2**20
 SWEPT = [on_gpus(name, executor, size, size / MIB) for name, executor in (

@@ -13,8 +13,8 @@
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/cases/verify_layer.hpp"
-#include "harness/run/traffic.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/cases/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/launched_tests.hpp"
 

@@ -39,7 +39,7 @@ TEST(RingAttention, DecaysTravelWithTheKeysInF32) {
               2 * (keys_and_values * bytes_of(dtype) + decays * 4));
 }
 
-/// Bytes of all slices that a step names: those that it reads and writes count twice.
+/// Bytes of all slices of a step. A slice that is read and written counts twice.
 double named_bytes(const Step& step) {
   std::int64_t bytes = 0;
   for (const Slice& slice : step.reads) bytes += slice.bytes();
@@ -47,7 +47,7 @@ double named_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
-/// Without gates these steps name what they need, and nothing else.
+/// Without gates the slices of these steps are exactly the memory that the kernels move.
 TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
   const std::set<std::string> exact = {
       "softmax_block", "merge_softmax",           "softmax_delta",
@@ -66,23 +66,23 @@ TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
   EXPECT_EQ(seen, exact);
 }
 
-/// On one rank nothing comes home: the rests are all there is to add.
+/// On one rank no gradients return: only the accumulators are added.
 TEST(RingAttention, OfOneRankHasRestsToAddAtMost) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16}) {
     const auto schedules =
         build_all(find_method("ring_attention"), layer(Pass::backward, dtype, GateKind::none), 1);
-    std::vector<Kernel> at_home;
+    std::vector<Kernel> added;
     for (const Kernel& kernel : schedules[0].kernels())
-      if (kernel.name == "left_product_home_gradients") at_home.push_back(kernel);
-    ASSERT_EQ(at_home.size(), dtype == Dtype::bf16 ? 1u : 0u);
-    if (at_home.empty()) continue;
+      if (kernel.name == "left_product_home_gradients") added.push_back(kernel);
+    ASSERT_EQ(added.size(), dtype == Dtype::bf16 ? 1u : 0u);
+    if (added.empty()) continue;
     const double into = tokens * heads * (2 * d_k + d_v);  // dq, dk and dv
-    EXPECT_EQ(at_home[0].flops, into) << "an addition a rest's element";
-    EXPECT_EQ(at_home[0].bytes, into * (2 + 2 + 4)) << "read, written, and the rest";
+    EXPECT_EQ(added[0].flops, into) << "an addition an element of an accumulator";
+    EXPECT_EQ(added[0].bytes, into * (2 + 2 + 4)) << "read, written, and the accumulator";
   }
 }
 
-/// What is summed up over ranks is of f32 until it is written.
+/// Sums over ranks are f32 until they are written to a tensor.
 TEST(RingAttention, SumsAreOfF32) {
   for (const char* method : {"ring_attention", "ring_attention_softmax"})
     for (const Schedule& s :

@@ -9,13 +9,12 @@
 // their times say nothing about a machine.
 #include <algorithm>
 #include <chrono>
-#include <utility>
+#include <memory>
 
-#include "collectives/executors/executor.hpp"
 #include "collectives/executors/host/memory.hpp"
+#include "collectives/executors/host/one_process.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/orders.hpp"
-#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {
@@ -26,36 +25,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-class LocalExecutor : public Executor {
+class LocalExecutor : public OneProcessExecutor<HostMemory> {
  public:
-  LocalExecutor(int ranks, Dtype wire) : ranks_(ranks), wire_(wire) {}
-
-  std::vector<int> local_ranks() const override {
-    std::vector<int> all(ranks_);
-    for (int rank = 0; rank < ranks_; ++rank) all[rank] = rank;
-    return all;
-  }
+  LocalExecutor(int ranks, Dtype wire) : OneProcessExecutor(ranks), wire_(wire) {}
 
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules)
       for (const NativeCall& native : schedule.natives()) return native.name + " is no native of local";
     return unsupported_on_host(schedules);
-  }
-
-  void prepare(std::vector<Schedule> schedules) override {
-    schedules_ = std::move(schedules);
-    order_ = run_order(schedules_);
-    memory_.clear();
-    for (const Schedule& schedule : schedules_) memory_.emplace_back(schedule);
-  }
-
-  void write(int rank, const Slice& into, std::span<const float> from) override {
-    std::copy(from.begin(), from.end(), memory_[rank].view(into).begin());
-  }
-
-  void read(std::span<float> into, int rank, const Slice& from) const override {
-    const auto view = memory_[rank].view(from);
-    std::copy(view.begin(), view.end(), into.begin());
   }
 
   void synchronise() override {}
@@ -64,16 +41,16 @@ class LocalExecutor : public Executor {
 
   double run() override {
     const auto start = Clock::now();
-    for (const Turn& turn : order_) take(turn);
+    for (const Turn& turn : order()) take(turn);
     return seconds_since(start);
   }
 
   std::vector<StepTime> run_traced() override {
-    const Matching matching("local", schedules_);
+    const Matching matching("local", prepared());
     std::vector<StepTime> times;
     times.reserve(matching.steps());
     const auto start = Clock::now();
-    for (const Turn& turn : order_) {
+    for (const Turn& turn : order()) {
       const double from = seconds_since(start);
       take(turn);
       times.push_back({turn.rank, turn.step, from, seconds_since(start)});
@@ -96,25 +73,20 @@ class LocalExecutor : public Executor {
   }
 
  private:
-  void take(const Turn& turn) {
-    const Step& step = schedules_[turn.rank].steps()[turn.step];
-    if (step.verb == Verb::send) {
-      const auto from = memory_[turn.rank].view(step.reads[0]);
-      const auto into = memory_[step.peer].view(turn.into).begin();
-      if (wire_ == Dtype::bf16)
-        std::transform(from.begin(), from.end(), into, [](float sent) { return from_bf16(to_bf16(sent)); });
-      else
-        std::copy(from.begin(), from.end(), into);
-    } else {
-      run_on_host(schedules_[turn.rank], step, memory_[turn.rank].operands(step));
-    }
+  void deliver(HostMemory& receiver, const Slice& into, const HostMemory& sender,
+               const Slice& from) override {
+    const auto sent = sender.view(from);
+    const auto received = receiver.view(into).begin();
+    if (wire_ == Dtype::bf16)
+      std::transform(sent.begin(), sent.end(), received, [](float x) { return from_bf16(to_bf16(x)); });
+    else
+      std::copy(sent.begin(), sent.end(), received);
+  }
+  void run_local(const Schedule& schedule, const Step& step, HostMemory& memory) override {
+    run_on_host(schedule, step, memory.operands(step));
   }
 
-  int ranks_;
   Dtype wire_;
-  std::vector<Schedule> schedules_;
-  std::vector<Turn> order_;
-  std::vector<HostMemory> memory_;
 };
 
 RegisteredExecutor add(const char* name, const char* summary, Dtype wire) {

@@ -35,6 +35,14 @@ std::span<const float> HostMemory::view(const Slice& slice) const {
   return {buffers_[slice.buffer].get() + slice.offset, static_cast<std::size_t>(slice.count)};
 }
 
+void HostMemory::write(const Slice& into, std::span<const float> from) {
+  std::ranges::copy(from, view(into).begin());
+}
+
+void HostMemory::read(std::span<float> into, const Slice& from) const {
+  std::ranges::copy(view(from), into.begin());
+}
+
 HostOperands HostMemory::operands(const Step& step) {
   HostOperands operands;
   for (const Slice& slice : step.writes) operands.writes.push_back(view(slice));

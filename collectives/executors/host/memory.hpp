@@ -21,6 +21,9 @@ class HostMemory {
   std::span<float> view(const Slice& slice);
   std::span<const float> view(const Slice& slice) const;
 
+  void write(const Slice& into, std::span<const float> from);
+  void read(std::span<float> into, const Slice& from) const;
+
   /// The memory that `step` writes and reads.
   HostOperands operands(const Step& step);
 

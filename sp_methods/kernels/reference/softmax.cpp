@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of causal softmax attention in double precision, query by query; see the header for the equations.
+// Query by query; the header has the equations.
 #include "sp_methods/kernels/reference/softmax.hpp"
 
 #include <Eigen/Core>

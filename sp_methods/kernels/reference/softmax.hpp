@@ -19,7 +19,8 @@ std::vector<double> softmax_reference_forward(const ReferenceInputs& in, const G
 /// The logarithm of every query's sum of exponentiated scores [tokens].
 std::vector<double> softmax_reference_lse(const ReferenceInputs& in, const GlaShape& shape);
 
-/// The gradients dq, dk, dv for the output's gradient d_o [tokens, d_v]; the other members stay empty.
+/// The gradients dq, dk, dv for the output's gradient d_o [tokens, d_v]; the other members stay
+/// empty.
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                               const GlaShape& shape);
 

@@ -32,7 +32,7 @@ TEST(SimulatorErrors, AMessageWithoutAPartnerIsAnError) {
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
               AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("errors_test.cpp:"),
-                    HasSubstr("rank 0 knows nothing of")));
+                    HasSubstr("rank 0 has no send for this message")));
 }
 
 TEST(SimulatorErrors, AMessageOfTwoSizesIsAnError) {
@@ -52,7 +52,7 @@ TEST(SimulatorErrors, ADeadlockIsAnError) {
     s.send(1 - s.rank(), x);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("deadlock: test: rank 0, step 0 (recv"), HasSubstr("never comes")));
+              AllOf(HasSubstr("deadlock: test: rank 0, step 0 (recv"), HasSubstr("never starts")));
 }
 
 TEST(SimulatorErrors, ANativeIsAnError) {

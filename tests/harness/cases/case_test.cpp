@@ -5,17 +5,17 @@
 
 #include <set>
 
-#include "harness/cases/collective_workload.hpp"
-
 namespace {
 
 using namespace baton;
 
 Axes axes_of(std::vector<std::string> names) {
-  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .blocks = {1, 4}, .cadences = {Cadence::isolated}};
-  axes.contests.emplace_back();
+  Axes axes{
+      .executors = {"local"}, .ranks = {2, 3}, .blocks = {1, 4}, .timing_modes = {TimingMode::isolated}};
+  axes.comparison_groups.emplace_back();
   for (const auto& name : names)
-    axes.contests[0].push_back(collective_workload(find_collective(name), Shape{}, Direction::forward));
+    axes.comparison_groups[0].push_back(
+        collective_workload(find_collective(name), Shape{}, Direction::forward));
   return axes;
 }
 
@@ -30,17 +30,18 @@ TEST(Cases, CyclesRepeatTheSweepUnderOtherNames) {
   const auto all = cases(axes);
   ASSERT_EQ(all.size(), 6u);
   EXPECT_NE(all[0].name(), all[2].name());
-  EXPECT_NE(all[0].contest(), all[2].contest());
+  EXPECT_NE(all[0].comparison_group(), all[2].comparison_group());
 }
 
 TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
   Axes axes = axes_of({"ring_scan"});
   EXPECT_EQ(cases(axes)[0].name().find("ranks_a_node"), std::string::npos);
   axes.ranks_a_node = 2;
-  const Case question = cases(axes)[0];
-  EXPECT_NE(question.contest().find("ranks:2/ranks_a_node:2/"), std::string::npos) << question.contest();
-  EXPECT_EQ(question.split(5).blocks, 5);
-  EXPECT_EQ(question.split(5).ranks_a_node, 2);
+  const Case bench_case = cases(axes)[0];
+  EXPECT_NE(bench_case.comparison_group().find("ranks:2/ranks_a_node:2/"), std::string::npos)
+      << bench_case.comparison_group();
+  EXPECT_EQ(bench_case.split(5).blocks, 5);
+  EXPECT_EQ(bench_case.split(5).ranks_a_node, 2);
 }
 
 TEST(Cases, TheBaselineLeadsEveryContest) {
@@ -48,7 +49,7 @@ TEST(Cases, TheBaselineLeadsEveryContest) {
   axes.baseline = "ring_scan";
   std::set<std::string> begun;
   for (const Case& c : cases(axes)) {
-    const bool leads = begun.insert(c.contest()).second;
+    const bool leads = begun.insert(c.comparison_group()).second;
     EXPECT_EQ(c.workload->name() == "ring_scan", leads);
   }
 }
@@ -58,7 +59,7 @@ TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {
   for (const Case& c : cases(axes_of({"all_scan", "ring_scan", "ring_all_gather"})))
     EXPECT_TRUE(names.insert(c.name()).second) << c.name();
   const auto all = cases(axes_of({"ring_scan", "ring_all_gather"}));
-  EXPECT_NE(all[0].contest(), all[1].contest());
+  EXPECT_NE(all[0].comparison_group(), all[1].comparison_group());
 }
 
 }  // namespace

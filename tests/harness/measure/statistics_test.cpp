@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/statistics.hpp"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
+
+#include "harness/measure/samples.hpp"
 
 namespace {
 

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/names.hpp"
 
 namespace {
 
@@ -64,9 +63,9 @@ TEST(Options, MulticastIsOffUnlessAskedFor) {
 TEST(Options, CadencesAreWhatTheyAreCalled) {
   const auto options = parse({"--collectives", "two_shot", "--cadence", "graph,isolated,streaming"});
   ASSERT_EQ(options->cases.size(), 3u);
-  EXPECT_EQ(options->cases[0].cadence, Cadence::graph);
-  EXPECT_EQ(options->cases[1].cadence, Cadence::isolated);
-  EXPECT_EQ(options->cases[2].cadence, Cadence::streaming);
+  EXPECT_EQ(options->cases[0].timing, TimingMode::graph);
+  EXPECT_EQ(options->cases[1].timing, TimingMode::isolated);
+  EXPECT_EQ(options->cases[2].timing, TimingMode::streaming);
 }
 
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
@@ -77,36 +76,81 @@ TEST(Options, UnknownNamesBringTheNearestKnownOne) {
   EXPECT_THAT(error_of({"--scan", "all_gather"}, parse_operator_options), HasSubstr("unknown scan"));
 }
 
+/// Bad input, the flag that its error must name, and the reason.
+struct Refused {
+  std::vector<std::string> words;
+  std::string flag;
+  std::string reason;
+};
+
+const Refused refused[] = {
+    {{"--heads", "0"}, "--heads", "0 not in range 1 to 16777216"},
+    {{"--heads", "-3"}, "--heads", "-3 not in range 1 to 16777216"},
+    {{"--d-k", "x"}, "--d-k", "x not in range"},
+    {{"-n", "0"}, "--rounds", "0 not in range 1 to 1000000"},
+    {{"-b", "0"}, "--min-bytes", "0 not in range"},
+    {{"-b", "-1"}, "--min-bytes", "-1 not in range"},
+    {{"-b", "100"}, "--min-bytes", "a state of 100 bytes cannot be cut into heads of 65536"},
+    {{"-e", "1M"}, "--max-bytes", "requires --min-bytes"},
+    {{"--ranks", "0"}, "--ranks", "0 not in range 1 to 16384"},
+    {{"--ranks-per-node", "-1"}, "--ranks-per-node", "-1 not in range 0 to 16384"},
+    {{"-c", "0"}, "--check", "0 not in range 1 to 1000"},
+    {{"--blocks", "0"}, "--blocks", "'auto' or a number from 1 to 2^20, not '0'"},
+    {{"--blocks", "four"}, "--blocks", "not 'four'"},
+    {{"--blocks", "4x"}, "--blocks", "not '4x'"},
+    {{"--blocks", "4,4"}, "--blocks", "names '4' twice"},
+    {{"--cadence", "sometimes"},
+     "cadence",
+     "unknown cadence 'sometimes'; there are: isolated, streaming, graph"},
+    {{"--direction", "up"}, "--direction", "up not in {forward,reverse,both}"},
+    {{"--no-such-flag"}, "--no-such-flag", "was not expected"},
+    {{"-b", "64K", "--heads", "4"}, "--heads", "excludes --min-bytes"},
+    {{"-b", "1E"}, "--min-bytes", "not in range 1 to 8796093022208"},
+    {{"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"}, "--heads", "TiB a rank is too large"},
+    {{"--benchmark_enable_random_interleaving=true"},
+     "--benchmark_enable_random_interleaving",
+     "not for several ranks"},
+    {{"--benchmark_repetitions=2"}, "--benchmark_repetitions", "not for several ranks"},
+    {{"--ranks", "2,2"}, "--ranks", "names 2 twice"},
+    {{"--collectives", "all_scan,all_scan"}, "collective", "'all_scan' is named twice"},
+    {{"-b", "2M", "-e", "1M"}, "--max-bytes", "below --min-bytes"},
+    {{"--collectives", "two_shot", "--baseline", "all_scan"},
+     "--baseline",
+     "'all_scan' is not among what runs"},
+    {{"--collectives", "ring_exchange", "--direction", "reverse"}, "--direction", "nothing to run"},
+    {{"--blocks", "2000000000"}, "--blocks", "not '2000000000'"}};
+
 TEST(Options, RefusesWhatCannotBe) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--heads", "0"},
-           {"--heads", "-3"},
-           {"--d-k", "x"},
-           {"-n", "0"},
-           {"-b", "0"},
-           {"-b", "-1"},
-           {"-b", "100"},
-           {"-e", "1M"},
-           {"--ranks", "0"},
-           {"--ranks-per-node", "-1"},
-           {"-c", "0"},
-           {"--blocks", "0"},
-           {"--blocks", "four"},
-           {"--cadence", "sometimes"},
-           {"--direction", "up"},
-           {"--no-such-flag"},
-           {"-b", "64K", "--heads", "4"},
-           {"-b", "1E"},
-           {"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"},
-           {"--benchmark_enable_random_interleaving=true"},
-           {"--benchmark_repetitions=2"},
-           {"--ranks", "2,2"},
-           {"--collectives", "all_scan,all_scan"},
-           {"-b", "2M", "-e", "1M"},
-           {"--collectives", "two_shot", "--baseline", "all_scan"},
-           {"--collectives", "ring_exchange", "--direction", "reverse"},
-           {"--blocks", "2000000000"}})
-    EXPECT_NE(error_of(words), "no error") << testing::PrintToString(words);
+  for (const auto& [words, flag, reason] : refused) {
+    const std::string error = error_of(words);
+    EXPECT_THAT(error, HasSubstr(flag)) << testing::PrintToString(words);
+    EXPECT_THAT(error, HasSubstr(reason)) << testing::PrintToString(words);
+  }
+}
+
+TEST(Options, OldNamesOfFlagsStillWork) {
+  for (const auto& [kind, draw] : {std::pair("--gate-kind", "--gate-draw"), std::pair("--gate", "--gates")}) {
+    const auto options = parse({"--methods", "zeco", kind, "scalar", draw, "strong"}, parse_operator_options);
+    const auto layer = options->cases[0].workload->describe().layer;
+    EXPECT_EQ(layer->gate, "scalar");
+    EXPECT_EQ(layer->gates, "strong");
+  }
+}
+
+TEST(Options, TheTopologyIsReadAfterTheFlags) {
+  const auto options = parse({"--executor", "simulator", "--topology", "none.json"});
+  EXPECT_EQ(options->topology, "none.json");
+  EXPECT_THROW(read_machine(*options), UsageError);
+  EXPECT_FALSE(read_machine(*parse({"--executor", "local"})));
+  EXPECT_THROW(read_machine(*parse({"--executor", "simulator"})), UsageError);
+}
+
+TEST(Backends, AreTheExecutorsAndTheSimulator) {
+  EXPECT_EQ(backends().size(), executors().size() + 1);
+  EXPECT_FALSE(find_backend("simulator").is_measured);
+  EXPECT_TRUE(find_backend("local").is_measured);
+  EXPECT_THROW(find_backend("none"), UsageError);
+  EXPECT_THROW(find_executor("simulator"), UsageError) << "it runs no schedules";
 }
 
 TEST(Options, OperatorsVaryPassAndModeAndLocalHasNoMode) {

@@ -12,7 +12,7 @@ import sys
 import time
 import unittest
 
-from launched_ranks import processes_of
+from launched_ranks import processes_of, wait_until_busy
 
 BENCH = sys.argv.pop(1)
 NOTHING_TO_TEST_ON = 77
@@ -41,7 +41,7 @@ class LastWords(unittest.TestCase):
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(launched.kill)
         self.assertTrue(any(line.startswith("mpi_exscan") for line in launched.stdout))
-        time.sleep(3)  # it verifies first
+        wait_until_busy(processes_of(launched.pid).values(), seconds=1.5)  # it verifies first
         self.assertIsNone(launched.poll(), "it ended by itself")
         return launched
 

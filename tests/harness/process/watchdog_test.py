@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from launched_ranks import processes_of
+from launched_ranks import processes_of, wait_until_busy
 
 BENCH = sys.argv.pop(1)
 ENDLESS = ["--collectives", "ring_scan", "--ranks", "3", "--heads", "1", "-n", "1000000"]
@@ -21,11 +21,9 @@ class LastWords(unittest.TestCase):
         return subprocess.Popen([BENCH, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def wait_for_rounds(self, launched):
-        """Until the first lines of the table are out: the ranks are in the case then, or about to be."""
-        for line in launched.stdout:
-            if line.startswith("collective"):
-                break
-        time.sleep(2)
+        """Waits until the bench has described its ranks and all of them use the processor: they are in the case then."""
+        self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
+        wait_until_busy(processes_of(launched.pid).values(), seconds=0.3)
 
     def test_a_killed_rank_is_named_with_its_case(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +57,7 @@ class LastWords(unittest.TestCase):
             path = folder + "/records.jsonl"
             launched = self.start("--executor", "local", "--collectives", "ring_scan,all_scan", "-n", "1000", "-J", path)
             self.assertTrue(any(line.startswith("ring_scan") for line in launched.stdout))
-            time.sleep(0.5)  # the next case begins
+            wait_until_busy([launched.pid], seconds=0.3)  # the next case has begun
             launched.send_signal(signal.SIGINT)
             _, errors = launched.communicate(timeout=60)
             self.assertEqual(launched.returncode, 130)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/columns.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/cases/collective_workload.hpp"
+#include <limits>
+
+#include "harness/report/record.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace {
 
@@ -13,31 +15,41 @@ using testing::HasSubstr;
 
 Record record_of(int ranks) {
   Record record;
-  record.question = {
+  record.bench_case = {
       .workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward),
       .executor = "local",
       .ranks = ranks,
       .blocks = 4};
   record.blocks = 4;
-  record.traffic = Claim{2 << 20, 3};
-  record.link = {.alpha_seconds = 1e-6, .beta = 1e10};
+  record.cost = Claim{2 << 20, 3};
+  record.alpha_beta = {.alpha_seconds = 1e-6, .beta = 1e10};
   return record;
 }
 
-TEST(Table, RowsStandUnderTheirHead) {
+Record timed_record(std::vector<double> seconds) {
   Record record = record_of(4);
-  record.samples.seconds = {0.001, 0.002};
+  record.samples.seconds = std::move(seconds);
   record.summary = summarise(record.samples.seconds);
+  return record;
+}
+
+/// The text of the cell under `title`, without its padding.
+std::string cell(const Record& record, const std::string& title, const Table& table = collective_table()) {
+  for (const auto* columns : {&table.bench_case, &table.answer})
+    for (const Column& column : *columns)
+      if (column.title == title) return column.cell(record);
+  return "no such column";
+}
+
+TEST(Table, RowsStandUnderTheirHead) {
+  const Record record = timed_record({0.001, 0.002});
   const std::string head = collective_table().head(), row = collective_table().row(record);
-  EXPECT_EQ(head.find("wrong") + 5, head.find('\n'));  // the last column, set flush right
+  EXPECT_EQ(head.find("wrong") + 5, head.find('\n'));  // the last column is aligned to the right
   EXPECT_EQ(row.size() - 1, head.find('\n'));
 }
 
 TEST(Table, ShowsTimesInMicroseconds) {
-  Record record = record_of(4);
-  record.samples.seconds = {0.001234};
-  record.summary = summarise(record.samples.seconds);
-  EXPECT_THAT(collective_table().row(record), HasSubstr("1234"));
+  EXPECT_THAT(collective_table().row(timed_record({0.001234})), HasSubstr("1234"));
 }
 
 TEST(Table, ASkippedRowSaysWhatItWasAndWhy) {
@@ -46,6 +58,95 @@ TEST(Table, ASkippedRowSaysWhatItWasAndWhy) {
   const std::string row = collective_table().row(record);
   EXPECT_THAT(row, HasSubstr("all_scan"));
   EXPECT_THAT(row, HasSubstr("skipped: a reason"));
+}
+
+TEST(Columns, APredictionBeyondItsCalibrationIsMarked) {
+  Record record = timed_record({0.001});
+  EXPECT_EQ(cell(record, "predicted"), "-");
+  record.predicted_seconds = 12.5e-6;
+  EXPECT_EQ(cell(record, "predicted"), "12.50");
+  record.extrapolated = "for a reason";
+  EXPECT_EQ(cell(record, "predicted"), "12.50~");
+  record.predicted_seconds.reset();  // a simulated row
+  EXPECT_EQ(cell(record, "predicted"), "~");
+}
+
+TEST(Columns, TheShareOfTheBoundIsInPercent) {
+  Record record = timed_record({0.001});
+  const double bound = 3e-6 + (2 << 20) / 1e10;
+  EXPECT_EQ(cell(record, "bound"), "212.7");
+  EXPECT_EQ(cell(record, "% bound"), "21") << 100 * bound / 0.001;
+  record.cost.reset();  // a native that does not tell
+  EXPECT_EQ(cell(record, "bound"), "-");
+  EXPECT_EQ(cell(record, "% bound"), "-");
+  EXPECT_EQ(cell(record, "sent"), "-");
+  EXPECT_EQ(cell(record, "hops"), "-");
+}
+
+TEST(Columns, RoundsBackToBackAreBoundByBytesAlone) {
+  Record record = timed_record({0.001});
+  record.bench_case.timing = TimingMode::streaming;
+  EXPECT_EQ(cell(record, "bound"), "209.7");
+  EXPECT_EQ(cell(record, "cadence"), "streaming");
+}
+
+TEST(Columns, ARatioHasItsInterval) {
+  Record record = timed_record({0.001});
+  EXPECT_EQ(cell(record, "ratio"), "-");
+  record.ratio = Ratio{1.234, {1.1, 1.3}};
+  EXPECT_EQ(cell(record, "ratio"), "1.23 [1.10,1.30]");
+}
+
+TEST(Columns, AnErrorIsShownWhereRoundingsAreAllowed) {
+  Record record = timed_record({0.001});
+  EXPECT_EQ(cell(record, "error"), "-");
+  record.verified = {.wrong = 2,
+                     .first_wrong = {},
+                     .relative_error = 1.5e-3,
+                     .tolerance = 5e-3,
+                     .verified_case = std::nullopt};
+  EXPECT_EQ(cell(record, "error"), "1.5e-03");
+  EXPECT_EQ(cell(record, "wrong"), "2");
+}
+
+TEST(Columns, RatesAreOfTheMedian) {
+  const Record record = timed_record({0.001, 0.002, 0.004});
+  EXPECT_EQ(cell(record, "algbw"), "1.049") << "2 MiB in 2 ms";
+  EXPECT_EQ(cell(record, "busbw"), "1.049");
+  EXPECT_EQ(cell(timed_record({0}), "algbw"), "-") << "a simulated rank alone takes no time";
+}
+
+TEST(Columns, ChosenBlocksHaveAStar) {
+  Record record = record_of(4);
+  EXPECT_EQ(cell(record, "K"), "4");
+  record.bench_case.blocks = auto_blocks;
+  EXPECT_EQ(cell(record, "K"), "4*");
+  record.bench_case.workload = collective_workload(find_collective("ring_scan"), Shape{}, Direction::reverse);
+  EXPECT_EQ(cell(record, "K"), "-");
+  EXPECT_EQ(cell(record, "dir"), "rev");
+}
+
+TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
+  Layer layer;
+  layer.share = {1 << 20, 2, 4, 6, 8, GateKind::vector};
+  layer.pass = Pass::backward;
+  layer.mode = Mode::exposed;
+  Record record = timed_record({0.001});
+  record.bench_case.workload = operator_workload(find_method("zeco"), layer, GateDraw::layer);
+  const Table& table = operator_table();
+  EXPECT_EQ(cell(record, "pass", table), "backward");
+  EXPECT_EQ(cell(record, "mode", table), "exposed");
+  EXPECT_EQ(cell(record, "verified", table), "20");
+  EXPECT_EQ(cell(record, "hidden", table), "-");
+  record.hidden = 0.456;
+  EXPECT_EQ(cell(record, "hidden", table), "46");
+}
+
+TEST(Columns, ANativeIsCalledOne) {
+  Record record = record_of(2);
+  EXPECT_EQ(cell(record, "run by"), "local");
+  record.implementation = "mpi_exscan";
+  EXPECT_EQ(cell(record, "run by"), "local native");
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ namespace {
 
 constexpr double tolerance = 2e-5;
 
-float log_sigmoid(float x) { return -std::log1p(std::exp(-x)); }
-
 float draw_gate(const Problem& problem, std::mt19937& random, std::size_t i) {
   std::normal_distribution<float> normal;
   switch (problem.gates) {

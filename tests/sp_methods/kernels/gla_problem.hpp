@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "sp_methods/kernels/gla_shape.hpp"
-#include "sp_methods/kernels/host/gla/chunk_states.hpp"
 #include "sp_methods/kernels/reference/gla.hpp"
 
 namespace baton::test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
+// The shared memory of a block that computes gradients, and the last part of a chunk's gradients: from the sums X, Y of
+// the products to dq, dk and dg.
 //
 //   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j        dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
 //   R = e^all (.) rowsum(S (.) D) + sum over j of k_j Y'_j,  Y' = what Y has from D
@@ -7,12 +8,12 @@
 // with q, k as scaled. Pairs that do not pass a gate stand in the sums twice with the same rounded factors
 // and cancel to fp32 accuracy; R written as rowsum over the state at the right edge would round them
 // differently.
-// A strong chunk has X, Y of states alone; the pairs within come from gla_strong_gates.cuh.
+// A strong chunk has X, Y of states alone; the pairs within come from scores.cuh.
 // A thread has two channels of a group of neighbouring tokens, so that a warp writes 128 bytes of a row at
 // once.
 #pragma once
 
-#include "sp_methods/kernels/device/gla/strong_gates.cuh"
+#include "sp_methods/kernels/device/gla/scores.cuh"
 
 namespace baton {
 
@@ -146,6 +147,47 @@ class GradientWalk {
 
   int channel_, group_, start_, sums_start_;
   float2 terms_[tokens];
+};
+
+/// The block's shared memory: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA. X and Y, 64 rows of f32, take the
+/// room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB, one block a multiprocessor.
+template <int d_k, int d_v, GateKind kind>
+struct GradientMemory {
+  using Gates = GateTile<kind, d_k>;
+  using Walk = GradientWalk<kind, d_k>;
+  static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk),
+                       v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
+  static constexpr int slot_bytes = 2 * k_bytes + Gates::bytes();
+  static constexpr int v_at = 2 * slot_bytes, d_o_at = v_at + v_bytes, scores_at = d_o_at + v_bytes;
+  static constexpr int d_scores_at = scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
+  static constexpr int state_at = d_scores_at + Bf16Tile<device_chunk>::bytes(device_chunk);
+  static constexpr int state_bytes = std::max(Bf16Tile<d_v>::bytes(d_k), FloatTile<d_k>::bytes(device_chunk));
+  static constexpr int gradient_at = state_at + state_bytes, floats_at = gradient_at + state_bytes;
+  static constexpr int floats = 2 * Walk::groups * d_k + 4 * d_k + 6 * d_k + 2 * device_chunk;
+  static constexpr int shared_bytes = floats_at + floats * static_cast<int>(sizeof(float));
+
+  __device__ static Bf16Tile<d_k> q(int step) { return {shared_space() + (step & 1) * slot_bytes}; }
+  __device__ static Bf16Tile<d_k> k(int step) { return {shared_space() + (step & 1) * slot_bytes + k_bytes}; }
+  __device__ static Gates gates(int step) { return {shared_space() + (step & 1) * slot_bytes + 2 * k_bytes}; }
+  __device__ static Bf16Tile<d_v> v() { return {shared_space() + v_at}; }
+  __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
+  __device__ static Bf16Tile<device_chunk> scores() { return {shared_space() + scores_at}; }
+  __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
+  __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
+  __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
+  __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
+  __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
+
+  __device__ static float* starts() { return reinterpret_cast<float*>(shared_space() + floats_at); }
+  __device__ static float* sums() { return starts() + Walk::groups * d_k; }
+  __device__ static float* middles() { return sums() + Walk::groups * d_k; }
+  __device__ static float* alls() { return middles() + d_k; }
+  __device__ static float* to_middle() { return alls() + d_k; }
+  __device__ static float* from_middle() { return to_middle() + d_k; }
+  /// R in 6 parts: 4 of the pairs that pass the whole chunk, 2 of the keys'.
+  __device__ static float* passing() { return from_middle() + d_k; }
+  __device__ static float* leaving() { return passing() + 4 * d_k; }
+  __device__ static float* room() { return leaving() + 2 * d_k; }
 };
 
 }  // namespace baton

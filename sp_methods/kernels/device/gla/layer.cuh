@@ -15,11 +15,11 @@ struct DeviceLayer {
   int first_head;  ///< Of the call.
   int segments;
 
-  explicit DeviceLayer(const GlaDeviceCall& call)
-      : tokens(call.shape.tokens),
-        heads(static_cast<int>(call.shape.heads)),
-        first_head(static_cast<int>(call.work.first_head)),
-        segments(call.segments) {}
+  explicit DeviceLayer(const Segments& cut)
+      : tokens(cut.shape.tokens),
+        heads(static_cast<int>(cut.shape.heads)),
+        first_head(static_cast<int>(cut.work.first_head)),
+        segments(static_cast<int>(cut.count)) {}
 
   __device__ int chunks() const { return static_cast<int>((tokens + device_chunk - 1) / device_chunk); }
   __device__ int first_chunk(int segment) const {
@@ -64,16 +64,16 @@ using StateSums = Sums<d_k / 64, d_v / 64>;
 
 /// Sets `sums` to the true state at an edge of the block's head.
 template <int d_k, int d_v>
-__device__ inline void read_edge(StateSums<d_k, d_v>& sums, const GlaDeviceEdges& edges, int segments,
+__device__ inline void read_edge(StateSums<d_k, d_v>& sums, const SegmentEdges<OnDevice>& edges, int segments,
                                  int edge) {
   using Place = StatePlace<d_k, d_v>;
   const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * (segments + 1) + edge;
-  const float* state = edges.segments.states + number * d_k * d_v;
-  const float* gate = edges.segments.gates + number * d_k;
+  const float* state = edges.states + number * d_k * d_v;
+  const float* gate = edges.gates + number * d_k;
   const float* incoming = edges.incoming + static_cast<std::int64_t>(DeviceLayer::place()) * d_k * d_v;
   sums.for_each([&](int r, int c, float2& x) {
     const int row = Place::row() + r, at = row * d_v + Place::column() + c;
-    x = edges.segments.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
+    x = edges.states == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(state + at);
     if (edges.incoming == nullptr) return;
     const float2 more = *reinterpret_cast<const float2*>(incoming + at);
     const float decay = decay_of(gate[row]);
@@ -105,12 +105,12 @@ cudaError_t with_constants(const GlaShape& shape, Function f) {
 
 /// Launches a kernel on one block for each head and segment of a call.
 template <class... Parameters, class... Arguments>
-cudaError_t launch_on_segments(const GlaDeviceCall& call, int shared_bytes, void (*kernel)(Parameters...),
-                               const Arguments&... arguments) {
+cudaError_t launch_on_segments(cudaStream_t stream, const Segments& cut, int shared_bytes,
+                               void (*kernel)(Parameters...), const Arguments&... arguments) {
   const auto code = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   if (code != cudaSuccess) return code;
-  const dim3 grid(static_cast<unsigned>(call.work.heads(call.shape)), static_cast<unsigned>(call.segments));
-  kernel<<<grid, tile_threads, shared_bytes, call.stream>>>(DeviceLayer(call), arguments...);
+  const dim3 grid(static_cast<unsigned>(cut.work.heads(cut.shape)), static_cast<unsigned>(cut.count));
+  kernel<<<grid, tile_threads, shared_bytes, stream>>>(DeviceLayer(cut), arguments...);
   return cudaGetLastError();
 }
 

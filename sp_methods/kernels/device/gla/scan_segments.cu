@@ -11,6 +11,8 @@
 namespace baton {
 namespace {
 
+using ScanOperands = ScanSegments::Operands<OnDevice>;
+
 constexpr int scan_threads = 128;
 constexpr int ahead = 8;
 
@@ -30,7 +32,7 @@ struct Carry {
 };
 
 /// Up to `ahead` segments from `first` on.
-__device__ void scan_some(const GlaDeviceSegments& x, Carry& carry, const ScanPlace& place, int first,
+__device__ void scan_some(const ScanOperands& x, Carry& carry, const ScanPlace& place, int first,
                           int segments, int d_k, int d_v) {
   const std::int64_t edge = place.head * (segments + 1) + first, size = static_cast<std::int64_t>(d_k) * d_v;
   const int count = min(ahead, segments - first);
@@ -52,8 +54,7 @@ __device__ void scan_some(const GlaDeviceSegments& x, Carry& carry, const ScanPl
   }
 }
 
-__global__ __launch_bounds__(scan_threads) void scan_segments_kernel(GlaDeviceSegments x, float* map_decay,
-                                                                     float* map_state, int segments, int d_k,
+__global__ __launch_bounds__(scan_threads) void scan_segments_kernel(ScanOperands x, int segments, int d_k,
                                                                      int d_v) {
   const int element = 4 * static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
   const ScanPlace place{static_cast<std::int64_t>(blockIdx.x), element / d_v, element};
@@ -62,33 +63,23 @@ __global__ __launch_bounds__(scan_threads) void scan_segments_kernel(GlaDeviceSe
   const std::int64_t edge = place.head * (segments + 1) + segments,
                      size = static_cast<std::int64_t>(d_k) * d_v;
   *reinterpret_cast<float4*>(x.states + edge * size + element) = carry.state;
-  *reinterpret_cast<float4*>(map_state + place.head * size + element) = carry.state;
+  *reinterpret_cast<float4*>(x.map_state + place.head * size + element) = carry.state;
   if (element % d_v != 0) return;
   x.gates[edge * d_k + place.row] = carry.log;
-  map_decay[place.head * d_k + place.row] = decay_of(carry.log);
+  x.map_decay[place.head * d_k + place.row] = decay_of(carry.log);
 }
+
+const RegisteredCudaKernel registered = device_body<ScanSegments>(scan_segments);
 
 }  // namespace
 
-cudaError_t gla_scan_segments(const GlaDeviceCall& call, const GlaDeviceSegments& segments, float* map_decay,
-                              float* map_state) {
-  const auto d_k = static_cast<int>(call.shape.d_k), d_v = static_cast<int>(call.shape.d_v);
-  const dim3 grid(static_cast<unsigned>(call.work.heads(call.shape)),
+cudaError_t scan_segments(cudaStream_t stream, const ScanSegments::Operands<OnDevice>& x,
+                          const Segments& cut) {
+  const auto d_k = static_cast<int>(cut.shape.d_k), d_v = static_cast<int>(cut.shape.d_v);
+  const dim3 grid(static_cast<unsigned>(cut.work.heads(cut.shape)),
                   static_cast<unsigned>(d_k * d_v / (4 * scan_threads)));
-  scan_segments_kernel<<<grid, scan_threads, 0, call.stream>>>(segments, map_decay, map_state, call.segments,
-                                                               d_k, d_v);
+  scan_segments_kernel<<<grid, scan_threads, 0, stream>>>(x, static_cast<int>(cut.count), d_k, d_v);
   return cudaGetLastError();
-}
-
-Refusal gla_device_refuses(const GlaShape& shape) {
-  const auto fits = [](std::int64_t width) { return width == 64 || width == 128; };
-  if (!fits(shape.d_k) || !fits(shape.d_v)) return "the device kernels take d_k and d_v of 64 or 128";
-  return shape.tokens < 1 ? "no tokens" : "";
-}
-
-int gla_device_segments(const GlaShape& shape, const Work& work, int multiprocessors) {
-  const std::int64_t chunks = (shape.tokens + device_chunk - 1) / device_chunk;
-  return static_cast<int>(std::clamp<std::int64_t>(multiprocessors / work.heads(shape), 1, chunks));
 }
 
 }  // namespace baton

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product C_I += s sum over J of f_IJ (L_I M_J^T) N_J: one block a head and tile of 128 rows, four warps.
+// The product out_I += s sum over J of f_IJ (left_I middle_J^T) right_J of rank.cuh: one block a
+// head and tile of 128 rows, four warps.
 //
-//   inner:  L's fragments are multiplied by f_IJ as they are loaded, two bf16 an instruction
-//   outer:  C follows the columns' decay: before tile J, C <- C times what lies between J and the tile before it;
-//           so columns go from the farthest to the nearest
+//   inner:  left's fragments are multiplied by f_IJ as they are loaded, two bf16 an instruction
+//   outer:  the sums follow the columns' decay: before tile J they are multiplied by the decay
+//           between J and the tile before it, so columns go from the farthest to the nearest
 //
-// Shared memory holds the rows' tile and two tiles of columns, 97 KiB at d = 128: two blocks a multiprocessor.
+// Shared memory holds the rows' tile and two tiles of columns, 97 KiB at d = 128: two blocks a
+// multiprocessor.
 #include <algorithm>
 
-#include "sp_methods/kernels/device/gla/layer.cuh"
-#include "sp_methods/kernels/device/left_product/launch.cuh"
+#include "sp_methods/kernels/device/left_product/rank.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 
 namespace baton {
@@ -17,10 +18,11 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int row_tile = 128;
-constexpr int halves = row_tile / column_tile;  // of a row tile: each has exponents of its own
+/// Tiles in a row tile, each with exponents of its own.
+constexpr int halves = row_tile / column_tile;
 
-/// 2^e for e <= 0; what fp32 has no normal number for is zero.
-__device__ float power_of_2(int e) { return e < -126 ? 0.0F : __int_as_float((127 + e) << 23); }
+/// 2^e for e <= 0; zero where f32 has no normal number for it.
+__device__ float exact_power_of_2(int e) { return e < -126 ? 0.0F : __int_as_float((127 + e) << 23); }
 
 __device__ std::uint32_t times(std::uint32_t x, std::uint32_t y) {
   const __nv_bfloat162 product =
@@ -45,28 +47,28 @@ struct ScaledOperand {
   }
 };
 
-template <int d_in, int d_out, Scaled scaled>
-class LeftProduct {
+template <int d_in, int d_out, DecayIndex index>
+class Product {
  public:
   static constexpr int rows_bytes = Bf16Tile<d_in>::bytes(row_tile);
   static constexpr int middle_bytes = Bf16Tile<d_in>::bytes(column_tile);
   static constexpr int slot_bytes = middle_bytes + Bf16Tile<d_out>::bytes(column_tile);
   static constexpr int factors_at = rows_bytes + 2 * slot_bytes;
-  static constexpr int factor_bytes = scaled == Scaled::inner   ? halves * d_in * 2
-                                      : scaled == Scaled::outer ? d_out * 4
-                                                                : 0;
+  static constexpr int factor_bytes = index == DecayIndex::inner   ? halves * d_in * 2
+                                      : index == DecayIndex::outer ? d_out * 4
+                                                                   : 0;
   static constexpr int shared_bytes = factors_at + 2 * factor_bytes;
 
-  __device__ explicit LeftProduct(const LeftProductCall& call)
+  __device__ explicit Product(const ProductCall& call)
       : call_(call),
         head_(static_cast<int>(blockIdx.y)),
         row_tile_(tile_of_block(call)),
         middle_loader_(head_of(call.middle, d_in)),
         right_loader_(head_of(call.right, d_out)) {
     const int tiles = tiles_of(call.tokens, column_tile);
-    const int edge = halves * row_tile_;
-    first_ = call.columns == Columns::later ? edge + 1 : 0;
-    const int end = call.columns == Columns::earlier ? min(edge + 1, tiles) : tiles;
+    const int first_tile = halves * row_tile_;
+    first_ = call.columns == ColumnTiles::later ? first_tile + 1 : 0;
+    const int end = call.columns == ColumnTiles::earlier ? min(first_tile + 1, tiles) : tiles;
     count_ = max(end - first_, 0);
   }
 
@@ -91,15 +93,16 @@ class LeftProduct {
 
  private:
   /// Differences of exponents for this thread's factors of one step.
-  static constexpr int own_factors = std::max((scaled == Scaled::inner ? halves * d_in : d_out) / threads, 1);
+  static constexpr int own_factors =
+      std::max((index == DecayIndex::inner ? halves * d_in : d_out) / threads, 1);
   struct Exponents {
     int e[own_factors];
   };
 
-  /// The longest rows first: blocks start in this order.
-  __device__ static int tile_of_block(const LeftProductCall& call) {
+  /// The row tile of a block. Blocks start in order, those with the most columns first.
+  __device__ static int tile_of_block(const ProductCall& call) {
     const int number = static_cast<int>(blockIdx.x);
-    return call.columns == Columns::earlier ? static_cast<int>(gridDim.x) - 1 - number : number;
+    return call.columns == ColumnTiles::earlier ? static_cast<int>(gridDim.x) - 1 - number : number;
   }
   __device__ HeadOf<const Bf16> head_of(const Bf16* x, int width) const {
     return {x, call_.tokens, call_.heads, head_, width};
@@ -114,16 +117,16 @@ class LeftProduct {
     return reinterpret_cast<Element*>(shared_space() + factors_at + (step & 1) * factor_bytes);
   }
 
-  /// Columns from the farthest on.
+  /// The column tile of a step, from the farthest one on.
   __device__ int column_of(int step) const {
     return call_.rows_are_queries ? first_ + step : first_ + count_ - 1 - step;
   }
   __device__ static int half() { return warp() * warp_rows / column_tile; }
   /// Whether this warp's rows see the columns of a step.
   __device__ bool takes_part(int step) const {
-    const int edge = halves * row_tile_ + half(), column = column_of(step);
-    return call_.columns == Columns::all ||
-           (call_.columns == Columns::earlier ? column < edge : column > edge);
+    const int row = halves * row_tile_ + half(), column = column_of(step);
+    return call_.columns == ColumnTiles::all ||
+           (call_.columns == ColumnTiles::earlier ? column < row : column > row);
   }
 
   __device__ void load(int step) const {
@@ -142,7 +145,7 @@ class LeftProduct {
   __device__ int row_exponent(int in_half, int d, int channel) const {
     return exponent(call_.row_exponents, halves * row_tile_ + in_half, d, channel);
   }
-  /// Query's minus key's.
+  /// The exponent of the query minus that of the key.
   __device__ int difference(int row, int column) const {
     return call_.rows_are_queries ? row - column : column - row;
   }
@@ -153,12 +156,12 @@ class LeftProduct {
 #pragma unroll
     for (int i = 0; i < own_factors; ++i) {
       const int number = static_cast<int>(threadIdx.x) + i * threads;
-      if constexpr (scaled == Scaled::inner) {
+      if constexpr (index == DecayIndex::inner) {
         const int channel = number % d_in;
         all.e[i] = difference(row_exponent(number / d_in, d_in, channel),
                               exponent(call_.column_exponents, column_of(step), d_in, channel));
       }
-      if constexpr (scaled == Scaled::outer) {
+      if constexpr (index == DecayIndex::outer) {
         if (step == 0 || number >= d_out) continue;
         all.e[i] = -abs(exponent(call_.column_exponents, column_of(step), d_out, number) -
                         exponent(call_.column_exponents, column_of(step - 1), d_out, number));
@@ -172,9 +175,9 @@ class LeftProduct {
 #pragma unroll
     for (int i = 0; i < own_factors; ++i) {
       const int number = static_cast<int>(threadIdx.x) + i * threads;
-      const float power = power_of_2(exponents.e[i]);
-      if constexpr (scaled == Scaled::inner) factors<Bf16>(step)[number] = __float2bfloat16(power);
-      if constexpr (scaled == Scaled::outer)
+      const float power = exact_power_of_2(exponents.e[i]);
+      if constexpr (index == DecayIndex::inner) factors<Bf16>(step)[number] = __float2bfloat16(power);
+      if constexpr (index == DecayIndex::outer)
         if (number < d_out) factors<float>(step)[number] = power;
     }
   }
@@ -184,18 +187,18 @@ class LeftProduct {
     scores.clear();
     const auto rows = left_operand<RowsAre::outer>(row_tile_memory(), warp_rows * warp());
     const auto columns = right_operand<RowsAre::outer>(middle(step), 0);
-    if constexpr (scaled == Scaled::inner) {
+    if constexpr (index == DecayIndex::inner) {
       const ScaledOperand<decltype(rows)> faded{rows, factors<Bf16>(step) + half() * d_in};
       add_product<d_in / 16>(scores, faded, columns);
     } else {
       add_product<d_in / 16>(scores, rows, columns);
     }
-    if constexpr (scaled == Scaled::outer) follow(step);
+    if constexpr (index == DecayIndex::outer) follow(step);
     const PackedSums<2, column_tile / 16> packed(scores);
     add_product<column_tile / 16>(out_, packed, right_operand<RowsAre::summed>(right(step), 0));
   }
 
-  /// Takes the sums on to the columns of a step.
+  /// Multiplies the sums by the decay up to the columns of a step.
   __device__ void follow(int step) {
     const float* by = factors<float>(step);
     out_.for_each([&](int, int c, float2& x) {
@@ -212,7 +215,7 @@ class LeftProduct {
     });
   }
 
-  const LeftProductCall& call_;
+  const ProductCall& call_;
   int head_, row_tile_;
   int first_, count_;  // column tiles
   RowLoader<d_in, threads> middle_loader_;
@@ -220,27 +223,26 @@ class LeftProduct {
   Sums<2, d_out / 16> out_;
 };
 
-template <int d_in, int d_out, Scaled scaled>
-__global__ __launch_bounds__(threads,
-                             2) void left_product_kernel(const __grid_constant__ LeftProductCall call) {
-  LeftProduct<d_in, d_out, scaled>(call).run();
+template <int d_in, int d_out, DecayIndex index>
+__global__ __launch_bounds__(threads, 2) void left_product_kernel(const __grid_constant__ ProductCall call) {
+  Product<d_in, d_out, index>(call).run();
 }
 
-template <int d_in, int d_out, Scaled scaled>
-cudaError_t launch_product(cudaStream_t stream, const LeftProductCall& call) {
+template <int d_in, int d_out, DecayIndex index>
+cudaError_t launch_product(cudaStream_t stream, const ProductCall& call) {
   const dim3 grid(static_cast<unsigned>(tiles_of(call.tokens, row_tile)), static_cast<unsigned>(call.heads));
-  return launch(stream, grid, threads, LeftProduct<d_in, d_out, scaled>::shared_bytes,
-                left_product_kernel<d_in, d_out, scaled>, call);
+  return launch(stream, grid, threads, Product<d_in, d_out, index>::shared_bytes,
+                left_product_kernel<d_in, d_out, index>, call);
 }
 
 }  // namespace
 
-cudaError_t left_product(cudaStream_t stream, const LeftProductCall& call, int d_in, int d_out,
-                         Scaled scaled) {
+cudaError_t enqueue_product(cudaStream_t stream, const ProductCall& call, int d_in, int d_out,
+                            DecayIndex index) {
   return with_widths({.d_k = d_in, .d_v = d_out}, [&](auto in, auto out) {
-    if (scaled == Scaled::inner) return launch_product<in(), out(), Scaled::inner>(stream, call);
-    if (scaled == Scaled::outer) return launch_product<in(), out(), Scaled::outer>(stream, call);
-    return launch_product<in(), out(), Scaled::nothing>(stream, call);
+    if (index == DecayIndex::inner) return launch_product<in(), out(), DecayIndex::inner>(stream, call);
+    if (index == DecayIndex::outer) return launch_product<in(), out(), DecayIndex::outer>(stream, call);
+    return launch_product<in(), out(), DecayIndex::none>(stream, call);
   });
 }
 

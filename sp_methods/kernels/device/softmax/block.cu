@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward softmax block: one block a head and 128 queries, four warps.
+// The device bodies of softmax_block, merge_softmax and softmax_delta. The block has one block of
+// threads a head and 128 queries, four warps.
 //
-//   for the key tiles that the last query sees:   Z = Q K^T,  m' = max(m, rowmax Z),  P = 2^{c (Z - m')}
-//                                                 l = l 2^{c (m - m')} + rowsum P,    O = O 2^{c (m - m')} + P V
-//   out = O / l,  lse = s m + log l;              c = s log2 e;  where no key is seen: out = 0, lse = -inf
+//   for the key tiles that the last query sees:      c = s log2 e
+//     z = q k^T,  m' = max(m, rowmax z),  p = 2^{c (z - m')}
+//     l = l 2^{c (m - m')} + rowsum p,    o = o 2^{c (m - m')} + p v
+//   out = o / l,  lse = s m + log l;  if no key is seen: out = 0, lse = -inf
 //
-// A tile that all of a warp's queries see whole is not masked. Shared memory holds the queries and two tiles of keys and
-// values, 96 KiB at d = 128: two blocks a multiprocessor.
+// A tile that all of a warp's queries see whole is not masked. Shared memory holds the queries and
+// two tiles of keys and values, 96 KiB at d = 128: two blocks a multiprocessor.
+// Source: Dao, "FlashAttention-2", 2023, algorithm 1.
 #include "sp_methods/kernels/device/gla/layer.cuh"
-#include "sp_methods/kernels/device/softmax/launch.cuh"
 #include "sp_methods/kernels/device/softmax/mask.cuh"
+#include "sp_methods/kernels/device/tile/attention_tile.cuh"
+#include "sp_methods/kernels/device/tile/contract.cuh"
 
 namespace baton {
 namespace {
 
 constexpr int threads = 128;
 constexpr int row_tile = 128;
-constexpr float nothing = -INFINITY;
+constexpr float minus_infinity = -INFINITY;
 
 __device__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, 1));
@@ -27,15 +31,16 @@ __device__ float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffU, x, 2);
 }
 
+/// Attention of one tile of queries over the block of keys.
 template <int d_k, int d_v>
-class SoftmaxBlock {
+class QueryTile {
  public:
   static constexpr int rows_bytes = Bf16Tile<d_k>::bytes(row_tile);
   static constexpr int key_bytes = Bf16Tile<d_k>::bytes(column_tile);
   static constexpr int slot_bytes = key_bytes + Bf16Tile<d_v>::bytes(column_tile);
   static constexpr int shared_bytes = rows_bytes + 2 * slot_bytes;
 
-  __device__ SoftmaxBlock(const SoftmaxMask& mask, const SoftmaxDeviceInputs& in)
+  __device__ QueryTile(const SoftmaxMask& mask, const SoftmaxInputs<OnDevice>& in)
       : mask_(mask),
         head_(static_cast<int>(blockIdx.y)),
         first_row_((static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * row_tile),
@@ -70,7 +75,7 @@ class SoftmaxBlock {
     return {shared_space() + rows_bytes + (step & 1) * slot_bytes};
   }
   __device__ static Bf16Tile<d_v> values(int step) { return {keys(step).memory + key_bytes}; }
-  /// This lane's row of the sums' pieces.
+  /// The row of piece m and half of this lane's sums.
   __device__ int row(int m, int half) const { return own_row_ + 16 * m + 8 * half; }
 
   __device__ void load(int step) const {
@@ -96,12 +101,12 @@ class SoftmaxBlock {
     const int first_row = first_row_ + warp_rows * warp();
     scores.for_each([&](int r, int c, float2& x) {
       const int seen = mask_.visible(first_row + r) - first_column;
-      if (c >= seen) x.x = nothing;
-      if (c + 1 >= seen) x.y = nothing;
+      if (c >= seen) x.x = minus_infinity;
+      if (c + 1 >= seen) x.y = minus_infinity;
     });
   }
 
-  /// Scores become probabilities; maxima, sums and the output follow.
+  /// Replaces scores by probabilities, and rescales the sums and the output to the new maxima.
   __device__ void exponentiate(Scores& scores) {
     const float slope = mask_.scale * log2_e;
 #pragma unroll
@@ -111,7 +116,7 @@ class SoftmaxBlock {
         float most = max_[m][half];
         for_row(scores, m, half, [&](float& x) { most = fmaxf(most, x); });
         most = quad_max(most);
-        const float base = most == nothing ? 0.0F : slope * most;
+        const float base = most == minus_infinity ? 0.0F : slope * most;
         const float keep = power_of_2(slope * max_[m][half] - base);
         max_[m][half] = most;
         float sum = sum_[m][half] * keep;
@@ -144,7 +149,7 @@ class SoftmaxBlock {
         for_row(out_, m, half, [&](float& x) { x *= share; });
         if ((lane() & 3) != 0 || row(m, half) >= mask_.q_tokens) continue;
         lse[static_cast<std::int64_t>(row(m, half)) * mask_.heads + head_] =
-            sum > 0.0F ? (slope * max_[m][half] + log2f(sum)) / log2_e : nothing;
+            sum > 0.0F ? (slope * max_[m][half] + log2f(sum)) / log2_e : minus_infinity;
       }
     }
     const HeadOf<float> rows(out, mask_.q_tokens, mask_.heads, head_, d_v);
@@ -153,29 +158,30 @@ class SoftmaxBlock {
 
   const SoftmaxMask& mask_;
   int head_, first_row_, own_row_, count_;
-  const SoftmaxDeviceInputs& in_;
+  const SoftmaxInputs<OnDevice>& in_;
   RowLoader<d_k, threads> key_loader_;
   RowLoader<d_v, threads> value_loader_;
   Sums<2, d_v / 16> out_;
-  float max_[2][2] = {{nothing, nothing}, {nothing, nothing}}, sum_[2][2] = {};
+  float max_[2][2] = {{minus_infinity, minus_infinity}, {minus_infinity, minus_infinity}}, sum_[2][2] = {};
 };
 
 template <int d_k, int d_v>
 __global__ __launch_bounds__(threads,
                              2) void softmax_block_kernel(float* out, float* lse,
-                                                          const __grid_constant__ SoftmaxDeviceInputs in,
+                                                          const __grid_constant__ SoftmaxInputs<OnDevice> in,
                                                           const __grid_constant__ SoftmaxMask mask) {
-  SoftmaxBlock<d_k, d_v>(mask, in).run(out, lse);
+  QueryTile<d_k, d_v>(mask, in).run(out, lse);
 }
 
-/// A thread merges four elements of a row; row_threads of them share its lse, the first one writes it.
-__global__ void merge_kernel(float* out, float* lse, const float* block_out, const float* block_lse,
-                             std::int64_t rows, int row_threads) {
+/// A thread merges four elements of a row. row_threads of them share its lse, which the first one
+/// writes.
+__global__ void merge_softmax_kernel(float* out, float* lse, const float* block_out, const float* block_lse,
+                                     std::int64_t rows, int row_threads) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = i / row_threads;
-  const float other = row < rows ? block_lse[row] : nothing, own = row < rows ? lse[row] : 0.0F;
+  const float other = row < rows ? block_lse[row] : minus_infinity, own = row < rows ? lse[row] : 0.0F;
   __syncwarp();  // a row's threads are in one warp: all have read before one writes
-  if (other == nothing) return;
+  if (other == minus_infinity) return;
   const float weight = 1.0F / (1.0F + expf(own - other));
   float4& into = reinterpret_cast<float4*>(out)[i];
   const float4 x = into, y = reinterpret_cast<const float4*>(block_out)[i];
@@ -184,8 +190,9 @@ __global__ void merge_kernel(float* out, float* lse, const float* block_out, con
   if (i % row_threads == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
 }
 
-/// A warp a row.
-__global__ void delta_kernel(float* delta, const Bf16* d_o, const float* out, std::int64_t rows, int d_v) {
+/// One warp a row.
+__global__ void softmax_delta_kernel(float* delta, const Bf16* d_o, const float* out, std::int64_t rows,
+                                     int d_v) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
   if (row >= rows) return;
   float sum = 0.0F;
@@ -194,39 +201,44 @@ __global__ void delta_kernel(float* delta, const Bf16* d_o, const float* out, st
                  y = *reinterpret_cast<const float2*>(out + row * d_v + c);
     sum += x.x * y.x + x.y * y.y;
   }
-#pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+  sum = warp_sum(sum);
   if (lane() == 0) delta[row] = sum;
 }
 
 unsigned blocks(std::int64_t count) { return static_cast<unsigned>((count + threads - 1) / threads); }
 
-}  // namespace
-
-cudaError_t softmax_device_block(cudaStream_t stream, float* out, float* lse, const SoftmaxDeviceInputs& in,
-                                 const SoftmaxShape& shape) {
+cudaError_t softmax_block(cudaStream_t stream, const SoftmaxBlock::Operands<OnDevice>& x,
+                          const SoftmaxShape& shape) {
   const dim3 grid(static_cast<unsigned>(tiles_of(shape.q_tokens, row_tile)),
                   static_cast<unsigned>(shape.heads));
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
-    return launch(stream, grid, threads, SoftmaxBlock<d_k(), d_v()>::shared_bytes,
-                  softmax_block_kernel<d_k(), d_v()>, out, lse, in, SoftmaxMask(shape));
+    return launch(stream, grid, threads, QueryTile<d_k(), d_v()>::shared_bytes,
+                  softmax_block_kernel<d_k(), d_v()>, x.out, x.lse, x.in, SoftmaxMask(shape));
   });
 }
 
-cudaError_t softmax_device_merge(cudaStream_t stream, float* out, float* lse, const float* block_out,
-                                 const float* block_lse, const SoftmaxShape& shape) {
+cudaError_t merge_softmax(cudaStream_t stream, const MergeSoftmax::Operands<OnDevice>& x,
+                          const SoftmaxShape& shape) {
   const std::int64_t rows = shape.q_tokens * shape.heads;
   const int row_threads = static_cast<int>(shape.d_v / 4);
-  merge_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(out, lse, block_out, block_lse, rows,
-                                                                   row_threads);
+  merge_softmax_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(x.out, x.lse, x.block_out,
+                                                                           x.block_lse, rows, row_threads);
   return cudaGetLastError();
 }
 
-cudaError_t softmax_device_delta(cudaStream_t stream, float* delta, const Bf16* d_o, const float* out,
-                                 const SoftmaxShape& shape) {
+cudaError_t softmax_delta(cudaStream_t stream, const SoftmaxDelta::Operands<OnDevice>& x,
+                          const SoftmaxShape& shape) {
   const std::int64_t rows = shape.q_tokens * shape.heads;
-  delta_kernel<<<blocks(rows * 32), threads, 0, stream>>>(delta, d_o, out, rows, static_cast<int>(shape.d_v));
+  softmax_delta_kernel<<<blocks(rows * 32), threads, 0, stream>>>(x.delta, x.d_o, x.out, rows,
+                                                                  static_cast<int>(shape.d_v));
   return cudaGetLastError();
 }
 
+const RegisteredCudaKernel registered[]{
+    device_body<SoftmaxBlock>(softmax_block),
+    device_body<MergeSoftmax>(merge_softmax),
+    device_body<SoftmaxDelta>(softmax_delta),
+};
+
+}  // namespace
 }  // namespace baton

@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backward softmax block: one block a head and 256 rows, eight warps; rows are queries for dq, keys for dk and dv.
+// The device body of softmax_block_gradients: three kernels, for dq, dk and dv. One block of
+// threads a head and 256 rows, eight warps; rows are queries for dq, keys for dk and dv.
 //
-//   for column tiles that see or are seen:   P = 2^{c L1 M1^T - lse log2 e}
-//     dv:       C += P M2                                            L1 = K, M1 = Q, M2 = dO
-//     dq, dk:   C += (P (.) (L2 M2^T - delta)) M1, times s at last   L1, L2 = Q, dO; M1, M2 = K, V; for dk the other way
+//   for column tiles that see or are seen:   p = 2^{c rows1 columns1^T - lse log2 e},  c = s log2 e
+//     dv:       sums += p columns2
+//     dq, dk:   sums += (p (.) (rows2 columns2^T - delta)) columns1, times s at the end
+//   rows1, rows2 = q, d_o and columns1, columns2 = k, v for dq; the other way round for dk and dv
 //
-// lse and delta belong to queries: to a lane's rows, or to columns, and then they lie in shared memory. Scores are made
-// for 32 columns at a time, for the sake of registers. Shared memory at d = 128: 192 KiB, 128 KiB for dv.
+// Each gradient is summed by the block that owns its rows, so that two runs give the same bits.
+// Forming scores three times and d_o v^T twice costs 10 d_k + 6 d_v flop for each visible pair.
 #include "sp_methods/kernels/device/gla/layer.cuh"
-#include "sp_methods/kernels/device/softmax/launch.cuh"
 #include "sp_methods/kernels/device/softmax/mask.cuh"
+#include "sp_methods/kernels/device/tile/attention_tile.cuh"
+#include "sp_methods/kernels/device/tile/contract.cuh"
 
 namespace baton {
 namespace {
 
-constexpr int threads = 256;
-constexpr int row_tile = 256;
-constexpr int part = 32;  // columns whose scores are made at a time
+constexpr int threads = 256, row_tile = 256;
+constexpr int score_columns = 32;  // whose scores are formed at a time, for the sake of registers
 
 enum class Gradient { q, k, v };
 
-/// What the kernel reads and adds to.
+/// The operands of one kernel, and the gradient that it adds to.
 struct GradientCall {
-  SoftmaxDeviceInputs in;
-  SoftmaxDeviceOutputs outputs;
+  SoftmaxInputs<OnDevice> in;
+  const Bf16* d_o;
+  const float *lse, *delta;
   float* out;
   SoftmaxMask mask;
 };
 
-/// What a query's scores need: lse in bits, delta.
+/// Two numbers of a query, which are in registers for rows and in shared memory for columns.
 struct QueryNumbers {
-  float lse, delta;
+  float lse, delta;  ///< lse in units of log 2
 };
 
 template <int d_k, int d_v, Gradient gradient>
-class SoftmaxGradient {
+class GradientTile {
  public:
   static constexpr bool rows_are_queries = gradient == Gradient::q;
   static constexpr bool needs_delta = gradient != Gradient::v;
@@ -47,7 +50,7 @@ class SoftmaxGradient {
   static constexpr int numbers_bytes = column_tile * static_cast<int>(sizeof(QueryNumbers));
   static constexpr int shared_bytes = numbers_at + (rows_are_queries ? 0 : 2 * numbers_bytes);
 
-  __device__ explicit SoftmaxGradient(const GradientCall& x)
+  __device__ explicit GradientTile(const GradientCall& x)
       : x_(x),
         head_(static_cast<int>(blockIdx.y)),
         first_row_(row_tile * (rows_are_queries
@@ -55,12 +58,9 @@ class SoftmaxGradient {
                                    : static_cast<int>(blockIdx.x))),
         own_row_(first_row_ + warp_rows * warp()),
         first_(rows_are_queries ? 0 : x.mask.first_query(first_row_) / column_tile),
-        count_(max(tiles_of(rows_are_queries ? x.mask.visible_to_any(first_row_, row_tile) : x.mask.q_tokens,
-                            column_tile) -
-                       first_,
-                   0)),
+        count_(max(tiles_of(end_of_columns(x), column_tile) - first_, 0)),
         first_loader_(head_of(rows_are_queries ? x.in.k : x.in.q, !rows_are_queries, d_k)),
-        second_loader_(head_of(rows_are_queries ? x.in.v : x.outputs.d_o, !rows_are_queries, d_v)) {}
+        second_loader_(head_of(rows_are_queries ? x.in.v : x.d_o, !rows_are_queries, d_v)) {}
 
   __device__ void run() {
     load_rows();
@@ -80,26 +80,27 @@ class SoftmaxGradient {
     }
     wait_for_copies<0>();
     const float scale = needs_delta ? x_.mask.scale : 1.0F;
-    const int tokens = rows_are_queries ? x_.mask.q_tokens : x_.mask.k_tokens;
-    write_rows(HeadOf<float>(x_.out, tokens, x_.mask.heads, head_, d_out), own_row_, true, out_,
-               [&](int, int, float2 x) {
-                 return float2{scale * x.x, scale * x.y};
-               });
+    const HeadOf<float> out(x_.out, tokens_of(rows_are_queries), x_.mask.heads, head_, d_out);
+    const auto scaled = [scale](int, int, float2 x) { return make_float2(scale * x.x, scale * x.y); };
+    write_rows(out, own_row_, true, out_, scaled);
   }
 
  private:
-  using Scores = Sums<2, part / 16>;
-
+  using Scores = Sums<2, score_columns / 16>;
+  __device__ int tokens_of(bool queries) const { return queries ? x_.mask.q_tokens : x_.mask.k_tokens; }
+  __device__ int end_of_columns(const GradientCall& x) const {
+    return rows_are_queries ? x.mask.visible_to_any(first_row_, row_tile) : x.mask.q_tokens;
+  }
   __device__ HeadOf<const Bf16> head_of(const Bf16* x, bool is_queries, int width) const {
-    return {x, is_queries ? x_.mask.q_tokens : x_.mask.k_tokens, x_.mask.heads, head_, width};
+    return {x, tokens_of(is_queries), x_.mask.heads, head_, width};
   }
   __device__ static Bf16Tile<d_k> first_rows() { return {shared_space()}; }
   __device__ static Bf16Tile<d_v> second_rows() { return {shared_space() + second_at}; }
   __device__ static Bf16Tile<d_k> first_columns(int step) {
     return {shared_space() + slots_at + (step & 1) * slot_bytes};
   }
-  __device__ static Bf16Tile<d_v> second_columns(int step) {
-    return {first_columns(step).memory + key_bytes};
+  __device__ static auto second_columns(int step) {
+    return Bf16Tile<d_v>{first_columns(step).memory + key_bytes};
   }
   __device__ static QueryNumbers* numbers(int step) {
     return reinterpret_cast<QueryNumbers*>(shared_space() + numbers_at + (step & 1) * numbers_bytes);
@@ -109,8 +110,7 @@ class SoftmaxGradient {
     const RowLoader<d_k, threads> first(head_of(rows_are_queries ? x_.in.q : x_.in.k, rows_are_queries, d_k));
     first.template load<row_tile>(first_rows(), first_row_);
     if constexpr (!needs_delta) return;
-    const RowLoader<d_v, threads> second(
-        head_of(rows_are_queries ? x_.outputs.d_o : x_.in.v, rows_are_queries, d_v));
+    const RowLoader<d_v, threads> second(head_of(rows_are_queries ? x_.d_o : x_.in.v, rows_are_queries, d_v));
     second.template load<row_tile>(second_rows(), first_row_);
   }
   __device__ void load(int step) const {
@@ -121,11 +121,11 @@ class SoftmaxGradient {
     commit_copies();
   }
 
-  /// A query that is not there has no probabilities.
+  /// Past the last query lse is infinite, so that probabilities are zero.
   __device__ QueryNumbers numbers_of(int query) const {
     if (query >= x_.mask.q_tokens) return {INFINITY, 0.0F};
     const std::int64_t at = static_cast<std::int64_t>(query) * x_.mask.heads + head_;
-    return {log2_e * x_.outputs.lse[at], needs_delta ? x_.outputs.delta[at] : 0.0F};
+    return {log2_e * x_.lse[at], needs_delta ? x_.delta[at] : 0.0F};
   }
   __device__ void read_numbers() {
 #pragma unroll
@@ -140,7 +140,7 @@ class SoftmaxGradient {
     numbers(step)[threadIdx.x] = x;
   }
 
-  /// Whether any pair of this warp's rows and these columns counts, and whether all do.
+  /// Whether the mask leaves any, or all, pairs of this warp's rows and these columns.
   __device__ bool is_visible(int columns) const {
     return rows_are_queries ? x_.mask.visible_to_any(own_row_, warp_rows) > columns
                             : x_.mask.visible_to_any(columns, column_tile) > own_row_;
@@ -153,7 +153,7 @@ class SoftmaxGradient {
   __device__ void add(int step, int columns) {
     const bool masked = !is_whole(columns);
 #pragma unroll
-    for (int at = 0; at < column_tile; at += part) {
+    for (int at = 0; at < column_tile; at += score_columns) {
       Scores scores;
       scores.clear();
       add_product<d_k / 16>(scores, left_operand<RowsAre::outer>(first_rows(), warp_rows * warp()),
@@ -161,7 +161,7 @@ class SoftmaxGradient {
       exponentiate(scores, numbers(step) + at);
       if (masked) hide(scores, columns + at);
       if constexpr (needs_delta) differentiate(scores, step, at);
-      const PackedSums<2, part / 16> packed(scores);
+      const PackedSums<2, score_columns / 16> packed(scores);
       if constexpr (needs_delta) {
         multiply(packed, right_operand<RowsAre::summed>(first_columns(step), 0), at);
       } else {
@@ -171,8 +171,8 @@ class SoftmaxGradient {
   }
 
   template <class Right>
-  __device__ void multiply(const PackedSums<2, part / 16>& left, const Right& right, int at) {
-    add_product<part / 16>(out_, left, FromStep<Right>{right, at / 16});
+  __device__ void multiply(const auto& left, const Right& right, int at) {
+    add_product<score_columns / 16>(out_, left, FromStep<Right>{right, at / 16});
   }
 
   /// The numbers of the query of row r, or of column c.
@@ -197,7 +197,7 @@ class SoftmaxGradient {
     });
   }
 
-  /// Probabilities become gradients of the scores.
+  /// Replaces probabilities by gradients of the scores.
   __device__ void differentiate(Scores& scores, int step, int at) const {
     Scores d_scores;
     d_scores.clear();
@@ -221,32 +221,30 @@ class SoftmaxGradient {
 
 template <int d_k, int d_v, Gradient gradient>
 __global__ __launch_bounds__(threads,
-                             1) void softmax_gradient_kernel(const __grid_constant__ GradientCall x) {
-  SoftmaxGradient<d_k, d_v, gradient>(x).run();
+                             1) void softmax_block_gradients_kernel(const __grid_constant__ GradientCall x) {
+  GradientTile<d_k, d_v, gradient>(x).run();
 }
 
 template <int d_k, int d_v, Gradient gradient>
 cudaError_t launch_gradient(cudaStream_t stream, const GradientCall& x) {
   const int rows = gradient == Gradient::q ? x.mask.q_tokens : x.mask.k_tokens;
   const dim3 grid(static_cast<unsigned>(tiles_of(rows, row_tile)), static_cast<unsigned>(x.mask.heads));
-  return launch(stream, grid, threads, SoftmaxGradient<d_k, d_v, gradient>::shared_bytes,
-                softmax_gradient_kernel<d_k, d_v, gradient>, x);
+  return launch(stream, grid, threads, GradientTile<d_k, d_v, gradient>::shared_bytes,
+                softmax_block_gradients_kernel<d_k, d_v, gradient>, x);
 }
 
-}  // namespace
-
-cudaError_t softmax_device_gradients(cudaStream_t stream, const SoftmaxGradients& out,
-                                     const SoftmaxDeviceInputs& in, const SoftmaxDeviceOutputs& outputs,
-                                     const SoftmaxShape& shape) {
+cudaError_t softmax_block_gradients(cudaStream_t stream, const SoftmaxBlockGradients::Operands<OnDevice>& x,
+                                    const SoftmaxShape& shape) {
   const SoftmaxMask mask(shape);
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
-    auto code = launch_gradient<d_k(), d_v(), Gradient::q>(stream, {in, outputs, out.dq, mask});
-    if (code == cudaSuccess)
-      code = launch_gradient<d_k(), d_v(), Gradient::k>(stream, {in, outputs, out.dk, mask});
-    if (code == cudaSuccess)
-      code = launch_gradient<d_k(), d_v(), Gradient::v>(stream, {in, outputs, out.dv, mask});
-    return code;
+    const auto call = [&](float* out) { return GradientCall{x.in, x.d_o, x.lse, x.delta, out, mask}; };
+    cuda(launch_gradient<d_k(), d_v(), Gradient::q>(stream, call(x.dq)));
+    cuda(launch_gradient<d_k(), d_v(), Gradient::k>(stream, call(x.dk)));
+    return launch_gradient<d_k(), d_v(), Gradient::v>(stream, call(x.dv));
   });
 }
 
+const RegisteredCudaKernel registered = device_body<SoftmaxBlockGradients>(softmax_block_gradients);
+
+}  // namespace
 }  // namespace baton

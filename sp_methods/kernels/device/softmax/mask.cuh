@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causal mask between two ranks' tokens as kernels take it: positions.hpp on the device.
+// The causal mask between two ranks' tokens: positions.hpp on the device.
 #pragma once
 
-#include "sp_methods/kernels/device/tile/attention_tile.cuh"
-#include "sp_methods/kernels/host/softmax/block.hpp"
+#include <cstdint>
+
+#include "sp_methods/kernels/ring_contracts.hpp"
 
 namespace baton {
 
-/// Sizes and positions of a block. A query sees the first so many keys, and no fewer than the query before it.
+/// Sizes and positions of a block. A query sees the first keys of the block, and at least as many
+/// as the query before it.
 struct SoftmaxMask {
   Positions q, k;
   int q_tokens, k_tokens, heads;
@@ -21,7 +23,7 @@ struct SoftmaxMask {
         heads(static_cast<int>(shape.heads)),
         scale(shape.scale()) {}
 
-  /// Keys that query i sees; none where there is no such query.
+  /// Keys that query i sees; none past the last query.
   __device__ int visible(int i) const {
     if (i >= q_tokens) return 0;
     const std::int64_t position = i < q.split ? q.first + i : q.second + (i - q.split);
@@ -29,11 +31,11 @@ struct SoftmaxMask {
     const std::int64_t high = min(max(position - k.second + 1, std::int64_t{0}), k_tokens - k.split);
     return static_cast<int>(low + high);
   }
-  /// Keys that any of `count` queries from `first` on sees.
+  /// Keys that at least one of `count` queries from `first` on sees.
   __device__ int visible_to_any(int first, int count) const {
     return visible(min(first + count, q_tokens) - 1);
   }
-  /// Keys that all of them see.
+  /// Keys that all of these queries see.
   __device__ int visible_to_all(int first, int count) const { return visible(min(first, q_tokens - 1)); }
 
   /// The first query that sees key j; q_tokens if none does.

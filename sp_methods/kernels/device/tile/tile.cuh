@@ -18,7 +18,7 @@ using Bf16 = __nv_bfloat16;
 /// Threads of every kernel that works on tiles: 16 warps, seen as 4 by 4.
 inline constexpr int tile_threads = 512;
 /// Tokens of a chunk on the device.
-inline constexpr int device_chunk = 64;
+inline constexpr int device_chunk = 64;  // KernelTraits says it to the recording
 
 /// A run of rows of one head of x [tokens, heads, width].
 template <class Element>
@@ -38,6 +38,13 @@ __device__ inline char* shared_space() {
 
 __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/// The sum of x over a warp, in every lane.
+__device__ inline float warp_sum(float x) {
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) x += __shfl_xor_sync(0xffffffffU, x, apart);
+  return x;
 }
 
 /// Two neighbouring elements as floats, and back.

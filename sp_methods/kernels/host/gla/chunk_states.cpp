@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of the two state passes: one loop, run over the chunks in either order.
-#include "sp_methods/kernels/host/gla/chunk_states.hpp"
-
+// One rank's states at its chunks' edges, in both directions, and the rank's affine map for the exchange.
+//
+//   gamma = e^{b_C}, the decay over a chunk
+//   forward:   S = 0, G = 1; for chunk n = 0 .. N-1:  states[n] = S, decays[n] = G
+//                            S = gamma (.) S + (k (.) e^{b_C - b})^T v,       G = gamma G
+//              map = (G, S)
+//   backward:  D = 0, G = 1; for chunk n = N-1 .. 0:  states[n] = D, decays[n] = G
+//                            D = gamma (.) D + s (q (.) e^b)^T do,            G = gamma G
+//              map = (G, D)
+//
+// All factors are <= 1, so any gate is safe.
+// Cost: 2 tokens heads d_k d_v flop, one state written a chunk; chunks in order, heads independent.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv 2507.01004.
+#include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/gla/gates.hpp"
 #include "sp_methods/kernels/host/parallel_for.hpp"
 
 namespace baton {
 namespace {
 
-enum class Direction { forward, backward };
-
 /// The outer product's operands of one pass over one head.
-struct Pass {
-  Direction direction;
+struct StatePass {
+  bool forward;
   const float* left;   ///< [tokens, heads, d_k]: k forward, q backward.
   const float* right;  ///< [tokens, heads, d_v]: v forward, d_o backward.
   float scale;
 };
 
 /// Sets scaled to the left rows of a chunk, decayed to the chunk's edge that the pass is heading for.
-void scale_left(Tile& scaled, Tile& x, Tile& factor, const GlaHead& in, const Pass& pass, Tokens t) {
-  const bool forward = pass.direction == Direction::forward;
-  relative_gates(x, in.g(t), forward ? t.count - 1 : -1);
-  set_decays(factor, x, forward ? -1.0F : 1.0F);
+void scale_left(Tile& scaled, Tile& x, Tile& factor, const GlaHead& in, const StatePass& pass, Tokens t) {
+  relative_gates(x, in.g(t), pass.forward ? t.count - 1 : -1);
+  set_decays(factor, x, pass.forward ? -1.0F : 1.0F);
   scale_rows(scaled, head_rows(pass.left, t, in.head, in.shape.heads, in.shape.d_k), factor);
 }
 
 /// One head; `place` is its number among the heads of the call.
-void pass_states(const ChunkStates& out, const GlaHead& in, Index place, const Pass& pass) {
+template <class Out>
+void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass& pass) {
   const GlaShape& shape = in.shape;
   const Index chunks = shape.chunks();
-  const bool forward = pass.direction == Direction::forward;
+  const bool forward = pass.forward;
   Tile x, factor, scaled;
   Eigen::ArrayXd from_edge = Eigen::ArrayXd::Zero(shape.d_k);
   Eigen::ArrayXd gate(shape.d_k);
@@ -54,40 +63,21 @@ void pass_states(const ChunkStates& out, const GlaHead& in, Index place, const P
   Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * shape.d_k, shape.d_k) = decay_of(from_edge);
 }
 
-void pass_all_heads(const ChunkStates& out, const GlaInputs& in, const GlaShape& shape, const Work& work,
-                    const Pass& pass) {
-  parallel_for(work.heads(shape), work.threads, [&](Index first, Index last) {
-    for (Index h = first; h < last; ++h) pass_states(out, {in, shape, work.first_head + h}, h, pass);
+template <class Out>
+void pass_all_heads(const Out& out, const Chunks& p, const StatePass& pass) {
+  parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
+    for (Index h = first; h < last; ++h) pass_states(out, {out.in, p.shape, p.work.first_head + h}, h, pass);
   });
-}
-
-double edge_elements(const GlaShape& shape) {
-  const auto edges = static_cast<double>(shape.chunks() + 1);
-  return edges * (shape.state_elements() + static_cast<double>(shape.heads * shape.d_k));
 }
 
 }  // namespace
 
-void chunk_states(const ChunkStates& out, const GlaInputs& in, const GlaShape& shape, const Work& work) {
-  pass_all_heads(out, in, shape, work, {Direction::forward, in.k, in.v, 1.0F});
+void ChunkStates::on_host(const Operands<OnHost>& x, const Chunks& p) {
+  pass_all_heads(x, p, {true, x.in.k, x.in.v, 1.0F});
 }
 
-void chunk_state_gradients(const ChunkStates& out, const GlaInputs& in, const float* d_o,
-                           const GlaShape& shape, const Work& work) {
-  pass_all_heads(out, in, shape, work, {Direction::backward, in.q, d_o, shape.scale()});
+void ChunkStateGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
+  pass_all_heads(x, p, {false, x.in.q, x.d_o, p.shape.scale()});
 }
-
-double chunk_states_flops(const GlaShape& shape) {
-  return 2.0 * static_cast<double>(shape.tokens) * shape.state_elements();
-}
-
-double chunk_state_gradients_flops(const GlaShape& shape) { return chunk_states_flops(shape); }
-
-double chunk_states_bytes(const GlaShape& shape) {
-  const auto row = static_cast<double>(shape.d_k + shape.d_v + shape.gate_width());
-  return 4.0 * (shape.rows() * row + edge_elements(shape));
-}
-
-double chunk_state_gradients_bytes(const GlaShape& shape) { return chunk_states_bytes(shape); }
 
 }  // namespace baton

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments on the host: each is a short share of its own, whose chunkwise kernels do the work.
-#include "sp_methods/kernels/host/gla/segments.hpp"
-
 #include <Eigen/Core>
 #include <cmath>
 #include <vector>
 
-#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
-#include "sp_methods/kernels/host/gla/inter_output.hpp"
-#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
-#include "sp_methods/kernels/host/gla/intra_output.hpp"
+#include "sp_methods/kernels/gla_segments.hpp"
 
 namespace baton {
 namespace {
@@ -35,7 +30,6 @@ class Segment {
     map_state_.resize(heads * state());
   }
 
-  const GlaShape& shape() const { return shape_; }
   std::int64_t first_chunk() const { return first_chunk_; }
   std::int64_t chunks() const { return chunks_; }
 
@@ -50,11 +44,19 @@ class Segment {
     return {at(x.dq, shape_.d_k), at(x.dk, shape_.d_k), at(x.dv, shape_.d_v), at(x.dg, shape_.gate_width())};
   }
 
-  ChunkStates chunk_states() {
-    return {states_.data(), decays_.data(), map_decay_.data(), map_state_.data()};
+  Chunks parameters() const { return {shape_, cut_.work}; }
+
+  /// Runs chunk_states or chunk_state_gradients from zero; `x` has what it reads.
+  template <class Contract>
+  void walk(typename Contract::template Operands<OnHost> x) {
+    x.states = states_.data();
+    x.decays = decays_.data();
+    x.map_decay = map_decay_.data();
+    x.map_state = map_state_.data();
+    Contract::on_host(x, parameters());
   }
   /// The states of its chunks with what comes in at its edge.
-  EdgeStates edges(const std::vector<float>& incoming) const {
+  ChunkEdges<OnHost> edges(const std::vector<float>& incoming) const {
     return {states_.data(), decays_.data(), incoming.data()};
   }
 
@@ -74,7 +76,7 @@ class Segment {
 };
 
 /// The true states at edge `e` of all heads, [heads, d_k, d_v].
-std::vector<float> true_edge(const SegmentEdges& edges, const Segments& cut, std::int64_t e) {
+std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   std::vector<float> all(cut.work.heads(cut.shape) * d_k * d_v);
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
@@ -89,7 +91,8 @@ std::vector<float> true_edge(const SegmentEdges& edges, const Segments& cut, std
 }
 
 /// Keeps what a segment, the `e`-th on the way, adds to the state.
-void keep_map(const SegmentStates& out, const Segment& segment, const Segments& cut, std::int64_t e) {
+template <class Out>
+void keep_map(const Out& out, const Segment& segment, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
     Matrix(out.states + (h * (cut.count + 1) + e) * d_k * d_v, d_k, d_v) = segment.map_state(h);
@@ -99,74 +102,68 @@ void keep_map(const SegmentStates& out, const Segment& segment, const Segments& 
 
 }  // namespace
 
-std::int64_t segment_count(const GlaShape& shape, std::int64_t heads, std::int64_t blocks) {
-  return std::clamp<std::int64_t>(blocks / heads, 1, shape.chunks());
-}
-
-void segment_states(const SegmentStates& out, const GlaInputs& in, const Segments& cut) {
+void SegmentStates::on_host(const Operands<OnHost>& x, const Segments& cut) {
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
-    chunk_states(segment.chunk_states(), segment.at(in), segment.shape(), cut.work);
-    keep_map(out, segment, cut, e);
+    segment.walk<ChunkStates>({.in = segment.at(x.in)});
+    keep_map(x, segment, cut, e);
   }
 }
 
-void segment_state_gradients(const SegmentStates& out, const GlaInputs& in, const float* d_o,
-                             const Segments& cut) {
+void SegmentStateGradients::on_host(const Operands<OnHost>& x, const Segments& cut) {
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, cut.count - 1 - e);
-    chunk_state_gradients(segment.chunk_states(), segment.at(in), segment.at(d_o, cut.shape.d_v),
-                          segment.shape(), cut.work);
-    keep_map(out, segment, cut, e);
+    segment.walk<ChunkStateGradients>({.in = segment.at(x.in), .d_o = segment.at(x.d_o, cut.shape.d_v)});
+    keep_map(x, segment, cut, e);
   }
 }
 
-void scan_segments(const SegmentStates& segments, float* map_decay, float* map_state, const Segments& cut) {
+void ScanSegments::on_host(const Operands<OnHost>& x, const Segments& cut) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
     Eigen::MatrixXf state = Eigen::MatrixXf::Zero(d_k, d_v);
     Eigen::VectorXf gate = Eigen::VectorXf::Zero(d_k);
     for (std::int64_t e = 0; e <= cut.count; ++e) {
       const std::int64_t number = h * (cut.count + 1) + e;
-      Matrix edge(segments.states + number * d_k * d_v, d_k, d_v);
+      Matrix edge(x.states + number * d_k * d_v, d_k, d_v);
       const Eigen::MatrixXf own = edge;
       edge = state;
-      Vector(segments.gates + number * d_k, d_k) = gate;
+      Vector(x.gates + number * d_k, d_k) = gate;
       if (e == cut.count) break;
-      const ConstVector total(segments.totals + (h * cut.count + e) * d_k, d_k);
+      const ConstVector total(x.totals + (h * cut.count + e) * d_k, d_k);
       const Eigen::VectorXf decay = total.array().exp();
       state = decay.asDiagonal() * state + own;
       gate += total;
     }
-    Vector(map_decay + h * d_k, d_k) = gate.array().exp();
-    Matrix(map_state + h * d_k * d_v, d_k, d_v) = state;
+    Vector(x.map_decay + h * d_k, d_k) = gate.array().exp();
+    Matrix(x.map_state + h * d_k * d_v, d_k, d_v) = state;
   }
 }
 
-void segment_output(float* o, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+void SegmentOutput::on_host(const Operands<OnHost>& x, const Segments& cut) {
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
-    const GlaInputs x = segment.at(in);
-    float* const out = segment.at(o, cut.shape.d_v);
-    const auto incoming = true_edge(before, cut, e);
-    chunk_states(segment.chunk_states(), x, segment.shape(), cut.work);
-    intra_output(out, x, segment.shape(), cut.work);
-    inter_output(out, x, segment.edges(incoming), segment.shape(), cut.work);
+    const GlaInputs in = segment.at(x.in);
+    float* const o = segment.at(x.o, cut.shape.d_v);
+    const auto incoming = true_edge(x.before, cut, e);
+    segment.walk<ChunkStates>({.in = in});
+    IntraOutput::on_host({.in = in, .o = o}, segment.parameters());
+    InterOutput::on_host({.in = in, .before = segment.edges(incoming), .o = o}, segment.parameters());
   }
 }
 
-void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before, const Segments& cut) {
+void ChunkStarts::on_host(const Operands<OnHost>& x, const Segments& cut) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
-    const auto incoming = true_edge(before, cut, e);
-    chunk_states(segment.chunk_states(), segment.at(in), segment.shape(), cut.work);
-    const EdgeStates edges = segment.edges(incoming);
+    const auto incoming = true_edge(x.before, cut, e);
+    segment.walk<ChunkStates>({.in = segment.at(x.in)});
+    const ChunkEdges<OnHost> edges = segment.edges(incoming);
     for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h)
       for (std::int64_t n = 0; n < segment.chunks(); ++n) {
         const std::int64_t from = h * segment.chunks() + n;
         const std::int64_t into = h * cut.shape.chunks() + segment.first_chunk() + n;
-        Matrix(states + into * d_k * d_v, d_k, d_v) =
+        Matrix(x.starts + into * d_k * d_v, d_k, d_v) =
             ConstMatrix(edges.states + from * d_k * d_v, d_k, d_v) +
             ConstVector(edges.decays + from * d_k, d_k).asDiagonal() *
                 ConstMatrix(incoming.data() + h * d_k * d_v, d_k, d_v);
@@ -174,26 +171,30 @@ void chunk_starts(float* states, const GlaInputs& in, const SegmentEdges& before
   }
 }
 
-void segment_gradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const float* states,
-                       const SegmentEdges& after, const Segments& cut) {
+void SegmentGradients::on_host(const Operands<OnHost>& x, const Segments& cut) {
   const std::int64_t state = cut.shape.d_k * cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, cut.count - 1 - e);
-    const GlaInputs x = segment.at(in);
-    const float* const d = segment.at(d_o, cut.shape.d_v);
+    const GlaInputs in = segment.at(x.in);
+    const float* const d_o = segment.at(x.d_o, cut.shape.d_v);
     std::vector<float> starts;
     for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
-      const float* const first = states + (h * cut.shape.chunks() + segment.first_chunk()) * state;
+      const float* const first = x.starts + (h * cut.shape.chunks() + segment.first_chunk()) * state;
       starts.insert(starts.end(), first, first + segment.chunks() * state);
     }
     // The starts are whole already. Without anything coming in, the kernel would take the first of them for zero.
     const std::vector<float> no_decays(cut.work.heads(cut.shape) * segment.chunks() * cut.shape.d_k, 0.0F);
-    const std::vector<float> nothing(cut.work.heads(cut.shape) * state, 0.0F);
-    const auto suffix = true_edge(after, cut, e);
-    chunk_state_gradients(segment.chunk_states(), x, d, segment.shape(), cut.work);
-    intra_gradients(segment.at(out), x, d, segment.shape(), cut.work);
-    inter_gradients(segment.at(out), x, d, {starts.data(), no_decays.data(), nothing.data()},
-                    segment.edges(suffix), segment.shape(), cut.work);
+    const std::vector<float> no_prefix(cut.work.heads(cut.shape) * state, 0.0F);
+    const auto suffix = true_edge(x.after, cut, e);
+    const GlaGradients out = segment.at(x.out);
+    segment.walk<ChunkStateGradients>({.in = in, .d_o = d_o});
+    IntraGradients::on_host({.in = in, .d_o = d_o, .out = out}, segment.parameters());
+    InterGradients::on_host({.in = in,
+                             .d_o = d_o,
+                             .before = {starts.data(), no_decays.data(), no_prefix.data()},
+                             .after = segment.edges(suffix),
+                             .out = out},
+                            segment.parameters());
   }
 }
 

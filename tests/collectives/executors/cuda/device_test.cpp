@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/collective_workload.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/cases/verify.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {
@@ -34,15 +35,16 @@ class DeviceExecutor : public testing::Test {
     return collective_workload(find_collective("all_scan"), shape, direction);
   }
   void prepare(const Workload& workload, int blocks = 4) {
-    auto schedules = workload.build({.ranks = ranks(), .blocks = blocks});
-    ASSERT_EQ(executor().unsupported(schedules).reason(), "");
-    executor().prepare(std::move(schedules));
+    schedules_ = workload.build({.ranks = ranks(), .blocks = blocks});
+    ASSERT_EQ(executor().unsupported(schedules_).reason(), "");
+    executor().prepare(schedules_);
   }
   void expect_right(const Workload& workload, std::uint64_t seed) {
-    const Comparison comparison = workload.verify_timed(executor(), ranks(), seed);
+    const Comparison comparison = workload.verify_timed(executor(), schedules_, seed);
     EXPECT_EQ(team().sum(comparison.wrong), 0) << team().first(comparison.first);
   }
 
+  std::vector<Schedule> schedules_;
   const Shape shape_{.heads = 2, .d_k = 64, .d_v = 128};
 };
 
@@ -51,7 +53,7 @@ TEST_F(DeviceExecutor, ReplaysWhatItRecorded) {
   prepare(*workload);
   ASSERT_EQ(device().replay_unsupported().reason(), "");
   for (std::uint64_t seed : {1, 2}) {
-    workload->load(executor(), ranks(), seed);
+    workload->load(executor(), schedules_, seed);
     executor().synchronise();
     EXPECT_GT(device().replay(), 0);
     expect_right(*workload, seed);
@@ -62,7 +64,7 @@ TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
   for (Direction direction : {Direction::forward, Direction::reverse}) {
     const auto workload = all_scan(shape_, direction);
     prepare(*workload);
-    workload->load(executor(), ranks(), 1);
+    workload->load(executor(), schedules_, 1);
     device().replay();
     expect_right(*workload, 1);
   }
@@ -71,7 +73,7 @@ TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
 TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
   const auto workload = all_scan(shape_);
   prepare(*workload);
-  workload->load(executor(), ranks(), 1);
+  workload->load(executor(), schedules_, 1);
   const auto seconds = executor().stream(30);
   ASSERT_EQ(seconds.size(), 30u);
   for (double round : seconds) EXPECT_GT(round, 0);
@@ -81,7 +83,7 @@ TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
 TEST_F(DeviceExecutor, ATraceTellsOfEveryStepAndLeavesTheResult) {
   const auto workload = all_scan(shape_);
   prepare(*workload);
-  workload->load(executor(), ranks(), 1);
+  workload->load(executor(), schedules_, 1);
   executor().synchronise();
   const auto times = executor().run_traced();
   if (times.empty()) GTEST_SKIP() << the_executors->name() << " cannot tell";
@@ -93,8 +95,7 @@ TEST_F(DeviceExecutor, ATraceTellsOfEveryStepAndLeavesTheResult) {
     EXPECT_LE(time.start_seconds, time.finish_seconds);
     steps.insert(time.step);
   }
-  const auto schedules = workload->build({.ranks = ranks(), .blocks = 4});
-  EXPECT_EQ(steps.size(), schedules[rank].steps().size());
+  EXPECT_EQ(steps.size(), schedules_[rank].steps().size());
   expect_right(*workload, 1);
 }
 
@@ -103,7 +104,7 @@ TEST_F(DeviceExecutor, RanksMayComeLateToARound) {
   prepare(*workload);
   std::mt19937 random(team().rank());
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    workload->load(executor(), ranks(), seed);
+    workload->load(executor(), schedules_, seed);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     executor().run();
     expect_right(*workload, seed);

@@ -14,7 +14,7 @@
 #include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/guard.hpp"
+#include "harness/process/world.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"
 
 namespace {
@@ -209,7 +209,7 @@ TEST(MpiExecutor, TimesMessagesBetweenTwoRanksOnly) {
 
 int main(int argc, char** argv) {
   int result = 1;
-  const int failed = baton::guarded([&] {
+  const int failed = baton::exit_code_of([&] {
     baton::relaunch(ranks, 1, argv);
     baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
       world.require(ranks);

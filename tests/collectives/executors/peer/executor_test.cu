@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "collectives/executors/peer/device/gpu.cuh"
-#include "harness/process/guard.hpp"
 #include "tests/collectives/executors/peer/rig.cuh"
 
 namespace {
@@ -174,7 +173,7 @@ int most_ranks() {
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
   int result = 1;
-  const int failed = baton::guarded([&] {
+  const int failed = baton::exit_code_of([&] {
     if (!baton::is_launched()) {
       const int ranks = most_ranks();
       if (ranks == 0) return void(result = skipped);

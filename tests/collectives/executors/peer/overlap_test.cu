@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <any>
+#include <utility>
+
 #include "tests/collectives/executors/peer/rig.cuh"
 
 namespace {
@@ -14,17 +17,18 @@ __global__ void make_kernel(float* made, const float* own, unsigned count, float
     made[i] = (own[i] + add) * times;
 }
 
-/// (x + parameter 0) * parameter 1
+/// (x + add) * times, the parameters
 const RegisteredCudaKernel device_body{
     "peer_test_make", [](const CudaKernelCall& call) {
       const auto into = call.operands.writes[0];
-      make_kernel<<<8, 128, 0, call.stream>>>(
-          into.data(), call.operands.reads[0].data(), static_cast<unsigned>(into.size()),
-          static_cast<float>(call.kernel.parameters[0]), static_cast<float>(call.kernel.parameters[1]));
+      const auto [add, times] = std::any_cast<std::pair<int, int>>(call.kernel.parameters);
+      make_kernel<<<8, 128, 0, call.stream>>>(into.data(), call.operands.reads[0].data(),
+                                              static_cast<unsigned>(into.size()), static_cast<float>(add),
+                                              static_cast<float>(times));
     }};
 
 Kernel make(int add, int times) {
-  return {.name = "peer_test_make", .body = [](const HostOperands&) {}, .parameters = {add, times}};
+  return {.name = "peer_test_make", .body = [](const HostOperands&) {}, .parameters = std::pair(add, times)};
 }
 
 /// Two laps around the ring, with local work before, between and after, and some beside.

@@ -12,7 +12,7 @@
 #include "collectives/executors/cuda/flag.cuh"
 #include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/executors/peer/rounds.cuh"
-#include "harness/process/launch.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton {
 

@@ -7,7 +7,6 @@
 
 #include "collectives/collective.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/cases/verify_layer.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/peer/device/host_device.hpp"

@@ -12,10 +12,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sp_methods/kernels/host/gla/inter_gradients.hpp"
-#include "sp_methods/kernels/host/gla/inter_output.hpp"
-#include "sp_methods/kernels/host/gla/intra_gradients.hpp"
-#include "sp_methods/kernels/host/gla/intra_output.hpp"
+#include "sp_methods/kernels/gla_chunks.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
@@ -30,9 +27,19 @@ struct StateRoom {
         map_state(size(s.heads * s.d_k * s.d_v), NAN) {}
 
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-  ChunkStates out() { return {states.data(), decays.data(), map_decay.data(), map_state.data()}; }
-  EdgeStates edge() const {
-    return {states.data(), decays.data(), incoming.empty() ? nullptr : incoming.data()};
+  /// Points `x` to the part that belongs to the heads of a call.
+  template <class Operands>
+  void set_outputs(Operands& x, const GlaShape& s, const Work& work) {
+    const auto head = work.first_head, edges = head * s.chunks();
+    x.states = states.data() + edges * s.d_k * s.d_v;
+    x.decays = decays.data() + edges * s.d_k;
+    x.map_decay = map_decay.data() + head * s.d_k;
+    x.map_state = map_state.data() + head * s.d_k * s.d_v;
+  }
+  ChunkEdges<OnHost> edges(const GlaShape& s, const Work& work) const {
+    const auto head = work.first_head, edges = head * s.chunks();
+    return {states.data() + edges * s.d_k * s.d_v, decays.data() + edges * s.d_k,
+            incoming.empty() ? nullptr : incoming.data() + head * s.d_k * s.d_v};
   }
 
   std::vector<float> states, decays, map_decay, map_state;
@@ -53,18 +60,6 @@ struct Ranks {
   std::vector<StateRoom> before, after;
 };
 
-/// The part of states that belongs to the heads of a call.
-ChunkStates from_head(const ChunkStates& all, const GlaShape& s, const Work& work) {
-  const auto head = work.first_head, edges = head * s.chunks();
-  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, all.map_decay + head * s.d_k,
-          all.map_state + head * s.d_k * s.d_v};
-}
-EdgeStates from_head(const EdgeStates& all, const GlaShape& s, const Work& work) {
-  const auto head = work.first_head, edges = head * s.chunks();
-  const float* incoming = all.incoming == nullptr ? nullptr : all.incoming + head * s.d_k * s.d_v;
-  return {all.states + edges * s.d_k * s.d_v, all.decays + edges * s.d_k, incoming};
-}
-
 /// Head groups: each kernel is called once a group.
 using Groups = std::vector<Work>;
 
@@ -77,8 +72,12 @@ Ranks state_passes(const Tensors& tensors, const GlaShape& whole, int count, con
     auto& before = out.before.emplace_back(shape);
     auto& after = out.after.emplace_back(shape);
     for (const Work& work : groups) {
-      chunk_states(from_head(before.out(), shape, work), in, shape, work);
-      chunk_state_gradients(from_head(after.out(), shape, work), in, d_o, shape, work);
+      ChunkStates::Operands<OnHost> states{.in = in};
+      before.set_outputs(states, shape, work);
+      ChunkStates::on_host(states, {shape, work});
+      ChunkStateGradients::Operands<OnHost> gradients{.in = in, .d_o = d_o};
+      after.set_outputs(gradients, shape, work);
+      ChunkStateGradients::on_host(gradients, {shape, work});
     }
     if (p > 0) before.incoming = handed_on(out.before[size_t(p) - 1], shape);
   }
@@ -98,13 +97,13 @@ Results<float> run(const Tensors& tensors, const GlaShape& whole, int count,
     float* o = out.o.data() + first * whole.heads * whole.d_v;
     const float* d_o = tensors.d_o.data() + first * whole.heads * whole.d_v;
     const GlaGradients gradients = gradients_at(out, whole, first);
-    const EdgeStates before = ranks.before[p].edge(), after = ranks.after[p].edge();
     for (const Work& work : groups) {
-      intra_output(o, in, shape, work);
-      inter_output(o, in, from_head(before, shape, work), shape, work);
-      intra_gradients(gradients, in, d_o, shape, work);
-      inter_gradients(gradients, in, d_o, from_head(before, shape, work), from_head(after, shape, work),
-                      shape, work);
+      const auto before = ranks.before[p].edges(shape, work), after = ranks.after[p].edges(shape, work);
+      IntraOutput::on_host({.in = in, .o = o}, {shape, work});
+      InterOutput::on_host({.in = in, .before = before, .o = o}, {shape, work});
+      IntraGradients::on_host({.in = in, .d_o = d_o, .out = gradients}, {shape, work});
+      InterGradients::on_host({.in = in, .d_o = d_o, .before = before, .after = after, .out = gradients},
+                              {shape, work});
     }
   }
   return out;
@@ -150,14 +149,14 @@ TEST(chunk_kernels, give_the_same_bits_by_head_groups_and_on_threads) {
 
 TEST(chunk_kernels, costs_of_one_chunk_are_those_of_its_products) {
   const GlaShape s{64, 1, 128, 96, 64, GateKind::vector};
-  EXPECT_EQ(chunk_states_flops(s), 2.0 * 64 * 128 * 96);
-  EXPECT_EQ(inter_output_flops(s), 2.0 * 64 * 128 * 96);
-  EXPECT_EQ(intra_output_flops(s), 2.0 * 64 * 64 * (128 + 96));
-  EXPECT_EQ(intra_gradients_flops(s), 2.0 * 64 * 64 * (3 * 128 + 2 * 96));
-  EXPECT_EQ(inter_gradients_flops(s), 6.0 * 64 * 128 * 96);
+  EXPECT_EQ(ChunkStates::flops({s}), 2.0 * 64 * 128 * 96);
+  EXPECT_EQ(InterOutput::flops({s}), 2.0 * 64 * 128 * 96);
+  EXPECT_EQ(IntraOutput::flops({s}), 2.0 * 64 * 64 * (128 + 96));
+  EXPECT_EQ(IntraGradients::flops({s}), 2.0 * 64 * 64 * (3 * 128 + 2 * 96));
+  EXPECT_EQ(InterGradients::flops({s}), 6.0 * 64 * 128 * 96);
   GlaShape short_last = s;
   short_last.tokens = 96;
-  EXPECT_EQ(intra_output_flops(short_last), 2.0 * (64 * 64 + 32 * 32) * (128 + 96));
+  EXPECT_EQ(IntraOutput::flops({short_last}), 2.0 * (64 * 64 + 32 * 32) * (128 + 96));
 }
 
 }  // namespace

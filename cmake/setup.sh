@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what the build and the figures need: sourced by ./run.
+
+readonly venv=build/venv
+readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
+
+packages() {
+  step "looking for the packages of cmake/packages.txt"
+  local wanted missing
+  mapfile -t wanted < <(grep -v -e '^#' -e '^$' cmake/packages.txt | without_known_commands)
+  if ! command -v dpkg-query >/dev/null; then
+    echo "      no dpkg here, so going on in the hope of finding: ${wanted[*]}"
+    return
+  fi
+  mapfile -t missing < <(not_installed "${wanted[@]}")
+  ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+}
+
+# Reads lines "package [command]" and prints the packages without a command, or whose command is missing.
+without_known_commands() {
+  local package command
+  while read -r package command; do
+    [[ -n $command ]] && command -v "$command" >/dev/null || echo "$package"
+  done
+}
+
+not_installed() {
+  # dpkg-query fails if it does not know a name. That name is then not among the installed.
+  comm -23 <(printf '%s\n' "$@" | sort) \
+    <({ dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true; } |
+      sed -n 's/ installed$//p' | sort)
+}
+
+install_packages() {
+  local sudo=()
+  if ((EUID != 0)); then
+    may_sudo || ask_for_packages "$@"
+    sudo=(sudo)
+  fi
+  echo "      installing $*"
+  # Old lists are not fatal: the installation below names what it cannot install.
+  logged apt-update "${sudo[@]}" apt-get update || true
+  quietly apt-install "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "$@" || ask_for_packages "$@"
+}
+
+# True if sudo works without a password, or can ask for one at this terminal.
+may_sudo() {
+  command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [[ -t 0 ]] && sudo -v; }; }
+}
+
+ask_for_packages() {
+  die "packages are missing and cannot be installed from here; type this line, then try again:
+  sudo apt-get update && sudo apt-get install -y $*"
+}
+
+# Makes the virtual environment of plots/requirements.txt once and puts it first in PATH. Failing is no error, since
+# everything but the figures works without it.
+figures_python() {
+  step "looking for the Python of the figures ($venv)"
+  if ! cmp -s plots/requirements.txt "$venv/requirements.txt"; then
+    make_venv || return 0
+  fi
+  export VIRTUAL_ENV=$PWD/$venv PATH=$PWD/$venv/bin:$PATH
+}
+
+make_venv() {
+  if ! cmp -s plots/requirements.txt "$no_venv"; then
+    echo "      making it"
+    rm -rf "$venv"
+    logged python fill_venv && return
+    rm -rf "$venv"
+    cp plots/requirements.txt "$no_venv"
+  fi
+  echo "      not to be had (see $log_dir/python.log; './run setup' tries again), so no figure is drawn" \
+    "unless the system has matplotlib"
+  return 1
+}
+
+fill_venv() {
+  python3 -m venv "$venv" &&
+    "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 10 -r plots/requirements.txt &&
+    cp plots/requirements.txt "$venv/"
+}

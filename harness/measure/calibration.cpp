@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// From probes to a topology.
+//
+//   a message alone                      its time on an idle network
+//   half an exchange between two ranks   how long a message occupies a rank, which sends and receives
+//   an exchange between two devices      how long a message occupies a port, one for each direction
+//   a shift on all P ranks               if it takes longer than an exchange, shared memory limits it, and a message
+//                                        occupies the memory for 1 / P of that time
+//   combines, copies: alone and on all   the same
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "collectives/schedule/kernel.hpp"
+#include "harness/measure/machine.hpp"
+#include "harness/measure/samples.hpp"
+
+namespace baton {
+namespace {
+
+constexpr std::int64_t least_bytes = 8, most_bytes = 16 << 20;
+
+/// Sizes of the curves' points.
+std::vector<std::int64_t> sizes() {
+  std::vector<std::int64_t> sizes{least_bytes, 512};
+  for (std::int64_t bytes = 4096; bytes <= most_bytes; bytes *= 2) sizes.push_back(bytes);
+  return sizes;
+}
+
+/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes the one before it plus
+/// 1 ps.
+void add_point(Curve& curve, double bytes, double seconds) {
+  constexpr double least_step = 1e-12;
+  if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds + least_step);
+  curve.points.push_back({bytes, seconds});
+}
+
+/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0 if they do not.
+double shared_seconds(double alone, double together, int ranks) {
+  constexpr double noise = 1.1;
+  return together > noise * alone ? together / ranks : 0;
+}
+
+bool is_shared(const Curve& curve) {
+  return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
+}
+
+LinkModel calibrate_link(Probes& probes, Transport moved_by, int ranks) {
+  LinkModel link{.moved_by = moved_by};
+  for (const std::int64_t bytes : sizes()) {
+    const double size = static_cast<double>(bytes);
+    const double exchange = probes.exchange_seconds(bytes);
+    add_point(link.measured_idle, size, probes.message_seconds(bytes));
+    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
+    add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(bytes), ranks));
+  }
+  if (!is_shared(link.node_measured)) link.node_measured = {};
+  const auto& ends = link.measured.points;
+  link.overhead_seconds = ends.front().seconds;
+  link.latency_seconds = link.latency(static_cast<double>(least_bytes));
+  link.bytes_a_second = ends.back().bytes / ends.back().seconds;
+  return link;
+}
+
+/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes that the simulator counts
+/// for it.
+template <typename Seconds, typename Touched>
+Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
+  Rate rate;
+  for (const std::int64_t bytes : sizes()) {
+    if (bytes < Probes::row * element_bytes) continue;
+    const double alone = seconds(bytes, 1);
+    add_point(rate.measured, touched(bytes), alone);
+    add_point(rate.node_measured, touched(bytes), shared_seconds(alone, seconds(bytes, ranks), ranks));
+  }
+  if (!is_shared(rate.node_measured)) rate.node_measured = {};
+  rate.bytes_a_second = rate.measured.points.back().bytes / rate.measured.points.back().seconds;
+  return rate;
+}
+
+/// The mean relative distance of messages, at sizes between the points, from the curve.
+double residual(Probes& probes, const LinkModel& link) {
+  double sum = 0;
+  int count = 0;
+  for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4, ++count)
+    sum +=
+        std::abs(std::log(probes.message_seconds(bytes) / link.message_seconds(static_cast<double>(bytes))));
+  return std::exp(sum / count) - 1;
+}
+
+/// Operations and bytes a second of each call of a kernel.
+struct KernelRates {
+  std::vector<double> flops, bytes;
+};
+
+/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate. Collective.
+double slowest_ranks(const std::vector<double>& rates, const Team& team) {
+  return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
+}
+
+}  // namespace
+
+Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on) {
+  Probes probes(executor, team, ranks);
+  Topology topology;
+  topology.name = "this machine";
+  topology.description = "the machine at hand, as measured";
+  topology.ranks_a_node = ranks;
+  topology.round_seconds = probes.round_seconds();
+  topology.streams = probes.streams();
+  const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
+  topology.intra_node = calibrate_link(probes, moved_by, ranks);
+  const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };
+  const auto combined = [](std::int64_t bytes) {  // two states in, one out, and a decay a row
+    return (3.0 + 1.0 / Probes::row) * static_cast<double>(bytes);
+  };
+  DeviceRates& device = topology.device;
+  device.copy =
+      calibrate_step([&](auto bytes, int busy) { return probes.copy_seconds(bytes, busy); }, copied, ranks);
+  device.combine = calibrate_step([&](auto bytes, int busy) { return probes.combine_seconds(bytes, busy); },
+                                  combined, ranks);
+  // Kernels get the rates of a combine until they are measured.
+  device.kernel.bytes_a_second = device.combine.bytes_a_second;
+  device.kernel.flops_a_second = device.combine.bytes_a_second * 2 / (3 * element_bytes);
+  device.combine.flops_a_second = device.kernel.flops_a_second;
+  topology.calibration = {.stands_on = stands_on,
+                          .most_ranks = ranks,
+                          .least_bytes = least_bytes,
+                          .most_bytes = most_bytes,
+                          .residual = residual(probes, topology.intra_node)};
+  return topology;
+}
+
+void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
+                       const std::vector<Schedule>& schedules) {
+  // All ranks' kernels: ranks run different ones, but must take part in the same collective calls.
+  std::map<std::string, KernelRates> measured;
+  for (const Schedule& schedule : schedules)
+    for (const Kernel& kernel : schedule.kernels()) measured[kernel.name];
+  constexpr int rounds = 3;
+  executor.prepare(schedules);
+  for (int round = 0; round < rounds; ++round) {
+    executor.synchronise();
+    for (const StepTime& time : executor.run_traced()) {
+      const Step& step = schedules[time.rank].steps()[time.step];
+      const double seconds = time.finish_seconds - time.start_seconds;
+      if (step.verb != Verb::compute || seconds <= 0) continue;
+      const Kernel& kernel = schedules[time.rank].kernels()[step.body];
+      measured[kernel.name].flops.push_back(kernel.flops / seconds);
+      measured[kernel.name].bytes.push_back(kernel.bytes / seconds);
+    }
+  }
+  for (const auto& [name, rates] : measured) {
+    const double flops = slowest_ranks(rates.flops, team), bytes = slowest_ranks(rates.bytes, team);
+    constexpr double no_limit = 1e18;
+    if (std::isinf(flops)) continue;  // the executor cannot tell
+    // A kernel without operations is limited by its bytes, any other by its operations.
+    topology.device.kernels[name] = {.flops_a_second = flops > 0 ? flops : no_limit,
+                                     .bytes_a_second = flops > 0 ? no_limit : std::max(bytes, 1.0)};
+  }
+}
+
+}  // namespace baton

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions by the simulator, and the choice of blocks with it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/measure/machine.hpp"
+
+namespace baton {
+namespace {
+
+/// The most steps of one simulation: during the search for the best number of blocks (under a second), and with the number
+/// that is finally used (some seconds).
+constexpr double searchable_steps = 1e6, affordable_steps = 2e7;
+
+double steps_of(const Case& bench_case, int blocks) {
+  const Schedule middle = schedules_of(bench_case, blocks).build(bench_case.ranks / 2);
+  return static_cast<double>(middle.steps().size()) * bench_case.ranks;
+}
+
+/// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the link's overhead beside its
+/// bytes; the link's latency overlaps with the next block.
+int blocks_by_model(const Case& bench_case, const Topology& topology, int most) {
+  const bool one_node = bench_case.ranks <= topology.ranks_a_node;
+  const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;
+  const double state = static_cast<double>(bench_case.workload->state_bytes());
+  const double overhead = link.busy_seconds(0), rate = state / (link.busy_seconds(state) - overhead);
+  if (overhead <= 0) return most;
+  return AlphaBeta{overhead, rate}.best_blocks(bench_case.ranks, bench_case.workload->state_bytes(), most);
+}
+
+/// Tries numbers of blocks and remembers the fastest.
+class BlockSearch {
+ public:
+  BlockSearch(const Case& bench_case, const Topology& topology, int most)
+      : case_(bench_case), topology_(topology), most_(most) {}
+
+  int best() const { return best_; }
+
+  /// True if so many blocks are faster than all before. Numbers that take too long to simulate are not tried.
+  bool improves(int blocks) {
+    if (steps_of(case_, blocks) > searchable_steps) return false;
+    const double seconds = simulate(schedules_of(case_, blocks), topology_).seconds;
+    if (seconds >= least_) return false;
+    best_ = blocks;
+    least_ = seconds;
+    return true;
+  }
+
+  /// Walks away from `blocks` in steps of `factor`, until `most_misses` steps in a row have not improved.
+  void walk(int blocks, double factor, int most_misses) {
+    for (int misses = 0; misses < most_misses;) {
+      const int next = static_cast<int>(std::round(blocks * factor));
+      blocks = factor > 1 ? std::max(next, blocks + 1) : std::min(next, blocks - 1);
+      if (blocks < 1 || blocks > most_) return;
+      misses = improves(blocks) ? 0 : misses + 1;
+    }
+  }
+
+ private:
+  const Case& case_;
+  const Topology& topology_;
+  int most_;
+  int best_ = 0;
+  double least_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace
+
+ScheduleSource schedules_of(const Case& bench_case, int blocks) {
+  return {bench_case.workload->name(), bench_case.ranks, [&bench_case, blocks](int rank) {
+            return bench_case.workload->build_rank(rank, bench_case.split(blocks));
+          }};
+}
+
+int best_blocks_on(const Case& bench_case, const Topology& topology) {
+  if (topology.streams) return 1;  // such a machine pipelines elements
+  const int most = static_cast<int>(bench_case.workload->state_rows());
+  const int model = blocks_by_model(bench_case, topology, most);
+  const auto halved_to = [&](double steps) {
+    int blocks = model;
+    while (blocks > 1 && steps_of(bench_case, blocks) > steps) blocks /= 2;
+    return blocks;
+  };
+  const int start = halved_to(searchable_steps), affordable = halved_to(affordable_steps);
+  BlockSearch search(bench_case, topology, most);
+  search.improves(start);
+  for (const double factor : {1.41, 1 / 1.41}) search.walk(start, factor, 2);
+  // If the best is the largest number that could be tried, more blocks might help: the model decides.
+  if (search.best() == 0 || (search.best() >= start && affordable > start)) return affordable;
+  for (const double factor : {1.19, 1 / 1.19}) search.walk(search.best(), factor, 1);
+  return search.best();
+}
+
+std::optional<Prediction> predict(const Case& bench_case, int blocks, const Topology& topology) {
+  const ScheduleSource source = schedules_of(bench_case, blocks);
+  if (unsupported_by_simulator(source, topology)) return std::nullopt;
+  const Simulation simulation = simulate(source, topology);
+  return Prediction{simulation.seconds, topology.name, extrapolates(source, simulation, topology)};
+}
+
+std::string extrapolates(const ScheduleSource& source, const Simulation& simulation,
+                         const Topology& topology) {
+  const Calibration& calibration = topology.calibration;
+  const int ranks = static_cast<int>(simulation.rank_seconds.size());
+  if (calibration.most_ranks == 0) return {};
+  const Schedule middle = source.build(ranks / 2);
+  for (const Kernel& kernel : middle.kernels())
+    if (!topology.device.kernels.contains(kernel.name))
+      return "the kernel " + kernel.name + " was not measured";
+  if (simulation.messages == 0) return {};
+  if (ranks > calibration.most_ranks)
+    return fmt::format("{} ranks, {} were measured", ranks, calibration.most_ranks);
+  if (simulation.least_message_bytes < calibration.least_bytes ||
+      simulation.most_message_bytes > calibration.most_bytes)
+    return fmt::format("messages of {} to {} B, {} to {} were measured", simulation.least_message_bytes,
+                       simulation.most_message_bytes, calibration.least_bytes, calibration.most_bytes);
+  if (ranks > topology.ranks_a_node) return "between nodes, where nothing was measured";
+  return {};
+}
+
+}  // namespace baton

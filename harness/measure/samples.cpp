@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <utility>
+
+namespace baton {
+namespace {
+
+/// Runs the rounds of one case and collects this process's times.
+class Rounds {
+ public:
+  Rounds(Executor& executor, const Team& team, TimingMode timing)
+      : executor_(executor), team_(team), timing_(timing), readings_before_(read_devices()) {}
+
+  void warm_up(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      const double seconds = run_once();
+      if (i == 0) samples_.first_seconds = seconds;
+    }
+    mine_.clear();
+  }
+
+  void run(int rounds) {
+    if (timing_ == TimingMode::streaming) return run_stream(rounds);
+    for (int i = 0; i < rounds; ++i) samples_.seconds.push_back(run_once());
+  }
+
+  Samples samples() && {
+    const std::vector<double> now = read_devices();
+    samples_.rank_seconds = team_.gather(mine_);
+    if (now.empty()) return std::move(samples_);
+    for (const Reading& reading : executor_.device()->readings())
+      samples_.reading_names.push_back(reading.name);
+    samples_.readings_before = team_.gather(readings_before_);
+    samples_.readings_after = team_.gather(now);
+    return std::move(samples_);
+  }
+
+ private:
+  /// The slowest rank's seconds of one round.
+  double run_once() {
+    executor_.synchronise();
+    mine_.push_back(timing_ == TimingMode::graph ? executor_.device()->replay() : executor_.run());
+    return team_.max(mine_.back());
+  }
+
+  void run_stream(int rounds) {
+    executor_.synchronise();
+    mine_ = executor_.stream(rounds);
+    const auto all = team_.gather(mine_);
+    for (int i = 0; i < rounds; ++i) {
+      const auto slowest =
+          std::max_element(all.begin(), all.end(), [i](auto& a, auto& b) { return a[i] < b[i]; });
+      samples_.seconds.push_back((*slowest)[i]);
+    }
+  }
+
+  std::vector<double> read_devices() const {
+    std::vector<double> values;
+    if (const Device* device = executor_.device())
+      for (const Reading& reading : device->readings()) values.push_back(reading.value);
+    return values;
+  }
+
+  Executor& executor_;
+  const Team& team_;
+  TimingMode timing_;
+  std::vector<double> readings_before_;
+  std::vector<double> mine_;
+  Samples samples_;
+};
+
+/// P(Binomial(n, 1/2) = k).
+double binomial(int n, int k) {
+  return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
+}
+
+/// The smallest value that at least `share` of the sorted values do not exceed.
+double quantile(const std::vector<double>& sorted, double share) {
+  const auto position = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(position, 1) - 1];
+}
+
+double resampled_median(const std::vector<double>& values, std::mt19937_64& random) {
+  std::uniform_int_distribution<std::size_t> pick(0, values.size() - 1);
+  std::vector<double> sample(values.size());
+  for (double& value : sample) value = values[pick(random)];
+  return median(std::move(sample));
+}
+
+}  // namespace
+
+Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds) {
+  Rounds all(executor, team, timing);
+  all.warm_up(warmup);
+  all.run(rounds);
+  return std::move(all).samples();
+}
+
+Interval median_ci95(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const int n = static_cast<int>(values.size());
+  int l = 1;
+  for (double below = binomial(n, 0) + binomial(n, 1); below <= 0.025; below += binomial(n, l)) ++l;
+  return {values[l - 1], values[n - l]};
+}
+
+Summary summarise(const std::vector<double>& seconds) {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  return {.mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(sorted.size()),
+          .median = median(sorted),
+          .ci95 = median_ci95(sorted),
+          .min = sorted.front(),
+          .p95 = quantile(sorted, 0.95),
+          .max = sorted.back()};
+}
+
+Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b) {
+  // Fewer for many rounds, when the interval is narrow and resampling takes long.
+  const std::size_t resamples = std::clamp<std::size_t>(20'000'000 / (a.size() + b.size()), 200, 2000);
+  std::mt19937_64 random(1);
+  std::vector<double> ratios(resamples);
+  for (double& ratio : ratios) ratio = resampled_median(a, random) / resampled_median(b, random);
+  std::sort(ratios.begin(), ratios.end());
+  return {median(a) / median(b), {quantile(ratios, 0.025), quantile(ratios, 0.975)}};
+}
+
+}  // namespace baton

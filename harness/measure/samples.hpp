@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The times of a case's rounds, and their statistics; docs/metrics.md explains each.
+//
+//   isolated:  all ranks start every round together; a round is the slowest rank's time
+//   streaming: all ranks start together once; rounds follow back to back without communication between the ranks
+//   graph:     all ranks start the replay of a recording of several rounds; a round is its mean
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/executor.hpp"
+#include "collectives/executors/timing.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/process/world.hpp"
+
+namespace baton {
+
+/// The times of all rounds on all ranks.
+struct Samples {
+  /// Seconds of the first warm-up round, which pays for connections and lazy loading. Empty without warm-up.
+  std::optional<double> first_seconds;
+  /// One value for each round: the maximum over ranks.
+  std::vector<double> seconds;
+  /// One row for each process, one value for each round.
+  std::vector<std::vector<double>> rank_seconds;
+  /// What the devices showed before the warm-up and right after the last round; one row for each process.
+  std::vector<std::string> reading_names;
+  std::vector<std::vector<double>> readings_before;
+  std::vector<std::vector<double>> readings_after;
+};
+
+/// Runs `warmup` rounds and then `rounds` measured ones. Collective over `team`.
+Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds);
+
+using Interval = std::array<double, 2>;
+
+/// Statistics of the rounds of a case, in seconds.
+struct Summary {
+  double mean = 0;
+  double median = 0;
+  Interval ci95{};
+  double min = 0;
+  double p95 = 0;
+  double max = 0;
+};
+
+/// Summarises at least one round.
+Summary summarise(const std::vector<double>& seconds);
+
+/// A distribution-free interval that covers the median with at least 95 %: the order statistics l and n+1-l with the
+/// largest l for which Binomial(n, 1/2) is below l with at most 2.5 %. For n = 50 these are 18 and 33 (96.7 %). Below n = 6
+/// no interval covers as much, and the whole range is returned.
+Interval median_ci95(std::vector<double> values);
+
+/// A ratio of medians and its interval.
+struct Ratio {
+  double value = 0;
+  Interval ci95{};
+};
+
+/// median(a) / median(b) with the 95 % interval of the percentile bootstrap: 2000 resamples, fewer from 5000 rounds on,
+/// with a fixed seed.
+Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace baton

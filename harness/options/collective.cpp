@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of collective_bench.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/options/flags.hpp"
+
+namespace baton {
+namespace {
+
+/// The bench's own flags as the user wrote them.
+struct RawCollectives {
+  std::vector<std::string> collectives{"all"};
+  std::string direction = "forward";
+  Shape shape;
+  std::uint64_t min_bytes = 0;  // 0 for the single shape that the other flags give
+  std::uint64_t max_bytes = 0;
+  int factor = 2;
+  bool gives_tokens = false;
+};
+
+const Choices<std::vector<Direction>> direction_choices{{"forward", {Direction::forward}},
+                                                        {"reverse", {Direction::reverse}},
+                                                        {"both", {Direction::forward, Direction::reverse}}};
+
+std::vector<std::string> collective_names() {
+  std::vector<std::string> names;
+  for (const Collective* collective : collectives()) names.push_back(collective->name);
+  return names;
+}
+
+/// The number of tokens whose keys and values are about as many bytes as a state.
+std::int64_t tokens_like_a_state(const Shape& shape) {
+  const double tokens =
+      static_cast<double>(shape.d_k * shape.d_v) / static_cast<double>(shape.d_k + shape.d_v);
+  return std::max<std::int64_t>(1, std::llround(tokens));
+}
+
+/// In a sweep over sizes of a state, keys and values of an exchange get that size too unless --tokens is given.
+Shape shape_for(Kind kind, Shape shape, const RawCollectives& raw) {
+  if (kind == Kind::exchange && raw.min_bytes > 0 && !raw.gives_tokens)
+    shape.tokens = tokens_like_a_state(shape);
+  return shape;
+}
+
+/// The shapes of the sweep over state sizes, or the single shape that was given.
+std::vector<Shape> shapes(const RawCollectives& raw) {
+  check_size(raw.shape.heads, raw.shape.d_k, raw.shape.d_v);
+  check_size(raw.shape.tokens, raw.shape.heads, raw.shape.d_k + raw.shape.d_v);
+  if (raw.min_bytes == 0) return {raw.shape};
+  const std::uint64_t max_bytes = raw.max_bytes == 0 ? raw.min_bytes : raw.max_bytes;
+  if (max_bytes < raw.min_bytes) throw UsageError("--max-bytes is below --min-bytes");
+  const std::uint64_t head_bytes = raw.shape.d_k * raw.shape.d_v * element_bytes;
+  std::vector<Shape> ladder;
+  for (std::uint64_t bytes = raw.min_bytes; bytes <= max_bytes; bytes *= raw.factor) {
+    if (bytes % head_bytes != 0)
+      throw UsageError(
+          fmt::format("--min-bytes: a state of {} bytes cannot be cut into heads of {} ({} x {} f32)", bytes,
+                      head_bytes, raw.shape.d_k, raw.shape.d_v));
+    ladder.push_back(raw.shape);
+    ladder.back().heads = static_cast<std::int64_t>(bytes / head_bytes);
+  }
+  return ladder;
+}
+
+/// One group for each kind, shape and direction; only scans have a reverse.
+std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
+    const RawCollectives& raw, const std::vector<std::string>& names) {
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all;
+  for (const Shape& shape : shapes(raw))
+    for (Direction direction : value_of(direction_choices, raw.direction))
+      for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::exchange}) {
+        if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
+        all.emplace_back();
+        for (const std::string& name : names)
+          if (find_collective(name).kind == kind)
+            all.back().push_back(
+                collective_workload(find_collective(name), shape_for(kind, shape, raw), direction));
+      }
+  return all;
+}
+
+void declare(Flags& flags, RawCollectives& raw) {
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;  // times a factor of 2^20 it still fits
+  flags.add("--collectives", raw.collectives, "names, or 'all'").list();
+  flags.add("--direction", raw.direction, "scans in rank order or against it")
+      .one_of(words_of(direction_choices));
+  Flag heads = flags.add("--heads", raw.shape.heads, "attention heads of a rank's state").size();
+  flags.add("--d-k", raw.shape.d_k, "key channels of a head: rows of its state").size();
+  flags.add("--d-v", raw.shape.d_v, "value channels of a head: columns of its state").size();
+  flags
+      .add(
+          "--tokens", raw.shape.tokens,
+          "tokens a rank, for what moves keys and values; with -b by default as many as make these a state's "
+          "size")
+      .sets(raw.gives_tokens)
+      .size();
+  Flag least =
+      flags.add("-b,--min-bytes", raw.min_bytes, "least state bytes a rank; heads follow").bytes(most_bytes);
+  flags.add("-e,--max-bytes", raw.max_bytes, "most state bytes a rank").bytes(most_bytes).needs(least);
+  flags.add("-f,--factor", raw.factor, "factor from one size to the next").range(2, 1 << 20).needs(least);
+  least.excludes(heads);
+}
+
+void print_list() {
+  fmt::print("collectives\n");
+  for (const Collective* collective : collectives())
+    fmt::print("  {:<24} {:<15} {}\n", collective->name, to_string(collective->kind), collective->summary);
+}
+
+}  // namespace
+
+std::optional<Options> parse_collective_options(int argc, char** argv) {
+  RawCollectives own;
+  const auto raw = parse_flags(
+      argc, argv,
+      {.program = "collective_bench",
+       .description = "Times the exchanges of sequence-parallel attention, verified, each beside its bound.",
+       .declare = [&](Flags& flags) { declare(flags, own); },
+       .print_list = print_list});
+  if (!raw) return std::nullopt;
+  Options options = raw->options;
+  const auto names = resolve_workloads("collective", own.collectives, collective_names(), options.baseline);
+  Axes axes = axes_of(*raw);
+  axes.comparison_groups = comparison_groups(own, names);
+  options.cases = cases(axes);
+  if (options.cases.empty())
+    throw UsageError("--direction reverse leaves nothing to run: only exclusive scans have a reverse");
+  return options;
+}
+
+}  // namespace baton

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of operator_bench.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/options/flags.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+namespace {
+
+/// The bench's own flags as the user wrote them.
+struct RawOperators {
+  std::vector<std::string> methods{"all"};
+  std::vector<std::string> passes{"both"};
+  std::vector<std::string> modes{"overlapped"};
+  std::vector<std::int64_t> tokens{8192};
+  std::string scan;
+  std::string gate_kind = "vector";
+  std::string gate_draw = "layer";
+  int groups = 1;
+  std::int64_t heads = 16;
+  std::int64_t d_k = 128;
+  std::int64_t d_v = 128;
+  std::int64_t chunk = 64;
+  std::string dtype = "auto";
+};
+
+const Choices<Pass> pass_choices{
+    {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
+const Choices<Mode> mode_choices{
+    {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
+const Choices<GateKind> gate_kind_choices{
+    {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
+const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer}, {"strong", GateDraw::strong}};
+
+std::vector<std::string> method_names() {
+  std::vector<std::string> names;
+  for (const SpMethod* method : sp_methods()) names.push_back(method->name);
+  return names;
+}
+
+std::vector<std::string> scan_names() {
+  std::vector<std::string> names;
+  for (const Collective* collective : collectives())
+    if (collective->kind == Kind::exclusive_scan) names.push_back(collective->name);
+  return names;
+}
+
+/// The modes in the order of the choices, in which an overlapped row comes after the rows that its hidden share refers to.
+std::vector<Mode> modes(const std::vector<std::string>& words) {
+  const auto given = resolve_values("mode", words, mode_choices);
+  std::vector<Mode> all;
+  for (const auto& [word, mode] : mode_choices)
+    if (std::find(given.begin(), given.end(), mode) != given.end()) all.push_back(mode);
+  return all;
+}
+
+Layer layer_of(const RawOperators& raw, std::int64_t tokens, Dtype dtype) {
+  Layer layer;
+  layer.share = {tokens, raw.heads, raw.d_k, raw.d_v, raw.chunk, value_of(gate_kind_choices, raw.gate_kind)};
+  layer.groups = raw.groups;
+  layer.scan = raw.scan;
+  layer.dtype = dtype;
+  layer.segmented = dtype == Dtype::bf16;
+  return layer;
+}
+
+/// The dtype that was asked for; "auto" is bf16 if the tensors of all backends are bf16 by default.
+Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
+  if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
+  const bool all_bf16 = std::all_of(executors.begin(), executors.end(), [](const std::string& name) {
+    return find_backend(name).tensors == Dtype::bf16;
+  });
+  return all_bf16 ? Dtype::bf16 : Dtype::f32;
+}
+
+/// One group for each token count and pass: every method in every mode.
+std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
+    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype) {
+  if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
+  check_size(raw.heads, raw.d_k, raw.d_v);
+  const auto given_modes = modes(raw.modes);
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all;
+  for (std::int64_t tokens : raw.tokens)
+    for (Pass pass : resolve_values("pass", raw.passes, pass_choices)) {
+      all.emplace_back();
+      for (const std::string& name : names)
+        for (Mode mode : given_modes) {
+          const SpMethod& method = find_method(name);
+          if (name == "local" && mode != given_modes.front()) continue;  // it has no exchange to vary
+          Layer layer = layer_of(raw, tokens, dtype);
+          layer.pass = pass;
+          layer.mode = mode;
+          if (method.attention == Attention::softmax) layer.share.gate = GateKind::none;
+          all.back().push_back(operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw)));
+        }
+    }
+  return all;
+}
+
+void declare(Flags& flags, RawOperators& raw) {
+  flags.add("--methods", raw.methods, "names, or 'all'").list();
+  flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
+  flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
+  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
+  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
+  flags.add("--heads", raw.heads, "attention heads").size();
+  flags.add("--d-k", raw.d_k, "key channels of a head").size();
+  flags.add("--d-v", raw.d_v, "value channels of a head").size();
+  flags.add("--chunk", raw.chunk, "tokens of a chunk").size();
+  flags.add("--gate-kind,--gate", raw.gate_kind, "a decay for each channel, for each head, or none")
+      .one_of(words_of(gate_kind_choices));
+  flags
+      .add("--dtype", raw.dtype,
+           "of the tensors; states are f32. bf16 runs on GPUs, with local work in segments of tokens; "
+           "auto: bf16 if all executors run on GPUs")
+      .one_of({"auto", "f32", "bf16"});
+  flags
+      .add("--gate-draw,--gates", raw.gate_draw,
+           "verify with gates as a layer makes them, or with strong ones")
+      .one_of(words_of(gate_draw_choices));
+}
+
+void print_list() {
+  fmt::print("methods\n");
+  for (const SpMethod* method : sp_methods())
+    fmt::print("  {:<24} {:<8} {}\n", method->name,
+               method->attention == Attention::linear ? "linear" : "softmax", method->summary);
+  fmt::print("scans\n");
+  for (const std::string& name : scan_names())
+    fmt::print("  {:<24} {}\n", name, find_collective(name).summary);
+}
+
+}  // namespace
+
+std::optional<Options> parse_operator_options(int argc, char** argv) {
+  RawOperators own;
+  const auto raw = parse_flags(
+      argc, argv,
+      {.program = "operator_bench",
+       .description = "Times one layer's attention under each sequence-parallel method, verified.",
+       .declare = [&](Flags& flags) { declare(flags, own); },
+       .print_list = print_list});
+  if (!raw) return std::nullopt;
+  Options options = raw->options;
+  const auto names = resolve_workloads("method", own.methods, method_names(), options.baseline);
+  const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
+  if (options.baseline.empty() && has_local) options.baseline = "local";
+  Axes axes = axes_of(*raw);
+  axes.baseline = options.baseline;
+  axes.comparison_groups = comparison_groups(own, names, dtype_of(own.dtype, axes.executors));
+  options.cases = cases(axes);
+  options.threads = 2;
+  return options;
+}
+
+}  // namespace baton

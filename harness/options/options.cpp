@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that all benches share, from their declaration to the axes of a sweep; and checks of what was asked for.
+#include "harness/options/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/options/flags.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/google_benchmark.hpp"
+
+namespace baton {
+namespace {
+
+const Choices<TimingMode> timing_choices{
+    {"isolated", TimingMode::isolated}, {"streaming", TimingMode::streaming}, {"graph", TimingMode::graph}};
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend& backend : backends()) names.push_back(backend.name);
+  return names;
+}
+
+int block_count(const std::string& word) {
+  if (word == "auto") return auto_blocks;
+  constexpr int most_blocks = 1 << 20;
+  int count = 0;
+  const char* end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, count);
+  if (parsed.ptr != end || parsed.ec != std::errc{} || count < 1 || count > most_blocks)
+    throw UsageError("--blocks takes 'auto' or a number from 1 to 2^20, not '" + word + "'");
+  return count;
+}
+
+std::vector<int> block_counts(const std::vector<std::string>& words) {
+  std::vector<int> counts;
+  for (const std::string& word : words) {
+    const int count = block_count(word);
+    if (std::find(counts.begin(), counts.end(), count) != counts.end())
+      throw UsageError("--blocks names '" + word + "' twice");
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+std::vector<int> distinct(const std::vector<int>& ranks) {
+  for (auto count = ranks.begin(); count != ranks.end(); ++count)
+    if (std::find(ranks.begin(), count, *count) != count)
+      throw UsageError(fmt::format("--ranks names {} twice", *count));
+  return ranks;
+}
+
+void declare_axes(Flags& flags, RawOptions& raw) {
+  flags.add("--executor,--executors", raw.executors, "what runs the schedules").list();
+  if (launched_size() > 0) raw.ranks.assign(1, launched_size());
+  flags.add("--ranks", raw.ranks, "rank counts; the largest is launched, or must be the world it runs in")
+      .list()
+      .range(1, 16384);
+  flags
+      .add("--ranks-per-node", raw.ranks_a_node,
+           "ranks fill nodes of this size one after the other, for what knows of nodes; 0: all on one")
+      .range(0, 16384);
+  flags.add(
+      "--topology", raw.options.topology,
+      "a file of topologies/: the machine of executor simulator; beside rows that run, what it predicts");
+  flags.add("--calibrate", raw.options.calibrate,
+            "measure this machine first, write it to this file as a topology, and predict from it");
+  flags.add("--blocks", raw.blocks, "cuts of the state, 'auto' by the alpha-beta model").list();
+  flags
+      .add("--cadence", raw.timing_modes,
+           "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
+           "recording that a GPU replays")
+      .list();
+  flags.add("--baseline", raw.options.baseline, "the row that all ratios are taken to");
+}
+
+void declare_run(Flags& flags, RawOptions& raw) {
+  Options& options = raw.options;
+  flags.add("-w,--warmup", options.warmup, "rounds before the measured ones").range(0, 1000000);
+  flags.add("-n,--rounds", options.rounds, "measured rounds").range(1, 1000000);
+  flags.add("-N,--cycles", raw.cycles, "repetitions of the whole sweep, to see the machine drift")
+      .range(1, 1000);
+  flags.add("-c,--check", options.checks, "verifications before the timing; nothing unverified is timed")
+      .range(1, 1000);
+  flags.add("--seed", options.seed, "seed of the inputs");
+  flags.add("-J,--json", options.journal, "append a JSON line a case to this file");
+  flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take, 0 for no limit")
+      .range(0, 1000000);
+  flags.add("--nvls", executor_choices().multicast,
+            "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
+  flags.add("--list", raw.list, "print what is registered and stop");
+  const Flag dry_run = flags.add("--dry-run", options.dry_run, "check and count all schedules, run nothing");
+  flags
+      .add("--trace", options.trace,
+           "run one more round of the only case and write its steps to this file, for ui.perfetto.dev")
+      .excludes(dry_run);
+  flags.add("--print-schedule", options.print_schedules, "with --dry-run: print every step too");
+}
+
+void print_backends() {
+  fmt::print("executors\n");
+  for (const Backend& backend : backends()) {
+    const Refusal lack = backend.lacking(1);
+    fmt::print("  {:<24} {}{}\n", backend.name, backend.summary, lack ? "; not now: " + lack.reason() : "");
+  }
+}
+
+}  // namespace
+
+std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& bench) {
+  RawOptions raw;
+  Flags flags(bench.program, bench.description +
+                                 "\nGoogle Benchmark's own flags (--benchmark_filter, "
+                                 "--benchmark_list_tests, --benchmark_out) work too.");
+  declare_axes(flags, raw);
+  declare_run(flags, raw);
+  bench.declare(flags);
+  std::vector<std::string> arguments(argv, argv + argc);
+  raw.options.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
+  if (!flags.parse(std::move(arguments))) return std::nullopt;
+  if (!raw.options.topology.empty() && !raw.options.calibrate.empty())
+    throw UsageError("--calibrate measures the topology that --topology would name: give one of them");
+  if (raw.options.dry_run && !raw.options.calibrate.empty())
+    throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
+  if (!raw.list) return raw;
+  if (launched_rank() == 0) {
+    bench.print_list();
+    print_backends();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> resolve_workloads(const std::string& what, const std::vector<std::string>& words,
+                                           const std::vector<std::string>& known,
+                                           const std::string& baseline) {
+  if (!baseline.empty()) resolve_names("baseline", {baseline}, known);
+  const auto names = resolve_names(what, words, known);
+  if (!baseline.empty() && std::find(names.begin(), names.end(), baseline) == names.end())
+    throw UsageError("--baseline '" + baseline + "' is not among what runs");
+  return names;
+}
+
+Axes axes_of(const RawOptions& raw) {
+  return {.executors = resolve_names("executor", raw.executors, backend_names()),
+          .ranks = distinct(raw.ranks),
+          .blocks = block_counts(raw.blocks),
+          .timing_modes = resolve_values("cadence", raw.timing_modes, timing_choices),
+          .cycles = raw.cycles,
+          .ranks_a_node = raw.ranks_a_node,
+          .baseline = raw.options.baseline,
+          .comparison_groups = {}};
+}
+
+void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
+  constexpr double most_bytes = 16.0 * (std::uint64_t{1} << 40);
+  const double bytes = 4.0 * static_cast<double>(a * b) * static_cast<double>(c);
+  if (bytes > most_bytes)
+    throw UsageError(
+        fmt::format("--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large",
+                    bytes / (std::uint64_t{1} << 40)));
+}
+
+int Options::processes() const {
+  int most = 0;
+  for (const Case& bench_case : cases)
+    if (find_backend(bench_case.executor).process_a_rank) most = std::max(most, bench_case.ranks);
+  return dry_run ? 0 : most;
+}
+
+int Options::calibrated_ranks() const {
+  int most = 0;
+  std::string measured;
+  for (const Case& bench_case : cases) {
+    if (!find_backend(bench_case.executor).is_measured) continue;
+    if (!measured.empty() && measured != bench_case.executor)
+      throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
+                       bench_case.executor);
+    measured = bench_case.executor;
+    most = std::max(most, bench_case.ranks);
+  }
+  if (most < 2) throw UsageError("--calibrate needs an executor that runs, and at least two ranks");
+  return most;
+}
+
+std::optional<Topology> read_machine(const Options& options) {
+  std::optional<Topology> topology;
+  if (!options.topology.empty()) topology = read_topology(options.topology);
+  for (const Case& bench_case : options.cases) {
+    if (find_backend(bench_case.executor).is_measured) continue;
+    if (!topology)
+      throw UsageError("executor " + bench_case.executor +
+                       " needs a machine: --topology topologies/NAME.json");
+    if (bench_case.ranks > topology->ranks())
+      throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", bench_case.ranks,
+                                   topology->name, topology->nodes, topology->ranks_a_node,
+                                   topology->ranks()));
+  }
+  return topology;
+}
+
+void refuse_if_nothing_runs(const Options& options) {
+  std::string reason;
+  for (const Case& bench_case : options.cases) {
+    const Refusal lack = find_backend(bench_case.executor).lacking(bench_case.ranks);
+    if (!lack) return;
+    if (reason.empty()) reason = "executor " + bench_case.executor + " cannot run: " + lack.reason();
+  }
+  throw UsageError(reason);
+}
+
+void require_outputs(const Options& options) {
+  if (!options.trace.empty() && options.cases.size() != 1)
+    throw UsageError(
+        fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
+  if (!options.trace.empty()) require_writable(options.trace, "a trace");
+  if (!options.calibrate.empty() && options.calibrated_ranks() > 0)
+    require_writable(options.calibrate, "a topology");
+  require_different_files({options.journal, options.trace, options.calibrate});
+}
+
+}  // namespace baton

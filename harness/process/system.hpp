@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system that a run happens on: facts of the machine and the build, output files, and the terminal's progress line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace baton {
+
+/// Where and with what a run was made. The host appears as a hash only, since results are published.
+struct Machine {
+  std::string host;
+  std::string cpu;
+  int cores = 0;
+  std::int64_t memory_gib = 0;
+  std::string system;
+  std::string kernel;
+  std::string compiler;
+  std::string build;
+  std::string mpi;
+  /// Versions of the libraries that are linked: name and version.
+  std::vector<std::pair<std::string, std::string>> libraries;
+  /// The environment variables that steer MPI, NCCL and threads, name and value.
+  std::vector<std::pair<std::string, std::string>> environment;
+};
+
+/// The machine at hand. `mpi_library` comes from World::library.
+Machine this_machine(const std::string& mpi_library);
+
+/// The processor and its cores, for people.
+std::string machine_name();
+
+/// A number that two processes share exactly if they run on the same host.
+std::uint32_t host_number();
+
+/// Logical cores of this host.
+int online_cores();
+
+/// Bytes of memory that new allocations can have on this host now.
+std::int64_t available_bytes();
+
+/// The commit that was built, followed by "-dirty" if files had changed.
+std::string commit();
+
+/// The time now in UTC, as 2026-01-31T12:00:00Z.
+std::string utc_now();
+
+/// Throws UsageError if `what` cannot be written to `path`. Leaves no new file behind.
+void require_writable(const std::string& path, const std::string& what);
+
+/// Throws UsageError if two of `paths` are the same file; empty paths are ignored.
+void require_different_files(const std::vector<std::string>& paths);
+
+/// Replaces the content of `path` by `text`. Throws SystemError if it fails.
+void write_text(const std::string& path, const std::string& text);
+
+/// One line on a terminal that says how far a run is.
+class Progress {
+ public:
+  /// Prints nothing if `is_printing` is false or standard error is no terminal.
+  Progress(bool is_printing, int cases);
+
+  /// A case begins.
+  void enter(const std::string& case_name);
+  /// Erases the line, so that something else can be printed.
+  void clear() const;
+
+ private:
+  bool prints_;
+  int cases_;
+  int entered_ = 0;
+};
+
+}  // namespace baton

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as JSON lines.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/record.hpp"
+
+namespace baton {
+namespace {
+
+constexpr int schema = 1;
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+
+/// Seconds to a tenth of a nanosecond, which is finer than any timer here: shorter lines.
+std::vector<double> rounded(std::vector<double> seconds) {
+  for (double& value : seconds) value = std::round(value * 1e10) / 1e10;
+  return seconds;
+}
+
+void add_description(Json& json, const Description& d) {
+  json["bench"] = d.bench;
+  json["name"] = d.name;
+  if (!d.layer) json["kind"] = d.kind;
+  if (d.layer) json.update({{"pass", d.layer->pass}, {"mode", d.layer->mode}});
+  json["direction"] = d.direction;
+  if (d.layer)
+    json.update({{"gate", d.layer->gate},
+                 {"gates", d.layer->gates},
+                 {"chunk", d.layer->chunk},
+                 {"dtype", d.layer->dtype},
+                 {"groups", d.layer->groups},
+                 {"scan", d.layer->scan}});
+  json["heads"] = d.heads;
+  json["d_k"] = d.d_k;
+  json["d_v"] = d.d_v;
+  json["tokens"] = d.tokens;
+}
+
+void add_case(Json& json, const Record& record) {
+  const Case& c = record.bench_case;
+  add_description(json, c.workload->describe());
+  json["implementation"] = record.implementation;
+  json["executor"] = c.executor;
+  json["ranks"] = c.ranks;
+  json["ranks_a_node"] = record.ranks_a_node;
+  json["state_bytes"] = c.workload->state_bytes();
+  json["blocks"] = record.blocks;
+  json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
+  json["cadence"] = to_string(c.timing);
+  json["cycle"] = c.cycle;
+}
+
+void add_cost(Json& json, const Record& record) {
+  json["sent_bytes"] = record.cost ? Json(record.cost->sent_bytes) : Json(nullptr);
+  json["hops"] = record.cost ? Json(record.cost->hops) : Json(nullptr);
+  json["messages"] = or_null(record.messages);
+  json["wire_dtype"] = to_string(record.wire);
+  json["bound_seconds"] = or_null(record.bound_seconds());
+  json["alpha_seconds"] = record.alpha_beta.alpha_seconds;
+  json["beta_bytes_per_second"] = record.alpha_beta.beta;
+  if (record.alpha_beta.floor_seconds > 0) json["floor_seconds"] = record.alpha_beta.floor_seconds;
+  if (record.alpha_beta.message_beta > 0) {
+    json["message_alpha_seconds"] = record.alpha_beta.message_alpha_seconds;
+    json["message_beta_bytes_per_second"] = record.alpha_beta.message_beta;
+  }
+}
+
+/// Adds the sizes that were verified, if they may differ from those of the case.
+void add_verified_sizes(Json& json, const Record& record) {
+  const Description d = record.verified_workload()->describe();
+  if (const auto& smaller = record.verified.verified_case) {
+    json["verified_heads"] = d.heads;
+    json["verified_d_k"] = d.d_k;
+    json["verified_d_v"] = d.d_v;
+    json["verified_tokens"] = d.tokens;
+    if (d.layer) json["verified_chunk"] = d.layer->chunk;
+    if (d.layer) json["verified_dtype"] = d.layer->dtype;
+    json["verified_blocks"] = smaller->blocks;
+    json["verified_ranks"] = smaller->ranks;
+  } else if (d.layer) {
+    json["verified_tokens"] = d.tokens;
+    json["verified_heads"] = d.heads;
+  }
+}
+
+void add_verification(Json& json, const Record& record) {
+  json["wrong"] = record.verified.wrong;
+  json["relative_error"] = record.verified.relative_error;
+  json["tolerance"] = record.verified.tolerance;
+  add_verified_sizes(json, record);
+}
+
+void add_timings(Json& json, const Record& record) {
+  json["seconds"] = rounded(record.samples.seconds);
+  for (const auto& row : record.samples.rank_seconds) json["rank_seconds"].push_back(rounded(row));
+  json["first_seconds"] = or_null(record.samples.first_seconds);
+  json["mean_seconds"] = record.summary.mean;
+  json["median_seconds"] = record.summary.median;
+  json["ci95_seconds"] = record.summary.ci95;
+  json["min_seconds"] = record.summary.min;
+  json["p95_seconds"] = record.summary.p95;
+  json["max_seconds"] = record.summary.max;
+  const Case& c = record.bench_case;
+  if (c.workload->payload_bytes(c.ranks) > 0) {
+    json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;
+    json["busbw_bytes_per_second"] = c.workload->port_bytes(c.ranks) / record.summary.median;
+  }
+  json["ratio"] = record.ratio ? Json(record.ratio->value) : Json(nullptr);
+  json["hidden"] = or_null(record.hidden);
+  json["ratio_ci95"] = record.ratio ? Json(record.ratio->ci95) : Json(nullptr);
+}
+
+void add_prediction(Json& json, const Record& record) {
+  if (!record.topology.empty()) json["topology"] = record.topology;
+  json["predicted_seconds"] = or_null(record.predicted_seconds);
+  if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
+}
+
+/// The readings of every rank's device, by their names.
+Json readings(const Samples& samples, const std::vector<std::vector<double>>& rows) {
+  Json all = Json::object();
+  for (std::size_t i = 0; i < samples.reading_names.size(); ++i)
+    for (const auto& row : rows) all[samples.reading_names[i]].push_back(row[i]);
+  return all;
+}
+
+void add_device(Json& json, const Record& record) {
+  for (const auto& [name, text] : record.device_facts) json["device"][name] = text;
+  if (record.samples.reading_names.empty()) return;
+  json["device_before"] = readings(record.samples, record.samples.readings_before);
+  json["device_after"] = readings(record.samples, record.samples.readings_after);
+}
+
+Json machine_json(const Machine& machine) {
+  Json json{{"host", machine.host},
+            {"cpu", machine.cpu},
+            {"cores", machine.cores},
+            {"memory_gib", machine.memory_gib},
+            {"system", machine.system},
+            {"kernel", machine.kernel},
+            {"compiler", machine.compiler},
+            {"build", machine.build},
+            {"mpi", machine.mpi}};
+  for (const auto& [name, version] : machine.libraries) json[name] = version;
+  json["environment"] = Json::object();
+  for (const auto& [name, value] : machine.environment) json["environment"][name] = value;
+  return json;
+}
+
+}  // namespace
+
+std::string json_line(const Record& record, const Provenance& provenance) {
+  Json json{{"schema", schema}};
+  add_case(json, record);
+  json["warmup"] = record.warmup;
+  json["rounds"] = record.rounds;
+  if (record.skipped.empty()) {
+    add_cost(json, record);
+    add_verification(json, record);
+  } else {
+    json["skipped"] = record.skipped;
+  }
+  if (record.is_timed()) add_timings(json, record);
+  add_prediction(json, record);
+  add_device(json, record);
+  json["baseline"] = provenance.baseline;
+  json["seed"] = provenance.seed;
+  // JSON has no word for "not a number": an unknown skew is null.
+  json["start_skew_seconds"] =
+      std::isfinite(record.start_skew_seconds) ? Json(record.start_skew_seconds) : Json(nullptr);
+  json["machine"] = machine_json(provenance.machine);
+  json["commit"] = provenance.commit;
+  json["time"] = utc_now();
+  json["run"] = provenance.run;
+  return json.dump();
+}
+
+}  // namespace baton

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run/google_benchmark.hpp"
+
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <ostream>
+#include <string_view>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
+
+/// Allows only those flags that do not change the rounds. Each process decides about repetitions, minimal times and
+/// shuffling for itself, so that the ranks would run different cases at once and hang.
+void refuse_unless_harmless(const std::string& argument) {
+  if (!is_of_benchmark(argument)) return;
+  const std::string name = argument.substr(0, argument.find('='));
+  for (const char* harmless :
+       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
+    if (name == std::string("--benchmark_") + harmless) return;
+  throw UsageError(name +
+                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
+                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
+}
+
+/// Google Benchmark reads its flags from the environment too, including those that are refused here.
+void forget_benchmark_environment() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string line = *entry;
+    if (line.rfind("BENCHMARK_", 0) == 0) names.push_back(line.substr(0, line.find('=')));
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+}
+
+/// Prints no row, since cases print their own; and no list of tests unless `lists`.
+class QuietReporter : public benchmark::BenchmarkReporter {
+ public:
+  explicit QuietReporter(bool lists) {
+    if (lists) return;
+    SetOutputStream(&nowhere_);
+    SetErrorStream(&nowhere_);
+  }
+
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>&) override {}
+
+ private:
+  std::ostream nowhere_{nullptr};
+};
+
+/// Runs a case and replays its times.
+void replay(benchmark::State& state, const BenchmarkCase& bench_case) {
+  const BenchmarkCase::Result result = bench_case.run();
+  if (!result.skipped.empty()) return state.SkipWithError(result.skipped.c_str());
+  std::size_t round = 0;
+  for (auto _ : state) state.SetIterationTime(result.seconds.at(round++));
+}
+
+}  // namespace
+
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
+                                                  const std::string& program) {
+  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
+  std::vector<std::string> taken{program};
+  taken.insert(taken.end(), theirs, arguments.end());
+  arguments.erase(theirs, arguments.end());
+  for (const std::string& argument : taken) refuse_unless_harmless(argument);
+  return taken;
+}
+
+void require_benchmark_out(const std::vector<std::string>& arguments) {
+  constexpr std::string_view flag = "--benchmark_out=";
+  for (const std::string& argument : arguments)
+    if (argument.rfind(flag, 0) == 0 && !std::ofstream(argument.substr(flag.size()), std::ios::app))
+      throw UsageError("cannot write '" + argument.substr(flag.size()) + "'");
+}
+
+void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files) {
+  if (!writes_files)
+    std::erase_if(arguments,
+                  [](const std::string& argument) { return argument.rfind("--benchmark_out", 0) == 0; });
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  int count = static_cast<int>(arguments.size());
+  forget_benchmark_environment();
+  benchmark::Initialize(&count, pointers.data());
+  if (count > 1) throw UsageError(fmt::format("Google Benchmark does not know '{}'", pointers[1]));
+}
+
+void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints) {
+  for (const BenchmarkCase& bench_case : cases)
+    benchmark::RegisterBenchmark(bench_case.name.c_str(),
+                                 [&bench_case](benchmark::State& state) { replay(state, bench_case); })
+        ->UseManualTime()
+        ->Iterations(rounds)
+        ->Unit(benchmark::kMicrosecond);
+  QuietReporter reporter(prints);
+  const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::Shutdown();
+  if (matched == 0) throw UsageError("--benchmark_filter matches no case; --benchmark_list_tests shows them");
+}
+
+}  // namespace baton

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases that run on an executor, each with the time that the simulator predicts for it if there is a topology.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "harness/cases/verify.hpp"
+#include "harness/run/experiment.hpp"
+
+namespace baton {
+namespace {
+
+/// Bytes of the buffers of all ranks.
+double buffer_bytes(const std::vector<Schedule>& schedules) {
+  double bytes = 0;
+  for (const Schedule& schedule : schedules)
+    for (const Buffer& buffer : schedule.buffers()) bytes += static_cast<double>(buffer.bytes());
+  return bytes;
+}
+
+/// Refuses buffers that do not fit in memory. Ranks of other hosts are counted too, to be safe.
+Refusal lacks_memory(const std::vector<Schedule>& schedules) {
+  const double needed = buffer_bytes(schedules), free = static_cast<double>(available_bytes());
+  if (needed <= 0.6 * free) return {};  // the oracle needs memory too
+  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
+}
+
+/// The times of all processes, on each of them. Processes have different numbers of steps, so that rows are padded.
+std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team) {
+  constexpr double filler = -1;
+  const auto most = static_cast<std::size_t>(team.max(static_cast<double>(mine.size())));
+  std::vector<double> row;
+  for (const StepTime& time : mine)
+    for (double value : {double(time.rank), double(time.step), time.start_seconds, time.finish_seconds})
+      row.push_back(value);
+  row.resize(4 * most, filler);
+  std::vector<StepTime> all;
+  for (const auto& values : team.gather(row))
+    for (std::size_t i = 0; i < values.size() && values[i] != filler; i += 4)
+      all.push_back(
+          {static_cast<int>(values[i]), static_cast<int>(values[i + 1]), values[i + 2], values[i + 3]});
+  return all;
+}
+
+class MeasuredRunner : public CaseRunner {
+ public:
+  MeasuredRunner(const Options& options, const std::optional<Topology>& topology, const std::string& name,
+                 int ranks, Team team)
+      : CaseRunner(std::move(team)), options_(options), name_(name), ranks_(ranks) {
+    if (!this->team().is_member()) return;
+    executor_ = find_executor(name).make(ranks);
+    alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
+    topology_ = topology;
+    if (calibrates()) calibrate();
+    if (executor_->device() == nullptr) start_skew_seconds_ = measure_start_skew(*executor_, this->team());
+  }
+
+  std::string description() const override;
+  std::string round_start() const override {
+    const Device* device = executor_->device();
+    if (device == nullptr) return CaseRunner::round_start();
+    return device->starts_on_device() ? "flags between the GPUs" : "a barrier";
+  }
+  double start_skew_seconds() const override { return start_skew_seconds_; }
+
+  Prepared prepare(const Case& bench_case) override;
+  Verified verify(const Prepared& prepared) override;
+  Timed time(const Prepared& prepared) override;
+  TracedRound trace(const Prepared& prepared) override;
+
+ private:
+  bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
+  std::string describe(const Device& device) const;
+  int blocks_of(const Case& bench_case) const;
+  Refusal refusal_of(const Prepared& prepared) const;
+  Refusal unsupported_timing(TimingMode timing) const;
+  void calibrate();
+  std::string machine_of_ranks() const;
+  void calibrate_kernels_of(const std::vector<Schedule>& schedules);
+  void keep_calibration() const;
+
+  const Options& options_;
+  std::string name_;
+  int ranks_;
+  std::unique_ptr<Executor> executor_;
+  AlphaBeta alpha_beta_;
+  std::optional<Topology> topology_;  // the base of predictions
+  // Unknown on devices, whose start the host does not see.
+  double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+std::string MeasuredRunner::description() const {
+  if (const Device* device = executor_->device()) return describe(*device);
+  if (ranks_ < 2) return {};
+  const std::string skew = std::isnan(start_skew_seconds_)
+                               ? "unknown (several hosts)"
+                               : fmt::format("{:.2f} us", start_skew_seconds_ * 1e6);
+  return fmt::format("# {}, {} ranks: alpha {:.2f} us, beta {:.2f} GB/s, start skew {}\n", name_, ranks_,
+                     alpha_beta_.alpha_seconds * 1e6, alpha_beta_.beta * 1e-9, skew);
+}
+
+std::string MeasuredRunner::describe(const Device& device) const {
+  std::string text =
+      fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_, alpha_beta_.floor_seconds * 1e6);
+  if (ranks_ > 1)
+    text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", alpha_beta_.alpha_seconds * 1e6,
+                        alpha_beta_.beta * 1e-9);
+  if (alpha_beta_.message_beta > 0)
+    text += fmt::format(" (its own messages {:.2f} us, {:.1f} GB/s)", alpha_beta_.message_alpha_seconds * 1e6,
+                        alpha_beta_.message_beta * 1e-9);
+  text += "; rounds start by " + round_start() + "\n";
+  std::string facts = "#";
+  for (const auto& [name, value] : device.facts()) facts += fmt::format(" {} {};", name, value);
+  facts.back() = '\n';
+  return text + facts;
+}
+
+Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {
+  if (timing != TimingMode::graph) return {};
+  const Device* device = executor_->device();
+  return device == nullptr ? name_ + " records no graphs" : device->replay_unsupported();
+}
+
+/// The name of the accelerators, or of the processor if there are none.
+std::string MeasuredRunner::machine_of_ranks() const {
+  if (executor_->device() != nullptr)
+    for (const auto& [name, value] : executor_->device()->facts())
+      if (name == "gpu") return value;
+  return machine_name();
+}
+
+void MeasuredRunner::calibrate() {
+  const std::string machine = machine_of_ranks();
+  topology_ = baton::calibrate(
+      *executor_, team(), ranks_,
+      fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine, name_, ranks_, commit(), utc_now()));
+  topology_->name = fmt::format("{}, {}", machine, name_);  // distinguishes machines in figures
+  keep_calibration();
+}
+
+void MeasuredRunner::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
+  const auto is_known = [this](const Schedule& schedule) {
+    const auto& known = topology_->device.kernels;
+    return std::all_of(schedule.kernels().begin(), schedule.kernels().end(),
+                       [&known](const Kernel& kernel) { return known.contains(kernel.name); });
+  };
+  if (std::all_of(schedules.begin(), schedules.end(), is_known)) return;
+  calibrate_kernels(*topology_, *executor_, team(), schedules);
+  keep_calibration();
+}
+
+/// Writes the calibration of the largest number of ranks.
+void MeasuredRunner::keep_calibration() const {
+  if (team().rank() == 0 && ranks_ == options_.calibrated_ranks())
+    write_text(options_.calibrate, write_topology(*topology_));
+}
+
+int MeasuredRunner::blocks_of(const Case& bench_case) const {
+  if (bench_case.blocks != auto_blocks) return possible_blocks(bench_case, bench_case.blocks);
+  const Workload& workload = *bench_case.workload;
+  return alpha_beta_.best_blocks(bench_case.ranks, workload.state_bytes(), workload.state_rows());
+}
+
+Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {
+  Refusal refusal = unsupported_timing(prepared.bench_case.timing);
+  if (!refusal) refusal = executor_->unsupported(prepared.schedules);
+  // An executor looks after the memory of its devices itself.
+  if (!refusal && executor_->device() == nullptr) refusal = lacks_memory(prepared.schedules);
+  return team().first(refusal.reason());
+}
+
+Prepared MeasuredRunner::prepare(const Case& bench_case) {
+  Prepared prepared;
+  prepared.bench_case = bench_case;
+  prepared.warmup = options_.warmup;
+  prepared.rounds = options_.rounds;
+  prepared.alpha_beta = alpha_beta_;
+  if (const Device* device = executor_->device()) prepared.device_facts = device->facts();
+  prepared.refusal = bench_case.workload->unsupported(bench_case.ranks);
+  if (prepared.refusal) return prepared;
+  prepared.blocks = blocks_of(bench_case);
+  prepared.schedules = bench_case.workload->build(bench_case.split(prepared.blocks));
+  prepared.implementation = implementation_of(prepared.schedules);
+  prepared.wire = executor_->wire_dtype();
+  prepared.cost = cost_of(bench_case, prepared.blocks, prepared.schedules);
+  if (prepared.cost)
+    prepared.cost->sent_bytes = prepared.cost->sent_bytes * bytes_of(prepared.wire) / element_bytes;
+  prepared.refusal = refusal_of(prepared);
+  if (prepared.refusal) return prepared;
+  if (calibrates()) calibrate_kernels_of(prepared.schedules);
+  // A file describes an f32 wire; a calibration describes that of this executor.
+  if (topology_ && (calibrates() || prepared.wire == Dtype::f32))
+    prepared.prediction = predict(bench_case, prepared.blocks, *topology_);
+  return prepared;
+}
+
+Verified MeasuredRunner::verify(const Prepared& prepared) {
+  const Case& bench_case = prepared.bench_case;
+  const auto smaller = bench_case.workload->affordable(bench_case.ranks);
+  const Workload& workload = smaller ? *smaller : *bench_case.workload;
+  const auto smaller_schedules =
+      smaller ? smaller->build(bench_case.split(prepared.blocks)) : std::vector<Schedule>{};
+  const std::vector<Schedule>& schedules = smaller ? smaller_schedules : prepared.schedules;
+  executor_->prepare(schedules);
+  Verified verified;
+  for (int i = 0; i < options_.checks; ++i)
+    verified = with(std::move(verified), workload.verify(*executor_, schedules, options_.seed + i));
+  if (smaller) executor_->prepare(prepared.schedules);
+  return verified;
+}
+
+Timed MeasuredRunner::time(const Prepared& prepared) {
+  const Workload& workload = *prepared.bench_case.workload;
+  // Inputs that no verified run has had, so that only the timed rounds can have computed their results.
+  const std::uint64_t seed = options_.seed + options_.checks;
+  workload.load(*executor_, prepared.schedules, seed);
+  Timed timed;
+  timed.samples =
+      measure_rounds(*executor_, team(), prepared.bench_case.timing, options_.warmup, options_.rounds);
+  timed.verified = with({}, workload.verify_timed(*executor_, prepared.schedules, seed));
+  return timed;
+}
+
+TracedRound MeasuredRunner::trace(const Prepared& prepared) {
+  // Connections that were idle during the verification take a tenth of a millisecond to wake.
+  for (int round = 0; round < options_.warmup; ++round) {
+    executor_->synchronise();
+    executor_->run();
+  }
+  executor_->synchronise();
+  return {prepared.schedules, gather(executor_->run_traced(), team())};
+}
+
+}  // namespace
+
+std::unique_ptr<CaseRunner> measured_runner(const Options& options, const std::optional<Topology>& topology,
+                                            const std::string& executor, int ranks, Team team) {
+  return std::make_unique<MeasuredRunner>(options, topology, executor, ranks, std::move(team));
+}
+
+}  // namespace baton

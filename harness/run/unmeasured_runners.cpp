@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases that do not run on this machine: those that are simulated, and those for which the machine lacks something.
+//
+// A simulated case is the same schedules on the machine of a topology. Its algorithm is verified on real data first, at a
+// size that one process runs in milliseconds. It has a single round, since all rounds would be equal.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/cases/verify.hpp"
+#include "harness/run/experiment.hpp"
+
+namespace baton {
+namespace {
+
+/// An alpha and a beta that no message on `c` beats, alone or in a row of messages, whatever its size. For a measured curve
+/// beta is the best rate of a port at any size, and alpha the least time that any size takes beside that.
+AlphaBeta limit_of(const LinkModel& c) {
+  if (c.measured.empty() && c.measured_idle.empty()) return {c.message_seconds(0), c.bytes_a_second};
+  std::vector<double> sizes{1 << 30};
+  for (const Curve* curve : {&c.measured, &c.measured_idle})
+    for (const Curve::Point& point : curve->points)
+      if (point.bytes > 0) sizes.push_back(point.bytes);
+  AlphaBeta limit{c.message_seconds(0), 1};
+  for (const double bytes : sizes)
+    if (const double busy = c.busy_seconds(bytes); busy > 0) limit.beta = std::max(limit.beta, bytes / busy);
+  for (const double bytes : sizes) {
+    const double beside = std::min(c.busy_seconds(0), c.busy_seconds(bytes) - bytes / limit.beta);
+    limit.alpha_seconds = std::min(limit.alpha_seconds, c.latency(bytes) + std::max(beside, 0.0));
+  }
+  return limit;
+}
+
+class SimulatedRunner : public CaseRunner {
+ public:
+  SimulatedRunner(const Options& options, const Topology& topology, int ranks, Team team)
+      : CaseRunner(std::move(team)), options_(options), topology_(topology), ranks_(ranks) {}
+
+  std::string description() const override;
+  Prepared prepare(const Case& bench_case) override;
+  Verified verify(const Prepared& prepared) override;
+  Timed time(const Prepared& prepared) override;
+  TracedRound trace(const Prepared& prepared) override;
+
+ private:
+  /// The best values of any two neighbours, for the bound.
+  AlphaBeta alpha_beta() const;
+
+  const Options& options_;
+  const Topology& topology_;
+  int ranks_;
+};
+
+std::string SimulatedRunner::description() const {
+  const AlphaBeta best = alpha_beta();
+  const std::string& stands_on = topology_.calibration.stands_on;
+  return fmt::format("# simulator, {} ranks on {}: alpha {:.2f} us, beta {:.2f} GB/s; {}\n", ranks_,
+                     topology_.name, best.alpha_seconds * 1e6, best.beta * 1e-9,
+                     stands_on.empty() ? "calibrated on nothing: the file names the source of each figure"
+                                       : fmt::format("calibrated: {}, residual {:.0f} %", stands_on,
+                                                     100 * topology_.calibration.residual));
+}
+
+AlphaBeta SimulatedRunner::alpha_beta() const {
+  AlphaBeta best = limit_of(topology_.intra_node);
+  if (ranks_ <= topology_.ranks_a_node) return best;
+  const auto improve = [&best](const AlphaBeta& other) {
+    best = {std::min(best.alpha_seconds, other.alpha_seconds), std::max(best.beta, other.beta)};
+  };
+  improve(limit_of(topology_.inter_node));
+  if (topology_.spine) improve(limit_of(*topology_.spine));
+  return best;
+}
+
+Prepared SimulatedRunner::prepare(const Case& bench_case) {
+  Prepared prepared;
+  Case& placed = prepared.bench_case = bench_case;
+  if (placed.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
+    placed.ranks_a_node = topology_.ranks_a_node;
+  prepared.rounds = 1;
+  prepared.alpha_beta = alpha_beta();
+  prepared.topology = topology_.name;
+  if (placed.timing != TimingMode::isolated) {
+    prepared.refusal = "a simulated round is isolated";
+    return prepared;
+  }
+  prepared.refusal = placed.workload->unsupported(ranks_);
+  if (!prepared.refusal) prepared.refusal = unsupported_by_simulator(schedules_of(placed, 1), topology_);
+  if (prepared.refusal) return prepared;
+  prepared.blocks = placed.blocks == auto_blocks && placed.workload->cuts_blocks()
+                        ? best_blocks_on(placed, topology_)
+                        : possible_blocks(placed, placed.blocks);
+  prepared.refusal = unsupported_by_simulator(schedules_of(placed, prepared.blocks), topology_);
+  return prepared;
+}
+
+Verified SimulatedRunner::verify(const Prepared& prepared) {
+  constexpr int most_ranks = 16, most_blocks = 64;
+  Case small = prepared.bench_case;
+  small.workload = small.workload->reduced();
+  small.ranks = std::min(ranks_, most_ranks);
+  if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
+  small.executor = "local";
+  small.blocks = std::min(prepared.blocks, most_blocks);
+  const auto local = find_executor(small.executor).make(small.ranks);
+  const auto schedules = small.workload->build(small.split(small.blocks));
+  check(small.workload->name(), schedules);
+  local->prepare(schedules);
+  Verified verified;
+  for (int i = 0; i < options_.checks; ++i)
+    verified = with(std::move(verified), small.workload->verify(*local, schedules, options_.seed + i));
+  verified.verified_case = small;
+  return verified;
+}
+
+Timed SimulatedRunner::time(const Prepared& prepared) {
+  const ScheduleSource source = schedules_of(prepared.bench_case, prepared.blocks);
+  const Simulation simulation = simulate(source, topology_);
+  Timed timed;
+  timed.samples.seconds = {simulation.seconds};
+  timed.cost = Claim{simulation.busiest_sent_bytes, simulation.hops};
+  timed.messages = simulation.messages;
+  timed.extrapolated = extrapolates(source, simulation, topology_);
+  require_claim(prepared.bench_case, prepared.blocks, *timed.cost);
+  return timed;
+}
+
+TracedRound SimulatedRunner::trace(const Prepared& prepared) {
+  const Case& bench_case = prepared.bench_case;
+  return {bench_case.workload->build(bench_case.split(prepared.blocks)),
+          simulate(schedules_of(bench_case, prepared.blocks), topology_, true).timeline};
+}
+
+class UnavailableRunner : public CaseRunner {
+ public:
+  UnavailableRunner(const Options& options, Refusal refusal, Team team)
+      : CaseRunner(std::move(team)), options_(options), refusal_(std::move(refusal)) {}
+
+  std::string description() const override { return {}; }
+  Prepared prepare(const Case& bench_case) override {
+    Prepared prepared;
+    prepared.bench_case = bench_case;
+    prepared.refusal = refusal_;
+    prepared.warmup = options_.warmup;
+    prepared.rounds = options_.rounds;
+    return prepared;
+  }
+  Verified verify(const Prepared&) override { return {}; }
+  Timed time(const Prepared&) override { return {}; }
+  TracedRound trace(const Prepared&) override { return {}; }
+
+ private:
+  const Options& options_;
+  Refusal refusal_;
+};
+
+}  // namespace
+
+std::unique_ptr<CaseRunner> simulated_runner(const Options& options, const Topology& topology, int ranks,
+                                             Team team) {
+  return std::make_unique<SimulatedRunner>(options, topology, ranks, std::move(team));
+}
+
+std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal refusal, Team team) {
+  return std::make_unique<UnavailableRunner>(options, std::move(refusal), std::move(team));
+}
+
+}  // namespace baton

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the suite's records (JSON lines) and picks what a table or figure shows.
+
+Files are append-only, so one case may stand in them many times: its newest run counts. A *setting* is
+everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
+run never takes a full one's place; a *point* is what a table or figure has one place for in it.
+"""
+
+import collections
+import json
+import sys
+
+NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
+          "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
+SIMULATOR = "simulator"  # the executor of rows that were computed, not measured
+PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d_v", "dtype", "median_seconds", "gpu",
+               "time")
+NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
+
+# For each bench: the keys of its records beside NEEDED, and the fields that make a setting (beside the machine)
+# and a point (beside the method).
+Bench = collections.namedtuple("Bench", "needed setting point")
+BENCHES = {
+    "collective": Bench(
+        needed=("kind", "direction"),
+        setting=("kind", "executor", "direction", "heads", "d_k", "d_v", "state_bytes", "tokens", "cadence",
+                 "warmup", "rounds"),
+        point=("ranks",)),
+    # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
+    "operator": Bench(
+        needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
+        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence", "warmup",
+                 "rounds"),
+        point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
+
+
+class ResultsError(Exception):
+    """A results file cannot be used; the text is `file:line: reason`."""
+
+
+def load(paths, bench="collective"):
+    """Returns the records of one bench in these files, oldest line first. Throws ResultsError."""
+    return [_checked(record, where) for path in paths for record, where in _lines(path)
+            if "peer" not in record and record.get("bench", bench) == bench]
+
+
+def load_peers(paths):
+    """Returns the measurements of other projects, made by the scripts of peers/. Throws ResultsError."""
+    return [_has(PEER_NEEDED, record, where) for path in paths for record, where in _lines(path) if "peer" in record]
+
+
+def _lines(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise ResultsError(f"{path}: {error.strerror}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            # A run that was killed may leave half a line. The lines before it stay usable.
+            print(f"{path}:{number}: not a whole record, left out", file=sys.stderr)
+            continue
+        where = f"{path}:{number}"
+        if not isinstance(record, dict):
+            raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
+        yield record, where
+
+
+def _checked(record, where):
+    needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
+    needed += ("topology",) if record.get("executor") == SIMULATOR else ()
+    if "skipped" not in record:
+        needed += ("wrong",)
+        needed += () if record.get("wrong") else NEEDED_IF_TIMED
+    return _has(needed, record, where)
+
+
+def _has(needed, record, where):
+    missing = [key for key in needed if key not in record]
+    if missing:
+        raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
+    return record
+
+
+def setting(record):
+    # The machine of a simulated row is its topology, wherever it was computed.
+    machine = (record["topology"] if record["executor"] == SIMULATOR
+               else json.dumps(record["machine"], sort_keys=True))
+    fields = BENCHES[record["bench"]].setting
+    return (record["bench"], machine, *(dtype(record) if field == "dtype" else record[field] for field in fields))
+
+
+def dtype(record):
+    """Returns the element type of the layer's tensors, which old records lack."""
+    return record.get("dtype", "f32")
+
+
+def point(record):
+    return (method(record), *(record[field] for field in BENCHES[record["bench"]].point))
+
+
+def newest(records):
+    """Returns the newest record of each case."""
+    cases = {}
+    for record in records:
+        case = (setting(record), point(record), str(record.get("blocks_asked", record["blocks"])))
+        # ISO 8601 in UTC sorts as text; a later line wins a tie.
+        if case not in cases or record["time"] >= cases[case]["time"]:
+            cases[case] = record
+    return list(cases.values())
+
+
+def matching(records, **wanted):
+    """Returns the records whose fields equal the wanted values. A value of None matches everything."""
+    return [record for record in records
+            if all(value is None or record[field] == value for field, value in wanted.items())]
+
+
+def widest_setting(records):
+    """Returns the records of the setting with most points, and among equals of the newest."""
+    groups = collections.defaultdict(list)
+    for record in records:
+        groups[setting(record)].append(record)
+
+    def width(group):
+        return len(points(group)), max(record["time"] for record in group)
+
+    return max(groups.values(), key=width, default=[])
+
+
+def points(records):
+    """Returns {point: record}. Of several block counts it takes `auto`, or else the fastest."""
+    best = {}
+    for record in records:
+        place = point(record)
+        if place not in best or _preference(record) < _preference(best[place]):
+            best[place] = record
+    return best
+
+
+def _preference(record):
+    return (why_no_time(record) is not None, record.get("blocks_asked") != "auto",
+            record.get("median_seconds", 0))
+
+
+def method(record):
+    """Returns the registered name, followed by the native that ran instead if one did."""
+    name, implementation = record["name"], record["implementation"]
+    return name if implementation in ("schedule", name) else f"{name} ({implementation})"
+
+
+def why_no_time(record):
+    """Returns why the record has no time, or None if it has one. The times of wrong results do not count."""
+    if "skipped" in record:
+        return record["skipped"]
+    return f"{record['wrong']} wrong elements" if record["wrong"] else None
+
+
+def describe(record):
+    """Returns the setting of a record in words, as a list that begins with the machine."""
+    machine = record["machine"]
+    if record["executor"] == SIMULATOR:
+        machine = {"cpu": f"simulated: {record['topology']}"}
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
+             else f"d_k={record['d_k']}, d_v={record['d_v']}")
+    return [f"{machine.get('cpu', 'unknown machine')}{cores}",
+            *_asked(record),
+            f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            f"{record['cadence']} rounds"]
+
+
+def _asked(record):
+    if record["bench"] == "operator":
+        return [f"operator of one layer, executor {record['executor']}",
+                f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
+    return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
+
+
+def binary_size(size):
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:g} {unit}"
+        size /= 1024
+    return f"{size:g} GiB"

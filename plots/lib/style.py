@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The look that all figures share. Importing it chooses the backend, so take `plt` from here."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402 (the backend must be chosen first)
+
+# Okabe and Ito's colours and a grey, which colour-blind readers can distinguish. Markers distinguish them in print.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY = COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+INK = "#333333"
+LABEL = {"fontsize": 8.5, "fontweight": "bold"}
+
+
+def use():
+    plt.rcParams.update({"svg.hashsalt": "baton", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
+                         "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
+
+
+def add_grid(axes, axis):
+    axes.grid(axis=axis, color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def add_titles(figure, axes, title_text, subtitle_text):
+    """Adds both titles at the left edge of the axes."""
+    axes.set_title(subtitle_text, loc="left", fontsize=8)
+    title = figure.suptitle(title_text, ha="left", fontsize=13, fontweight="bold")
+    figure.draw_without_rendering()
+    title.set_x(axes.get_position().x0)
+
+
+def label_lines(axes, ends):
+    """Names lines, [(y, name, colour)], at their right ends. Names that would overlap move apart."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    right = axes.get_xlim()[1]
+    labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
+    heights = spread([height for height, _, _ in labels])
+    for height, (_, name, colour) in zip(heights, labels):
+        axes.text(1.012, height, name, color=colour, transform=axes.transAxes, va="center", **LABEL)
+
+
+def spread(heights, apart=0.05, top=1.0):
+    """Moves rising heights up where they would overlap, and down again where that leaves the axes."""
+    moved = []
+    for height in heights:
+        moved.append(max(height, moved[-1] + apart) if moved else height)
+    for index in reversed(range(len(moved))):
+        ceiling = top if index == len(moved) - 1 else moved[index + 1] - apart
+        moved[index] = min(moved[index], ceiling)
+    return moved
+
+
+def save(figure, folder, name):
+    """Writes NAME.png and NAME.svg and prints their names. The same figure makes the same files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in ("png", "svg"):
+        figure.savefig(folder / f"{name}.{suffix}", dpi=160,
+                       metadata={"Date": None} if suffix == "svg" else None)
+    print(f"Figure: {folder}/{name}.png, {folder}/{name}.svg")

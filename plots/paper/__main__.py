@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables and figures of the papers, published, simulated and measured cells side by side, as one page.
+
+Writes index.html, which stands alone, paper.md, and one CSV a table. Numbers come from records and from
+results/paper/ alone; a blank cell was neither published, simulated nor measured.
+"""
+
+import argparse
+import pathlib
+import sys
+
+# Python looks for modules in this folder first; they lie one above.
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
+
+import lib  # noqa: E402 (found by the line above)
+from lib import tables  # noqa: E402
+from paper import html, records  # noqa: E402
+from paper.page import Page, Table, blocks, markdown, save_csv  # noqa: E402
+from paper.sections import SECTIONS  # noqa: E402
+
+try:
+    from paper import figures
+except ImportError:  # without matplotlib there are tables alone
+    figures = None
+
+
+def main():
+    options = parse_arguments()
+    sources = records.load(options.simulated, options.machines, options.published)
+    page = Page("The papers' tables, published, simulated and measured", lead(sources),
+                [section(sources) for section in SECTIONS])
+    options.out.mkdir(parents=True, exist_ok=True)
+    for table in blocks(page, Table):
+        save_csv(options.out, table)
+    pictures = figures.draw_all(page, options.out) if figures else {}
+    (options.out / "paper.md").write_text(markdown(page, pictures), encoding="utf-8")
+    (options.out / "index.html").write_text(html.page(page, pictures), encoding="utf-8")
+    print(f"Page: {options.out}/index.html; the same as {options.out}/paper.md and one CSV a table")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--simulated", type=pathlib.Path, required=True, metavar="DIR",
+                        help="records of paper_simulations.py")
+    parser.add_argument("--machines", type=pathlib.Path, default=records.RESULTS, metavar="DIR",
+                        help="a folder of records a machine (default: results/)")
+    parser.add_argument("--published", type=pathlib.Path, default=tables.PAPER, metavar="DIR")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    return parser.parse_args()
+
+
+def lead(sources):
+    topologies = sorted({record["topology"] for record in sources.simulated})
+    commits = sorted({record["commit"] for record in sources.simulated})
+    newest = max(record["time"] for record in sources.simulated)
+    machines = [machine for machine, measured in sources.measured.items() if measured]
+    return [
+        "Sequence parallelism of linear attention as its papers measured it, beside what this suite "
+        "simulates of the same machines and what it measured on machines at hand. Every cell says which of "
+        "these it is, and no number mixes them; ratios of one to another are marked as derived.",
+        f"**Simulated** cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
+        "name the source of every figure, and none is fitted to a table on this page except in `fitted-*`, "
+        "which the test of prediction makes. They come of the very schedules that real executors run, "
+        "verified on small real data first, in virtual time: deterministic, one round. Commit "
+        f"{', '.join(commits)}, {newest[:10]}.",
+        "**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
+        f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name "
+        "executor, commit and day; so are those of other projects' programs, whose rows name them. **Published** "
+        "cells are copied from `results/paper/*.csv`, which say where each was read: those of ZeCO are "
+        "second-hand. A cell that nobody published is blank."]
+
+
+lib.run(main)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bars of the page of the papers: published times are hatched, simulated ones are full."""
+
+import matplotlib.ticker
+from matplotlib.patches import Patch
+
+from lib import style
+from lib.style import plt
+from paper.cells import PUBLISHED
+
+
+def bars(series):
+    """Draws groups of bars by ranks. `series` is [(label, kind, {ranks: ms})]."""
+    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    places = sorted({ranks for _, _, times in series for ranks in times})
+    labels = list(dict.fromkeys(label for label, _, _ in series))
+    colours = {label: style.COLOURS[index] for index, label in enumerate(labels)}
+    group(axes, series, places, colours)
+    entries = [Patch(**look(colours[label], kind), label=f"{label}, {kind}") for label, kind, _ in series]
+    figure.legend(handles=entries, loc="outside lower left", ncols=4, frameon=False, fontsize=8)
+    return figure
+
+
+def operator_bars(series):
+    """Draws one pair of axes a kind on a common scale. Series at the same place have the same colour."""
+    kinds = list(dict.fromkeys(kind for _, kind, _ in series))
+    figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.2), layout="constrained", sharey=True, squeeze=False)
+    places = sorted({ranks for _, _, times in series for ranks in times})
+    for axes, kind in zip(rows[:, 0], kinds):
+        own = [one for one in series if one[1] == kind]
+        colours = {label: colour for (label, _, _), colour in zip(own, style.COLOURS)}
+        group(axes, own, places, colours)
+        axes.legend(handles=[Patch(**look(colours[label], kind), label=label) for label, _, _ in own], ncols=2,
+                    frameon=False, fontsize=8, loc="upper left", title=kind, alignment="left",
+                    title_fontproperties={"weight": "bold", "size": 9})
+    for axes in rows[:-1, 0]:
+        axes.set_xlabel("")
+    return figure
+
+
+def group(axes, series, places, colours):
+    width = 0.84 / len(series)
+    for index, (label, kind, times) in enumerate(series):
+        shown = [(place, times[ranks]) for place, ranks in enumerate(places) if ranks in times]
+        xs = [place + (index - (len(series) - 1) / 2) * width for place, _ in shown]
+        axes.bar(xs, [height for _, height in shown], width * 0.92, **look(colours[label], kind))
+        for x, (_, height) in zip(xs, shown):
+            axes.annotate(short(height), (x, height), xytext=(0, 2), textcoords="offset points", ha="center",
+                          fontsize=6.5)
+    axes.set_yscale("log")
+    axes.set_xlim(-0.55, len(places) - 0.45)
+    axes.set_xticks(range(len(places)), [str(ranks) for ranks in places])
+    axes.margins(y=0.12)
+    plain_log(axes.yaxis)
+    axes.set_xlabel("GPUs")
+    axes.set_ylabel("time, ms")
+    style.add_grid(axes, "y")
+    axes.tick_params(axis="x", length=0)
+
+
+def look(colour, kind):
+    if kind == PUBLISHED:
+        return {"facecolor": "white", "edgecolor": colour, "hatch": "////", "linewidth": 1.2}
+    return {"facecolor": colour, "edgecolor": colour, "linewidth": 1.2}
+
+
+def short(value):
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+
+
+def plain_log(axis):
+    """Labels a logarithmic axis with plain numbers, with 2 and 5 too if there are few decades."""
+    low, high = axis.get_view_interval()
+    subs = (1, 2, 5) if high < 300 * low else (1,)
+    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs, numticks=20))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(matplotlib.ticker.NullLocator())

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page as data, and as Markdown and CSV: sections of paragraphs, tables and figures."""
+
+import collections
+import csv
+
+from paper.cells import DERIVED
+
+# Paragraphs are Markdown of three forms: `code`, **bold** and [text](address).
+Text = collections.namedtuple("Text", "markdown")
+# `name` is the name of its CSV, `columns` are the headings over the cells, `notes` stand below.
+Table = collections.namedtuple("Table", "name title columns rows notes", defaults=((),))
+# `where` names the sources of the numbers, `draw` a function of figures.py, `data` is its argument, and `about` describes
+# the picture.
+Figure = collections.namedtuple("Figure", "name title where draw data about")
+Section = collections.namedtuple("Section", "title blocks")
+Page = collections.namedtuple("Page", "title lead sections")
+
+CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "time", "note")
+
+
+def told(*sentences):
+    """Yields the Text of each function that finds all its numbers. A missing cell drops its whole sentence."""
+    for sentence in sentences:
+        try:
+            yield Text(sentence())
+        except KeyError:
+            continue
+
+
+def blocks(page, kind):
+    return [block for section in page.sections for block in section.blocks if isinstance(block, kind)]
+
+
+# --- Markdown -------------------------------------------------------------------------------------------
+
+
+def markdown(page, drawn):
+    """Returns the page as Markdown. `drawn` has the names of the figures that have a picture."""
+    lines = [f"# {page.title}", "", *(line for text in page.lead for line in (text, ""))]
+    for number, section in enumerate(page.sections, start=1):
+        lines += [f"## {number}. {section.title}", ""]
+        for block in section.blocks:
+            lines += [*MARKDOWN[type(block)](block, drawn), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def text_lines(text, _drawn):
+    return [text.markdown]
+
+
+def table_lines(table, _drawn):
+    yield f"**{table.title}** ([{table.name}.csv]({table.name}.csv))"
+    yield ""
+    yield "| | | " + " | ".join(table.columns) + " |"
+    yield "| --- | --- |" + " ---: |" * len(table.columns)
+    for row in table.rows:
+        yield f"| {row.label} | {row.kind} | " + " | ".join(cell.text if cell else "" for cell in row.cells) + " |"
+    if table.notes:
+        yield ""
+    for note in table.notes:
+        yield f"- {note}"
+
+
+def figure_lines(figure, drawn):
+    if figure.name in drawn:
+        yield f"![{figure.about}]({figure.name}.png)"
+        yield ""
+    yield f"**{figure.title}.** {figure.about}"
+
+
+MARKDOWN = {Text: text_lines, Table: table_lines, Figure: figure_lines}
+
+
+# --- CSV ------------------------------------------------------------------------------------------------
+
+
+def save_csv(folder, table):
+    """Writes one line for each cell that is not blank."""
+    with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(csv_rows(table))
+
+
+def csv_rows(table):
+    """Yields the lines of the CSV. A row without a label has the label of the row above."""
+    label = ""
+    for row in table.rows:
+        label = row.label.replace("`", "") or label
+        for column, cell in zip(table.columns, row.cells):
+            if cell is not None:
+                shared = {key: value for key, value in cell._asdict().items() if key in CSV_COLUMNS}
+                yield {"row": label, "what": row.kind, "column": column, **shared}
+
+
+def kinds(row):
+    """Returns the kinds of the row's cells, for its colour."""
+    return {cell.kind for cell in row.cells if cell} or {DERIVED}

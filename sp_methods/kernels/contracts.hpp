@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mechanism of kernel contracts: one text that says what a compute kernel is called, what it takes and what it costs.
+//
+//   struct Scale {
+//     static constexpr const char* name = "scale";        // of the step and of the device body
+//     struct Parameters { std::int64_t rows; };
+//     template <class A>
+//     struct Operands {
+//       In<A, Tensor> x{};
+//       InOut<A, State> sums{};
+//       auto reads() { return std::tie(x, sums); }        // order of the step's slices, InOut members too
+//       auto writes() { return std::tie(sums); }
+//     };
+//     static double flops(const Parameters& p);
+//     static double bytes(const Parameters& p);
+//     static void on_host(const Operands<OnHost>& x, const Parameters& p);
+//   };
+//
+// A method records the kernel with `record<Scale>(schedule, parameters, {.x = .., .sums = ..})` (sp_method.hpp), its host
+// body gets the same members as pointers to float, and its device body, registered by `device_body<Scale>(scale)`
+// (device/tile/contract.cuh), gets them as pointers to bf16 or float. A pointer is null where its slice is empty.
+#pragma once
+
+#include <any>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+/// Facts of the device's kernels that the recording of a layer asks. The defaults are those of the kernels under device/.
+struct KernelTraits {
+  /// Blocks of threads that one call in segments should fill: fewer would idle processors, and each segment more is one
+  /// state more to write and read. H100 and H200 have 132 multiprocessors.
+  std::int64_t blocks = 128;
+  /// Tokens of a tile, for kernels that keep something for every tile.
+  std::int64_t tile = 64;
+  /// Widths of a head, d_k and d_v, that the kernels of bf16 take.
+  std::array<std::int64_t, 2> widths{64, 128};
+
+  /// Whether a head of this many elements is one that they take.
+  constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }
+
+  /// Why no kernel takes tensors of this type with heads of these widths, or an empty string.
+  Refusal unsupported(Dtype dtype, std::initializer_list<std::int64_t> of_heads) const {
+    for (const std::int64_t width : of_heads)
+      if (dtype == Dtype::bf16 && !takes(width))
+        return "kernels of bf16 are for d_k and d_v of " + std::to_string(widths[0]) + " and " +
+               std::to_string(widths[1]) + ", not " + std::to_string(width);
+    return {};
+  }
+};
+
+/// An operand with the element type of the layer: f32 on the host, bf16 on a device.
+struct Tensor {
+  template <class Narrow>
+  using Element = Narrow;
+};
+
+/// An operand that is f32 everywhere: states, decays, sums.
+struct State {
+  template <class Narrow>
+  using Element = float;
+};
+
+/// Operands while a step is recorded.
+struct Recorded {
+  template <class Kind>
+  using In = Slice;
+  template <class Kind>
+  using Out = Slice;
+};
+
+/// Operands of a body: pointers, `Narrow` being the type of a layer's elements.
+template <class Narrow>
+struct Pointers {
+  template <class Kind>
+  using In = const typename Kind::template Element<Narrow>*;
+  template <class Kind>
+  using Out = typename Kind::template Element<Narrow>*;
+};
+using OnHost = Pointers<float>;
+
+/// A member of Operands that a kernel reads, writes, or reads and writes.
+template <class Access, class Kind>
+using In = typename Access::template In<Kind>;
+template <class Access, class Kind>
+using Out = typename Access::template Out<Kind>;
+template <class Access, class Kind>
+using InOut = typename Access::template Out<Kind>;
+
+/// The slices of a tie of members, in its order.
+template <class... Slices>
+std::vector<Slice> slices_of(const std::tuple<Slices&...>& members) {
+  return std::apply([](const auto&... slice) { return std::vector<Slice>{slice...}; }, members);
+}
+
+/// Sets the pointers of `Operands` to a step's memory, HostOperands or DeviceOperands.
+template <class Operands, class Memory>
+Operands bind_operands(const Memory& memory) {
+  Operands x;
+  const auto set = [](auto& member, const auto& span) {
+    using Pointer = std::remove_reference_t<decltype(member)>;
+    member = span.empty() ? nullptr : reinterpret_cast<Pointer>(span.data());
+  };
+  std::apply(
+      [&](auto&... member) {
+        std::size_t i = 0;
+        (set(member, memory.writes.at(i++)), ...);
+      },
+      x.writes());
+  const auto set_read = [&](auto& member, const auto& span) {
+    // A pointer to what is not const is an InOut member, which the writes have set.
+    if constexpr (std::is_const_v<std::remove_pointer_t<std::remove_reference_t<decltype(member)>>>)
+      set(member, span);
+  };
+  std::apply(
+      [&](auto&... member) {
+        std::size_t i = 0;
+        (set_read(member, memory.reads.at(i++)), ...);
+      },
+      x.reads());
+  return x;
+}
+
+/// The kernel of a contract, with its host body and its cost.
+template <class Contract>
+Kernel kernel_of(const typename Contract::Parameters& parameters) {
+  return {.name = Contract::name,
+          .body =
+              [parameters](const HostOperands& memory) {
+                Contract::on_host(bind_operands<typename Contract::template Operands<OnHost>>(memory),
+                                  parameters);
+              },
+          .flops = Contract::flops(parameters),
+          .bytes = Contract::bytes(parameters),
+          .parameters = parameters};
+}
+
+/// The parameters that a kernel was recorded with. Throws std::logic_error if it is another contract's.
+template <class Contract>
+const typename Contract::Parameters& parameters_of(const Kernel& kernel) {
+  const auto* parameters = std::any_cast<typename Contract::Parameters>(&kernel.parameters);
+  if (parameters == nullptr || kernel.name != Contract::name)
+    throw std::logic_error("the kernel " + kernel.name + " was not recorded as " + Contract::name);
+  return *parameters;
+}
+
+}  // namespace baton

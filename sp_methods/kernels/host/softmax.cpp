@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host bodies and costs of the softmax kernels.
+//
+//   forward, for query tiles, for key tiles that are visible:
+//       z = s q k^T;  m' = max(m, rowmax z);  p = e^{z - m'}
+//       l = l e^{m - m'} + rowsum p;  o = o e^{m - m'} + p v
+//   at the end:  out = o / l,  lse = m + log l
+//
+// Tiles on the mask's border are computed whole, and what is hidden is set to zero.
+// Source: Dao, "FlashAttention-2", 2023, algorithms 1 and 2.
+#include <limits>
+
+#include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/ring_contracts.hpp"
+
+namespace baton {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr Index tile_tokens = 128;
+
+/// Calls body(queries) for the query tiles of a rank.
+template <class Body>
+void for_query_tiles(const SoftmaxShape& shape, const Body& body) {
+  for (Index i = 0; i < shape.q_tokens; i += tile_tokens)
+    body(Tokens{i, std::min(tile_tokens, shape.q_tokens - i)});
+}
+
+/// Calls body(keys) for the key tiles that queries `rows` see, in order.
+template <class Body>
+void for_visible_tiles(const SoftmaxShape& shape, Tokens rows, const Body& body) {
+  const Index visible = shape.visible(rows.first + rows.count - 1);
+  for (Index j = 0; j < visible; j += tile_tokens) body(Tokens{j, std::min(tile_tokens, visible - j)});
+}
+
+/// Keys of a tile that local query i sees.
+Index visible_columns(const SoftmaxShape& shape, Index i, Tokens columns) {
+  return std::clamp<Index>(shape.visible(i) - columns.first, 0, columns.count);
+}
+
+/// Replaces the first n scores z of a row by e^{z - shift}, the others by zero.
+void exponentiate(Eigen::Ref<Eigen::RowVectorXf> z, Index n, float shift) {
+  z.head(n) = (z.head(n).array() - shift).max(-80.0F).exp();
+  z.tail(z.size() - n).setZero();
+}
+
+/// The running softmax of one tile of queries.
+class RunningSoftmax {
+ public:
+  void start(Index rows, Index d_v) {
+    out_.setZero(rows, d_v);
+    max_.setConstant(rows, -infinity);
+    sum_.setZero(rows);
+  }
+
+  /// Adds the scores of one key tile; `z` becomes its probabilities before normalisation.
+  void add(Tile& z, const ConstTileRef& v, const SoftmaxShape& shape, Tokens rows, Tokens columns) {
+    for (Index i = 0; i < rows.count; ++i) {
+      const Index n = visible_columns(shape, rows.first + i, columns);
+      if (n == 0) {
+        z.row(i).setZero();
+        continue;
+      }
+      const float max = std::max(max_(i), z.row(i).head(n).maxCoeff());
+      const float keep = std::exp(max_(i) - max);
+      exponentiate(z.row(i), n, max);
+      max_(i) = max;
+      sum_(i) = sum_(i) * keep + z.row(i).sum();
+      if (keep != 1.0F) out_.row(i) *= keep;
+    }
+    out_.noalias() += z * v;
+  }
+
+  /// Writes the rows of `out`, and of lse with `stride` numbers from one row to the next.
+  void finish(TileView out, float* lse, Index stride) const {
+    for (Index i = 0; i < out.rows(); ++i) {
+      const bool any = sum_(i) > 0.0F;
+      out.row(i) = out_.row(i) * (any ? 1.0F / sum_(i) : 0.0F);
+      lse[i * stride] = any ? max_(i) + std::log(sum_(i)) : -infinity;
+    }
+  }
+
+ private:
+  Tile out_;
+  Eigen::VectorXf max_, sum_;
+};
+
+/// Adds one head's gradients, tile by tile.
+class HeadGradients {
+ public:
+  HeadGradients(const SoftmaxBlockGradients::Operands<OnHost>& x, const SoftmaxShape& shape, Index head)
+      : x_(x), shape_(shape), head_(head) {}
+
+  void add(Tokens rows);
+
+ private:
+  auto keys_of(auto* x, Tokens t) const { return head_rows(x, t, head_, shape_.heads, shape_.d_k); }
+  auto values_of(auto* x, Tokens t) const { return head_rows(x, t, head_, shape_.heads, shape_.d_v); }
+
+  void add_tile(Tokens rows, Tokens columns) {
+    const auto d_o = values_of(x_.d_o, rows), k = keys_of(x_.in.k, columns);
+    p_.noalias() = q_ * k.transpose();
+    for (Index i = 0; i < rows.count; ++i) {
+      const Index n = visible_columns(shape_, rows.first + i, columns);
+      exponentiate(p_.row(i), n, x_.lse[(rows.first + i) * shape_.heads + head_]);
+    }
+    values_of(x_.dv, columns).noalias() += p_.transpose() * d_o;
+    z_.noalias() = d_o * values_of(x_.in.v, columns).transpose();
+    for (Index i = 0; i < rows.count; ++i)
+      z_.row(i).array() -= x_.delta[(rows.first + i) * shape_.heads + head_];
+    z_.array() *= p_.array();
+    keys_of(x_.dq, rows).noalias() += shape_.scale() * (z_ * k);
+    keys_of(x_.dk, columns).noalias() += z_.transpose() * q_;
+  }
+
+  const SoftmaxBlockGradients::Operands<OnHost>& x_;
+  const SoftmaxShape& shape_;
+  Index head_;
+  Tile q_, p_, z_;
+};
+
+void HeadGradients::add(Tokens rows) {
+  q_ = shape_.scale() * keys_of(x_.in.q, rows);
+  for_visible_tiles(shape_, rows, [&](Tokens columns) { add_tile(rows, columns); });
+}
+
+/// tokens * heads * width.
+double elements(const SoftmaxShape& shape, std::int64_t tokens, std::int64_t width) {
+  return static_cast<double>(tokens * shape.heads * width);
+}
+
+}  // namespace
+
+double SoftmaxShape::visible_pairs() const {
+  double pairs = 0;
+  for (std::int64_t i = 0; i < q_tokens; ++i) pairs += static_cast<double>(visible(i));
+  return pairs;
+}
+
+double SoftmaxBlock::flops(const SoftmaxShape& s) {
+  return s.visible_pairs() * static_cast<double>(s.heads * 2 * (s.d_k + s.d_v));
+}
+double SoftmaxBlock::bytes(const SoftmaxShape& s) {
+  const std::int64_t element = bytes_of(s.dtype);
+  return elements(s, s.q_tokens, element * s.d_k + 4 * (s.d_v + 1)) +
+         elements(s, s.k_tokens, element * (s.d_k + s.d_v));
+}
+void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
+  Tile q, z;
+  RunningSoftmax softmax;
+  for (Index head = 0; head < shape.heads; ++head)
+    for_query_tiles(shape, [&](Tokens rows) {
+      q = shape.scale() * head_rows(x.in.q, rows, head, shape.heads, shape.d_k);
+      softmax.start(rows.count, shape.d_v);
+      for_visible_tiles(shape, rows, [&](Tokens columns) {
+        z.noalias() = q * head_rows(x.in.k, columns, head, shape.heads, shape.d_k).transpose();
+        softmax.add(z, head_rows(x.in.v, columns, head, shape.heads, shape.d_v), shape, rows, columns);
+      });
+      softmax.finish(head_rows(x.out, rows, head, shape.heads, shape.d_v),
+                     x.lse + rows.first * shape.heads + head, shape.heads);
+    });
+}
+
+double MergeSoftmax::flops(const SoftmaxShape& s) { return 3.0 * elements(s, s.q_tokens, s.d_v); }
+double MergeSoftmax::bytes(const SoftmaxShape& s) { return 4.0 * 3.0 * elements(s, s.q_tokens, s.d_v + 1); }
+void MergeSoftmax::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
+  const Index d_v = shape.d_v;
+  for (Index i = 0; i < shape.q_tokens * shape.heads; ++i) {
+    if (x.block_lse[i] == -infinity) continue;
+    Eigen::Map<Eigen::ArrayXf> row(x.out + i * d_v, d_v);
+    const Eigen::Map<const Eigen::ArrayXf> block(x.block_out + i * d_v, d_v);
+    const float ahead = x.block_lse[i] - x.lse[i];
+    row -= (row - block) / (1.0F + std::exp(-ahead));
+    x.lse[i] = std::max(x.lse[i], x.block_lse[i]) + std::log1p(std::exp(-std::abs(ahead)));
+  }
+}
+
+double SoftmaxDelta::flops(const SoftmaxShape& s) { return 2.0 * elements(s, s.q_tokens, s.d_v); }
+double SoftmaxDelta::bytes(const SoftmaxShape& s) {
+  return elements(s, s.q_tokens, bytes_of(s.dtype) * s.d_v + 4 * (s.d_v + 1));
+}
+void SoftmaxDelta::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
+  for (Index i = 0; i < shape.q_tokens * shape.heads; ++i)
+    x.delta[i] = matrix_at(x.d_o, i, 1, shape.d_v).cwiseProduct(matrix_at(x.out, i, 1, shape.d_v)).sum();
+}
+
+double SoftmaxBlockGradients::flops(const SoftmaxShape& s) {
+  return s.visible_pairs() * static_cast<double>(s.heads * (6 * s.d_k + 4 * s.d_v));
+}
+double SoftmaxBlockGradients::bytes(const SoftmaxShape& s) {
+  const std::int64_t element = bytes_of(s.dtype);
+  return elements(s, s.q_tokens, element * (s.d_k + s.d_v) + 4 * (2 * s.d_k + 2)) +
+         elements(s, s.k_tokens, (element + 2 * 4) * (s.d_k + s.d_v));
+}
+void SoftmaxBlockGradients::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
+  for (Index head = 0; head < shape.heads; ++head) {
+    HeadGradients gradients(x, shape, head);
+    for_query_tiles(shape, [&](Tokens rows) { gradients.add(rows); });
+  }
+}
+
+}  // namespace baton

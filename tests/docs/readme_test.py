@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What README.md and docs/tour.md show is what the programs print: python3 readme_test.py COLLECTIVE_BENCH [--write]
+
+README.md has a table and the text of All-Scan, docs/tour.md has schedules. Column widths follow the longest registered
+name, so lines are compared word by word. `--write` puts the program's lines into README.md. operator_bench lies beside
+collective_bench.
+"""
+
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAMPLE = re.compile(r"(<!-- the test `readme` .*?-->\n +\S*collective_bench (?P<arguments>.*?)\n\n```text\n)"
+                    r"(?P<rows>.*?)```", re.DOTALL)
+SCHEDULE = re.compile(r"^    build/cpu/bin/(\w+) ([^\n]* --print-schedule)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
+SOURCE_LINE = re.compile(r" +\w+\.cpp:\d+( in \w+)?$")
+
+
+def output(bench, arguments):
+    done = subprocess.run([bench, *shlex.split(arguments.replace("\\\n", ""))], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{bench} {arguments} ended with status {done.returncode}:\n{done.stderr}")
+    return done.stdout.splitlines()
+
+
+def printed(bench, arguments):
+    """Returns the head of the table, the simulated machine and the rows, but no line that names this machine."""
+    return [line.rstrip() for line in output(bench, arguments)
+            if line.startswith("# simulator") or line[:1] not in ("#", "")]
+
+
+def check_schedules(benches):
+    text = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
+    shown = SCHEDULE.findall(text)
+    if not shown:
+        sys.exit("docs/tour.md shows no schedule")
+    for bench, arguments, schedule in shown:
+        lines = words(SOURCE_LINE.sub("", line) for line in output(benches / bench, arguments))
+        for line in words(schedule.splitlines()):
+            if line not in lines:
+                sys.exit(f"docs/tour.md shows a step that {bench} {arguments} does not print:\n{' '.join(line)}")
+
+
+def check_all_scan(text):
+    shown = re.search(r"```cpp\n(.*?)```", text, re.DOTALL)
+    if not shown or shown[1] not in (ROOT / "collectives/all_scan.cpp").read_text(encoding="utf-8"):
+        sys.exit("README.md does not show the all_scan of collectives/all_scan.cpp")
+
+
+def words(lines):
+    return [line.split() for line in lines]
+
+
+def main():
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    check_all_scan(text)
+    check_schedules(pathlib.Path(sys.argv[1]).resolve().parent)
+    sample = SAMPLE.search(text)
+    if not sample:
+        sys.exit("README.md has no sample of the table")
+    rows = printed(sys.argv[1], sample["arguments"])
+    if "--write" in sys.argv[2:]:
+        made = sample[1] + "\n".join(rows) + "\n```"
+        readme.write_text(text[:sample.start()] + made + text[sample.end():], encoding="utf-8")
+    elif words(rows) != words(sample["rows"].splitlines()):
+        sys.exit("README.md shows\n" + sample["rows"] + "and the program prints\n" + "\n".join(rows) +
+                 "\nTo put these lines into README.md: python3 tests/docs/readme_test.py COLLECTIVE_BENCH --write")
+    else:
+        print(f"{len(rows)} lines of README.md are what the program prints")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "harness/measure/machine.hpp"
+
+namespace {
+
+using namespace baton;
+
+/// The time of a chain of P ranks in K blocks, (P-2+K) (alpha + N/(K beta)).
+double chain_seconds(const AlphaBeta& link, int ranks, double bytes, int blocks) {
+  return (ranks - 2 + blocks) * (link.alpha_seconds + bytes / (blocks * link.beta));
+}
+
+TEST(Link, TheBestNumberOfBlocksIsTheFastestOfTheModel) {
+  const AlphaBeta link{.alpha_seconds = 2e-6, .beta = 5e9};
+  for (int ranks : {2, 3, 4, 16, 64}) {
+    const int best = link.best_blocks(ranks, 2 << 20, 1 << 20);
+    const double least = chain_seconds(link, ranks, 2 << 20, best);
+    for (int blocks = 1; blocks < 400; ++blocks)
+      EXPECT_GE(chain_seconds(link, ranks, 2 << 20, blocks), 0.999 * least) << ranks << " ranks, " << blocks;
+  }
+}
+
+TEST(Link, BlocksStayBetweenOneAndTheRows) {
+  const AlphaBeta link{.alpha_seconds = 1e-9, .beta = 1e6};
+  EXPECT_EQ(link.best_blocks(64, 1 << 30, 128), 128);
+  EXPECT_EQ(link.best_blocks(2, 1 << 30, 128), 1);
+  EXPECT_EQ(AlphaBeta{}.best_blocks(1, 1 << 30, 128), 1);  // nothing was measured on a rank alone
+}
+
+TEST(Link, TheBoundIsAlphaAHopAndBetaAByte) {
+  const AlphaBeta link{.alpha_seconds = 1e-6, .beta = 1e9};
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000), 4e-6);
+}
+
+TEST(Link, AnEmptyRoundIsPartOfTheBound) {
+  const AlphaBeta link{.alpha_seconds = 1e-6, .beta = 1e9, .floor_seconds = 4e-6};
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000), 8e-6);
+}
+
+TEST(Link, BlocksFollowTheExecutorsMessagesAndTheBoundTheWire) {
+  const AlphaBeta wire{.alpha_seconds = 1e-6, .beta = 4e11};
+  AlphaBeta link = wire;
+  link.message_alpha_seconds = 1e-5;
+  link.message_beta = 1e11;
+  EXPECT_EQ(link.best_blocks(4, 2 << 20, 1 << 20), (AlphaBeta{1e-5, 1e11}.best_blocks(4, 2 << 20, 1 << 20)));
+  EXPECT_NE(link.best_blocks(4, 2 << 20, 1 << 20), wire.best_blocks(4, 2 << 20, 1 << 20));
+  EXPECT_DOUBLE_EQ(link.bound_seconds(1, 1), wire.bound_seconds(1, 1));
+}
+
+}  // namespace

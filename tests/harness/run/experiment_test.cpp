@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run/experiment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/cases/verify.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+
+std::shared_ptr<const Workload> small_scan() {
+  return collective_workload(find_collective("all_scan"), Shape{1, 4, 4, 2}, Direction::forward);
+}
+
+/// A runner whose rounds are made up.
+class Made : public CaseRunner {
+ public:
+  Made(const World& world, std::vector<StepTime> times) : CaseRunner(world.all()), times_(std::move(times)) {}
+  std::string description() const override { return {}; }
+  Prepared prepare(const Case&) override { return {}; }
+  Verified verify(const Prepared&) override { return {}; }
+  Timed time(const Prepared&) override { return {}; }
+  TracedRound trace(const Prepared& prepared) override { return {prepared.schedules, times_}; }
+
+ private:
+  std::vector<StepTime> times_;
+};
+
+class TracedRound : public testing::Test {
+ protected:
+  TracedRound() {
+    record_.bench_case = {.workload = small_scan(), .executor = "local", .ranks = 2, .blocks = auto_blocks};
+    record_.blocks = 3;
+    record_.samples = {.first_seconds = 1, .seconds = {1}, .rank_seconds = {{1}}};
+    prepared_.schedules = record_.bench_case.workload->build(record_.bench_case.split(3));
+  }
+  ~TracedRound() override { std::filesystem::remove(path_); }
+
+  std::string path_ = testing::TempDir() + "traced_round_test.json";
+  Record record_;
+  Prepared prepared_;
+  World world_{nullptr, nullptr};
+};
+
+TEST_F(TracedRound, WritesTheBlocksThatRan) {
+  Made runner(world_, {{0, 0, 0, 1}, {0, 1, 0, 1}, {0, 2, 0, 1}, {1, 2, 0, 1}});
+  EXPECT_THAT(trace_round(path_, record_, prepared_, runner), HasSubstr(path_));
+  const auto trace = nlohmann::json::parse(std::ifstream(path_));
+  EXPECT_EQ(trace["otherData"]["blocks"], 3);
+  EXPECT_EQ(trace["otherData"]["case"], record_.bench_case.name());
+  const auto count = [&](const char* phase) {
+    return std::count_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
+                         [&](auto& event) { return event["ph"] == phase; });
+  };
+  EXPECT_EQ(count("X"), 4);
+  EXPECT_EQ(count("f"), 1) << "the third of three blocks";
+}
+
+TEST_F(TracedRound, SaysWhyThereIsNone) {
+  Made silent(world_, {});
+  record_.bench_case.executor = "silent";
+  EXPECT_EQ(trace_round(path_, record_, prepared_, silent),
+            "# no trace: the executor 'silent' does not tell when its steps ran\n");
+  record_.samples = {};
+  EXPECT_EQ(trace_round(path_, record_, prepared_, silent), "# no trace: nothing was timed\n");
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(TracedRound, DoesNothingUnasked) {
+  Made runner(world_, {});
+  EXPECT_EQ(trace_round("", record_, prepared_, runner), "");
+}
+
+TEST_F(TracedRound, IsRefusedWhereItCannotBe) {
+  Options options;
+  options.cases.assign(2, record_.bench_case);
+  EXPECT_NO_THROW(require_outputs(options));
+  options.trace = path_;
+  EXPECT_THROW(require_outputs(options), UsageError);
+  options.cases.pop_back();
+  EXPECT_NO_THROW(require_outputs(options));
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "a check leaves nothing behind";
+  for (const std::string& nowhere : {testing::TempDir(), testing::TempDir() + "none/x.json"}) {
+    options.trace = nowhere;
+    EXPECT_THROW(require_outputs(options), UsageError) << nowhere;
+  }
+}
+
+TEST_F(TracedRound, ATrialLeavesAnOldTraceAlone) {
+  std::ofstream(path_) << "old";
+  Options options;
+  options.cases.push_back(record_.bench_case);
+  options.trace = path_;
+  require_outputs(options);
+  std::string left;
+  std::ifstream(path_) >> left;
+  EXPECT_EQ(left, "old");
+}
+
+/// Counts how often each rank's schedule is built; `reduced` is not counted.
+class Counting : public Workload {
+ public:
+  explicit Counting(bool is_costly) : is_costly_(is_costly) {}
+
+  std::string name() const override { return scan_->name(); }
+  std::string shape_name() const override { return scan_->shape_name(); }
+  Description describe() const override { return scan_->describe(); }
+  std::int64_t state_bytes() const override { return scan_->state_bytes(); }
+  std::int64_t state_rows() const override { return scan_->state_rows(); }
+  Schedule build_rank(int rank, const Split& split) const override {
+    ++builds;
+    return scan_->build_rank(rank, split);
+  }
+  std::optional<Claim> claim(const Split& split) const override { return scan_->claim(split); }
+  std::shared_ptr<const Workload> affordable(int) const override { return is_costly_ ? scan_ : nullptr; }
+  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
+                    std::uint64_t seed) const override {
+    return scan_->verify(executor, schedules, seed);
+  }
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const override {
+    scan_->load(executor, schedules, seed);
+  }
+  Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
+                          std::uint64_t seed) const override {
+    return scan_->verify_timed(executor, schedules, seed);
+  }
+  std::shared_ptr<const Workload> reduced() const override { return scan_; }
+  double payload_bytes(int) const override { return 1; }
+  double port_bytes(int) const override { return 1; }
+
+  mutable int builds = 0;
+
+ private:
+  bool is_costly_;
+  std::shared_ptr<const Workload> scan_ = small_scan();
+};
+
+class OneCase : public testing::Test {
+ protected:
+  ~OneCase() override { std::filesystem::remove(options_.trace); }
+
+  /// Runs a case of `workload` on two ranks of `executor`.
+  BenchmarkCase::Result run(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
+    const Case bench_case{.workload = workload, .executor = executor, .ranks = 2};
+    options_.cases = {bench_case};
+    return Experiment(options_, topology_, world_, collective_table()).run(bench_case);
+  }
+
+  Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = testing::TempDir() + "one_case.json"};
+  std::optional<Topology> topology_;
+  World world_{nullptr, nullptr};
+};
+
+TEST_F(OneCase, BuildsTheTimedSchedulesOnce) {
+  for (bool is_costly : {false, true}) {
+    const auto counting = std::make_shared<Counting>(is_costly);
+    EXPECT_EQ(run(counting, "local").seconds.size(), 3u);
+    EXPECT_EQ(counting->builds, 2) << "one for each rank, verified, timed and traced";
+    EXPECT_TRUE(std::filesystem::exists(options_.trace));
+  }
+}
+
+TEST_F(OneCase, ASimulatedRoundStandsForAll) {
+  topology_ = read_topology(TOPOLOGIES "/h200-4.json");
+  const auto seconds = run(small_scan(), "simulator").seconds;
+  ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_GT(seconds[0], 0);
+  EXPECT_EQ(seconds, std::vector<double>(3, seconds[0]));
+}
+
+TEST_F(OneCase, SaysWhyItWasSkipped) {
+  options_.trace.clear();
+  const auto native =
+      collective_workload(find_collective("mpi_exscan"), Shape{1, 4, 4, 2}, Direction::forward);
+  const BenchmarkCase::Result result = run(native, "local");
+  EXPECT_THAT(result.skipped, HasSubstr("mpi_exscan is no native of local"));
+  EXPECT_TRUE(result.seconds.empty());
+}
+
+}  // namespace

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which records a table or figure is made of."""
+
+import contextlib
+import io
+import unittest
+
+from plots.example import InFolder, layer, local, record, skipped, write
+
+from lib import results
+
+
+class Loading(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "r.jsonl"
+
+    def test_reads_every_line(self):
+        write(self.path, [record(), skipped("no such thing")])
+        self.assertEqual(len(results.load([self.path, self.path])), 4)
+
+    def test_leaves_out_half_a_line_and_says_where(self):
+        write(self.path, [record()])
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write('{"name": "all_sc')
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(len(results.load([self.path])), 1)
+        self.assertIn("r.jsonl:2:", said.getvalue())
+
+    def test_names_the_line_and_the_missing_key(self):
+        broken = record()
+        del broken["median_seconds"]
+        write(self.path, [record(), broken])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:2: .*median_seconds"):
+            results.load([self.path])
+
+    def test_wrong_results_need_no_timings(self):
+        wrong = record(wrong=1)
+        del wrong["median_seconds"]
+        write(self.path, [wrong])
+        self.assertEqual(results.load([self.path]), [wrong])
+
+    def test_names_a_line_that_is_no_object(self):
+        self.path.write_text("[1]\n", encoding="utf-8")
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: "):
+            results.load([self.path])
+
+    def test_names_a_file_that_is_not_there(self):
+        with self.assertRaisesRegex(results.ResultsError, "r.jsonl: No such file"):
+            results.load([self.path])
+
+    def test_each_bench_reads_its_own_records(self):
+        write(self.path, [record(), layer(), {"bench": "another"}])
+        self.assertEqual(results.load([self.path]), [record()])
+        self.assertEqual(results.load([self.path], "operator"), [layer()])
+
+    def test_names_what_an_operators_record_lacks(self):
+        broken = layer()
+        del broken["mode"]
+        write(self.path, [broken])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*mode"):
+            results.load([self.path], "operator")
+
+    def test_what_other_projects_measured_is_no_record_of_ours(self):
+        row = {"peer": "other", "version": "1", "kernel": "k", "pass": "forward", "tokens": 1, "heads": 1, "d_k": 1,
+               "d_v": 1, "dtype": "bf16", "median_seconds": 1.0, "gpu": "g", "time": "2030-01-01T00:00:00Z"}
+        write(self.path, [row, record()])
+        self.assertEqual(results.load([self.path]), [record()])
+        self.assertEqual(results.load_peers([self.path]), [row])
+        write(self.path, [{"peer": "other"}])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*median_seconds"):
+            results.load_peers([self.path])
+
+    def test_names_a_record_of_no_bench(self):
+        write(self.path, [{"name": "all_scan"}])
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*bench"):
+            results.load([self.path])
+
+
+class Choosing(unittest.TestCase):
+    def test_the_newest_run_of_a_case_counts(self):
+        old = record(milliseconds=1, time="2030-01-01T00:00:00Z")
+        new = record(milliseconds=2, time="2030-01-02T00:00:00Z", run="b")
+        self.assertEqual(results.newest([old, new]), [new])
+        self.assertEqual(results.newest([new, old]), [new])
+
+    def test_cases_of_an_older_run_stay(self):
+        old = record(ranks=2)
+        new = record(ranks=4, time="2030-01-02T00:00:00Z", run="b")
+        self.assertCountEqual(results.newest([old, new]), [old, new])
+
+    def test_a_quick_run_takes_no_full_ones_place(self):
+        full = [record(ranks=2), record(ranks=4)]
+        quick = record(ranks=2, warmup=0, rounds=1, time="2030-01-02T00:00:00Z", run="b")
+        self.assertEqual(results.widest_setting(results.newest([*full, quick])), full)
+
+    def test_cycles_of_one_run_are_one_case(self):
+        first, second = record(cycle=0), record(cycle=1)
+        self.assertEqual(results.newest([first, second]), [second])
+
+    def test_an_operators_cases_are_told_apart(self):
+        cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
+                 layer(gate="none"), layer(tokens=512), local()]
+        self.assertCountEqual(results.newest(cases), cases)
+        self.assertCountEqual(results.widest_setting(cases), cases)
+
+    def test_an_automatic_block_count_may_change_between_runs(self):
+        old = record(blocks=8, blocks_asked="auto")
+        new = record(blocks=16, blocks_asked="auto", time="2030-01-02T00:00:00Z", run="b")
+        self.assertEqual(results.newest([old, new]), [new])
+
+    def test_automatic_blocks_stand_for_their_method(self):
+        automatic = record(blocks=8, blocks_asked="auto", milliseconds=3)
+        faster = record(blocks=4, milliseconds=1)
+        self.assertEqual(results.points([faster, automatic]), {("all_scan", 4): automatic})
+
+    def test_without_automatic_blocks_the_fastest_stand(self):
+        slow, fast = record(blocks=1, milliseconds=3), record(blocks=4, milliseconds=1)
+        self.assertEqual(results.points([slow, fast]), {("all_scan", 4): fast})
+
+    def test_a_native_in_a_schedules_place_is_another_method(self):
+        self.assertEqual(results.method(record(implementation="by_hand")), "all_scan (by_hand)")
+        self.assertEqual(results.method(record(name="mpi_exscan", implementation="mpi_exscan")), "mpi_exscan")
+
+    def test_settings_do_not_mix_and_the_widest_wins(self):
+        wide = [record(ranks=2), record(ranks=4)]
+        other = [record(ranks=8, cadence="streaming"), record(ranks=8, heads=1)]
+        self.assertEqual(results.widest_setting(other + wide), wide)
+        self.assertEqual(results.widest_setting([]), [])
+
+    def test_wrong_results_have_no_time(self):
+        self.assertEqual(results.why_no_time(record(wrong=3)), "3 wrong elements")
+        self.assertEqual(results.why_no_time(skipped("too many ranks")), "too many ranks")
+        self.assertIsNone(results.why_no_time(record()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers on GPUs: our kernels beside other projects', what exchanges add, and what of it is hidden."""
+
+import unittest
+
+from plots.example import layer, local
+
+from paper.page import Table, Text
+from paper.records import Sources
+from paper.sections import gpu_layers, zeco_operators
+
+SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
+PUBLISHED = {"zeco_table_operator_16k": [], "zeco_table2": []}
+
+
+def kernel(which="forward", milliseconds=1.0, **changes):
+    return local(which=which, milliseconds=milliseconds, **{**SHAPE, "ranks": 1, "executor": "nccl", **changes})
+
+
+def peer(which="forward", milliseconds=3.0):
+    return {"peer": "other", "version": "1.0", "kernel": "chunk", "pass": which, "tokens": 16384, "heads": 16,
+            "d_k": 128, "d_v": 128, "dtype": "bf16", "median_seconds": milliseconds / 1e3, "gpu": "Example GPU",
+            "time": "2030-01-01T00:00:00Z"}
+
+
+def sources(records, peers=()):
+    return Sources([], {"mine": list(records)}, PUBLISHED, {"mine": list(peers)})
+
+
+def tables(section):
+    return {block.name: block for block in section.blocks if isinstance(block, Table)}
+
+
+def shown(table):
+    """{(label, second column): texts}"""
+    rows, label = {}, ""
+    for row in table.rows:
+        label = row.label or label
+        rows[label, row.kind] = [cell and cell.text for cell in row.cells]
+    return rows
+
+
+class Layers(unittest.TestCase):
+    def test_a_peer_stands_beside_ours_of_the_same_machine(self):
+        rows = shown(tables(gpu_layers.section(sources([kernel(milliseconds=1.5)], [peer()])))["kernels_16k_16"])
+        self.assertEqual(rows["other `chunk`", "measured, mine, version 1.0, 2030-01-01"], ["3.00", None, None])
+        self.assertEqual(rows["other `chunk`", "over `local`, mine, nccl"], ["2.00×", None, None])
+
+    def test_overheads_and_hidden_shares(self):
+        records = [local(milliseconds=2, **SHAPE), layer(milliseconds=3, hidden=0.25, **SHAPE),
+                   layer(mode="exposed", milliseconds=4, **SHAPE),
+                   layer("lasp2", scan="all_gather_scan", milliseconds=6, **SHAPE)]
+        rows = shown(tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"])
+        self.assertEqual(rows["`zeco`", "measured"], ["3.00"])
+        self.assertEqual(rows["`zeco`", "measured, exposed"], ["4.00"])
+        self.assertEqual(rows["`zeco`", "hidden"], ["25 %"])
+        self.assertEqual(rows["`zeco`", "over `local`"], ["1.500"])
+        self.assertEqual(rows["`lasp2`", "over `zeco`"], ["2.000"])
+        self.assertNotIn(("`local`", "hidden"), rows)
+
+    def test_a_goal_is_held_or_says_what_is_exposed(self):
+        records = [kernel(milliseconds=0.25), local(milliseconds=2, **SHAPE), layer(milliseconds=3, **SHAPE),
+                   layer(mode="exposed", milliseconds=4, **SHAPE),
+                   layer(mode="compute_only", scan="", milliseconds=2, **SHAPE)]
+        section = gpu_layers.section(sources(records))
+        rows = shown(tables(section)["layers_goals"])
+        self.assertEqual(rows["local work, forward, 16K tokens, 16 heads", "mine, nccl"],
+                         ["at most 0.28", "0.250 ms", "yes"])
+        self.assertEqual(rows["`zeco` over `local`, both, 4 GPUs, 16K tokens", "mine, peer"],
+                         ["at most 1.03", "1.500", "no"])
+        self.assertEqual(rows["`zeco` over `local`, both, 4 GPUs, 32K tokens", "not measured yet"],
+                         ["at most 1.03", None, None])
+        text = " ".join(block.markdown for block in section.blocks if isinstance(block, Text))
+        self.assertIn("waited for costs 2.00 ms, overlapped 1.00 ms, beside 2.00 ms of local work", text)
+
+    def test_without_records_it_says_how_to_make_them(self):
+        text = " ".join(block.markdown for block in gpu_layers.section(sources([])).blocks if isinstance(block, Text))
+        self.assertIn("operator_bench --executor peer,nccl", text)
+
+    def test_a_peer_is_a_row_of_the_papers_table(self):
+        rows = shown(zeco_operators.table(sources([kernel(milliseconds=1.5)], [peer()]), 16384))
+        self.assertEqual(rows["other `chunk`", "measured, mine, forward, bf16, version 1.0, 2030-01-01"][0], "3.00")
+        self.assertEqual(rows["`local`", "measured, mine, nccl, forward, bf16, commit abc, 2030-01-01"][0], "1.50")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer of gated linear attention in device memory, one rank's share of it, and the calls of its two passes in order: for
+// the test of the device bodies and for the benches.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "collectives/executors/cuda/error.cuh"
+#include "sp_methods/kernels/device/gla/launch.cuh"
+
+namespace baton {
+
+__device__ inline unsigned hash_of(unsigned x) {
+  x = (x ^ (x >> 16)) * 0x7feb352dU;
+  x = (x ^ (x >> 15)) * 0x846ca68bU;
+  return x ^ (x >> 16);
+}
+
+/// Normal numbers, or gates where strength is not 0: log sigmoid of normal numbers times it.
+__global__ static void fill_kernel(__nv_bfloat16* x, std::int64_t count, unsigned seed, float strength) {
+  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < count;
+       i += stride) {
+    const unsigned a = hash_of(static_cast<unsigned>(i) ^ seed), b = hash_of(a + 0x9e3779b9U);
+    const float u = (static_cast<float>(a >> 8) + 0.5F) / 16777216.0F,
+                w = static_cast<float>(b >> 8) / 16777216.0F;
+    const float normal = sqrtf(-2.0F * logf(u)) * cospif(2.0F * w);
+    x[i] = __float2bfloat16(strength == 0.0F ? normal : -strength * log1pf(expf(-normal)));
+  }
+}
+
+/// The same, enqueued on the default stream.
+inline cudaError_t fill_normal(__nv_bfloat16* x, std::int64_t count, unsigned seed, float strength) {
+  fill_kernel<<<1024, 256>>>(x, count, seed, strength);
+  return cudaGetLastError();
+}
+
+inline std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
+
+/// Device memory of `count` elements, every byte 0xff at first: NaN in bf16 and fp32.
+template <class Element>
+class DeviceArray {
+ public:
+  explicit DeviceArray(std::int64_t count) : count_(count) {
+    cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size(count) * sizeof(Element) + 16));
+    cuda(cudaMemset(data_, 0xff, size(count) * sizeof(Element)));
+  }
+  explicit DeviceArray(const std::vector<Element>& host)
+      : DeviceArray(static_cast<std::int64_t>(host.size())) {
+    cuda(cudaMemcpy(data_, host.data(), host.size() * sizeof(Element), cudaMemcpyHostToDevice));
+  }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+  ~DeviceArray() { cudaFree(data_); }
+
+  Element* at(std::int64_t element = 0) const { return data_ + element; }
+  std::int64_t count() const { return count_; }
+  std::vector<Element> host() const {
+    std::vector<Element> out(size(count_));
+    cuda(cudaMemcpy(out.data(), data_, out.size() * sizeof(Element), cudaMemcpyDeviceToHost));
+    return out;
+  }
+
+ private:
+  Element* data_ = nullptr;
+  std::int64_t count_;
+};
+
+/// Where one pass leaves the states of a rank's segments and the rank's map.
+struct PassMemory {
+  DeviceArray<float> states, gates, totals, map_decay, map_state;
+
+  PassMemory(const GlaShape& s, const Work& work, int segments)
+      : states(work.heads(s) * (segments + 1) * s.d_k * s.d_v),
+        gates(work.heads(s) * (segments + 1) * s.d_k),
+        totals(work.heads(s) * segments * s.d_k),
+        map_decay(work.heads(s) * s.d_k),
+        map_state(work.heads(s) * s.d_k * s.d_v) {}
+  SegmentEdges<OnDevice> edges(const std::unique_ptr<DeviceArray<float>>& incoming) const {
+    return {states.at(), gates.at(), incoming ? incoming->at() : nullptr};
+  }
+};
+
+/// The inputs and results of a whole layer.
+struct LayerMemory {
+  DeviceArray<Bf16> q, k, v, g, d_o, o, dq, dk, dv, dg;
+
+  explicit LayerMemory(const GlaShape& s)
+      : q(rows(s) * s.d_k),
+        k(rows(s) * s.d_k),
+        v(rows(s) * s.d_v),
+        g(rows(s) * s.gate_width()),
+        d_o(rows(s) * s.d_v),
+        o(rows(s) * s.d_v),
+        dq(rows(s) * s.d_k),
+        dk(rows(s) * s.d_k),
+        dv(rows(s) * s.d_v),
+        dg(rows(s) * s.gate_width()) {}
+  static std::int64_t rows(const GlaShape& s) { return s.tokens * s.heads; }
+  GlaDeviceInputs inputs(const GlaShape& s, std::int64_t token) const {
+    const auto row = token * s.heads;
+    return {q.at(row * s.d_k), k.at(row * s.d_k), v.at(row * s.d_v), g.at(row * s.gate_width())};
+  }
+  GlaDeviceGradients gradients(const GlaShape& s, std::int64_t token) const {
+    const auto row = token * s.heads;
+    return {dq.at(row * s.d_k), dk.at(row * s.d_k), dv.at(row * s.d_v), dg.at(row * s.gate_width())};
+  }
+};
+
+/// Heads of group g of `groups`.
+inline Work group_of(const GlaShape& s, int g, int groups) {
+  const auto first = s.heads * g / groups;
+  return {first, s.heads * (g + 1) / groups - first, 1};
+}
+
+/// One rank's share of a head group: its tokens and its memory.
+struct Rank {
+  Segments cut;
+  const LayerMemory& layer;
+  std::int64_t token;
+  PassMemory before, after;
+  DeviceArray<Bf16> starts;
+  std::unique_ptr<DeviceArray<float>> prefix, suffix;
+
+  Rank(const LayerMemory& memory, const GlaShape& share, const Work& work, std::int64_t first, int segments)
+      : cut{share, work, segments, Dtype::bf16},
+        layer(memory),
+        token(first),
+        before(share, work, segments),
+        after(share, work, segments),
+        starts(work.heads(share) * ((share.tokens + 63) / 64) * share.d_k * share.d_v) {}
+
+  GlaDeviceInputs in() const { return layer.inputs(cut.shape, token); }
+  Bf16* o() const { return layer.o.at(token * cut.shape.heads * cut.shape.d_v); }
+  Bf16* d_o() const { return layer.d_o.at(token * cut.shape.heads * cut.shape.d_v); }
+
+  void segment_states() const {
+    cuda(baton::segment_states({}, {.in = in(), .states = before.states.at(), .totals = before.totals.at()},
+                               cut));
+  }
+  void segment_state_gradients() const {
+    cuda(baton::segment_state_gradients(
+        {}, {.in = in(), .d_o = d_o(), .states = after.states.at(), .totals = after.totals.at()}, cut));
+  }
+  void scan_segments(const PassMemory& x) const {
+    cuda(baton::scan_segments({},
+                              {.totals = x.totals.at(),
+                               .states = x.states.at(),
+                               .gates = x.gates.at(),
+                               .map_decay = x.map_decay.at(),
+                               .map_state = x.map_state.at()},
+                              cut));
+  }
+  void segment_output() const {
+    cuda(baton::segment_output({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
+  }
+  void chunk_starts() const {
+    cuda(baton::chunk_starts({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
+  }
+  void segment_gradients() const {
+    cuda(baton::segment_gradients({},
+                                  {.in = in(),
+                                   .d_o = d_o(),
+                                   .starts = starts.at(),
+                                   .after = after.edges(suffix),
+                                   .out = layer.gradients(cut.shape, token)},
+                                  cut));
+  }
+
+  void forward() const {
+    segment_states();
+    scan_segments(before);
+    segment_output();
+  }
+  void backward() const {
+    segment_state_gradients();
+    scan_segments(after);
+    chunk_starts();
+    segment_gradients();
+  }
+};
+
+}  // namespace baton

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree stays easy to enter: bounds of its numbers, each failure with the names of the files.
+
+`python3 tests/house_numbers.py` prints the numbers themselves.
+"""
+
+import unittest
+
+import house_numbers as numbers
+from units import Units
+
+FILES_A_THOUSAND_LINES = 7
+SMALL_FILES = 25
+FILES_A_FOLDER = 30
+LINES_A_FILE = 300
+
+
+class Structure(unittest.TestCase):
+    longMessage = False
+    maxDiff = None
+
+    def assert_none(self, found):
+        self.assertFalse(found, "".join(f"\n{one}" for one in found))
+
+    def test_no_folder_is_crowded(self):
+        self.assert_none([f"{folder}: {own} files" for folder, own in numbers.folder_sizes() if own > FILES_A_FOLDER])
+
+    def test_no_file_repeats_its_folder(self):
+        self.assert_none(numbers.repeated_names())
+
+    def test_no_file_is_long(self):
+        self.assert_none([f"{path}: {lines} lines" for path, lines in numbers.lines_of().items()
+                          if lines > LINES_A_FILE])
+
+    def test_small_files_are_the_exception(self):
+        small = numbers.small_files()
+        self.assertLessEqual(len(small), SMALL_FILES, "".join(f"\n{path}: {lines} lines" for lines, path in small))
+
+    def test_files_hold_a_thought_each(self):
+        ratio = numbers.files_a_thousand_lines()
+        self.assertLessEqual(ratio, FILES_A_THOUSAND_LINES,
+                             f"\n{ratio:.2f} C++ and CUDA files a thousand lines, at most {FILES_A_THOUSAND_LINES}; "
+                             "the smallest of each folder:\n" + "\n".join(smallest_of_folders()))
+
+    def test_no_units_need_one_another(self):
+        self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])
+
+    def test_comments_fit_their_columns(self):
+        self.assert_none(numbers.long_comments())
+
+    def test_operands_of_kernels_have_names(self):
+        self.assert_none(numbers.positional_accesses())
+
+    def test_what_kernels_read_stays_constant(self):
+        self.assert_none(numbers.const_casts())
+
+
+def smallest_of_folders():
+    """The three smallest files of each folder."""
+    folders = {}
+    for path, lines in sorted(numbers.product_lines().items(), key=lambda entry: entry[1]):
+        folders.setdefault(path.parent, []).append(f"{path.name} {lines}")
+    return [f"{folder} ({len(files)}): {', '.join(files[:3])}" for folder, files in sorted(folders.items())]
+
+
+class UnitsThemselves(unittest.TestCase):
+    """A check that cannot fail proves nothing."""
+
+    INCLUDES = {"a.hpp": [], "a.cpp": ["a.hpp", "b.hpp", "vendor.hpp"], "b.hpp": ["a.hpp"], "c.cpp": ["b.hpp"],
+                "d.hpp": ["e.hpp"], "e.hpp": ["f.cuh"], "f.cuh": ["d.hpp"]}
+
+    def test_a_header_and_its_source_are_one(self):
+        self.assertEqual(Units(self.INCLUDES).files["a"], ["a.hpp", "a.cpp"])
+
+    def test_circles_through_a_source_and_of_headers(self):
+        self.assertEqual(Units(self.INCLUDES).circles(), [("a", "b"), ("d", "e", "f")])
+
+    def test_a_reader_is_led_to_sources_too(self):
+        self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp"), {"a", "b", "c"})
+        self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp", without="a"), {"b", "c"})
+
+
+if __name__ == "__main__":
+    unittest.main()
