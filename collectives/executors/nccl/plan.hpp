@@ -3,7 +3,7 @@
 // rank's host enqueues its operations.
 //
 //   enqueue the local steps that wait for no message
-//   for each group of messages: enqueue it, then the local steps that wait for it and for no later one
+//   for each group of messages: enqueue it, then the local steps that wait for it and no later one
 #pragma once
 
 #include <span>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The front of the compiler: steps get an order, messages get places in inboxes, and steps become
+// micro-operations.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -109,10 +112,112 @@ class ListScheduler {
   std::set<Message> sent_;  // not yet received
 };
 
+/// The 32-bit words of a slice, which is all that the device sees of it. Two bf16 travel as one
+/// word. Only slices of compute steps may begin or end within a word, which then counts whole.
+Slice words(const Slice& slice) {
+  if (slice.dtype == Dtype::f32) return slice;
+  const std::int64_t first = slice.offset / 2;
+  return {slice.buffer, first, (slice.end() + 1) / 2 - first};
+}
+
+std::vector<Slice> words(const std::vector<Slice>& slices) {
+  std::vector<Slice> all;
+  for (const Slice& slice : slices) all.push_back(words(slice));
+  return all;
+}
+
+bool contains(const Slice& all, const Slice& part) {
+  return all.buffer == part.buffer && all.offset <= part.offset && part.end() <= all.end();
+}
+
 }  // namespace
 
 std::vector<std::vector<int>> order_peer_steps(std::span<const Schedule> schedules) {
   return ListScheduler(schedules).run();
+}
+
+PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_elements)
+    : inboxes_(schedules.size()) {
+  for (std::size_t r = 0; r < schedules.size(); ++r) {
+    std::map<std::pair<int, int>, std::int64_t> sizes;
+    for (const Step& step : schedules[r].steps())
+      if (step.verb == Verb::recv) sizes[{step.peer, step.sequence}] = step.writes[0].bytes() / element_bytes;
+    std::int64_t packet = 0;
+    int number = 0;
+    for (const auto& [message, count] : sizes) {
+      inboxes_[r][message] = {message.first, packet, number++};
+      packet += (count + packet_elements - 1) / packet_elements;
+    }
+    packets_ = std::max(packets_, packet);
+    messages_ = std::max(messages_, number);
+  }
+}
+
+PeerMessage PeerInboxes::message(int receiver, int sender, int sequence) const {
+  return inboxes_[receiver].at({sender, sequence});
+}
+
+PeerMicroOps::PeerMicroOps(const Schedule& schedule, const std::vector<int>& order,
+                           const PeerInboxes& inboxes)
+    : schedule_(schedule), inboxes_(inboxes), first_(schedule.steps().size(), -1), last_(first_) {
+  for (int step : order) {
+    first_[step] = static_cast<int>(all_.size());
+    add(step);
+    last_[step] = static_cast<int>(all_.size());
+  }
+}
+
+void PeerMicroOps::add(int index) {
+  Step step = schedule_.steps()[index];
+  step.reads = words(step.reads), step.writes = words(step.writes);
+  const int home = schedule_.home_rank();
+  if (step.verb == Verb::recv) {
+    all_.push_back({PeerAction::receive,
+                    index,
+                    {},
+                    step.writes[0],
+                    inboxes_.message(home, step.peer, step.sequence),
+                    {},
+                    {},
+                    {}});
+  } else if (step.verb == Verb::send) {
+    PeerMessage message = inboxes_.message(step.peer, home, step.sequence);
+    message.peer = step.peer;
+    all_.push_back({PeerAction::send, index, step.reads[0], {}, message, {}});
+  } else if (step.verb == Verb::copy) {
+    all_.push_back({PeerAction::copy, index, step.reads[0], step.writes[0], {}, {}});
+  } else if (step.verb == Verb::combine) {
+    add_combine(index, step);
+  } else if (step.verb == Verb::compute) {
+    all_.push_back({PeerAction::compute, index, {}, {}, {}, {}, step.reads, step.writes});
+  }
+}
+
+void PeerMicroOps::add_combine(int index, const Step& step) {
+  const bool composes = step.writes.size() == 2;
+  const Slice earlier = step.reads[composes ? 1 : 0], decay = step.reads[composes ? 2 : 1],
+              later = step.reads[composes ? 3 : 2];
+  PeerFold state{.decay = decay, .arrived = {}, .other = later, .row = later.count / decay.count};
+  state.arrived = arrived_in(decay, step);
+  all_.push_back({PeerAction::fold, index, earlier, step.writes.back(), {}, state});
+  if (!composes) return;
+  // The decay comes last: in place it overwrites an operand of the state.
+  const PeerFold product{.decay = decay, .arrived = {}, .other = {}, .row = 1};
+  all_.push_back({PeerAction::fold, index, step.reads[0], step.writes[0], {}, product});
+}
+
+/// The message with `decay`, if one step received all of it and it can be read in the inbox.
+std::optional<PeerDecays> PeerMicroOps::arrived_in(const Slice& decay, const Step& reader) const {
+  std::optional<PeerDecays> arrived;
+  for (int before : reader.waits_for) {
+    const Step& step = schedule_.steps()[before];
+    for (const Slice& written : step.writes) {
+      if (!written.overlaps(decay)) continue;
+      if (step.verb != Verb::recv || !contains(written, decay)) return {};
+      arrived = PeerDecays{all_[first_[before]].message, decay.offset - written.offset};
+    }
+  }
+  return arrived;
 }
 
 }  // namespace baton

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "collectives/executors/cuda/flag.cuh"
-#include "collectives/executors/peer/device/packet.cuh"
+#include "collectives/executors/peer/device/round.cuh"
 
 namespace baton {
 

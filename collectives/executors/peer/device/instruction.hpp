@@ -22,7 +22,7 @@ namespace baton {
 /// The elements of messages.
 enum class ElementFormat { f32, bf16 };
 
-/// How messages travel. Packets carry their own flag (packet.cuh) and need no fence: a value is
+/// How messages travel. Packets carry their own flag (round.cuh) and need no fence: a value is
 /// under way to the next rank as soon as it has arrived. The reference rests on release and acquire
 /// alone: all packets of an instruction, a fence, and a flag for each sending block and message.
 enum class PeerTransport { packets, fenced };

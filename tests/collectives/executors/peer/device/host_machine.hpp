@@ -20,7 +20,7 @@
 #include <random>
 #include <vector>
 
-#include "collectives/executors/peer/device/packet.cuh"
+#include "collectives/executors/peer/device/round.cuh"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
