@@ -132,7 +132,7 @@ double median_over_pairs(const CudaRanks& ranks, const std::function<double(int)
 }  // namespace
 
 StartBarrier::StartBarrier(const CudaRanks& ranks) : ranks_(ranks) {
-  if (ranks.size() <= most_ranks && lacks_peer_access(ranks).empty())
+  if (ranks.size() <= most_ranks && !lacks_peer_access(ranks))
     flags_ = std::make_unique<SharedBuffer>(ranks, 2 * ranks.size() * flag_words * sizeof(unsigned));
   void* memory = nullptr;
   cuda(cudaMallocHost(&memory, sizeof(Word)));
