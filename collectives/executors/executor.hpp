@@ -18,7 +18,7 @@
 namespace baton {
 
 /// The limits of the hardware between two ranks, whatever the library: the terms of a bound.
-struct Wire {
+struct HardwareLimits {
   /// The time that an empty round shows.
   double floor_seconds = 0;
   /// The one-way latency of a flag from device to device.
@@ -55,7 +55,7 @@ class Device {
   virtual bool streams_messages() const { return false; }
 
   /// Measures the hardware. All ranks must call it.
-  virtual Wire measure_wire() = 0;
+  virtual HardwareLimits measure_limits() = 0;
 
   /// The current clocks, power and reasons for throttling. The names are the same at every call.
   virtual std::vector<Reading> readings() const = 0;
@@ -99,7 +99,7 @@ class Executor {
 
   /// The seconds that a message of `bytes` takes from one rank to another, by the simplest call of
   /// the library beneath. All ranks must call it; ranks other than `from` and `to` return 0 at
-  /// once.
+  /// once. It may drop the prepared schedules, so `prepare` must be called before the next `run`.
   virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
 
   /// The type of an f32 element on its way between ranks. Messages are rounded if it is narrower.

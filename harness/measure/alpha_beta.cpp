@@ -77,7 +77,7 @@ AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, int ranks) {
   if (ranks > 1) model = measure_messages(executor, team, ranks);
   Device* device = executor.device();
   if (device == nullptr) return model;
-  const auto limits = device->measure_wire();
+  const auto limits = device->measure_limits();
   model.floor_seconds = limits.floor_seconds;
   if (limits.beta <= 0) return model;
   return {limits.alpha_seconds, limits.beta, limits.floor_seconds, model.alpha_seconds, model.beta};

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed rounds on GPUs.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <sstream>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/executor.cuh"
-#include "collectives/executors/cuda/gpu.cuh"
-#include "collectives/executors/cuda/wire.cuh"
-#include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
-__global__ void empty_kernel() {}
+__global__ void no_op_kernel() {}
 
 cudaStream_t most_urgent_stream() {
   int least = 0, greatest = 0;
@@ -26,54 +24,126 @@ cudaStream_t most_urgent_stream() {
   return stream;
 }
 
-std::string version_text(int code) {
+std::string cuda_version_text(int code) {
   return std::to_string(code / 1000) + "." + std::to_string(code % 1000 / 10);
 }
 
+/// Constants of NVML's reference manual.
+constexpr int nvml_success = 0, nvml_sm_clock = 1, nvml_memory_clock = 2, nvml_core_temperature = 0;
+
 }  // namespace
+
+template <class Function>
+Function GpuMonitor::function(const char* name) const {
+  return library_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library_, name));
+}
+
+GpuMonitor::GpuMonitor() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
+  const auto start = function<int (*)()>("nvmlInit_v2");
+  const auto find = function<int (*)(const char*, void**)>("nvmlDeviceGetHandleByPciBusId_v2");
+  if (start == nullptr || find == nullptr || start() != nvml_success) return;
+  int gpu = 0;
+  char address[32] = "";
+  cuda(cudaGetDevice(&gpu));
+  cuda(cudaDeviceGetPCIBusId(address, sizeof address, gpu));
+  if (find(address, &gpu_) != nvml_success) gpu_ = nullptr;
+}
+
+GpuMonitor::~GpuMonitor() {
+  if (const auto stop = function<int (*)()>("nvmlShutdown")) stop();
+  if (library_ != nullptr) dlclose(library_);
+}
+
+double GpuMonitor::number(const char* name, int argument) const {
+  unsigned value = 0;
+  const auto ask = function<int (*)(void*, int, unsigned*)>(name);
+  return gpu_ != nullptr && ask != nullptr && ask(gpu_, argument, &value) == nvml_success ? value : -1.0;
+}
+
+std::vector<Reading> GpuMonitor::readings() const {
+  unsigned milliwatts = 0;
+  unsigned long long reasons = 0;
+  const auto power = function<int (*)(void*, unsigned*)>("nvmlDeviceGetPowerUsage");
+  const auto why = function<int (*)(void*, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  const bool has_power = gpu_ != nullptr && power != nullptr && power(gpu_, &milliwatts) == nvml_success;
+  const bool has_reasons = gpu_ != nullptr && why != nullptr && why(gpu_, &reasons) == nvml_success;
+  return {{"sm_clock_mhz", number("nvmlDeviceGetClockInfo", nvml_sm_clock)},
+          {"memory_clock_mhz", number("nvmlDeviceGetClockInfo", nvml_memory_clock)},
+          {"power_watts", has_power ? milliwatts * 1e-3 : -1},
+          {"temperature_celsius", number("nvmlDeviceGetTemperature", nvml_core_temperature)},
+          {"throttle_reasons", has_reasons ? static_cast<double>(reasons) : -1}};
+}
+
+std::string GpuMonitor::driver() const {
+  char text[96] = "";
+  const auto ask = function<int (*)(char*, unsigned)>("nvmlSystemGetDriverVersion");
+  if (ask != nullptr) ask(text, sizeof text);
+  return text;
+}
 
 CudaExecutor::CudaExecutor(int ranks)
     : ranks_(ranks), gpu_(take_gpu(ranks_)), stream_(most_urgent_stream()), start_(ranks_) {}
 
 CudaExecutor::~CudaExecutor() {
-  drop_recording();
+  drop_at_end();
   cudaStreamDestroy(stream_);
 }
 
-void CudaExecutor::drop_recording() {
+void CudaExecutor::drop_at_end() {
   // When another rank has failed, the device may never come to an end.
-  if (std::uncaught_exceptions() > 0) return;
-  cudaDeviceSynchronize();
-  if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  if (std::uncaught_exceptions() == 0) {
+    cudaDeviceSynchronize();
+    if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  }
   recording_ = nullptr;
+  round_.reset();
+  memory_.reset();
 }
 
-void CudaExecutor::write(int, const Slice& into, std::span<const float> from) { memory().write(into, from); }
+void CudaExecutor::drop_prepared() {
+  cuda(cudaDeviceSynchronize());
+  if (recording_ != nullptr) cuda(cudaGraphExecDestroy(recording_));
+  recording_ = nullptr;
+  round_.reset();
+  memory_.reset();
+}
 
-void CudaExecutor::read(std::span<float> into, int, const Slice& from) const { memory().read(into, from); }
+void CudaExecutor::take_prepared(std::unique_ptr<DeviceMemory> memory, std::unique_ptr<Round> round) {
+  memory_ = std::move(memory);
+  round_ = std::move(round);
+  ranks_.barrier();
+  round_->enqueue(stream_);
+  stopwatch_.mark(0, stream_);
+  await(0);
+  memory_->clear();
+  ranks_.barrier();
+}
 
-double CudaExecutor::time_from_start(const std::function<void()>& enqueue) {
+void CudaExecutor::begin_timed() {
   start_.enqueue(stream_);
   stopwatch_.mark(0, stream_);
-  enqueue();
+}
+
+double CudaExecutor::end_timed() {
   stopwatch_.mark(1, stream_);
   start_.release();
   await(1);
   return stopwatch_.seconds(0, 1);
 }
 
-/// A device whose rank waits for one that is no more may never come to `mark`; where it does not give up by itself, the
-/// host does.
+/// Waits until the device has come to `mark`. Most waits on the device have a time limit of their
+/// own; for those that have none, the host looks whether all ranks still run.
 void CudaExecutor::await(int mark) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::seconds patience(12), between_looks(1);  // devices give up before that
-  auto next_look = Clock::now() + patience;
+  constexpr std::chrono::seconds device_limit(12), between_looks(1);  // the device's own limits are shorter
+  auto next_look = Clock::now() + device_limit;
   while (!stopwatch_.has_come(mark)) {
     if (Clock::now() < next_look) continue;
     next_look += between_looks;
     const auto absentee = ranks_.absentee();
     if (!absentee) continue;
-    const std::string rank = std::to_string(absentee->rank), message = first_message_with(absentee->rank);
+    const std::string rank = std::to_string(absentee->rank),
+                      message = round_ ? round_->endless_wait_for(absentee->rank) : std::string{};
     throw SystemError("a round does not end, and rank " + rank + ' ' + absentee->state +
                       (message.empty() ? "" : "; the first message with it is " + message));
   }
@@ -87,18 +157,28 @@ void CudaExecutor::throw_if_failed() const {
 }
 
 double CudaExecutor::run() {
-  return time_from_start([this] { enqueue_round(); });
+  begin_timed();
+  round_->enqueue(stream_);
+  return end_timed();
+}
+
+std::vector<StepTime> CudaExecutor::run_traced() {
+  begin_timed();
+  round_->enqueue(stream_, &trace_);
+  end_timed();
+  return round_->step_times(trace_);
 }
 
 std::vector<double> CudaExecutor::stream(int rounds) {
-  start_.enqueue(stream_);
-  stopwatch_.mark(0, stream_);
+  begin_timed();
   int last = 0;
-  // Rounds that wait in vain take long, and there may be a million.
+  // After the first failed round no more are enqueued: each would time out, and there may be a
+  // million.
   while (last < rounds && fault().empty()) {
-    enqueue_round();
+    round_->enqueue(stream_);
     stopwatch_.mark(++last, stream_);
-    // Not later: a stream of many rounds fills the device's queue, and the host would wait for what waits for it.
+    // Many rounds fill the device's queue, and the host would wait for a device that waits for the
+    // host.
     if (last == 1) start_.release();
   }
   await(last);
@@ -109,13 +189,15 @@ std::vector<double> CudaExecutor::stream(int rounds) {
 
 double CudaExecutor::replay() {
   if (recording_ == nullptr) record();
-  return time_from_start([this] { cuda(cudaGraphLaunch(recording_, stream_)); }) / replayed_rounds();
+  begin_timed();
+  cuda(cudaGraphLaunch(recording_, stream_));
+  return end_timed() / replayed_rounds();
 }
 
 void CudaExecutor::record() {
   cudaGraph_t graph = nullptr;
   cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-  for (int round = 0; round < replayed_rounds(); ++round) enqueue_round();
+  for (int round = 0; round < replayed_rounds(); ++round) round_->enqueue(stream_);
   cuda(cudaStreamEndCapture(stream_, &graph));
   cuda(cudaGraphInstantiate(&recording_, graph, 0));
   cuda(cudaGraphDestroy(graph));
@@ -124,37 +206,21 @@ void CudaExecutor::record() {
   ranks_.barrier();
 }
 
-void CudaExecutor::forget_recording() {
-  cuda(cudaDeviceSynchronize());
-  if (recording_ != nullptr) cuda(cudaGraphExecDestroy(recording_));
-  recording_ = nullptr;
-}
-
-void CudaExecutor::warm_up() {
-  ranks_.barrier();
-  enqueue_round();
-  stopwatch_.mark(0, stream_);
-  await(0);
-  memory().clear();
-  ranks_.barrier();
-}
-
 double CudaExecutor::floor_seconds() {
   std::vector<double> seconds(50);
-  for (double& round : seconds) round = time_from_start([this] { empty_kernel<<<1, 32, 0, stream_>>>(); });
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  const auto all = ranks_.gather(*middle);
+  for (double& round : seconds) {
+    begin_timed();
+    no_op_kernel<<<1, 32, 0, stream_>>>();
+    round = end_timed();
+  }
+  const auto all = ranks_.gather(median(seconds));
   return *std::max_element(all.begin(), all.end());
 }
 
-Wire CudaExecutor::measure_wire() {
-  Wire wire{.floor_seconds = floor_seconds()};
-  if (ranks_.size() < 2 || !lacks_peer_access(ranks_).empty()) return wire;
-  const LinkLimits limits = measure_link_limits(ranks_, stream_, wire.floor_seconds);
-  wire.alpha_seconds = limits.alpha_seconds;
-  wire.beta = limits.beta;
-  return wire;
+HardwareLimits CudaExecutor::measure_limits() {
+  HardwareLimits limits{.floor_seconds = floor_seconds()};
+  if (ranks_.size() > 1 && !lacks_peer_access(ranks_)) measure_link_limits(ranks_, stream_, limits);
+  return limits;
 }
 
 std::vector<std::pair<std::string, std::string>> CudaExecutor::facts() const {
@@ -168,8 +234,8 @@ std::vector<std::pair<std::string, std::string>> CudaExecutor::facts() const {
           {"gpus", std::to_string(gpus)},
           {"multiprocessors", std::to_string(properties.multiProcessorCount)},
           {"driver", monitor_.driver()},
-          {"cuda_runtime", version_text(runtime)},
-          {"cuda_driver", version_text(driver)},
+          {"cuda_runtime", cuda_version_text(runtime)},
+          {"cuda_driver", cuda_version_text(driver)},
           {"nvlink_multicast", executor_choices().multicast ? "allowed" : "off"}};
 }
 
@@ -183,19 +249,6 @@ Refusal CudaExecutor::lacks_memory(std::span<const Schedule> schedules) const {
   std::snprintf(text, sizeof text, "needs %.1f GiB of GPU memory, %.1f are free", needed / 1073741824.0,
                 free / 1073741824.0);
   return text;
-}
-
-std::string first_message_with(const Schedule& schedule, int rank) {
-  const auto& steps = schedule.steps();
-  const auto found = std::find_if(steps.begin(), steps.end(), [rank](const Step& step) {
-    return step.is_message() && step.peer == rank;
-  });
-  if (found == steps.end()) return {};
-  const Slice& slice = found->verb == Verb::send ? found->reads[0] : found->writes[0];
-  std::ostringstream text;
-  text << step_name(*found, static_cast<int>(found - steps.begin())) << ", elements " << slice.offset
-       << " to " << slice.end() << " of '" << schedule.buffers()[slice.buffer].name << "'";
-  return text.str();
 }
 
 }  // namespace baton

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas of device memory.
 #include <cstdint>
 #include <exception>
+#include <utility>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
@@ -10,7 +10,7 @@
 namespace baton {
 namespace {
 
-/// Where each buffer begins, and behind the last where all end.
+/// The offset of each buffer in bytes, and behind them the size of all.
 std::vector<std::size_t> layout(const Schedule& schedule) {
   constexpr std::size_t alignment = 256;
   std::vector<std::size_t> offsets{0};
@@ -28,6 +28,10 @@ std::vector<std::uint16_t> narrowed(std::span<const float> values) {
   return narrow;
 }
 
+/// An inter-process handle stands for whole pages of the device: smaller allocations would share
+/// theirs with others.
+constexpr std::size_t page = std::size_t{2} << 20;
+
 }  // namespace
 
 DeviceBytes::DeviceBytes(std::size_t bytes) : bytes_(bytes) {
@@ -37,7 +41,8 @@ DeviceBytes::DeviceBytes(std::size_t bytes) : bytes_(bytes) {
 }
 
 void DeviceBytes::Free::operator()(std::byte* memory) const {
-  // Freeing waits for the device, which may never come to an end when another rank has failed: the process ends anyway.
+  // Freeing waits for the device, which may wait for a failed rank for ever; the process ends
+  // anyway.
   if (std::uncaught_exceptions() == 0) cudaFree(memory);
 }
 
@@ -91,6 +96,42 @@ void DeviceMemory::read(std::span<float> into, const Slice& from) const {
   std::vector<std::uint16_t> narrow(into.size());
   cuda(cudaMemcpy(narrow.data(), at(from), narrow.size() * sizeof narrow[0], cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = from_bf16(narrow[i]);
+}
+
+SharedBuffer::SharedBuffer(const CudaRanks& ranks, std::size_t bytes)
+    : ranks_(ranks), pointers_(ranks.size()) {
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  void* memory = nullptr;
+  cuda(cudaMalloc(&memory, whole));
+  // Before any other rank can reach it: a flag that is raised early must not be wiped.
+  cuda(cudaMemset(memory, 0, whole));
+  cuda(cudaDeviceSynchronize());
+  cudaIpcMemHandle_t mine;
+  cuda(cudaIpcGetMemHandle(&mine, memory));
+  const auto handles = ranks.gather(mine);
+  pointers_[ranks.rank()] = static_cast<std::byte*>(memory);
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    if (rank == ranks.rank()) continue;
+    cuda(cudaIpcOpenMemHandle(&memory, handles[rank], cudaIpcMemLazyEnablePeerAccess));
+    pointers_[rank] = static_cast<std::byte*>(memory);
+  }
+  cuda(cudaMalloc(&on_device_, pointers_.size() * sizeof pointers_[0]));
+  cuda(cudaMemcpy(on_device_, pointers_.data(), pointers_.size() * sizeof pointers_[0],
+                  cudaMemcpyHostToDevice));
+  cuda(cudaDeviceSynchronize());
+  ranks.barrier();
+}
+
+SharedBuffer::~SharedBuffer() {
+  // When one rank fails, the others cannot meet here, and the device may wait for it for ever.
+  if (std::uncaught_exceptions() > 0) return;
+  cudaDeviceSynchronize();
+  ranks_.barrier();  // no rank may free memory that another still uses
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (rank != ranks_.rank()) cudaIpcCloseMemHandle(pointers_[rank]);
+  ranks_.barrier();
+  cudaFree(own());
+  cudaFree(on_device_);
 }
 
 }  // namespace baton

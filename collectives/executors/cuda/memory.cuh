@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's buffers in device memory.
+// Device memory: one rank's buffers, and allocations that all ranks of a host share.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "collectives/executors/cuda/kernel.cuh"
+#include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
 
-/// Some device memory.
+/// One allocation of device memory.
 class DeviceBytes {
  public:
-  /// Throws SystemError if it is not to be had.
+  /// Throws SystemError if there is not enough memory.
   explicit DeviceBytes(std::size_t bytes);
 
   std::byte* get() const { return memory_.get(); }
@@ -29,34 +30,60 @@ class DeviceBytes {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros at first.
+/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros
+/// at first.
 class DeviceMemory {
  public:
   /// Bytes of the arena that `schedule` needs.
   static std::size_t bytes(const Schedule& schedule);
 
-  /// In memory of its own. Throws SystemError if it is not to be had.
+  /// In memory of its own. Throws SystemError if there is not enough.
   explicit DeviceMemory(const Schedule& schedule);
   /// In `bytes(schedule)` bytes at `arena`, 256-byte aligned, which must outlive it.
   DeviceMemory(const Schedule& schedule, void* arena);
 
   /// Bytes of its arena.
   std::size_t size() const { return bytes_; }
-  /// Where `slice` lies, whatever its elements are; a null pointer where it is empty.
+  /// The address of `slice`, whatever its dtype; a null pointer if it is empty.
   float* at(const Slice& slice) const;
-  /// What `step` writes and reads.
+  /// The operands of `step`.
   DeviceOperands operands(const Step& step) const;
 
-  /// These wait until done. Values of bf16 slices are rounded to it, or widened.
+  /// These three wait until they are done. Values of bf16 slices are rounded to bf16, or widened
+  /// from it.
   void clear();
   void write(const Slice& into, std::span<const float> from);
   void read(std::span<float> into, const Slice& from) const;
 
  private:
-  std::unique_ptr<DeviceBytes> own_;  // empty where the arena is somebody else's
+  std::unique_ptr<DeviceBytes> own_;  // empty where the arena belongs to others
   std::byte* arena_;
   std::size_t bytes_;
   std::vector<std::size_t> offsets_;  // of each buffer
+};
+
+/// One allocation a rank, equally large, all zeros at first. The other ranks of the host open it
+/// through CUDA's inter-process handles, and all read and write it.
+class SharedBuffer {
+ public:
+  /// Collective; needs that lacks_peer_access refused nothing. Throws SystemError if CUDA fails.
+  /// `ranks` must outlive it.
+  SharedBuffer(const CudaRanks& ranks, std::size_t bytes);
+  /// Collective, except while an exception propagates.
+  ~SharedBuffer();
+  SharedBuffer(const SharedBuffer&) = delete;
+  SharedBuffer& operator=(const SharedBuffer&) = delete;
+
+  /// The memory of `rank`, as this process and its GPU reach it.
+  std::byte* of(int rank) const { return pointers_[rank]; }
+  std::byte* own() const { return pointers_[ranks_.rank()]; }
+  /// The same pointers, by rank, in this GPU's memory.
+  std::byte* const* on_device() const { return on_device_; }
+
+ private:
+  const CudaRanks& ranks_;
+  std::vector<std::byte*> pointers_;
+  std::byte** on_device_ = nullptr;
 };
 
 }  // namespace baton

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's errors and communicators.
+#include <cuda_runtime.h>
+#include <nccl_device.h>
+
 #include <cstdlib>
 #include <exception>
 
+#include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/nccl_library.cuh"
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -10,7 +13,7 @@
 namespace baton {
 namespace {
 
-std::string version_text(int code) {
+std::string nccl_version_text(int code) {
   return std::to_string(code / 10000) + "." + std::to_string(code / 100 % 100) + "." +
          std::to_string(code % 100);
 }
@@ -20,6 +23,23 @@ int library_version() {
   nccl(ncclGetVersion(&code));
   return code;
 }
+
+/// Before 2.29 NCCL's host functions return no pointers; on the device they follow from the
+/// window's handle.
+__global__ void find_pointers_kernel(ncclWindow_t window, int ranks, std::byte** pointers) {
+  for (int rank = 0; rank < ranks; ++rank)
+    pointers[rank] = static_cast<std::byte*>(ncclGetLsaPointer(window, 0, rank));
+}
+
+ncclDevCommRequirements no_requirements() {
+#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
+  return NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+#else
+  return {};  // its multicast is off
+#endif
+}
+
+unsigned word_of(int rank) { return 0xba70u + static_cast<unsigned>(rank); }
 
 }  // namespace
 
@@ -33,11 +53,11 @@ void nccl(ncclResult_t code, std::source_location where) {
                     std::to_string(where.line()) + ")");
 }
 
-std::string nccl_version() { return version_text(library_version()); }
+std::string nccl_version() { return nccl_version_text(library_version()); }
 
 Refusal lacks_matching_nccl() {
   if (library_version() == NCCL_VERSION_CODE) return {};
-  return "built with NCCL " + version_text(NCCL_VERSION_CODE) + " but running with " + nccl_version() +
+  return "built with NCCL " + nccl_version_text(NCCL_VERSION_CODE) + " but running with " + nccl_version() +
          ", between which windows may differ";
 }
 
@@ -63,11 +83,64 @@ NcclComm::NcclComm(const CudaRanks& ranks, int cta_policy) {
 }
 
 NcclComm::~NcclComm() {
-  // Destruction waits for the other ranks, who may never come when one fails.
+  // Destruction waits for the other ranks, which may never come when one fails.
   if (std::uncaught_exceptions() == 0)
     ncclCommDestroy(comm_);
   else
     ncclCommAbort(comm_);
+}
+
+NcclWindow::NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes)
+    : ranks_(ranks), comm_(comm), memory_(bytes) {
+  cuda(cudaMemset(own(), 0, bytes));
+  cuda(cudaDeviceSynchronize());
+  nccl(ncclCommWindowRegister(comm.get(), own(), bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
+  ranks.barrier();
+}
+
+NcclWindow::~NcclWindow() {
+  if (std::uncaught_exceptions() > 0) return;  // the communicator is aborted; the process ends
+  cudaDeviceSynchronize();
+  ranks_.barrier();
+  ncclCommWindowDeregister(comm_.get(), window_);
+  ranks_.barrier();
+}
+
+std::vector<std::byte*> NcclWindow::pointers() const {
+  ncclDevCommRequirements requirements = no_requirements();
+  ncclDevComm device{};
+  nccl(ncclDevCommCreate(comm_.get(), &requirements, &device));
+  const bool reaches_all = device.lsaSize == ranks_.size();
+  std::vector<std::byte*> found(ranks_.size());
+  if (reaches_all) {
+    std::byte** on_device = nullptr;
+    cuda(cudaMalloc(&on_device, found.size() * sizeof found[0]));
+    find_pointers_kernel<<<1, 1>>>(window_, ranks_.size(), on_device);
+    cuda_launched();
+    cuda(cudaMemcpy(found.data(), on_device, found.size() * sizeof found[0], cudaMemcpyDeviceToHost));
+    cuda(cudaFree(on_device));
+  }
+  nccl(ncclDevCommDestroy(comm_.get(), &device));
+  if (!reaches_all) throw SystemError("NCCL's windows do not reach all ranks");
+  return found;
+}
+
+std::string NcclWindow::self_test() const {
+  const auto peers = pointers();
+  const unsigned mine = word_of(ranks_.rank());
+  ranks_.barrier();
+  for (std::byte* peer : peers)
+    cuda(cudaMemcpy(peer + ranks_.rank() * sizeof mine, &mine, sizeof mine, cudaMemcpyHostToDevice));
+  cuda(cudaDeviceSynchronize());
+  ranks_.barrier();
+  std::vector<unsigned> words(ranks_.size());
+  cuda(cudaMemcpy(words.data(), own(), words.size() * sizeof words[0], cudaMemcpyDeviceToHost));
+  std::string wrong;
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (words[rank] != word_of(rank))
+      wrong = "what rank " + std::to_string(rank) + " wrote into the window of rank " +
+              std::to_string(ranks_.rank()) + " did not arrive";
+  return ranks_.first(wrong);
 }
 
 }  // namespace baton

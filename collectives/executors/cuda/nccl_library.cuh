@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's return codes as exceptions, its version, and communicators.
+// NCCL's return codes as exceptions, its version, communicators, and memory that its ranks share.
 #pragma once
 
 #include <nccl.h>
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <source_location>
 #include <string>
+#include <vector>
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/errors.hpp"
@@ -19,17 +20,17 @@ void nccl(ncclResult_t code, std::source_location where = std::source_location::
 /// The version of the library that runs, such as "2.28.9".
 std::string nccl_version();
 
-/// Why windows and the device interface cannot be used, or an empty string: NCCL promises neither across versions, so
-/// the library that runs must be the one whose header this was compiled with.
+/// Refuses windows and the device interface unless the library that runs has the version of the
+/// header that this was compiled with: NCCL promises neither across versions.
 Refusal lacks_matching_nccl();
 
-/// Device memory as NCCL wants it: it can register this with its other ranks, in a recorded graph by itself and else as a
-/// window. Dear to allocate.
+/// Device memory that NCCL can register with its other ranks, by itself in a recorded graph, or as
+/// a window. Allocating it is slow.
 class NcclBytes {
  public:
-  /// Throws SystemError if it is not to be had.
+  /// Throws SystemError if there is not enough memory.
   explicit NcclBytes(std::size_t bytes);
-  /// Leaves the memory to the end of the process while an exception flies.
+  /// Leaves the memory to the end of the process while an exception propagates.
   ~NcclBytes();
   NcclBytes(const NcclBytes&) = delete;
   NcclBytes& operator=(const NcclBytes&) = delete;
@@ -45,8 +46,9 @@ class NcclBytes {
 /// A communicator of all ranks.
 class NcclComm {
  public:
-  /// With `cta_policy` NCCL_CTA_POLICY_ZERO collectives on windows run on the copy engines. NVLink multicast is off
-  /// unless ExecutorChoices say otherwise. Collective, after take_gpu. Throws SystemError.
+  /// With `cta_policy` NCCL_CTA_POLICY_ZERO, collectives on windows run on the copy engines. NVLink
+  /// multicast is off unless ExecutorChoices allow it. Collective, after take_gpu. Throws
+  /// SystemError.
   explicit NcclComm(const CudaRanks& ranks, int cta_policy = NCCL_CTA_POLICY_DEFAULT);
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
@@ -56,6 +58,37 @@ class NcclComm {
 
  private:
   ncclComm_t comm_ = nullptr;
+};
+
+/// Equally large allocations, one a rank, registered with one communicator as a symmetric window:
+/// NCCL's collectives may then reach into the memory of all ranks, and so may our kernels.
+class NcclWindow {
+ public:
+  /// Allocates and registers. Collective; needs that lacks_matching_nccl refused nothing. Throws
+  /// SystemError if NCCL fails. `ranks` and `comm` must outlive it.
+  NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes);
+  /// Collective, except while an exception propagates.
+  ~NcclWindow();
+  NcclWindow(const NcclWindow&) = delete;
+  NcclWindow& operator=(const NcclWindow&) = delete;
+
+  std::byte* own() const { return memory_.get(); }
+  std::size_t bytes() const { return memory_.bytes(); }
+
+  /// The addresses of all ranks' memory on this GPU, by rank. Collective. Throws SystemError if
+  /// NCCL has none, which shows that the registration is not symmetric.
+  std::vector<std::byte*> pointers() const;
+
+  /// Writes a word into every rank's memory through `pointers` and looks for those of the others.
+  /// Returns the reason of a failure, the same on all ranks, or an empty string. Overwrites the
+  /// first words of the window. Collective.
+  std::string self_test() const;
+
+ private:
+  const CudaRanks& ranks_;
+  const NcclComm& comm_;
+  NcclBytes memory_;
+  ncclWindow_t window_ = nullptr;
 };
 
 }  // namespace baton

@@ -7,8 +7,8 @@
 // wave of threads strides over all elements.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
-#include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {
@@ -79,6 +79,15 @@ void launch_combine(cudaStream_t stream, std::span<float> into, std::span<const 
   cuda_launched();
 }
 
+cudaEvent_t new_event() {
+  cudaEvent_t event = nullptr;
+  cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return event;
+}
+
+/// The mark before an operation; the one behind it is the next. Mark 0 is the round's start.
+int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operation); }
+
 }  // namespace
 
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands) {
@@ -115,10 +124,80 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
 }
 
 Refusal lacks_device_body(const Schedule& schedule) {
-  for (const Kernel& kernel : schedule.kernels()) {
-    if (const Refusal reason = unsupported_on_device(kernel)) return reason;
-  }
+  for (const Kernel& kernel : schedule.kernels())
+    if (Refusal refusal = unsupported_on_device(kernel)) return refusal;
   return {};
+}
+
+Stopwatch::~Stopwatch() {
+  for (cudaEvent_t event : events_) cudaEventDestroy(event);
+}
+
+void Stopwatch::mark(int mark, cudaStream_t stream) {
+  while (static_cast<int>(events_.size()) <= mark) cuda(cudaEventCreate(&events_.emplace_back()));
+  cuda(cudaEventRecord(events_[mark], stream));
+}
+
+bool Stopwatch::has_come(int mark) const {
+  const cudaError_t code = cudaEventQuery(events_[mark]);
+  if (code != cudaErrorNotReady) cuda(code);
+  return code == cudaSuccess;
+}
+
+double Stopwatch::seconds(int from, int to) const {
+  float milliseconds = 0;
+  cuda(cudaEventElapsedTime(&milliseconds, events_[from], events_[to]));
+  return milliseconds * 1e-3;
+}
+
+Round::Round(Schedule schedule, std::vector<LaunchOperation> operations)
+    : schedule_(std::move(schedule)), operations_(std::move(operations)), done_(operations_.size()) {
+  for (const LaunchOperation& operation : operations_)
+    if (operation.waits_for >= 0 && done_[operation.waits_for] == nullptr)
+      done_[operation.waits_for] = new_event();
+  if (std::none_of(operations_.begin(), operations_.end(),
+                   [](auto& operation) { return operation.computes; }))
+    return;
+  cuda(cudaStreamCreateWithFlags(&compute_stream_, cudaStreamNonBlocking));
+  forked_ = new_event();
+  joined_ = new_event();
+}
+
+Round::~Round() {
+  for (cudaEvent_t event : done_)
+    if (event != nullptr) cudaEventDestroy(event);
+  if (compute_stream_ == nullptr) return;
+  cudaEventDestroy(forked_);
+  cudaEventDestroy(joined_);
+  cudaStreamDestroy(compute_stream_);
+}
+
+void Round::enqueue(cudaStream_t stream, Stopwatch* marks) const {
+  if (marks != nullptr) marks->mark(0, stream);
+  if (compute_stream_ != nullptr) {
+    cuda(cudaEventRecord(forked_, stream));
+    cuda(cudaStreamWaitEvent(compute_stream_, forked_));
+  }
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const cudaStream_t into = operations_[i].computes ? compute_stream_ : stream;
+    if (operations_[i].waits_for >= 0) cuda(cudaStreamWaitEvent(into, done_[operations_[i].waits_for]));
+    if (marks != nullptr) marks->mark(first_mark(i), into);
+    enqueue_operation(i, into);
+    if (marks != nullptr) marks->mark(first_mark(i) + 1, into);
+    if (done_[i] != nullptr) cuda(cudaEventRecord(done_[i], into));
+  }
+  if (compute_stream_ == nullptr) return;
+  cuda(cudaEventRecord(joined_, compute_stream_));
+  cuda(cudaStreamWaitEvent(stream, joined_));
+}
+
+std::vector<StepTime> Round::step_times(const Stopwatch& marks) const {
+  std::vector<StepTime> times;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const double start = marks.seconds(0, first_mark(i)), finish = marks.seconds(0, first_mark(i) + 1);
+    for (int step : operations_[i].steps) times.push_back({schedule_.home_rank(), step, start, finish});
+  }
+  return times;
 }
 
 }  // namespace baton

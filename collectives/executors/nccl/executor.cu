@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as kernels.
+// Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as
+// kernels.
 //
-// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else. Groups are cut by
-// the rule that `check` proves, or finer where NCCL needs it (nccl_plan.hpp). Buffers lie in memory of ncclMemAlloc, as
-// those of nccl-tests do: NCCL registers it by itself where a graph is recorded. Where a native asks for one, they lie in
-// a symmetric window.
+// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else.
+// Groups are cut by the rule that `check` proves, or finer where NCCL needs it (plan.hpp). Buffers
+// lie in memory of ncclMemAlloc, as those of nccl-tests do: NCCL registers it by itself where a
+// graph is recorded. They lie in a symmetric window if a native asks for one.
 #include <nccl.h>
 
 #include <algorithm>
@@ -14,26 +15,23 @@
 #include <utility>
 
 #include "collectives/executors/cuda/executor.cuh"
-#include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/executors/cuda/nccl_library.cuh"
-#include "collectives/executors/cuda/steps.cuh"
-#include "collectives/executors/cuda/window.cuh"
-#include "collectives/executors/nccl/native.cuh"
-#include "collectives/executors/nccl/program.cuh"
+#include "collectives/executors/nccl/plan.hpp"
+#include "collectives/executors/nccl/round.cuh"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
-/// What the natives of `schedule` need: the most demanding of them.
+/// The memory that the most demanding native of `schedule` needs.
 NcclMemory memory_for(const Schedule& schedule) {
   NcclMemory most = NcclMemory::plain;
   for (const NativeCall& native : schedule.natives())
-    most = std::max(most, find_nccl_native(native.name)->memory);
+    most = std::max(most, nccl_natives().at(native.name).memory);
   return most;
 }
 
-/// A communicator, and the window that the last schedule which needed one had its buffers in.
+/// A communicator, and the window with the buffers of the last schedule that needed one.
 struct Connection {
   Connection(const CudaRanks& ranks, int cta_policy) : comm(ranks, cta_policy) {}
 
@@ -46,22 +44,15 @@ class NcclExecutor : public CudaExecutor {
   explicit NcclExecutor(int ranks) : CudaExecutor(ranks) {
     plain_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
   }
-  ~NcclExecutor() override { drop_recording(); }
+  ~NcclExecutor() override { drop_at_end(); }
 
   Refusal unsupported(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
-  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:
-  void enqueue_round() override { program_->enqueue(main_stream()); }
-  DeviceMemory& memory() override { return *memory_; }
-  const DeviceMemory& memory() const override { return *memory_; }
-  std::string first_message_with(int rank) const override {
-    return program_ ? baton::first_message_with(program_->schedule(), rank) : std::string{};
-  }
-  /// A window is made only where the one that is there is too small, and the arena stays beside it.
+  /// The arena stays beside a window, and a window stays unless it is too small.
   std::size_t held_bytes(const Schedule& schedule) const override;
 
  private:
@@ -72,19 +63,16 @@ class NcclExecutor : public CudaExecutor {
 
   std::unique_ptr<Connection> plain_;
   std::unique_ptr<Connection> copy_engines_;          // made when a native first asks for it
-  mutable std::optional<std::string> lacks_windows_;  // found out when a native first asks for one
+  mutable std::optional<std::string> lacks_windows_;  // set when a native first asks for one
   std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
-  std::unique_ptr<DeviceMemory> memory_;
-  std::unique_ptr<NcclProgram> program_;
   Stopwatch ping_pong_;
-  Stopwatch trace_;
-  std::unique_ptr<DeviceBytes> ball_;  // what goes to and fro, and beside it what comes
+  std::unique_ptr<DeviceBytes> ping_pong_buffer_;  // the message that goes, then the one that comes
 };
 
 Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
   for (const Schedule& schedule : schedules) {
     for (const NativeCall& native : schedule.natives())
-      if (find_nccl_native(native.name) == nullptr) return native.name + " is no native of nccl";
+      if (nccl_natives().find(native.name) == nullptr) return native.name + " is no native of nccl";
     if (const Refusal refusal = lacks_device_body(schedule)) return refusal;
   }
   Refusal refusal = lacks_memory(schedules);
@@ -104,7 +92,8 @@ std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
   return over && over->window ? over->window->bytes() : 0;
 }
 
-/// Makes a small window and looks through it: why that cannot be, or an empty string. Collective.
+/// Makes a small window and tests it. Returns the reason of a failure, or an empty string.
+/// Collective.
 std::string NcclExecutor::try_window() const {
   Refusal refusal = ranks().first(lacks_matching_nccl().reason());
   if (!refusal) refusal = lacks_peer_access(ranks());
@@ -117,17 +106,15 @@ std::string NcclExecutor::try_window() const {
 }
 
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {
-  forget_recording();
-  program_.reset();
-  memory_.reset();  // its memory first: two cases need not fit at once
+  drop_prepared();
   const NcclMemory need = memory_for(schedules[0]);
   Connection& over = connection(need);
   void* arena = need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(over, schedules);
   const std::vector<int> groups = nccl_groups(schedules)[ranks().rank()];
   Schedule& mine = schedules[ranks().rank()];
-  memory_ = std::make_unique<DeviceMemory>(mine, arena);
-  program_ = std::make_unique<NcclProgram>(std::move(mine), groups, *memory_, over.comm.get());
-  warm_up();
+  auto memory = std::make_unique<DeviceMemory>(mine, arena);
+  auto round = std::make_unique<NcclRound>(std::move(mine), groups, *memory, over.comm.get());
+  take_prepared(std::move(memory), std::move(round));
 }
 
 Connection& NcclExecutor::connection(NcclMemory memory) {
@@ -146,7 +133,8 @@ void* NcclExecutor::arena_for(const Schedule& schedule) {
   return arena_->get();
 }
 
-/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are dear.
+/// A window large enough for every rank's buffers; it only grows, since NCCL's registrations are
+/// slow.
 void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& schedules) {
   std::size_t bytes = 4096;
   for (const Schedule& schedule : schedules) bytes = std::max(bytes, DeviceMemory::bytes(schedule));
@@ -157,24 +145,19 @@ void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& sch
   return over.window->own();
 }
 
-/// All ranks count from the common start.
-std::vector<StepTime> NcclExecutor::run_traced() {
-  time_from_start([this] { program_->enqueue(main_stream(), &trace_); });
-  return program_->step_times(trace_);
-}
-
 /// Half of a ping-pong of ncclSend and ncclRecv.
 double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   const int mine = ranks().rank();
   if (mine != from && mine != to) return 0;
   const auto size = static_cast<std::size_t>(bytes);
-  if (!ball_ || ball_->bytes() < 2 * size) ball_ = std::make_unique<DeviceBytes>(2 * size);
+  if (!ping_pong_buffer_ || ping_pong_buffer_->bytes() < 2 * size)
+    ping_pong_buffer_ = std::make_unique<DeviceBytes>(2 * size);
   const int other = mine == from ? to : from;
   const auto send = [&] {
-    nccl(ncclSend(ball_->get(), size, ncclChar, other, plain_->comm.get(), main_stream()));
+    nccl(ncclSend(ping_pong_buffer_->get(), size, ncclChar, other, plain_->comm.get(), main_stream()));
   };
   const auto recv = [&] {
-    nccl(ncclRecv(ball_->get() + size, size, ncclChar, other, plain_->comm.get(), main_stream()));
+    nccl(ncclRecv(ping_pong_buffer_->get() + size, size, ncclChar, other, plain_->comm.get(), main_stream()));
   };
   return ping_pong_.time(main_stream(), [&] { mine == from ? (send(), recv()) : (recv(), send()); }) / 2;
 }

@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Laying out the heap, and telling faults.
+#include <algorithm>
 #include <new>
 #include <sstream>
 
 #include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/peer/device/gpu.cuh"
 #include "collectives/executors/peer/exchange.cuh"
 #include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
 
+/// The test packet from rank `from` to rank `to`.
+__host__ __device__ Packet pattern(int from, int to) {
+  const auto a = static_cast<unsigned>(from), b = static_cast<unsigned>(to);
+  return {0xba70u + a, 0x5ca1u + b, a * 0x9e3779b9u, b * 0x85ebca6bu};
+}
+
+__global__ void leave_patterns_kernel(std::byte* const* heaps, int rank, int ranks) {
+  const int to = static_cast<int>(threadIdx.x);
+  if (to < ranks) Gpu::store_packet(heaps[to] + rank * packet_bytes, pattern(rank, to));
+}
+
+/// Rounds up, so that a heap that grows case by case is seldom allocated.
+std::size_t roomy(std::size_t bytes) {
+  std::size_t size = std::size_t{64} << 20;
+  while (size < bytes) size *= 2;
+  return size;
+}
+
 constexpr unsigned most_ctas = 1024;
-constexpr std::size_t line = 256;
 
 /// Counters in this GPU's memory.
 struct Counters {
@@ -20,15 +39,13 @@ struct Counters {
   unsigned long long arrivals;
 };
 
-__global__ void empty_kernel(uint4* slots, std::size_t count) {
+__global__ void empty_slots_kernel(Packet* slots, std::size_t count) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
-    slots[i] = {nothing, nothing, nothing, nothing};
+    slots[i] = {empty_word, empty_word, empty_word, empty_word};
 }
 
-std::size_t rounded(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-
-const char* what_was_missing(PeerFault::Kind kind) {
+const char* missing_thing(PeerFault::Kind kind) {
   switch (kind) {
     case PeerFault::Kind::packet: return "packet";
     case PeerFault::Kind::flag: return "the flag of block";
@@ -41,56 +58,122 @@ const char* what_was_missing(PeerFault::Kind kind) {
 
 }  // namespace
 
+PeerHeap::~PeerHeap() { release(); }
+
+void PeerHeap::release() {
+  window_.reset();
+  shared_.reset();
+  cudaFree(on_device_);
+  on_device_ = nullptr;
+  all_.clear();
+  bytes_ = 0;
+}
+
+void PeerHeap::reserve(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  release();
+  const std::size_t size = roomy(bytes);
+  if (lacks_window_.empty()) lacks_window_ = ranks_.first(lacks_matching_nccl().reason());
+  if (lacks_window_.empty()) share_by_window(size);
+  if (!lacks_window_.empty()) share_by_handles(size);
+  bytes_ = size;
+}
+
+std::string PeerHeap::description() const {
+  if (window_) return "NCCL window";
+  return std::string("cudaIpc, for ").append(lacks_window_);
+}
+
+void PeerHeap::share_by_window(std::size_t bytes) {
+  std::string failed;
+  try {
+    if (!comm_) comm_ = std::make_unique<NcclComm>(ranks_);
+    window_ = std::make_unique<NcclWindow>(ranks_, *comm_, bytes);
+    all_ = window_->pointers();
+  } catch (const SystemError& error) {
+    failed = error.what();
+  }
+  lacks_window_ = ranks_.first(failed);
+  if (lacks_window_.empty()) lacks_window_ = self_test();
+  if (!lacks_window_.empty()) release();
+}
+
+void PeerHeap::share_by_handles(std::size_t bytes) {
+  shared_ = std::make_unique<SharedBuffer>(ranks_, bytes);
+  for (int rank = 0; rank < ranks_.size(); ++rank) all_.push_back(shared_->of(rank));
+  const std::string wrong = self_test();
+  if (!wrong.empty()) throw SystemError(wrong);
+}
+
+/// Also makes the pointers known to the device.
+std::string PeerHeap::self_test() {
+  const std::size_t bytes = all_.size() * sizeof all_[0];
+  cuda(cudaMalloc(&on_device_, bytes));
+  cuda(cudaMemcpy(on_device_, all_.data(), bytes, cudaMemcpyHostToDevice));
+  leave_patterns_kernel<<<1, (ranks_.size() + 31) / 32 * 32>>>(on_device_, ranks_.rank(), ranks_.size());
+  cuda_launched();
+  cuda(cudaDeviceSynchronize());
+  ranks_.barrier();
+  std::vector<Packet> arrived(all_.size());
+  cuda(cudaMemcpy(arrived.data(), own(), arrived.size() * sizeof arrived[0], cudaMemcpyDeviceToHost));
+  std::string wrong;
+  for (int from = 0; from < ranks_.size(); ++from) {
+    const Packet want = pattern(from, ranks_.rank()), got = arrived[from];
+    if (want.x != got.x || want.y != got.y || want.z != got.z || want.w != got.w)
+      wrong = "a packet of rank " + std::to_string(from) + " did not arrive in the memory of rank " +
+              std::to_string(ranks_.rank());
+  }
+  return ranks_.first(wrong);
+}
+
 PeerExchange::PeerExchange(const CudaRanks& ranks, double limit_seconds) : ranks_(ranks), heap_(ranks) {
   Counters* counters = nullptr;
   void* fault = nullptr;
   cuda(cudaMalloc(&counters, sizeof(Counters)));
   cuda(cudaMallocHost(&fault, sizeof(PeerFault)));
-  route_.rank = ranks.rank();
-  route_.ranks = ranks.size();
-  route_.rounds = counters->rounds;
-  route_.gave_up = &counters->gave_up;
-  route_.arrivals = &counters->arrivals;
-  route_.fault = new (fault) PeerFault;
-  route_.limit = static_cast<std::uint64_t>(limit_seconds * 1e9);
+  context_.rank = ranks.rank();
+  context_.ranks = ranks.size();
+  context_.rounds = counters->rounds;
+  context_.gave_up = &counters->gave_up;
+  context_.arrivals = &counters->arrivals;
+  context_.fault = new (fault) PeerFault;
+  context_.limit = static_cast<std::uint64_t>(limit_seconds * 1e9);
 }
 
 PeerExchange::~PeerExchange() {
-  cudaFree(route_.rounds);
-  cudaFreeHost(route_.fault);
+  cudaFree(context_.rounds);
+  cudaFreeHost(context_.fault);
 }
 
 void PeerExchange::reset(std::int64_t packets, int messages, unsigned ctas) {
-  layout_.message_flags = rounded(std::size_t(ranks_.size()) * flag_words * sizeof(unsigned));
-  layout_.inbox = layout_.message_flags + rounded(std::size_t(messages) * ctas * sizeof(unsigned));
-  route_.generation_bytes = rounded(std::size_t(packets) * packet_bytes);
-  layout_.bytes = layout_.inbox + generations * route_.generation_bytes;
+  context_.ctas = ctas;
+  context_.generation_bytes = generation_bytes(packets);
+  const std::size_t inbox = inbox_offset(context_, messages), bytes = heap_bytes(context_, messages);
   cuda(cudaDeviceSynchronize());
-  ranks_.barrier();  // nobody sends any more
-  heap_.reserve(layout_.bytes);
-  route_.ctas = ctas;
-  route_.heap = heap_.own();
-  route_.heaps = heap_.on_device();
-  cuda(cudaMemset(heap_.own(), 0, layout_.inbox));
-  cuda(cudaMemset(route_.rounds, 0, sizeof(Counters)));
-  empty_kernel<<<512, 256>>>(reinterpret_cast<uint4*>(heap_.own() + layout_.inbox),
-                             (layout_.bytes - layout_.inbox) / sizeof(uint4));
+  ranks_.barrier();  // no rank sends any more
+  heap_.reserve(bytes);
+  context_.heap = heap_.own();
+  context_.heaps = heap_.on_device();
+  cuda(cudaMemset(heap_.own(), 0, inbox));
+  cuda(cudaMemset(context_.rounds, 0, sizeof(Counters)));
+  empty_slots_kernel<<<512, 256>>>(reinterpret_cast<Packet*>(heap_.own() + inbox),
+                                   (bytes - inbox) / sizeof(Packet));
   cuda_launched();
-  *route_.fault = {};
+  *context_.fault = {};
   cuda(cudaDeviceSynchronize());
   ranks_.barrier();
 }
 
 std::string PeerExchange::fault(const Schedule& schedule) const {
-  const PeerFault& fault = *route_.fault;
+  const PeerFault& fault = *context_.fault;
   if (fault.kind == PeerFault::Kind::none) return {};
   const bool has_step = fault.step >= 0 && fault.step < static_cast<int>(schedule.steps().size());
   const bool has_block = fault.kind == PeerFault::Kind::packet || fault.kind == PeerFault::Kind::flag;
   std::ostringstream text;
-  text << "rank " << route_.rank << " waited " << route_.limit / 1'000'000 << " ms in vain for rank "
-       << fault.peer << ": ";
+  text << "rank " << context_.rank << " timed out after " << context_.limit / 1'000'000
+       << " ms waiting for rank " << fault.peer << ": ";
   if (has_step) text << step_name(schedule.steps()[fault.step], fault.step) << ", ";
-  text << what_was_missing(fault.kind);
+  text << missing_thing(fault.kind);
   if (has_block) text << ' ' << fault.block;
   text << ", CTA " << fault.cta << ", round " << fault.round << ", of which rank " << fault.peer
        << " has started " << fault.peer_round;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's schedule as one kernel that
-// stores into the memory of the others.
-//
-// What a wire of bf16 rounds is what crosses a link; every rank computes and keeps f32.
+// Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's
+// schedule as one kernel that stores into the memory of the others. With bf16 messages are rounded;
+// every rank computes and keeps f32.
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "collectives/executors/cuda/executor.cuh"
-#include "collectives/executors/cuda/gpu.cuh"
-#include "collectives/executors/peer/case.cuh"
-#include "collectives/schedule/errors.hpp"
+#include "collectives/executors/peer/compiler/compile.hpp"
+#include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
 namespace {
@@ -23,46 +22,44 @@ constexpr int most_ranks = 64;
 
 class PeerExecutor : public CudaExecutor {
  public:
-  PeerExecutor(int ranks, PeerWire wire, PeerTransport transport)
+  PeerExecutor(int ranks, ElementFormat format, PeerTransport transport)
       : CudaExecutor(ranks),
-        wire_(wire),
+        format_(format),
         transport_(transport),
         lacks_(ranks > most_ranks ? Refusal("has room for 64 ranks") : lacks_peer_access(this->ranks())) {
     if (!lacks_) exchange_ = std::make_unique<PeerExchange>(this->ranks());
   }
+  ~PeerExecutor() override { drop_at_end(); }
 
   Refusal unsupported(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
-  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
-  Dtype wire_dtype() const override { return wire_ == PeerWire::bf16 ? Dtype::bf16 : Dtype::f32; }
+  Dtype wire_dtype() const override { return format_ == ElementFormat::bf16 ? Dtype::bf16 : Dtype::f32; }
   bool streams_messages() const override { return transport_ == PeerTransport::packets; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
- protected:
-  void enqueue_round() override { case_->enqueue(main_stream()); }
-  DeviceMemory& memory() override { return case_->memory(); }
-  const DeviceMemory& memory() const override { return case_->memory(); }
-  std::string fault() const override { return case_ ? case_->fault() : std::string{}; }
-  std::size_t held_bytes(const Schedule&) const override { return case_ ? case_->memory().size() : 0; }
-
  private:
-  void make_case(const std::vector<Schedule>& schedules, unsigned beside_work_ctas);
-  void keep_fastest(std::size_t ways, const std::function<void(std::size_t)>& prepare_way);
+  void prepare_native(const std::vector<Schedule>& schedules);
+  void prepare_program(const Schedule& schedule, const PeerProgram& program, unsigned overlap_ctas);
+  void keep_fastest(std::size_t candidates, const std::function<void(std::size_t)>& prepare_candidate);
 
-  PeerWire wire_;
+  ElementFormat format_;
   PeerTransport transport_;
-  Refusal lacks_;  // why there are no peers
+  Refusal lacks_;  // peer access
   std::unique_ptr<PeerExchange> exchange_;
-  std::unique_ptr<PeerCase> case_;
-  Stopwatch trace_;
   std::optional<double> floor_;
 };
 
 Refusal PeerExecutor::unsupported(std::span<const Schedule> schedules) const {
   if (lacks_) return lacks_;
-  const Refusal refusal = PeerCase::unsupported(schedules, wire_, transport_);
-  return refusal ? refusal : lacks_memory(schedules);
+  if (only_peer_native(schedules[0]) != nullptr) {
+    if (transport_ == PeerTransport::fenced) return "hand-tuned kernels have no fenced form";
+    return lacks_memory(schedules);
+  }
+  for (const Schedule& schedule : schedules)
+    if (Refusal refusal = lacks_device_body(schedule)) return refusal;
+  if (Refusal refusal = unsupported_by_peer(schedules, format_ == ElementFormat::bf16)) return refusal;
+  return lacks_memory(schedules);
 }
 
 void PeerExecutor::prepare(std::vector<Schedule> schedules) {
@@ -71,44 +68,54 @@ void PeerExecutor::prepare(std::vector<Schedule> schedules) {
     const auto candidates = native->candidates(schedules);
     return keep_fastest(candidates.size(), [&](std::size_t i) { prepare(candidates[i]); });
   }
-  // Exchange kernels beside local work: few blocks leave it its multiprocessors, many are done sooner.
-  constexpr std::array<unsigned, 3> ctas{4, 16, all_ctas};
-  make_case(schedules, ctas[0]);
-  if (case_->exchanges_beside_work())
-    keep_fastest(ctas.size(), [&](std::size_t i) { make_case(schedules, ctas[i]); });
+  if (native != nullptr) return prepare_native(schedules);
+  const PeerProgramOptions options{packet_elements(format_), transport_ == PeerTransport::packets};
+  const Schedule& own = schedules[ranks().rank()];
+  const PeerProgram program = compile_peer_programs(schedules, options)[ranks().rank()];
+  // Few blocks of an exchange leave the multiprocessors to the compute steps that it overlaps; many
+  // end sooner.
+  constexpr std::array<unsigned, 3> ctas{4, 16, std::numeric_limits<unsigned>::max()};
+  if (!program.overlaps_compute) return prepare_program(own, program, ctas[0]);
+  keep_fastest(ctas.size(), [&](std::size_t i) { prepare_program(own, program, ctas[i]); });
 }
 
-void PeerExecutor::make_case(const std::vector<Schedule>& schedules, unsigned beside_work_ctas) {
-  forget_recording();
-  case_.reset();  // its memory first: two cases need not fit at once
-  case_ = std::make_unique<PeerCase>(ranks(), *exchange_, schedules, wire_, transport_, beside_work_ctas);
-  warm_up();
+void PeerExecutor::prepare_native(const std::vector<Schedule>& schedules) {
+  drop_prepared();
+  const int rank = ranks().rank();
+  auto memory = std::make_unique<DeviceMemory>(schedules[rank]);
+  auto round = std::make_unique<NativeRound>(schedules, rank, *memory, *exchange_, format_);
+  take_prepared(std::move(memory), std::move(round));
 }
 
-/// Prepares `ways` ways of doing the same, one by one, and keeps the fastest, by the median of a few rounds over zeros, each
-/// that of its slowest rank.
-void PeerExecutor::keep_fastest(std::size_t ways, const std::function<void(std::size_t)>& prepare_way) {
+void PeerExecutor::prepare_program(const Schedule& schedule, const PeerProgram& program,
+                                   unsigned overlap_ctas) {
+  drop_prepared();
+  auto memory = std::make_unique<DeviceMemory>(schedule);
+  auto round = std::make_unique<ScheduleRound>(schedule, program, *memory, *exchange_, format_, transport_,
+                                               overlap_ctas);
+  take_prepared(std::move(memory), std::move(round));
+}
+
+/// Prepares candidates that do the same, one by one, and keeps the fastest, by the median of 21
+/// rounds over zeros, each that of its slowest rank.
+void PeerExecutor::keep_fastest(std::size_t candidates,
+                                const std::function<void(std::size_t)>& prepare_candidate) {
   std::vector<double> medians;
-  for (std::size_t way = 0; way < ways; ++way) {
-    prepare_way(way);
+  for (std::size_t i = 0; i < candidates; ++i) {
+    prepare_candidate(i);
     std::vector<double> seconds(21);
     for (double& round : seconds) {
       const auto all = ranks().gather(run());
       round = *std::max_element(all.begin(), all.end());
     }
-    std::nth_element(seconds.begin(), seconds.begin() + 10, seconds.end());
-    medians.push_back(seconds[10]);
+    medians.push_back(median(std::move(seconds)));
   }
   const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
-  prepare_way(static_cast<std::size_t>(fastest));
+  prepare_candidate(static_cast<std::size_t>(fastest));
 }
 
-std::vector<StepTime> PeerExecutor::run_traced() {
-  time_from_start([this] { case_->enqueue(main_stream(), &trace_); });
-  return case_->step_times(trace_);
-}
-
-/// A message from a common start to its arrival, what an empty round takes taken off. Forgets what was prepared.
+/// A message from a common start to its arrival, less the time of an empty round. Prepares a case
+/// of its own.
 double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (lacks_) return 0;
   if (!floor_) floor_ = floor_seconds();
@@ -131,23 +138,26 @@ std::vector<std::pair<std::string, std::string>> PeerExecutor::facts() const {
   return all;
 }
 
-RegisteredExecutor add(const char* name, const char* summary, PeerWire wire, PeerTransport transport) {
+RegisteredExecutor registered(const char* name, const char* summary, ElementFormat format,
+                              PeerTransport transport) {
   return RegisteredExecutor{{
       .name = name,
       .summary = summary,
       .process_a_rank = true,
-      .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, wire, transport); },
+      .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format, transport); },
       .lacks = lacks_gpus,
       .tensors = Dtype::bf16,
   }};
 }
 
-const RegisteredExecutor packets = add("peer", "one kernel a round that stores into the other GPUs' memory",
-                                       PeerWire::f32, PeerTransport::packets);
-const RegisteredExecutor fenced = add("peer_fenced", "peer with fences and flags: slower, formally simple",
-                                      PeerWire::f32, PeerTransport::fenced);
-const RegisteredExecutor bf16 = add("peer_bf16", "peer with bf16 on the wire: half the bytes, rounded",
-                                    PeerWire::bf16, PeerTransport::packets);
+const RegisteredExecutor packets =
+    registered("peer", "one kernel a round that stores into the other GPUs' memory", ElementFormat::f32,
+               PeerTransport::packets);
+const RegisteredExecutor fenced =
+    registered("peer_fenced", "peer with fences and flags: slower, formally simple", ElementFormat::f32,
+               PeerTransport::fenced);
+const RegisteredExecutor bf16 = registered("peer_bf16", "peer with bf16 on the wire: half the bytes, rounded",
+                                           ElementFormat::bf16, PeerTransport::packets);
 
 }  // namespace
 }  // namespace baton

@@ -53,7 +53,7 @@ class KnownDevice : public KnownMachine, public Device {
   Refusal replay_unsupported() const override { return "simulated"; }
   int replayed_rounds() const override { return 1; }
   double replay() override { return 0; }
-  Wire measure_wire() override { return {}; }
+  HardwareLimits measure_limits() override { return {}; }
   std::vector<Reading> readings() const override { return {}; }
   std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
 };

@@ -39,7 +39,7 @@ class CountingDevice : public CountingExecutor, public Device {
     calls += 'g';
     return 0.25 * ++runs;
   }
-  Wire measure_wire() override { return {}; }
+  HardwareLimits measure_limits() override { return {}; }
   std::vector<Reading> readings() const override { return {{"temperature_celsius", ++temperature}}; }
   std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
 

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns and barriers.
-#include "collectives/executors/peer/compiler/columns.hpp"
-
+// Which thread accesses which element. Blocks that an author cut are merged, since packets make the
+// pipeline.
 #include <algorithm>
 #include <numeric>
+#include <utility>
+
+#include "collectives/executors/peer/compiler/compile.hpp"
 
 namespace baton {
 namespace {
-
-bool overlap(const Slice& a, const Slice& b) {
-  return a.buffer == b.buffer && !a.empty() && !b.empty() && a.offset < b.end() && b.offset < a.end();
-}
 
 void add(std::vector<PeerAccess>& accesses, const Slice& slice, bool writes, bool shared = false) {
   if (!slice.empty()) accesses.push_back({slice, writes, shared});
 }
 
-/// Adds to `relation` what two accesses that conflict ask for.
+/// Adds to `relation` the distance that two conflicting accesses require.
 void constrain(PeerRelation& relation, const PeerAccess& first, const PeerAccess& second,
                int packet_elements) {
   const std::int64_t elements = second.slice.offset - first.slice.offset;
@@ -26,14 +24,15 @@ void constrain(PeerRelation& relation, const PeerAccess& first, const PeerAccess
   relation.distance = distance;
 }
 
-/// Instructions whose columns hang together: a union-find whose members know how far they are from their root.
+/// Instructions whose columns depend on one another: a union-find in which each knows its distance
+/// from its root.
 class Columns {
  public:
   explicit Columns(int instructions) : root_(instructions), from_root_(instructions) {
     std::iota(root_.begin(), root_.end(), 0);
   }
 
-  /// Asks that `second` be `distance` columns behind `first`; false where they lie otherwise already.
+  /// Ties `second` to lie `distance` columns behind `first`; false if other ties forbid that.
   bool tie(int first, int second, std::int64_t distance) {
     const int kept = find(first), moved = find(second);
     const std::int64_t shift = from_root_[first] + distance - from_root_[second];
@@ -43,7 +42,7 @@ class Columns {
     return true;
   }
 
-  /// Lays what hangs together side by side, so that different threads do what is independent.
+  /// Lays tied groups side by side, so that different threads run independent instructions.
   void spread(std::vector<PeerInstruction>& instructions, int packet_elements) {
     std::vector<std::int64_t> least(root_.size(), 0), most(root_.size(), 0);
     for (int i = 0; i < static_cast<int>(root_.size()); ++i) {
@@ -72,6 +71,54 @@ class Columns {
   std::vector<std::int64_t> from_root_;
 };
 
+bool adjoin(const Slice& a, const Slice& b) {
+  return (a.empty() && b.empty()) || (a.buffer == b.buffer && a.end() == b.offset);
+}
+
+bool adjoin(const std::vector<Slice>& a, const std::vector<Slice>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Slice& x, const Slice& y) { return adjoin(x, y); });
+}
+
+bool adjoin(const PeerMessage& a, const PeerMessage& b, std::int64_t packets) {
+  return a.peer == b.peer && a.packet + packets == b.packet;
+}
+
+bool folds_adjoin(const PeerInstruction& a, const PeerInstruction& b) {
+  if (a.fold.has_value() != b.fold.has_value()) return false;
+  if (!a.fold) return true;
+  return !a.fold->arrived && !b.fold->arrived && a.fold->row == b.fold->row && a.count % a.fold->row == 0 &&
+         a.fold->x_is_later == b.fold->x_is_later && adjoin(a.fold->decay, b.fold->decay) &&
+         adjoin(a.fold->other, b.fold->other);
+}
+
+bool can_merge(const PeerInstruction& a, const PeerInstruction& b, int packet_elements) {
+  if (a.computes || b.computes || a.count % packet_elements != 0) return false;
+  const std::int64_t packets = a.packets(packet_elements);
+  const bool messages = a.arrival.has_value() == b.arrival.has_value() &&
+                        (!a.arrival || adjoin(*a.arrival, *b.arrival, packets)) &&
+                        std::equal(a.sends.begin(), a.sends.end(), b.sends.begin(), b.sends.end(),
+                                   [&](const PeerSend& x, const PeerSend& y) {
+                                     return x.folded == y.folded && adjoin(x.to, y.to, packets);
+                                   });
+  if (!messages || !adjoin(a.from, b.from) || !adjoin(a.keep, b.keep) || !adjoin(a.results, b.results) ||
+      !folds_adjoin(a, b))
+    return false;
+  const PeerRelation relation = relate(a, b, packet_elements);
+  return !relation.distance || (relation.aligns && *relation.distance == packets);
+}
+
+void append(PeerInstruction& a, const PeerInstruction& b) {
+  a.steps.insert(a.steps.end(), b.steps.begin(), b.steps.end());
+  a.count += b.count;
+  a.from.count += b.from.count;
+  for (std::size_t i = 0; i < a.keep.size(); ++i) a.keep[i].count += b.keep[i].count;
+  for (std::size_t i = 0; i < a.results.size(); ++i) a.results[i].count += b.results[i].count;
+  if (!a.fold) return;
+  a.fold->decay.count += b.fold->decay.count;
+  a.fold->other.count += b.fold->other.count;
+}
+
 }  // namespace
 
 std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction) {
@@ -94,15 +141,29 @@ PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second,
   const auto later = peer_accesses(second);
   for (const PeerAccess& a : peer_accesses(first))
     for (const PeerAccess& b : later)
-      if ((a.writes || b.writes) && overlap(a.slice, b.slice)) constrain(relation, a, b, packet_elements);
+      if ((a.writes || b.writes) && a.slice.overlaps(b.slice)) constrain(relation, a, b, packet_elements);
   return relation;
 }
 
-void assign_columns(std::vector<PeerInstruction>& instructions, const std::vector<PeerOperation>& operations,
-                    int packet_elements) {
+std::vector<PeerInstruction> merge_peer_instructions(std::vector<PeerInstruction> instructions,
+                                                     int packet_elements) {
+  std::vector<PeerInstruction> merged;
+  for (PeerInstruction& instruction : instructions) {
+    const bool joins = !merged.empty() && can_merge(merged.back(), instruction, packet_elements) &&
+                       merged.back().count + instruction.count <= PeerLimits::elements;
+    if (joins)
+      append(merged.back(), instruction);
+    else
+      merged.push_back(std::move(instruction));
+  }
+  return merged;
+}
+
+void assign_columns(std::vector<PeerInstruction>& instructions,
+                    const std::vector<LaunchOperation>& operations, int packet_elements) {
   Columns columns(static_cast<int>(instructions.size()));
-  for (const PeerOperation& operation : operations) {
-    int since = operation.first;  // all before this one is behind a barrier
+  for (const LaunchOperation& operation : operations) {
+    int since = operation.first;  // the first instruction after the last barrier
     for (int i = operation.first; i < operation.last; ++i) {
       for (int before = since; before < i && !instructions[i].barrier; ++before) {
         const PeerRelation relation = relate(instructions[before], instructions[i], packet_elements);

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of steps and the layout of inboxes.
-#include "collectives/executors/peer/compiler/order.hpp"
-
+// The front of the compiler: steps get an order, messages get places in inboxes, and steps become
+// micro-operations.
 #include <algorithm>
 #include <set>
+#include <string>
 #include <tuple>
 
+#include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 namespace {
 
-/// Runs all ranks' steps in thought, turn by turn: in each turn a rank receives what was sent in the turns before, and
-/// after each message does all that this allows, sends first. What a step waits for has had an earlier place, here or on another rank.
-class Rehearsal {
+/// A list scheduler over all ranks' steps, sweep by sweep. In each sweep a rank receives the
+/// messages of earlier sweeps, and runs after each one all that is ready, sends first. So every
+/// step comes after what it waits for, on any rank.
+class ListScheduler {
  public:
-  explicit Rehearsal(std::span<const Schedule> schedules) : schedules_(schedules), ranks_(schedules.size()) {
+  explicit ListScheduler(std::span<const Schedule> schedules)
+      : schedules_(schedules), ranks_(schedules.size()) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const auto& steps = schedules[r].steps();
-      ranks_[r].successors.resize(steps.size());
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        ranks_[r].blockers.push_back(static_cast<int>(steps[i].waits_for.size()));
-        for (int before : steps[i].waits_for) ranks_[r].successors[before].push_back(static_cast<int>(i));
-      }
-      for (std::size_t i = 0; i < steps.size(); ++i)
-        if (steps[i].waits_for.empty()) make_ready(static_cast<int>(r), static_cast<int>(i));
+      const StepGraph& graph = ranks_[r].graph = StepGraph(schedules[r].steps());
+      ranks_[r].blockers = graph.blockers();
+      for (int i = 0; i < graph.size(); ++i)
+        if (graph.blockers()[i] == 0) make_ready(static_cast<int>(r), i);
     }
   }
 
   std::vector<std::vector<int>> run() {
     std::vector<std::vector<int>> orders;
-    while (turn()) {
+    while (sweep()) {
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       if (ranks_[r].order.size() < ranks_[r].blockers.size()) report_stuck(static_cast<int>(r));
@@ -44,7 +44,7 @@ class Rehearsal {
   using Message = std::tuple<int, int, int>;  // sender, receiver, sequence
   struct Rank {
     std::vector<int> order, blockers;
-    std::vector<std::vector<int>> successors;
+    StepGraph graph;
     std::set<int> sends, locals, receives;  // ready, in the order of recording
   };
 
@@ -59,21 +59,21 @@ class Rehearsal {
   void finish(int rank, int index) {
     Rank& r = ranks_[rank];
     r.order.push_back(index);
-    for (int after : r.successors[index])
+    for (int after : r.graph.waiters(index))
       if (--r.blockers[after] == 0) make_ready(rank, after);
   }
 
-  /// True while something happens.
-  bool turn() {
+  /// True if some step ran.
+  bool sweep() {
     const std::set<Message> sent = sent_;
-    std::size_t happened = 0;
+    std::size_t ran = 0;
     for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
       const std::size_t before = ranks_[r].order.size();
       receive(r, sent);
       work(r);
-      happened += ranks_[r].order.size() - before;
+      ran += ranks_[r].order.size() - before;
     }
-    return happened > 0;
+    return ran > 0;
   }
 
   void receive(int rank, const std::set<Message>& sent) {
@@ -84,7 +84,7 @@ class Rehearsal {
       ranks_[rank].receives.erase(index);
       sent_.erase({receive.peer, rank, receive.sequence});
       finish(rank, index);
-      work(rank);  // before the next one: a kernel that it allows must not wait for that
+      work(rank);  // before the next receive, so that a kernel that is ready does not wait for it
     }
   }
 
@@ -109,13 +109,31 @@ class Rehearsal {
 
   std::span<const Schedule> schedules_;
   std::vector<Rank> ranks_;
-  std::set<Message> sent_;  // and not yet received
+  std::set<Message> sent_;  // not yet received
 };
+
+/// The 32-bit words of a slice, which is all that the device sees of it. Two bf16 travel as one
+/// word. Only slices of compute steps may begin or end within a word, which then counts whole.
+Slice words(const Slice& slice) {
+  if (slice.dtype == Dtype::f32) return slice;
+  const std::int64_t first = slice.offset / 2;
+  return {slice.buffer, first, (slice.end() + 1) / 2 - first};
+}
+
+std::vector<Slice> words(const std::vector<Slice>& slices) {
+  std::vector<Slice> all;
+  for (const Slice& slice : slices) all.push_back(words(slice));
+  return all;
+}
+
+bool contains(const Slice& all, const Slice& part) {
+  return all.buffer == part.buffer && all.offset <= part.offset && part.end() <= all.end();
+}
 
 }  // namespace
 
-std::vector<std::vector<int>> peer_order(std::span<const Schedule> schedules) {
-  return Rehearsal(schedules).run();
+std::vector<std::vector<int>> order_peer_steps(std::span<const Schedule> schedules) {
+  return ListScheduler(schedules).run();
 }
 
 PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_elements)
@@ -137,6 +155,69 @@ PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_element
 
 PeerMessage PeerInboxes::message(int receiver, int sender, int sequence) const {
   return inboxes_[receiver].at({sender, sequence});
+}
+
+PeerMicroOps::PeerMicroOps(const Schedule& schedule, const std::vector<int>& order,
+                           const PeerInboxes& inboxes)
+    : schedule_(schedule), inboxes_(inboxes), first_(schedule.steps().size(), -1), last_(first_) {
+  for (int step : order) {
+    first_[step] = static_cast<int>(all_.size());
+    add(step);
+    last_[step] = static_cast<int>(all_.size());
+  }
+}
+
+void PeerMicroOps::add(int index) {
+  Step step = schedule_.steps()[index];
+  step.reads = words(step.reads), step.writes = words(step.writes);
+  const int home = schedule_.home_rank();
+  if (step.verb == Verb::recv) {
+    all_.push_back({PeerAction::receive,
+                    index,
+                    {},
+                    step.writes[0],
+                    inboxes_.message(home, step.peer, step.sequence),
+                    {},
+                    {},
+                    {}});
+  } else if (step.verb == Verb::send) {
+    PeerMessage message = inboxes_.message(step.peer, home, step.sequence);
+    message.peer = step.peer;
+    all_.push_back({PeerAction::send, index, step.reads[0], {}, message, {}});
+  } else if (step.verb == Verb::copy) {
+    all_.push_back({PeerAction::copy, index, step.reads[0], step.writes[0], {}, {}});
+  } else if (step.verb == Verb::combine) {
+    add_combine(index, step);
+  } else if (step.verb == Verb::compute) {
+    all_.push_back({PeerAction::compute, index, {}, {}, {}, {}, step.reads, step.writes});
+  }
+}
+
+void PeerMicroOps::add_combine(int index, const Step& step) {
+  const bool composes = step.writes.size() == 2;
+  const Slice earlier = step.reads[composes ? 1 : 0], decay = step.reads[composes ? 2 : 1],
+              later = step.reads[composes ? 3 : 2];
+  PeerFold state{.decay = decay, .arrived = {}, .other = later, .row = later.count / decay.count};
+  state.arrived = arrived_in(decay, step);
+  all_.push_back({PeerAction::fold, index, earlier, step.writes.back(), {}, state});
+  if (!composes) return;
+  // The decay comes last: in place it overwrites an operand of the state.
+  const PeerFold product{.decay = decay, .arrived = {}, .other = {}, .row = 1};
+  all_.push_back({PeerAction::fold, index, step.reads[0], step.writes[0], {}, product});
+}
+
+/// The message with `decay`, if one step received all of it and it can be read in the inbox.
+std::optional<PeerDecays> PeerMicroOps::arrived_in(const Slice& decay, const Step& reader) const {
+  std::optional<PeerDecays> arrived;
+  for (int before : reader.waits_for) {
+    const Step& step = schedule_.steps()[before];
+    for (const Slice& written : step.writes) {
+      if (!written.overlaps(decay)) continue;
+      if (step.verb != Verb::recv || !contains(written, decay)) return {};
+      arrived = PeerDecays{all_[first_[before]].message, decay.offset - written.offset};
+    }
+  }
+  return arrived;
 }
 
 }  // namespace baton

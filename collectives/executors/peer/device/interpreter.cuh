@@ -1,48 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread of the kernel that runs a rank's instructions (peer_kernel.cuh).
+// One thread of the kernel that runs a rank's instructions.
+//
+//   for each instruction, for each of the thread's packets:
+//     load what is in memory; take the first look at the inbox slot
+//     wait for the packet, empty the slot of the round before; fold; store; send
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/executors/peer/device/kernel.cuh"
+#include "collectives/executors/peer/device/instruction.hpp"
+#include "collectives/executors/peer/device/round.cuh"
 
 namespace baton {
 
-/// What is known of a tidy instruction when its loop is compiled.
+/// The properties of an aligned instruction that its loop is compiled for.
 template <bool does_arrive, bool does_fold>
-struct Form {
+struct LoopForm {
   static constexpr bool arrives = does_arrive;
   static constexpr bool folds = does_fold;
 };
 
 /// One thread of a rank.
-template <class Wire, PeerTransport transport>
+template <class Machine, class Format, PeerTransport transport>
 class Interpreter {
  public:
-  __device__ Interpreter(const PeerRoute& route, const PeerPart& part)
-      : route_(route),
-        part_(part),
-        thread_(route),
-        threads_(gridDim.x * blockDim.x),
-        number_(blockIdx.x * blockDim.x + threadIdx.x) {}
+  __device__ Interpreter(const PeerContext& context, const KernelRole& role)
+      : context_(context),
+        role_(role),
+        thread_(context),
+        threads_(Machine::blocks() * Machine::threads()),
+        number_(Machine::block() * Machine::threads() + Machine::thread()) {}
 
   /// The first instruction `opens` the round.
   __device__ void run(const PeerDeviceInstruction& in, bool opens) {
     if (in.barrier) thread_.meet(in.step);
     switch (in.form) {
-      case PeerForm::tidy_load: return run_tidy<Form<false, false>>(in, opens);
-      case PeerForm::tidy_load_fold: return run_tidy<Form<false, true>>(in, opens);
-      case PeerForm::tidy_arrival: return run_tidy<Form<true, false>>(in, opens);
-      case PeerForm::tidy_arrival_fold: return run_tidy<Form<true, true>>(in, opens);
+      case PeerForm::aligned_load: return run_aligned<LoopForm<false, false>>(in, opens);
+      case PeerForm::aligned_load_fold: return run_aligned<LoopForm<false, true>>(in, opens);
+      case PeerForm::aligned_arrival: return run_aligned<LoopForm<true, false>>(in, opens);
+      case PeerForm::aligned_arrival_fold: return run_aligned<LoopForm<true, true>>(in, opens);
       case PeerForm::any: return run_any(in, opens);
     }
   }
 
-  __device__ void enter() { thread_.enter(enter_round(route_, part_)); }
+  __device__ void enter() { thread_.enter(enter_round<Machine>(context_, role_)); }
 
  private:
-  static constexpr int E = Wire::elements;
+  static constexpr int E = Format::elements;
   static constexpr bool fenced = transport == PeerTransport::fenced;
   using Pack = Elements<E>;
 
@@ -63,10 +68,10 @@ class Interpreter {
     if constexpr (fenced) raise_flags(in);
   }
 
-  /// Operands of the next packet are under way while this one is awaited.
+  /// Loads the operands of the next packet while this one is awaited.
   template <class F>
-  __device__ void run_tidy(const PeerDeviceInstruction& in, bool opens) {
-    const Tidy<F> work(in);
+  __device__ void run_aligned(const PeerDeviceInstruction& in, bool opens) {
+    const Aligned<F> work(in);
     const unsigned packets = in.packets;
     unsigned packet = first_packet(in);
     auto ahead = work.load(packet, packets);
@@ -77,26 +82,26 @@ class Interpreter {
       Pack x = here.x;
       if constexpr (F::arrives) x = await(work.arrival, packet, work.step, work.peer, true);
       if (thread_.gave_up()) continue;
-      const uint4 sent = Wire::pack(work.value(x, here));
+      const Packet sent = Format::pack(work.value(x, here));
 #pragma unroll
-      for (int i = 0; i < Tidy<F>::receivers; ++i)
-        if (work.sends[i] != nullptr) store_packet(thread_.now(slot(work.sends[i], packet)), sent);
-      if (work.keep != nullptr) store_elements<E>(work.keep + packet * E, x, E, true);
+      for (int i = 0; i < Aligned<F>::receivers; ++i)
+        if (work.sends[i] != nullptr) Machine::store_packet(thread_.now(slot(work.sends[i], packet)), sent);
+      if (work.keep != nullptr) Machine::template store_elements<E>(work.keep + packet * E, x, E, true);
     }
     end(in);
   }
 
-  /// A tidy instruction in registers.
+  /// An aligned instruction in registers.
   template <class F>
-  struct Tidy {
+  struct Aligned {
     static constexpr int receivers = F::arrives || F::folds ? 1 : PeerLimits::sends;
     struct Operands {
-      Pack x;      // where it comes from memory
+      Pack x;      // if it comes from memory
       Pack other;  // the later state of a fold
       float decay;
     };
 
-    __device__ explicit Tidy(const PeerDeviceInstruction& in)
+    __device__ explicit Aligned(const PeerDeviceInstruction& in)
         : from(in.from),
           arrival(in.arrival),
           other(in.other),
@@ -112,10 +117,10 @@ class Interpreter {
     __device__ Operands load(unsigned packet, unsigned packets) const {
       Operands loaded{};
       if (packet >= packets) return loaded;
-      if constexpr (!F::arrives) loaded.x = load_elements<E>(from + packet * E, E, true);
+      if constexpr (!F::arrives) loaded.x = Machine::template load_elements<E>(from + packet * E, E, true);
       if constexpr (F::folds) {
-        loaded.other = load_elements<E>(other + packet * E, E, true);
-        loaded.decay = __ldcg(decay + packet * E / row);
+        loaded.other = Machine::template load_elements<E>(other + packet * E, E, true);
+        loaded.decay = Machine::load(decay + packet * E / row);
       }
       return loaded;
     }
@@ -126,7 +131,7 @@ class Interpreter {
       } else {
         Pack y;
 #pragma unroll
-        for (int i = 0; i < E; ++i) y.v[i] = __fmaf_rn(operands.decay, x.v[i], operands.other.v[i]);
+        for (int i = 0; i < E; ++i) y.v[i] = Machine::fma(operands.decay, x.v[i], operands.other.v[i]);
         return y;
       }
     }
@@ -145,37 +150,39 @@ class Interpreter {
   __device__ void run_any(const PeerDeviceInstruction& in, bool opens) {
     begin(in, opens);
     for (unsigned packet = first_packet(in); packet < in.packets; packet += threads_) {
-      const unsigned at = packet * E, n = min(static_cast<unsigned>(E), in.count - at);
+      const unsigned at = packet * E, n = Machine::min(static_cast<unsigned>(E), in.count - at);
       const Pack x = in.arrival != nullptr ? await(in.arrival, packet, in.step, in.arrival_peer, true)
-                                           : load_elements<E>(in.from + at, n, in.whole);
+                                           : Machine::template load_elements<E>(in.from + at, n, in.whole);
       const Pack y = in.folds ? fold(in, at, n, x) : x;
       if (thread_.gave_up()) continue;
       for (int i = 0; i < in.sent; ++i)
-        store_packet(thread_.now(slot(in.sends[i], packet)), Wire::pack(in.sends_y >> i & 1 ? y : x));
-      for (int i = 0; i < in.kept; ++i) store_elements<E>(in.keep[i] + at, x, n, in.whole);
-      for (int i = 0; i < in.resulting; ++i) store_elements<E>(in.results[i] + at, y, n, in.whole);
+        Machine::store_packet(thread_.now(slot(in.sends[i], packet)),
+                              Format::pack(in.sends_y >> i & 1 ? y : x));
+      for (int i = 0; i < in.kept; ++i) Machine::template store_elements<E>(in.keep[i] + at, x, n, in.whole);
+      for (int i = 0; i < in.resulting; ++i)
+        Machine::template store_elements<E>(in.results[i] + at, y, n, in.whole);
     }
     end(in);
   }
 
-  /// The packet of a message, once it has come. `clears` its slot of the round before.
+  /// Waits for a packet of a message. `clears` empties its slot of the round before.
   __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
     std::byte* const at = slot(inbox, packet);
-    if constexpr (fenced) return Wire::unpack(load_packet(thread_.now(at)));
-    const uint4 arrived = thread_.await_packet(at, step, peer, packet);
-    if (clears) empty_slot(thread_.before(at));
-    return Wire::unpack(arrived);
+    if constexpr (fenced) return Format::unpack(Machine::load_packet(thread_.now(at)));
+    const Packet arrived = thread_.await_packet(at, step, peer, packet);
+    if (clears) empty_slot<Machine>(thread_.before(at));
+    return Format::unpack(arrived);
   }
 
   __device__ Pack fold(const PeerDeviceInstruction& in, unsigned at, unsigned n, const Pack& x) {
     Pack other{};
-    if (in.other != nullptr) other = load_elements<E>(in.other + at, n, in.whole);
+    if (in.other != nullptr) other = Machine::template load_elements<E>(in.other + at, n, in.whole);
     const Pack decay = decays(in, at, n);
     Pack y;
 #pragma unroll
     for (int i = 0; i < E; ++i)
-      y.v[i] = in.x_is_later ? __fmaf_rn(decay.v[i], other.v[i], x.v[i])
-                             : __fmaf_rn(decay.v[i], x.v[i], other.v[i]);
+      y.v[i] = in.x_is_later ? Machine::fma(decay.v[i], other.v[i], x.v[i])
+                             : Machine::fma(decay.v[i], x.v[i], other.v[i]);
     return y;
   }
 
@@ -184,29 +191,30 @@ class Interpreter {
     const bool is_one = in.row % E == 0;
     const float first = decay(in, at / in.row);
 #pragma unroll
-    for (int i = 0; i < E; ++i) all.v[i] = is_one || i == 0 || i >= n ? first : decay(in, (at + i) / in.row);
+    for (int i = 0; i < E; ++i)
+      all.v[i] = is_one || i == 0 || static_cast<unsigned>(i) >= n ? first : decay(in, (at + i) / in.row);
     return all;
   }
 
-  /// The decay of a row, which may have to be awaited where it arrives: every thread of the row does.
+  /// The decay of a row. Where it arrives in a message, every thread of the row waits for it.
   __device__ float decay(const PeerDeviceInstruction& in, unsigned row) {
-    if (in.decay_arrival == nullptr) return __ldcg(in.decay + row);
+    if (in.decay_arrival == nullptr) return Machine::load(in.decay + row);
     const unsigned element = in.first_decay + row;
     const Pack arrived = await(in.decay_arrival, element / E, in.step, in.decay_peer, in.clears_decays);
     float decay = arrived.v[0];
 #pragma unroll
     for (int lane = 1; lane < E; ++lane)
-      if (element % E == lane) decay = arrived.v[lane];
+      if (element % E == static_cast<unsigned>(lane)) decay = arrived.v[lane];
     return decay;
   }
 
   /// Waits until all blocks of the senders have raised their flags for this round.
   __device__ void await_flags(const PeerDeviceInstruction& in) {
-    for (unsigned cta = threadIdx.x; cta < route_.ctas; cta += blockDim.x) {
+    for (unsigned cta = Machine::thread(); cta < context_.ctas; cta += Machine::threads()) {
       if (in.arrival != nullptr) await_flag_of(in, in.arrival_flags, in.arrival_peer, cta);
       if (in.decay_arrival != nullptr) await_flag_of(in, in.decay_flags, in.decay_peer, cta);
     }
-    __syncthreads();
+    Machine::sync();
   }
 
   __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer,
@@ -215,14 +223,14 @@ class Interpreter {
   }
 
   __device__ void raise_flags(const PeerDeviceInstruction& in) {
-    __syncthreads();
-    if (threadIdx.x < in.sent && !thread_.gave_up())
-      raise_flag(in.send_flags[threadIdx.x] + blockIdx.x, thread_.round());
+    Machine::sync();
+    if (Machine::thread() < in.sent && !thread_.gave_up())
+      Machine::raise_flag(in.send_flags[Machine::thread()] + Machine::block(), thread_.round());
   }
 
-  const PeerRoute& route_;
-  const PeerPart& part_;
-  PeerThread thread_;
+  const PeerContext& context_;
+  const KernelRole& role_;
+  PeerThread<Machine> thread_;
   unsigned threads_;
   unsigned number_;
 };

@@ -1,213 +1,249 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel of the peer executor does to take part in a round: find out which round it is, wait until there is
-// room in the others' inboxes, wait for packets, and say for what it waited in vain.
+// Packets: 16 bytes that are stored into another GPU's memory in one piece and carry their own
+// flag.
 //
-// An inbox has three generations, one a round in turn. A reader leaves a slot as it is and empties the same slot of the
-// round before; so a generation is ready again when its owner has ended the round after it. A rank tells all others when
-// it starts a round, and sends nothing in round e before the receiver has started round e-1: a scan does not synchronise
-// its ranks, and the first one would otherwise run ahead of the last without end.
+// A slot of an inbox ends with the empty word until a packet has arrived. No packet ends with it:
+// it is a NaN that arithmetic does not make, and a producer whose data holds it sends another NaN
+// instead. One 128-bit access is one access to the memory model too, so a thread that sees the last
+// word sees the others.
+//
+// A kernel takes part in a round as follows: it finds out the number of the
+// round, waits until there is room in the inboxes of others, waits for packets, and reports the
+// first wait that it gives up.
+//
+// An inbox has three generations, one a round in turn. A reader leaves a slot as it is and empties
+// the same slot of the round before; so a generation is ready again when its owner has ended the
+// round after it. A rank announces every round that it starts, and sends nothing in round e before
+// the receiver has started round e-1: a scan does not synchronise its ranks, and the first one
+// would otherwise run ahead of the last without end.
 //
 // Rounds are counted in device memory, so that a graph can be replayed.
+//
+// Like interpreter.cuh this compiles for the host too, where a test runs it: what a machine does
+// with memory, flags, barriers and threads is a template parameter (gpu.cuh for GPUs), and
+// __device__ is defined as nothing.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/executors/cuda/flag.cuh"
-#include "collectives/executors/peer/device/packet.cuh"
+#include "collectives/executors/peer/device/instruction.hpp"
 
 namespace baton {
 
-inline constexpr unsigned generations = 3;
+struct alignas(16) Packet {
+  unsigned x, y, z, w;
+};
+static_assert(sizeof(Packet) == packet_bytes);
 
-/// What a thread waited for in vain. In host memory that the device writes.
-struct PeerFault {
-  enum class Kind : int { none, packet, flag, room, barrier };
-  Kind kind = Kind::none;
-  int step = -1;
-  int peer = -1;
-  int cta = 0;
-  /// The packet of the message, or the block of the sender whose flag is missing.
-  unsigned block = 0;
-  /// The round that this rank is in, and the last one that the peer has started.
-  unsigned round = 0;
-  unsigned peer_round = 0;
+/// The last word of a slot while it is empty; as two bf16 it is two NaNs.
+inline constexpr unsigned empty_word = 0xFFFAFFFA;
+
+__device__ inline bool is_empty(const Packet& packet) { return packet.w == empty_word; }
+
+template <class Machine>
+__device__ inline void empty_slot(std::byte* slot) {
+  Machine::store_packet(slot, {empty_word, empty_word, empty_word, empty_word});
+}
+
+/// The elements of one packet, in registers.
+template <int count>
+struct Elements {
+  float v[count];
 };
 
-/// Where a rank's kernels find everything; passed by value.
-struct PeerRoute {
-  int rank = 0;
-  int ranks = 1;
-  /// Of the largest kernel of a round.
-  unsigned ctas = 1;
-  /// The shared heaps of all ranks, by rank, and this rank's own.
-  std::byte* const* heaps = nullptr;
-  std::byte* heap = nullptr;
-  /// From one generation of an inbox to the next.
-  std::size_t generation_bytes = 0;
-  /// In this GPU's memory: rounds that each block has ended, 1 when a thread gave up, arrivals at the barrier.
-  unsigned* rounds = nullptr;
-  unsigned* gave_up = nullptr;
-  unsigned long long* arrivals = nullptr;
-  PeerFault* fault = nullptr;
-  /// Nanoseconds that a thread waits before it gives up.
-  std::uint64_t limit = 0;
+/// Four f32, bit for bit except for the empty word.
+template <class Machine>
+struct F32Format {
+  static constexpr int elements = packet_elements(ElementFormat::f32);
+
+  __device__ static Packet pack(const Elements<4>& x) {
+    const unsigned last = Machine::bits(x.v[3]);
+    return {Machine::bits(x.v[0]), Machine::bits(x.v[1]), Machine::bits(x.v[2]),
+            last == empty_word ? 0x7FFFFFFFu : last};
+  }
+  __device__ static Elements<4> unpack(const Packet& packet) {
+    return {Machine::value(packet.x), Machine::value(packet.y), Machine::value(packet.z),
+            Machine::value(packet.w)};
+  }
 };
 
-/// The flag in `heap` by which rank `from` tells that it has started a round. Flags are the heap's first bytes.
+/// Eight bf16, rounded to nearest even. Rounding makes a single NaN, which is not in the empty
+/// word.
+template <class Machine>
+struct Bf16Format {
+  static constexpr int elements = packet_elements(ElementFormat::bf16);
+
+  __device__ static Packet pack(const Elements<8>& x) {
+    return {Machine::bf16_pair(x.v[0], x.v[1]), Machine::bf16_pair(x.v[2], x.v[3]),
+            Machine::bf16_pair(x.v[4], x.v[5]), Machine::bf16_pair(x.v[6], x.v[7])};
+  }
+  __device__ static Elements<8> unpack(const Packet& packet) {
+    return {low(packet.x), high(packet.x), low(packet.y), high(packet.y),
+            low(packet.z), high(packet.z), low(packet.w), high(packet.w)};
+  }
+
+ private:
+  __device__ static float low(unsigned pair) { return Machine::value(pair << 16); }
+  __device__ static float high(unsigned pair) { return Machine::value(pair & 0xFFFF0000u); }
+};
+
+/// The flag in `heap` by which rank `from` announces that it has started a round. Flags are the
+/// heap's first bytes.
 __device__ inline unsigned* started_flag(std::byte* heap, int from) {
-  return reinterpret_cast<unsigned*>(heap) + from * flag_words;
+  return reinterpret_cast<unsigned*>(heap) + from * heap_flag_words;
 }
 
 /// Ends all waiting of this rank; the first one to give up says why.
-__device__ __noinline__ inline void note_fault(const PeerRoute& route, PeerFault fault) {
-  if (atomicExch(route.gave_up, 1u) != 0) return;
+template <class Machine>
+__device__ __noinline__ inline void note_fault(const PeerContext& context, PeerFault fault) {
+  if (Machine::exchange(context.gave_up, 1u) != 0) return;
   const PeerFault::Kind kind = fault.kind;
   fault.kind = PeerFault::Kind::none;
-  fault.peer_round = look_at_flag(started_flag(route.heap, fault.peer));
-  *route.fault = fault;
-  __threadfence_system();
-  static_cast<volatile PeerFault*>(route.fault)->kind = kind;
+  fault.peer_round = Machine::load_flag(started_flag(context.heap, fault.peer));
+  *context.fault = fault;
+  Machine::fence_system();
+  static_cast<volatile PeerFault*>(context.fault)->kind = kind;
 }
 
 /// How a block begins a round.
-struct PeerEntry {
+struct RoundStart {
   unsigned round = 0;
-  /// False where some rank made no room for what this one would send.
+  /// False where some rank made no room for the packets of this one.
   bool may_send = true;
 };
 
 /// One thread in one round.
+template <class Machine>
 class PeerThread {
  public:
-  __device__ explicit PeerThread(const PeerRoute& route) : route_(route) {}
-  __device__ PeerThread(const PeerRoute& route, const PeerEntry& entry) : route_(route) { enter(entry); }
+  __device__ explicit PeerThread(const PeerContext& context) : context_(context) {}
+  __device__ PeerThread(const PeerContext& context, const RoundStart& entry) : context_(context) {
+    enter(entry);
+  }
 
-  /// Before anything else is asked of it.
-  __device__ void enter(const PeerEntry& entry) {
+  /// Must be called before anything else.
+  __device__ void enter(const RoundStart& entry) {
     round_ = entry.round;
-    now_ = round_ % generations * route_.generation_bytes;
-    before_ = (round_ - 1) % generations * route_.generation_bytes;
+    now_ = round_ % generations * context_.generation_bytes;
+    before_ = (round_ - 1) % generations * context_.generation_bytes;
     gave_up_ = !entry.may_send;
   }
 
   __device__ unsigned round() const { return round_; }
-  /// This round's place of an address in generation 0, and the place that was used in the round before.
+  /// The place of a slot of generation 0 in this round, and its place in the round before.
   __device__ std::byte* now(std::byte* slot) const { return slot + now_; }
   __device__ const std::byte* now(const std::byte* slot) const { return slot + now_; }
   __device__ std::byte* before(std::byte* slot) const { return slot + before_; }
-  /// True when this thread is to wait for nothing any more.
+  /// True when this thread must not wait any more.
   __device__ bool gave_up() const { return gave_up_; }
 
-  /// The packet that comes into `slot`, of generation 0.
-  __device__ uint4 await_packet(const std::byte* slot, int step, int peer, unsigned block) {
+  /// Waits for the packet in `slot`, of generation 0.
+  __device__ Packet await_packet(const std::byte* slot, int step, int peer, unsigned block) {
     const std::byte* const at = now(slot);
-    uint4 packet = load_packet(at);
-    for (Patience patience; is_nothing(packet) && !gave_up_; packet = load_packet(at))
-      if (is_over(patience)) give_up(PeerFault::Kind::packet, step, peer, block);
+    Packet packet = Machine::load_packet(at);
+    for (Poll poll; is_empty(packet) && !gave_up_; packet = Machine::load_packet(at))
+      if (is_over(poll)) give_up(PeerFault::Kind::packet, step, peer, block);
     return packet;
   }
 
   /// Waits until `flag` has reached `value`.
   __device__ void await(const unsigned* flag, unsigned value, PeerFault::Kind kind, int step, int peer,
                         unsigned block) {
-    Patience patience;
-    while (!gave_up_ && static_cast<int>(look_at_flag(flag) - value) < 0)
-      if (is_over(patience)) give_up(kind, step, peer, block);
+    Poll poll;
+    while (!gave_up_ && static_cast<int>(Machine::load_flag(flag) - value) < 0)
+      if (is_over(poll)) give_up(kind, step, peer, block);
   }
 
-  /// All threads of the kernel meet. Every block must run. Block 0 stands for those that a smaller kernel lacks.
+  /// A barrier of all threads of the kernel, all blocks of which must run. Block 0 stands for those
+  /// that a smaller kernel lacks.
   __device__ void meet(int step) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      __threadfence();
-      const unsigned stands_for = blockIdx.x == 0 ? route_.ctas - gridDim.x + 1 : 1;
-      const unsigned long long ticket = atomicAdd(route_.arrivals, stands_for);
-      const unsigned long long all = (ticket / route_.ctas + 1) * route_.ctas;
-      Patience patience;
-      while (!gave_up_ && *static_cast<volatile unsigned long long*>(route_.arrivals) < all)
-        if (is_over(patience)) give_up(PeerFault::Kind::barrier, step, route_.rank, 0);
-      __threadfence();
+    Machine::sync();
+    if (Machine::thread() == 0) {
+      Machine::fence();
+      const unsigned stands_for = Machine::block() == 0 ? context_.ctas - Machine::blocks() + 1 : 1;
+      const unsigned long long ticket = Machine::add(context_.arrivals, stands_for);
+      const unsigned long long all = (ticket / context_.ctas + 1) * context_.ctas;
+      Poll poll;
+      while (!gave_up_ && Machine::peek(context_.arrivals) < all)
+        if (is_over(poll)) give_up(PeerFault::Kind::barrier, step, context_.rank, 0);
+      Machine::fence();
     }
-    __syncthreads();
+    Machine::sync();
   }
 
  private:
-  struct Patience {
+  struct Poll {
     unsigned looks = 0;
     std::uint64_t start = 0;
   };
 
-  /// True when time is up. Looks at the clock, and whether another thread gave up, once in many polls.
-  __device__ bool is_over(Patience& patience) {
+  /// True when time is up. Looks at the clock, and whether another thread gave up, only once in
+  /// many calls.
+  __device__ bool is_over(Poll& poll) {
     constexpr unsigned seldom = 1024;
-    if (++patience.looks % seldom != 0) return false;
-    if (*static_cast<volatile unsigned*>(route_.gave_up) != 0) gave_up_ = true;
-    const std::uint64_t now = device_nanoseconds();
-    if (patience.looks == seldom) patience.start = now;
-    return !gave_up_ && now - patience.start > route_.limit;
+    if (++poll.looks % seldom != 0) return false;
+    if (Machine::peek(context_.gave_up) != 0) gave_up_ = true;
+    const std::uint64_t now = Machine::nanoseconds();
+    if (poll.looks == seldom) poll.start = now;
+    return !gave_up_ && now - poll.start > context_.limit;
   }
 
   __device__ void give_up(PeerFault::Kind kind, int step, int peer, unsigned block) {
     gave_up_ = true;
-    note_fault(route_, {kind, step, peer, static_cast<int>(blockIdx.x), block, round_, 0});
+    note_fault<Machine>(context_, {kind, step, peer, static_cast<int>(Machine::block()), block, round_, 0});
   }
 
-  const PeerRoute& route_;
+  const PeerContext& context_;
   unsigned round_ = 0;
   std::size_t now_ = 0;
   std::size_t before_ = 0;
   bool gave_up_ = false;
 };
 
-/// Tells all other ranks that this one has started its round: first what they wait for who send to it, one bit a rank in
-/// `senders`. All of the rounds before is done, since the kernel before has ended. By one warp.
-__device__ inline void announce_round(const PeerRoute& route, unsigned round, std::uint64_t senders) {
-  for (int other = static_cast<int>(threadIdx.x % warpSize); other < route.ranks; other += warpSize) {
-    unsigned* const flag = started_flag(route.heaps[other], route.rank);
+/// Announces this round to all ranks, by one warp. Senders (one bit a rank) get a release store,
+/// since they wait for it; the others only need it for error reports. The kernel before has ended,
+/// so all earlier rounds are done here.
+template <class Machine>
+__device__ inline void announce_round(const PeerContext& context, unsigned round, std::uint64_t senders) {
+  for (int other = static_cast<int>(Machine::thread() % Machine::threads_of_warp()); other < context.ranks;
+       other += Machine::threads_of_warp()) {
+    unsigned* const flag = started_flag(context.heaps[other], context.rank);
     if (senders >> other & 1)
-      raise_flag(flag, round);
-    else if (other != route.rank)
-      *static_cast<volatile unsigned*>(flag) = round;  // only told in reports
+      Machine::raise_flag(flag, round);
+    else if (other != context.rank)
+      Machine::poke(flag, round);  // for error reports
   }
 }
 
-/// A kernel's part in a round: with whom it exchanges packets, one bit a rank, and whether others of the round come before
-/// or after it.
-struct PeerPart {
-  std::uint64_t receivers = 0;
-  std::uint64_t senders = 0;
-  bool opens = true;
-  bool closes = true;
-};
-
-/// Finds out which round it is, waits for room in the inboxes of the receivers, and, where it opens the round, tells the
-/// senders that there will be room here. Passes a barrier of the block, which has at least 64 threads.
-__device__ inline PeerEntry enter_round(const PeerRoute& route, const PeerPart& part) {
-  __shared__ unsigned shared_round;
-  bool in_vain = false;
-  if (threadIdx.x < 64) {
-    const bool waits = part.receivers >> threadIdx.x & 1;
-    const int receiver = static_cast<int>(threadIdx.x);
-    const unsigned* const flag = started_flag(route.heap, receiver);
+/// Finds out the number of the round, waits for room in the inboxes of the receivers, and announces
+/// the round if the kernel opens it. Contains a barrier of the block, which must have at least 64
+/// threads.
+template <class Machine>
+__device__ inline RoundStart enter_round(const PeerContext& context, const KernelRole& role) {
+  unsigned& shared_round = Machine::shared_word();
+  bool timed_out = false;
+  if (Machine::thread() < 64) {
+    const bool waits = role.receivers >> Machine::thread() & 1;
+    const int receiver = static_cast<int>(Machine::thread());
+    const unsigned* const flag = started_flag(context.heap, receiver);
     // Both loads before the first use: this is on the way of the first packet.
-    const unsigned ended = route.rounds[blockIdx.x];
-    const unsigned started = waits ? look_at_flag(flag) : 0;
-    if (threadIdx.x == 0) shared_round = ended + 1;
+    const unsigned ended = context.rounds[Machine::block()];
+    const unsigned started = waits ? Machine::load_flag(flag) : 0;
+    if (Machine::thread() == 0) shared_round = ended + 1;
     if (waits && static_cast<int>(started - ended) < 0) {
-      PeerThread thread(route, {ended + 1, true});
+      PeerThread<Machine> thread(context, {ended + 1, true});
       thread.await(flag, ended, PeerFault::Kind::room, -1, receiver, 0);
-      in_vain = thread.gave_up();
+      timed_out = thread.gave_up();
     }
   }
-  const bool may_send = __syncthreads_or(in_vain) == 0;
+  const bool may_send = !Machine::sync_or(timed_out);
   const unsigned round = shared_round;
-  if (threadIdx.x == 0 && part.closes)
-    for (unsigned cta = blockIdx.x; cta < route.ctas; cta += gridDim.x) route.rounds[cta] = round;
-  if (blockIdx.x == 0 && threadIdx.x / warpSize == 1 && part.opens)
-    announce_round(route, round, part.senders);
+  if (Machine::thread() == 0 && role.closes)
+    for (unsigned cta = Machine::block(); cta < context.ctas; cta += Machine::blocks())
+      context.rounds[cta] = round;
+  if (Machine::block() == 0 && Machine::thread() / Machine::threads_of_warp() == 1 && role.opens)
+    announce_round<Machine>(context, round, role.senders);
   return {round, may_send};
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native `auto_scan`: the scan of the peer executor that is fastest for this state on this machine.
 //
-//   prepare: time the chain and the slice owners, a few rounds each; keep the one whose slowest rank is faster
+//   prepare: time a few rounds of the chain and of the slice owners; keep the faster one
 //   run:     that one
 //
-// A model says where they cross (few bytes and many ranks: slice owners need two hops instead of P-1; else the chain
-// moves fewer bytes through a port), but not what a hop costs with this many instructions. Rounds of some microseconds
-// are cheaper to time than to predict. Nothing is claimed: it is either.
+// A model says where they cross (few bytes and many ranks: slice owners need two hops instead of
+// P-1; else the chain moves fewer bytes through a port), but not what a hop costs with this many
+// instructions. Rounds of some microseconds are cheaper to time than to predict. Nothing is
+// claimed: it is either.
 #include "collectives/collective.hpp"
-#include "collectives/executors/peer/native.cuh"
+#include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
 namespace {

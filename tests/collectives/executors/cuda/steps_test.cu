@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "collectives/executors/cuda/gpu.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 #include "collectives/executors/host/memory.hpp"
@@ -14,7 +13,8 @@ namespace {
 
 using namespace baton;
 
-/// Runs one recorded step on the host and on the device over the same random numbers and compares all buffers.
+/// Runs one recorded step on the host and on the device over the same random numbers and compares
+/// all buffers.
 class CudaSteps : public testing::Test {
  protected:
   void SetUp() override {

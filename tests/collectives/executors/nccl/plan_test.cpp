@@ -13,15 +13,15 @@ namespace {
 
 using namespace baton;
 
-/// The plan as one word an operation: its verb, a group's messages in brackets, compute steps with an asterisk, and behind
-/// a slash the operation waited for.
-std::string text(const Schedule& schedule) {
+/// The plan as one word an operation: its verb, a group's messages in brackets, compute steps with
+/// an asterisk, and behind a slash the operation waited for.
+std::string plan_text(const Schedule& schedule) {
   std::string text;
-  for (const NcclOperation& operation : nccl_plan(schedule, message_groups(schedule))) {
+  for (const LaunchOperation& operation : nccl_plan(schedule, message_groups(schedule))) {
     std::string word;
     for (int step : operation.steps)
       word += (word.empty() ? "" : "+") + std::string(to_string(schedule.steps()[step].verb));
-    if (operation.is_group) word = "[" + word + "]";
+    if (schedule.steps()[operation.steps[0]].is_message()) word = "[" + word + "]";
     if (operation.computes) word += "*";
     if (operation.waits_for >= 0) word += "/" + std::to_string(operation.waits_for);
     text += (text.empty() ? "" : " ") + word;
@@ -34,12 +34,13 @@ Schedule all_scan(int rank, int blocks) {
 }
 
 TEST(NcclPlan, AMiddleRankSendsABlockWhileItReceivesTheNext) {
-  EXPECT_EQ(text(all_scan(1, 3)), "[recv] combine [send+recv] combine [send+recv] combine [send]");
+  EXPECT_EQ(plan_text(all_scan(1, 3)), "[recv] combine [send+recv] combine [send+recv] combine [send]");
 }
 
-TEST(NcclPlan, TheFirstRankSendsAllBlocksAtOnce) { EXPECT_EQ(text(all_scan(0, 3)), "[send+send+send]"); }
+TEST(NcclPlan, TheFirstRankSendsAllBlocksAtOnce) { EXPECT_EQ(plan_text(all_scan(0, 3)), "[send+send+send]"); }
 
-/// A rank that computes what it sends, computes beside it, and combines what comes with what it has computed.
+/// A rank that computes what it sends, computes beside it, and combines what comes with what it has
+/// computed.
 Schedule with_local_work() {
   Schedule s(1, 3);
   const Slice own = s.scratch("own", 5), beside = s.scratch("beside", 1), into = s.output("into", 4);
@@ -56,14 +57,14 @@ Schedule with_local_work() {
 
 TEST(NcclPlan, LocalWorkIsAnotherStreamsAndEventsCrossOnce) {
   // The combine needs the summary too, but the group before it has waited for that.
-  EXPECT_EQ(text(with_local_work()), "compute* compute* [recv+send]/0 combine compute*/3");
+  EXPECT_EQ(plan_text(with_local_work()), "compute* compute* [recv+send]/0 combine compute*/3");
 }
 
 TEST(NcclPlan, AnOperationWaitsForTheOtherStreamOnly) {
   const Schedule schedule = with_local_work();
   const auto plan = nccl_plan(schedule, message_groups(schedule));
   std::string waited_for(plan.size(), '0');
-  for (const NcclOperation& operation : plan) {
+  for (const LaunchOperation& operation : plan) {
     if (operation.waits_for < 0) continue;
     waited_for[operation.waits_for] = '1';
     EXPECT_NE(plan[operation.waits_for].computes, operation.computes);
@@ -71,7 +72,8 @@ TEST(NcclPlan, AnOperationWaitsForTheOtherStreamOnly) {
   EXPECT_EQ(waited_for, "10010");
 }
 
-/// Rank 0 sends two messages and receives an answer that needs both, all three independent to itself.
+/// Rank 0 sends two messages and receives an answer that needs both, all three independent to
+/// itself.
 std::vector<Schedule> question_and_answer() {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < 2; ++rank) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/cuda/gpu.cuh"
+#include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"

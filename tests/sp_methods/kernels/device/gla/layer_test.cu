@@ -16,8 +16,7 @@
 #include <random>
 #include <string>
 
-#include "collectives/executors/cuda/gpu.cuh"
-#include "collectives/schedule/errors.hpp"
+#include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/slice.hpp"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which order a rank's host enqueues its steps, and on which of two streams. Host code that
+// needs no GPU.
+//
+// Compute steps have a stream of their own, so that an exchange can overlap them; everything else
+// goes between ranks or waits for what does, and shares the other stream. An operation waits for
+// one of the other stream by an event.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
+
+namespace baton {
+
+/// What is enqueued at once: one compute step, or some steps of the exchange.
+struct LaunchOperation {
+  /// The steps of the schedule, in order.
+  std::vector<int> steps;
+  /// True on the stream of compute steps.
+  bool computes = false;
+  /// The operation of the other stream that it waits for, -1 where there is none or an earlier wait
+  /// covers it.
+  int waits_for = -1;
+  /// In a peer program: the instructions from `first` up to `last`.
+  int first = 0;
+  int last = 0;
+  /// In a peer program: an exchange during which a compute step may run.
+  bool overlaps_compute = false;
+};
+
+/// Collects the operations of one rank, in the order of enqueuing.
+class LaunchPlanner {
+ public:
+  /// `schedule` must outlive it.
+  explicit LaunchPlanner(const Schedule& schedule)
+      : schedule_(schedule), operation_of_(schedule.steps().size(), -1) {}
+
+  /// The last operation so far of the other stream that `steps` wait for, -1 for none.
+  int awaited(const std::vector<int>& steps, bool computes) const {
+    int last = -1;
+    for (int step : steps)
+      for (int before : schedule_.steps()[step].waits_for) {
+        const int operation = operation_of_[before];
+        if (operation >= 0 && operations_[operation].computes != computes) last = std::max(last, operation);
+      }
+    return last;
+  }
+
+  /// True where a stream has waited for `operation` of the other one, or for a later one.
+  bool has_awaited(bool computes, int operation) const { return operation <= awaited_[computes]; }
+
+  /// Appends an operation that waits for operation `awaited` of the other stream; its number.
+  int add(std::vector<int> steps, bool computes, int awaited) {
+    const int number = static_cast<int>(operations_.size());
+    for (int step : steps) operation_of_[step] = number;
+    operations_.push_back({.steps = std::move(steps),
+                           .computes = computes,
+                           .waits_for = has_awaited(computes, awaited) ? -1 : awaited});
+    awaited_[computes] = std::max(awaited_[computes], awaited);
+    return number;
+  }
+
+  /// Makes `steps` the last ones of an operation.
+  void extend(int operation, const std::vector<int>& steps) {
+    for (int step : steps) operation_of_[step] = operation;
+    auto& all = operations_[operation].steps;
+    all.insert(all.end(), steps.begin(), steps.end());
+  }
+
+  std::vector<LaunchOperation>& operations() { return operations_; }
+
+ private:
+  const Schedule& schedule_;
+  std::vector<LaunchOperation> operations_;
+  std::vector<int> operation_of_;       // of each step, -1 before it is added
+  std::array<int, 2> awaited_{-1, -1};  // by `computes`: the last operation of the other stream waited for
+};
+
+}  // namespace baton

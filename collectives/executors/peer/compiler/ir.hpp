@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The peer executor's intermediate representation: instructions that each move every element of a
+// slice through a thread.
+//
+//   x = what arrives from a peer, or what is in memory
+//   keep x in memory
+//   y = decay (.) earlier + later, x being one of the two; keep y in memory
+//   send x or y to peers
+//
+// The elements of a slice travel in packets. Packet j of an instruction belongs to the thread that
+// owns column (column + j) modulo the number of threads. Columns are chosen so that the thread that
+// reads an element is the one that wrote it: then nothing inside a rank waits for anything, and a
+// round is a pipeline of packets whatever the number of blocks. Where no choice of columns does
+// that, all threads meet at a barrier before the instruction.
+//
+// Compute steps are kernels of their own. Between them the instructions are cut into operations,
+// one launch each.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "collectives/executors/cuda/launch_plan.hpp"
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+/// Where a message lies in the inbox of its receiver.
+struct PeerMessage {
+  /// The other rank: the receiver of what is sent, the sender of what arrives.
+  int peer = -1;
+  /// The first packet in the receiver's inbox.
+  std::int64_t packet = 0;
+  /// Its number among all messages of its receiver.
+  int number = 0;
+
+  bool operator==(const PeerMessage&) const = default;
+};
+
+/// A message that an instruction sends.
+struct PeerSend {
+  PeerMessage to;
+  /// True for y, false for x.
+  bool folded = false;
+};
+
+/// Decays that are read in the inbox: every thread needs those of its rows.
+struct PeerDecays {
+  PeerMessage from;
+  /// The place of the first decay in the message, in elements.
+  std::int64_t first = 0;
+  /// True where no instruction receives the message, so that its readers must empty its slots.
+  bool clears = false;
+};
+
+/// y = decay (.) earlier + later, row by row.
+struct PeerFold {
+  /// [rows] in memory; unused if `arrived` is there.
+  Slice decay;
+  std::optional<PeerDecays> arrived;
+  /// The operand that is not x; empty for zeros.
+  Slice other;
+  bool x_is_later = false;
+  /// Elements that share a decay.
+  std::int64_t row = 1;
+};
+
+/// A fused run of steps, or one compute step while a program is being compiled.
+struct PeerInstruction {
+  /// Its steps; reports name the first one.
+  std::vector<int> steps;
+  /// True for a compute step, which only has `reads` and `writes`.
+  bool computes = false;
+  std::vector<Slice> reads;
+  std::vector<Slice> writes;
+  /// Elements of x, of y and of every message.
+  std::int64_t count = 0;
+  /// Source of x: a message, or else a slice in memory.
+  std::optional<PeerMessage> arrival;
+  Slice from;
+  std::vector<Slice> keep;
+  std::optional<PeerFold> fold;
+  std::vector<Slice> results;
+  std::vector<PeerSend> sends;
+  std::int64_t column = 0;
+  /// True where all threads of the rank must first have finished the instructions before.
+  bool barrier = false;
+
+  std::int64_t packets(int packet_elements) const { return (count + packet_elements - 1) / packet_elements; }
+};
+
+/// The most operands of a kind in one instruction.
+struct PeerLimits {
+  static constexpr std::size_t sends = 4;
+  static constexpr std::size_t stores = 2;
+  static constexpr std::int64_t elements = (std::int64_t{1} << 31) - 1;
+};
+
+struct PeerProgramOptions {
+  /// Elements in one packet.
+  int packet_elements = 4;
+  /// Merges instructions over neighbouring slices, such as the blocks of a state, into one.
+  bool merges = true;
+};
+
+/// One rank's program.
+struct PeerProgram {
+  /// All but the compute steps.
+  std::vector<PeerInstruction> instructions;
+  /// In an order in which all ranks can run them.
+  std::vector<LaunchOperation> operations;
+  int packet_elements = 4;
+
+  // The rest is the same for all ranks.
+
+  /// Packets and messages of the fullest inbox of any rank.
+  std::int64_t inbox_packets = 0;
+  int messages = 0;
+  /// Columns in use on any rank: more threads than that would have nothing to do.
+  std::int64_t width = 0;
+  /// True if some rank's exchange overlaps compute steps.
+  bool overlaps_compute = false;
+};
+
+}  // namespace baton

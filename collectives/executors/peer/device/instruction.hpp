@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host hands to the kernels of a rank: the context of its case, the role of a kernel, and
+// instructions with addresses instead of slices and messages.
+//
+// A rank's heap, which the other ranks write to:
+//   flags of started rounds, one a rank
+//   flags of messages, one a message and block
+//   three generations of the inbox
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "collectives/executors/peer/compiler/ir.hpp"
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+/// The elements of messages.
+enum class ElementFormat { f32, bf16 };
+
+/// How messages travel. Packets carry their own flag (round.cuh) and need no fence: a value is
+/// under way to the next rank as soon as it has arrived. The reference rests on release and acquire
+/// alone: all packets of an instruction, a fence, and a flag for each sending block and message.
+enum class PeerTransport { packets, fenced };
+
+inline constexpr int packet_bytes = 16;
+
+/// Elements in a packet.
+constexpr int packet_elements(ElementFormat format) { return format == ElementFormat::bf16 ? 8 : 4; }
+
+/// Words from one flag of a started round to the next, so that no two share a line.
+inline constexpr std::size_t heap_flag_words = 32;
+
+/// Generations of an inbox, one a round in turn.
+inline constexpr unsigned generations = 3;
+
+/// The bit of a rank in a mask.
+constexpr std::uint64_t bit_of(int rank) { return std::uint64_t{1} << rank; }
+
+/// The wait that a thread gave up. In host memory that the device writes.
+struct PeerFault {
+  enum class Kind : int { none, packet, flag, room, barrier };
+  Kind kind = Kind::none;
+  int step = -1;
+  int peer = -1;
+  int cta = 0;
+  /// The packet of the message, or the block of the sender whose flag is missing.
+  unsigned block = 0;
+  /// The round that this rank is in, and the last one that the peer has started.
+  unsigned round = 0;
+  unsigned peer_round = 0;
+};
+
+/// What every kernel of a rank needs to know about its case; passed by value.
+struct PeerContext {
+  int rank = 0;
+  int ranks = 1;
+  /// Blocks of the largest kernel of a round.
+  unsigned ctas = 1;
+  /// The shared heaps of all ranks, by rank, and this rank's own.
+  std::byte* const* heaps = nullptr;
+  std::byte* heap = nullptr;
+  /// From one generation of an inbox to the next.
+  std::size_t generation_bytes = 0;
+  /// In this GPU's memory: the rounds that each block has ended, 1 once a thread gave up, arrivals
+  /// at the barrier.
+  unsigned* rounds = nullptr;
+  unsigned* gave_up = nullptr;
+  unsigned long long* arrivals = nullptr;
+  PeerFault* fault = nullptr;
+  /// Nanoseconds that a thread waits before it gives up.
+  std::uint64_t limit = 0;
+};
+
+/// The role of a kernel in a round: the ranks that it exchanges packets with, one bit a rank, and
+/// whether other kernels of the round come before or after it.
+struct KernelRole {
+  std::uint64_t receivers = 0;
+  std::uint64_t senders = 0;
+  bool opens = true;
+  bool closes = true;
+};
+
+/// The kind of an instruction: the frequent ones have a loop of their own. An aligned one has whole
+/// packets on 16 bytes, keeps x at most once and y not at all, and has one receiver, or any number
+/// where x comes from memory. If it folds, it has one decay a packet, in memory, and x is the
+/// earlier operand.
+enum class PeerForm : unsigned char {
+  any,
+  aligned_load,
+  aligned_load_fold,
+  aligned_arrival,
+  aligned_arrival_fold
+};
+
+/// An instruction with addresses instead of slices and messages. Slots are those of generation 0.
+struct alignas(16) PeerDeviceInstruction {
+  const float* from;
+  std::byte* arrival;  // null where x is in memory
+  float* keep[PeerLimits::stores];
+  const float* decay;
+  std::byte* decay_arrival;  // null where the decays are in memory
+  const float* other;        // null for zeros
+  float* results[PeerLimits::stores];
+  std::byte* sends[PeerLimits::sends];
+  const unsigned* arrival_flags;
+  const unsigned* decay_flags;
+  unsigned* send_flags[PeerLimits::sends];
+  unsigned count;
+  unsigned packets;
+  unsigned column;  // below the number of threads
+  unsigned row;
+  unsigned first_decay;
+  int step;
+  int arrival_peer;
+  int decay_peer;
+  PeerForm form;
+  unsigned char kept;
+  unsigned char resulting;
+  unsigned char sent;
+  unsigned char sends_y;  // one bit a send
+  bool folds;
+  bool x_is_later;
+  bool clears_decays;
+  bool whole;  // all slices lie on 16 bytes
+  bool barrier;
+};
+
+/// Offsets in a rank's heap of the flags of messages and of the inbox, and its size, in bytes. The
+/// same on all ranks.
+std::size_t message_flags_offset(const PeerContext& context);
+std::size_t inbox_offset(const PeerContext& context, int messages);
+std::size_t heap_bytes(const PeerContext& context, int messages);
+
+/// Bytes of one generation of an inbox for `packets` packets.
+std::size_t generation_bytes(std::int64_t packets);
+
+/// The instructions of one operation of a program, for a kernel of `threads` threads. `heaps` are
+/// those of all ranks, by rank; `address` gives the memory of a slice, null for an empty one.
+std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const LaunchOperation& operation,
+                                           const PeerContext& context, std::span<std::byte* const> heaps,
+                                           std::int64_t threads,
+                                           const std::function<float*(const Slice&)>& address);
+
+/// The role of the kernel of exchange operation number `operation`.
+KernelRole role_of(const PeerProgram& program, std::size_t operation);
+
+/// Blocks of an exchange operation that has the device to itself, and of one that overlaps compute
+/// steps.
+struct PeerBlocks {
+  unsigned alone = 1;
+  unsigned overlapping = 1;
+
+  unsigned of(const LaunchOperation& operation) const {
+    return operation.overlaps_compute ? overlapping : alone;
+  }
+};
+
+/// Blocks on a GPU of so many multiprocessors, at most `overlap_ctas` of them beside compute steps.
+/// The flags of a fenced transport are one a block, so all its kernels have as many.
+PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
+                     PeerTransport transport);
+
+/// Threads a block, at most `most`, for `packets` packets on `ctas` blocks. Few packets run on all
+/// blocks too, in smaller ones.
+unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most = 512);
+
+}  // namespace baton

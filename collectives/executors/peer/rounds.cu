@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/peer/device/gpu.cuh"
+#include "collectives/executors/peer/device/interpreter.cuh"
+#include "collectives/executors/peer/rounds.cuh"
+
+namespace baton {
+namespace {
+
+constexpr unsigned most_threads = 512;
+constexpr unsigned staged = 32;  // instructions that a block keeps in shared memory
+
+/// The first instruction comes with the launch: a thread need not fetch it before it can load its
+/// first operands.
+template <class Format, PeerTransport transport>
+__global__ void __launch_bounds__(most_threads)
+    peer_kernel(const __grid_constant__ PeerContext context,
+                const __grid_constant__ PeerDeviceInstruction first, const PeerDeviceInstruction* program,
+                unsigned count, const __grid_constant__ KernelRole role) {
+  __shared__ PeerDeviceInstruction staging[staged];
+  Interpreter<Gpu, Format, transport> interpreter(context, role);
+  if (count == 0) return interpreter.enter();
+  constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
+  const auto stage = [&](const PeerDeviceInstruction* from, unsigned place, unsigned instructions) {
+    for (unsigned i = threadIdx.x; i < instructions * words; i += blockDim.x)
+      reinterpret_cast<uint4*>(staging + place)[i] = reinterpret_cast<const uint4*>(from)[i];
+  };
+  stage(&first, 0, 1);
+  __syncthreads();
+  stage(program + 1, 1, min(staged, count) - 1);  // visible behind the barrier that opens the round
+  for (unsigned i = 0; i < count; ++i) {
+    if (i > 0 && i % staged == 0) {
+      __syncthreads();
+      stage(program + i, 0, min(staged, count - i));
+      __syncthreads();
+    }
+    interpreter.run(staging[i % staged], i == 0);
+  }
+}
+
+auto kernel_for(ElementFormat format, PeerTransport transport) {
+  const bool packets = transport == PeerTransport::packets;
+  if (format == ElementFormat::bf16)
+    return packets ? peer_kernel<Bf16Format<Gpu>, PeerTransport::packets>
+                   : peer_kernel<Bf16Format<Gpu>, PeerTransport::fenced>;
+  return packets ? peer_kernel<F32Format<Gpu>, PeerTransport::packets>
+                 : peer_kernel<F32Format<Gpu>, PeerTransport::fenced>;
+}
+
+/// A native is one operation, of which no step is timed by itself.
+std::vector<LaunchOperation> one_operation() { return std::vector<LaunchOperation>(1); }
+
+}  // namespace
+
+Registry<PeerNative>& peer_natives() {
+  static Registry<PeerNative> all("peer native");
+  return all;
+}
+
+const PeerNative* only_peer_native(const Schedule& schedule) {
+  const auto& steps = schedule.steps();
+  if (steps.size() != 1 || steps[0].verb != Verb::native) return nullptr;
+  return peer_natives().find(schedule.natives()[steps[0].body].name);
+}
+
+ScheduleRound::ScheduleRound(const Schedule& schedule, const PeerProgram& program, const DeviceMemory& memory,
+                             PeerExchange& exchange, ElementFormat format, PeerTransport transport,
+                             unsigned overlap_ctas)
+    : Round(schedule, program.operations),
+      exchange_(exchange),
+      format_(format),
+      transport_(transport),
+      width_(program.width) {
+  for (const Step& step : schedule.steps()) operands_.push_back(memory.operands(step));
+  const PeerBlocks blocks = blocks_of(program, multiprocessors(), overlap_ctas, transport);
+  exchange.reset(program.inbox_packets, program.messages, blocks.alone);
+  context_ = exchange.context();
+  for (std::size_t i = 0; i < program.operations.size(); ++i) {
+    const LaunchOperation& operation = program.operations[i];
+    Kernel& kernel = kernels_.emplace_back();
+    if (operation.computes) continue;
+    kernel.role = role_of(program, i);
+    kernel.ctas = blocks.of(operation);
+    const std::int64_t threads = std::int64_t{kernel.ctas} * peer_threads(width_, kernel.ctas);
+    const auto instructions = resolve(program, operation, context_, exchange.heap().all(), threads,
+                                      [&](const Slice& slice) { return memory.at(slice); });
+    kernel.count = static_cast<unsigned>(instructions.size());
+    if (kernel.count == 0) continue;
+    kernel.first = instructions[0];
+    const std::size_t bytes = instructions.size() * sizeof instructions[0];
+    cuda(cudaMalloc(&kernel.program, bytes));
+    cuda(cudaMemcpy(kernel.program, instructions.data(), bytes, cudaMemcpyHostToDevice));
+  }
+}
+
+ScheduleRound::~ScheduleRound() {
+  for (const Kernel& kernel : kernels_) cudaFree(kernel.program);
+}
+
+void ScheduleRound::enqueue_operation(std::size_t operation, cudaStream_t stream) const {
+  if (operations()[operation].computes) {
+    const int step = operations()[operation].steps[0];
+    return run_on_device(stream, schedule(), schedule().steps()[step], operands_[step]);
+  }
+  const Kernel& kernel = kernels_[operation];
+  kernel_for(format_, transport_)<<<kernel.ctas, peer_threads(width_, kernel.ctas), 0, stream>>>(
+      context_, kernel.first, kernel.program, kernel.count, kernel.role);
+  cuda_launched();
+}
+
+NativeRound::NativeRound(std::span<const Schedule> schedules, int rank, const DeviceMemory& memory,
+                         PeerExchange& exchange, ElementFormat format)
+    : Round(schedules[rank], one_operation()),
+      exchange_(exchange),
+      format_(format),
+      native_(*only_peer_native(schedules[rank])),
+      operands_(memory.operands(schedules[rank].steps()[0])) {
+  std::int64_t packets = 0;
+  for (const Schedule& schedule : schedules)
+    packets =
+        std::max(packets, native_.packets(schedule.steps()[0], schedule.ranks(), packet_elements(format)));
+  exchange.reset(packets, 0, native_.ctas(multiprocessors()));
+  for (std::byte* heap : exchange.heap().all())
+    inboxes_.push_back(heap + inbox_offset(exchange.context(), 0));
+}
+
+void NativeRound::enqueue_operation(std::size_t, cudaStream_t stream) const {
+  const NativeCall& call = schedule().natives()[0];
+  const PeerContext& context = exchange_.context();
+  native_.body({.stream = stream,
+                .context = context,
+                .inboxes = inboxes_,
+                .format = format_,
+                .place = call.reversed ? context.ranks - 1 - context.rank : context.rank,
+                .reversed = call.reversed,
+                .blocks = call.blocks,
+                .operands = operands_});
+}
+
+}  // namespace baton
