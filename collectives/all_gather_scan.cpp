@@ -5,7 +5,8 @@
 //   prefix = state of map 0
 //   for j = 1 .. r-1:  prefix = map j applied to prefix
 //
-// Cost: (P-1) maps sent a rank, the hops of the all-gather, and up to P-2 local combines that no wire hides.
+// Cost: (P-1) maps sent a rank, the hops of the all-gather, and up to P-2 local combines that no
+// wire hides.
 // Source: arXiv 2502.07563 (LASP-2), Algorithm 2. One row for each all-gather beneath it.
 #include "collectives/collective.hpp"
 

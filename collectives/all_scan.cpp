@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeCO's All-Scan: the state runs down the chain of ranks in K blocks, so that all links work at once.
+// ZeCO's All-Scan: the state runs down the chain of ranks in K blocks; all links work at once.
 //
 //   for each block k of K:
-//     receive the prefix of block k from the rank before       (the first rank has none)
-//     carry = own map applied to the prefix                    (the first rank's carry is its own state)
-//     send the carry to the rank after                         (the last rank sends none)
+//     receive the prefix of block k from the rank before  (the first rank has none)
+//     carry = own map applied to the prefix               (the first rank's is its own state)
+//     send the carry to the rank after                    (the last rank sends none)
 //
-// Cost: one state sent a rank, P-1 hops; time (P-2+K) (alpha + N/(K beta)). The decay never travels.
+// Cost: one state sent a rank, P-1 hops; time (P-2+K) (alpha + N/(K beta)). No decay travels.
 // Source: arXiv 2507.01004, Algorithm 2.
 #include "collectives/collective.hpp"
 

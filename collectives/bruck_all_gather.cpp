@@ -3,7 +3,7 @@
 //
 //   gathered = [own]                                   blocks in the order r, r+1, ...
 //   for d = 1, 2, 4, ... while d < P:
-//     send the first min(d, P-d) gathered blocks to rank r-d, receive as many from rank r+d behind them
+//     send the first min(d, P-d) gathered blocks to rank r-d, append as many from rank r+d
 //   turn the order r, r+1, ... into 0, 1, ...          two local copies
 //
 // Cost: P-1 blocks sent a rank, at most ceil(log2 P) hops, and one copy of everything. A block sent
@@ -32,7 +32,8 @@ void bruck_all_gather(Schedule& s, const Operands& x) {
   s.copy(x.into.part(0, r * n), gathered.part((P - r) * n, r * n));
 }
 
-/// A message of n blocks waits for the blocks to come together, in ceil(log2 n) messages one after the other.
+/// A message of n blocks waits for the blocks to come together, in ceil(log2 n) messages one after
+/// the other.
 int hops(int P) {
   int most = 0;
   for (int d = 1; d < P; d *= 2) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of collectives, and the buffers of each kind.
 #include "collectives/collective.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <tuple>
 #include <utility>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 namespace {
 
-std::deque<Collective>& registry() {
-  static std::deque<Collective> all;
+Registry<Collective>& registry() {
+  static Registry<Collective> all("collective");
   return all;
 }
 
@@ -52,26 +50,18 @@ const char* to_string(Kind kind) {
 const char* to_string(Direction direction) { return direction == Direction::forward ? "forward" : "reverse"; }
 
 Registered::Registered(Collective collective) {
-  for (const Collective& other : registry())
-    if (other.name == collective.name)
-      throw UsageError("two collectives are called '" + collective.name + "'");
-  registry().push_back(std::move(collective));
+  const std::string name = collective.name;
+  registry().add(name, std::move(collective));
 }
 
 std::vector<const Collective*> collectives() {
-  std::vector<const Collective*> all;
-  for (const Collective& collective : registry()) all.push_back(&collective);
-  std::sort(all.begin(), all.end(), [](const Collective* a, const Collective* b) {
-    return std::tie(a->kind, a->name) < std::tie(b->kind, b->name);
-  });
+  std::vector<const Collective*> all = registry().all();
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Collective* a, const Collective* b) { return a->kind < b->kind; });
   return all;
 }
 
-const Collective& find_collective(const std::string& name) {
-  for (const Collective& collective : registry())
-    if (collective.name == name) return collective;
-  throw UsageError("there is no collective '" + name + "'");
-}
+const Collective& find_collective(const std::string& name) { return registry().at(name); }
 
 void embed(Schedule& schedule, const std::string& name, const Operands& operands) {
   const Collective& collective = find_collective(name);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective is: a kind, which fixes its buffers and its meaning, and a text that records its
-// schedule.
+// A collective: its kind fixes its buffers and its meaning, and its text records the schedule.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,15 @@
 
 namespace baton {
 
-/// What a collective computes, from its own contribution on every rank.
+/// The result that a collective computes from the contribution of every rank.
 enum class Kind {
-  /// own: a map [heads*d_k] + [heads*d_k, d_v]; into: the state [heads*d_k, d_v] that the maps of all ranks
-  /// before
-  /// this one make of a zero state. The first rank has none before it: its `into` stays untouched.
+  /// own: a map [heads*d_k] + [heads*d_k, d_v]. into: the state [heads*d_k, d_v] after the maps of
+  /// all ranks before this one, starting from zero. The first rank leaves its `into` untouched.
   exclusive_scan,
-  /// own: a packed map; into: the packed maps of all ranks, in rank order.
+  /// own: a packed map. into: the packed maps of all ranks, in rank order.
   all_gather,
-  /// own: keys and values [tokens, heads*(d_k + d_v)]; into: those that arrive last after a full turn, the
-  /// ones of
-  /// the next rank. They have passed through every rank.
+  /// own: keys and values [tokens, heads*(d_k + d_v)]. into: the keys and values of the next rank,
+  /// which arrive last because they pass through every rank.
   exchange,
 };
 
@@ -49,48 +46,54 @@ struct Shape {
 /// How a sequence is split.
 struct Split {
   int ranks = 1;
-  /// Into how many blocks a state is cut, where the collective cuts it.
+  /// The number of blocks that a state is cut into, if the collective cuts it.
   int blocks = 1;
-  /// Ranks on a full node, filled one after the other; 0 for all on one node.
+  /// Ranks on a full node. Nodes are filled one after the other; 0 puts all ranks on one node.
   int ranks_a_node = 0;
-  /// From which end ranks are counted. It matters to a claim where the last node is partly filled: in reverse it is the
-  /// first one.
+  /// The end from which ranks are counted. A claim depends on it if the last node is partly filled:
+  /// in reverse, that node comes first.
   Direction direction = Direction::forward;
 
   /// How the ranks lie on nodes, in scan order.
   Nodes nodes() const { return {ranks, ranks_a_node, direction == Direction::reverse}; }
 };
 
-/// What the text of a collective works on: this rank's contribution and where the result goes.
+/// The operands of a collective's text: this rank's contribution and the place of the result.
 struct Operands {
   Map own;
   Slice into;
-  /// Into how many blocks the state is cut, where the collective cuts it.
+  /// The number of blocks that the state is cut into, if the collective cuts it.
   int blocks = 1;
 };
 
-/// What an author says a collective costs; compared with the count of the schedules.
-struct Claim {
+/// What a collective costs, as claimed by its author or counted from its schedules.
+struct Cost {
   /// Bytes sent by the rank that sends most.
   std::int64_t sent_bytes = 0;
   /// Messages on the longest chain of messages that wait for one another.
   int hops = 0;
+
+  bool operator==(const Cost&) const = default;
 };
+
+/// The cost that an author claims. It is compared with the count before anything runs.
+using Claim = Cost;
 
 /// A named algorithm.
 struct Collective {
   std::string name;
   Kind kind = Kind::exclusive_scan;
-  /// One line: where it comes from and how it goes.
+  /// One line: its origin and how it works.
   std::string summary;
   std::function<void(Schedule&, const Operands&)> build;
-  /// Empty where nobody can say: a library's own choice.
+  /// Empty if the cost is a library's own choice.
   std::function<std::optional<Claim>(const Shape&, const Split&)> claim;
-  /// True where `Operands::blocks` matters.
+  /// True if the schedule depends on `Operands::blocks`.
   bool cuts_blocks = false;
 };
 
-/// Adds a collective to the registry, before `main`: `const Registered all_scan_registered{{...}};`
+/// Adds a collective to the registry, before `main`: `const Registered
+/// all_scan_registered{{...}};`. Throws UsageError if the name is taken.
 struct Registered {
   explicit Registered(Collective collective);
 };
@@ -101,7 +104,8 @@ std::vector<const Collective*> collectives();
 /// The collective called `name`. Throws UsageError if there is none.
 const Collective& find_collective(const std::string& name);
 
-/// Records the collective called `name` as a part of `schedule`. Throws UsageError if there is none.
+/// Records the collective called `name` as a part of `schedule`. Throws UsageError if there is
+/// none.
 void embed(Schedule& schedule, const std::string& name, const Operands& operands);
 
 /// One rank's schedule of `collective`, with the buffers of its kind: inputs "own", outputs "into".

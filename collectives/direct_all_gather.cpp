@@ -5,7 +5,8 @@
 //     send the own block to rank r+i, receive the block of rank r-i
 //   keep the own block
 //
-// Cost: P-1 blocks sent a rank, 1 hop. Starting at the neighbour keeps the ranks off one another's ports.
+// Cost: P-1 blocks sent a rank, 1 hop. Starting at the neighbour keeps the ranks off one another's
+// ports.
 #include "collectives/collective.hpp"
 
 namespace baton {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice owners on every node, and an exclusive scan across nodes on every rail: all network cards carry slices at once.
+// Slice owners on every node, and an exclusive scan across nodes on every rail: all network cards
+// carry slices at once.
 //
-//   send slice j of the own map to owner j of the node, for all j < G           (G ranks on a full node)
+//   send slice j of the own map to owner j of the node, for all j < G     (G ranks on a full node)
 //   as owner of slice j:
 //     total  = maps of the node's members, composed
 //     before = exclusive scan of the totals among the owners of slice j of all nodes      (a rail)
 //     for each member q:  send before to rank q;  before = map slice of member q applied to before
 //   receive slice j of the own prefix from owner j of the node, for all j
 //
-// A last node that is partly filled has fewer owners, and each owns several slices. On one node it is two_shot.
-// Cost: 2 hops in the node and those of the rail's scan; a rank sends about 2 (G-1)/G states in its node, and between
-// nodes what the rail's scan sends of 1/G state. By recursive doubling that is ceil(log2 M) rounds for M nodes; down
-// the chain of nodes in blocks, K of the whole state, M-1 hops, it pays where nodes are few and the state is large.
+// A last node that is partly filled has fewer owners, and each owns several slices. On one node it
+// is two_shot.
+// Cost: 2 hops in the node and those of the rail's scan; a rank sends about 2 (G-1)/G states in its
+// node, and between nodes what the rail's scan sends of 1/G state. By recursive doubling that is
+// ceil(log2 M) rounds for M nodes; down the chain of nodes in blocks, K of the whole state, M-1
+// hops, it pays where nodes are few and the state is large.
 #include <algorithm>
 #include <bit>
 
@@ -33,7 +36,7 @@ Map compose(Schedule& s, const std::vector<Map>& maps) {
   return total;
 }
 
-/// What the nodes before this one make of `slice`; nothing on the first.
+/// The fold of `slice` over the nodes before this one; empty on the first node.
 Map scan_across(Schedule& s, const std::string& scan, int slice, const Map& total, int blocks) {
   const Nodes nodes = s.nodes();
   const int of_slice = (blocks + nodes.full_size() - 1) / nodes.full_size();
@@ -71,10 +74,11 @@ void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across
   receive_prefix(s, x, owners);
 }
 
-/// Elements a row that an owner on `node` of M sends across.
+/// The elements of each row that an owner on `node` of M sends to other nodes.
 using RowAcross = std::int64_t(const Shape& shape, int node, int M);
 
-/// Messages on the longest path through the ends of the scan across, where some ends are alone on their nodes.
+/// Messages on the longest path through the ends of the scan across, where some ends are alone on
+/// their nodes.
 using HopsAcross = int(int M, int ends);
 
 std::optional<Claim> claim(const Shape& shape, const Split& split, RowAcross row_across,
@@ -99,12 +103,13 @@ int hops_of_chain(int M, int ends) { return M - 1 + ends; }
 
 int log2_of(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))); }
 
-/// A message to each node 1, 2, 4, ... behind; what has not met the first node's state brings its decay.
+/// It sends a message to the nodes 1, 2, 4, ... ahead, with its decay until it includes the first
+/// node's state.
 std::int64_t row_of_doubling(const Shape& shape, int node, int M) {
   return shape.d_v * log2_of(M - 1 - node) + log2_of(std::min(node, M - 1 - node));
 }
 
-/// Only where M is a power of two does the longest path lead from the first node to the last.
+/// The longest path leads from the first node to the last only if M is a power of two.
 int hops_of_doubling(int M, int ends) {
   const bool is_power = std::has_single_bit(static_cast<unsigned>(M));
   return log2_of(M) - 1 + (is_power || ends == 0 ? ends : 2);

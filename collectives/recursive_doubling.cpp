@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exclusive scan in log2 P rounds: the span of ranks that a map stands for doubles with every round.
+// Exclusive scan in log2 P rounds: with every round a map stands for twice as many ranks.
 //
-//   total = own map                                        ranks r-d+1 .. r at the start of distance d
+//   total = own map                                          ranks r-d+1 .. r at distance d
 //   for d = 1, 2, 4, ... while d < P:
-//     send total to rank r+d; receive earlier from rank r-d    earlier stands for ranks r-2d+1 .. r-d
-//     prefix = prefix after earlier                            at d = 1 the prefix is what came
+//     send total to rank r+d; receive earlier from rank r-d  earlier stands for ranks r-2d+1 .. r-d
+//     prefix = prefix after earlier                          at d = 1 the prefix is what came
 //     total  = total after earlier
 //
-// A map that reaches back to the first rank has met the zero state: its decay is spent and it travels as a state.
-// Every round has buffers of its own, so no send is waited for.
-// Cost: ceil(log2 P) rounds, in each of which a rank sends at most a map. Only floor(log2 P) messages wait for one
-// another: what the last round sends over a gap was there before.
-// Source: W. D. Hillis and G. L. Steele, CACM 29(12), 1986; order kept, for the operator does not commute.
+// A map that reaches back to the first rank has met the zero state: its decay is spent and it
+// travels as a state. Every round has buffers of its own, so no send is waited for.
+// Cost: ceil(log2 P) rounds, in each of which a rank sends at most a map. Only floor(log2 P)
+// messages wait for one another: what the last round sends over a gap was there before.
+// Source: W. D. Hillis and G. L. Steele, CACM 29(12), 1986; order kept.
 #include <algorithm>
 #include <bit>
 
@@ -20,7 +20,7 @@
 namespace baton {
 namespace {
 
-/// What rank r holds at distance d reaches back to the first rank.
+/// True if the map that rank r holds at distance d reaches back to the first rank.
 bool is_complete(int r, int d) { return r - d + 1 <= 0; }
 
 Map as_held(const Map& map, int r, int d) { return is_complete(r, d) ? map.only_state() : map; }
@@ -46,7 +46,7 @@ void recursive_doubling(Schedule& s, const Operands& x) {
   }
 }
 
-/// Bytes that rank r sends.
+/// The bytes that rank r sends.
 std::int64_t sent_by(const Shape& shape, int r, int P) {
   std::int64_t elements = 0;
   for (int d = 1; d < P && r + d < P; d *= 2)

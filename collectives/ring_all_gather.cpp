@@ -5,8 +5,8 @@
 //   for each hop i = 0 .. P-2:
 //     send block r-i to the next rank, receive block r-i-1 from the one before
 //
-// Cost: P-1 blocks sent a rank, P-1 hops; only neighbours talk. The block sent first is read from the input,
-// so that the copy of the own block delays nobody.
+// Cost: P-1 blocks sent a rank, P-1 hops; only neighbours talk. The block sent first is read from
+// the input, so that the copy of the own block delays nobody.
 #include "collectives/collective.hpp"
 
 namespace baton {

@@ -5,8 +5,10 @@
 //   carry = own map applied to the prefix
 //   send the carry to the rank after
 //
-// Cost: one state sent a rank, P-1 hops; time (P-1) (alpha + N/beta), for no two links work at once.
-// Source: arXiv 2404.02882 (LASP), restated as Algorithm 6 of arXiv 2502.07563. It is All-Scan in one block.
+// Cost: one state sent a rank, P-1 hops; time (P-1) (alpha + N/beta), for no two links work at
+// once.
+// Source: arXiv 2404.02882 (LASP), restated as Algorithm 6 of arXiv 2502.07563. It is All-Scan in
+// one block.
 #include "collectives/collective.hpp"
 
 namespace baton {

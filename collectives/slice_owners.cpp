@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice owners' part of an exclusive scan.
 #include "collectives/slice_owners.hpp"
 
 namespace baton {
@@ -35,7 +34,7 @@ std::vector<Map> receive_maps(Schedule& s, const Map& own, const SliceOwners& ow
 
 Map hand_out(Schedule& s, const Operands& x, const SliceOwners& owners, int slice,
              const std::vector<Map>& maps, Map prefix) {
-  // Only the first members go on to what they all make: on a chain of nodes it is what the next one waits for.
+  // Only the first members compute the fold of all: on a chain of nodes the next one waits for it.
   const int last = owners.begin == 0 ? s.ranks() - 1 : owners.end() - 1;
   for (int q = owners.begin; q < owners.end(); ++q) {
     if (q > 0 && q == s.rank()) s.copy(result(x, owners, slice), prefix);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that own slices of the state and fold them for one another: the text that two_shot and hierarchical_scan share.
+// Ranks that own slices of the state and fold them for one another: the shared text of two_shot and
+// hierarchical_scan.
 //
-// A slice of a map is two messages, decay and state. The first rank's map is a state, and nobody needs the last one's.
+// A slice of a map travels as two messages, decay and state. The first rank contributes a state,
+// and no rank needs the last one's map.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +13,19 @@
 
 namespace baton {
 
-/// Neighbouring ranks, and the slices that they own: as many for each as the numbers allow.
+/// Neighbouring ranks and the slices that they own, spread as evenly as possible.
 struct SliceOwners {
   int begin = 0;
   int size = 1;
-  /// Into how many slices the state is cut; not fewer than `size`.
+  /// The number of slices of the state, at least `size`.
   int slices = 1;
 
   int end() const { return begin + size; }
   int owner(int slice) const { return begin + slice * size / slices; }
-  /// The first slice that `rank` owns; of the rank after the last, the number of slices.
+  /// The first slice that `rank` owns. For the rank after the last it is the number of slices.
   int first_slice(int rank) const { return ((rank - begin) * slices + size - 1) / size; }
 
-  /// Of [heads*d_k] rows those that `rank` owns.
+  /// The number of the [heads*d_k] rows that `rank` owns.
   std::int64_t owned_rows(const Shape& shape, int rank) const;
   /// Elements that `rank` of `ranks` sends: its slices to their owners, and prefixes as owner.
   std::int64_t sent_elements(const Shape& shape, int rank, int ranks) const;
@@ -32,12 +34,12 @@ struct SliceOwners {
 /// Sends every slice of the own map to its owner.
 void send_slices(Schedule& s, const Map& own, const SliceOwners& owners);
 
-/// As owner of `slice`: its maps, by member. The last rank's is left out.
+/// Receives, as owner of `slice`, its maps by member, without the last rank's.
 std::vector<Map> receive_maps(Schedule& s, const Map& own, const SliceOwners& owners, int slice);
 
-/// As owner of `slice`: gives every member its prefix, the fold of `prefix` and the maps of the members before it.
-/// `prefix` is what the ranks before the members make; the first members have none. Returns what they all make, if they
-/// are the first and not the only ones.
+/// Sends, as owner of `slice`, every member its prefix: the fold of `prefix` and the maps of the
+/// members before it. `prefix` is the fold of the ranks before the members; the first members have
+/// none. Returns the fold of all members if they are the first and not the only ones.
 Map hand_out(Schedule& s, const Operands& x, const SliceOwners& owners, int slice,
              const std::vector<Map>& maps, Map prefix);
 

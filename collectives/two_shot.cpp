@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice owners: rank j owns slice j of the state, folds it for everybody and hands each rank its prefix.
+// Slice owners: rank j owns slice j of the state, folds it and hands each rank its prefix.
 //
-//   send slice j of the own map to owner j, for all j            (the last rank's map is in nobody's prefix)
+//   send slice j of the own map to owner j, for all j   (the last rank's map is in nobody's prefix)
 //   as owner: prefix = slice of rank 0's state
 //     for q = 1 .. P-1:  send prefix to rank q;  prefix = map slice of rank q applied to prefix
-//   receive slice j of the own prefix from owner j, for all j    (the first rank has none)
+//   receive slice j of the own prefix from owner j, for all j   (the first rank has none)
 //
-// Cost: 2 hops, about 2 (P-1)/P states sent a rank whatever P is: the scan's counterpart of the all-reduce by
-// reduce-scatter and all-gather.
+// Cost: 2 hops, about 2 (P-1)/P states sent a rank whatever P is: the scan's counterpart of the
+// all-reduce by reduce-scatter and all-gather.
 #include <algorithm>
 
 #include "collectives/slice_owners.hpp"

@@ -10,7 +10,7 @@
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 #include "collectives/executors/executor.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/gla_shape.hpp"
 #include "sp_methods/kernels/positions.hpp"

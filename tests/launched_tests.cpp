@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching of tests.
 #include "tests/launched_tests.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
@@ -15,7 +18,8 @@ namespace baton {
 
 namespace {
 
-/// The most ranks up to four that this machine can run, 0 if it lacks something for one already, and says so.
+/// The most ranks up to four that this machine can run, 0 if it lacks something for one already,
+/// and says so.
 int most_ranks(const ExecutorEntry& entry) {
   int ranks = 4;
   while (ranks > 0 && entry.lacking(ranks)) --ranks;
@@ -23,6 +27,71 @@ int most_ranks(const ExecutorEntry& entry) {
     std::printf("executor %s, more than %d ranks: %s\n", entry.name.c_str(), ranks,
                 entry.lacking(ranks + 1).reason().c_str());
   return ranks;
+}
+
+/// Thousands of cases in a few lines: each failing case with its message, as many a suite as a
+/// reader reads, and how many were skipped for each reason.
+class Summary : public testing::EmptyTestEventListener {
+ public:
+  void OnTestPartResult(const testing::TestPartResult& part) override {
+    if (part.skipped()) ++skipped_[part.message()];
+    if (!part.failed()) return;
+    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+    const std::string name = std::string(test.test_suite_name()) + "." + test.name();
+    if (name == last_failed_) return;  // the first message tells most
+    last_failed_ = name;
+    auto& lines = failed_[test.test_suite_name()];
+    const std::string line = "[  FAILED  ] " + name + "\n" + where(part) + part.message() + "\n";
+    // A run that hangs or crashes later has said this much.
+    if (lines.empty()) std::fprintf(stderr, "%s", ("the first of its suite:\n" + line).c_str());
+    lines.push_back(line);
+  }
+
+  /// The failing cases, or an empty string.
+  std::string failures() const {
+    constexpr std::size_t most_a_suite = 10;
+    std::string text;
+    for (const auto& [suite, lines] : failed_) {
+      for (std::size_t i = 0; i < std::min(lines.size(), most_a_suite); ++i) text += lines[i];
+      if (lines.size() > most_a_suite)
+        text += "and " + std::to_string(lines.size() - most_a_suite) + " more cases of " + suite + "\n";
+    }
+    return text;
+  }
+
+  std::string counts() const {
+    std::string text;
+    for (const auto& [reason, count] : skipped_)
+      text += "[  SKIPPED ] " + std::to_string(count) + " tests: " + reason + "\n";
+    const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+    text += "[  PASSED  ] " + std::to_string(all.successful_test_count()) + " tests.\n";
+    if (all.failed_test_count() > 0)
+      text += "[  FAILED  ] " + std::to_string(all.failed_test_count()) + " tests.\n";
+    return text;
+  }
+
+ private:
+  static std::string where(const testing::TestPartResult& part) {
+    if (part.file_name() == nullptr) return "";
+    return std::string(part.file_name()) + ":" + std::to_string(part.line_number()) + ": ";
+  }
+
+  std::string last_failed_;
+  std::map<std::string, std::vector<std::string>> failed_;  // by suite
+  std::map<std::string, int> skipped_;                      // by reason
+};
+
+/// Runs all registered tests and prints the summary on rank 0: its own failures or, where it has
+/// none, those of the first rank that has some.
+int run_and_summarise(const World& world) {
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  delete listeners.Release(listeners.default_result_printer());
+  auto* summary = new Summary;  // GoogleTest owns it
+  listeners.Append(summary);
+  const int result = RUN_ALL_TESTS();
+  const std::string failures = world.all().first(summary->failures());
+  if (world.rank() == 0) std::printf("%s%s", failures.c_str(), summary->counts().c_str());
+  return result;
 }
 
 }  // namespace
@@ -57,15 +126,10 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
     }
     if (entry.process_a_rank) relaunch(ranks, 1, argv);
     run_in_world(&argc, &argv, [&](const World& world) {
-      testing::GTEST_FLAG(brief) = true;  // thousands of cases: only failures are worth a line
       testing::InitGoogleTest(&argc, argv);
       ExecutorsUnderTest executors(world, executor);
       add_tests(executors);
-      if (world.rank() > 0) {
-        auto& listeners = testing::UnitTest::GetInstance()->listeners();
-        delete listeners.Release(listeners.default_result_printer());
-      }
-      result = RUN_ALL_TESTS();
+      result = run_and_summarise(world);
       if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) result = 1;
     });
   });

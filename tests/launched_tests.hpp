@@ -14,7 +14,8 @@
 
 namespace baton {
 
-/// The executor under test on any number of ranks, each made once: for some, connecting takes longer than a test.
+/// The executor under test on any number of ranks, each made once: for some, connecting takes
+/// longer than a test.
 class ExecutorsUnderTest {
  public:
   ExecutorsUnderTest(const World& world, std::string name) : world_(world), name_(std::move(name)) {}
@@ -35,12 +36,14 @@ class ExecutorsUnderTest {
   std::map<int, std::unique_ptr<Executor>> made_;
 };
 
-/// How a program ends that tests nothing, since this machine lacks what the executor needs; CTest calls that skipped.
+/// How a program ends that tests nothing, since this machine lacks what the executor needs; CTest
+/// calls that skipped.
 inline constexpr int nothing_to_test_on = 77;
 
-/// The `main` of a program "NAME EXECUTOR [GoogleTest's flags]": launches four ranks where the executor has a process a
-/// rank, or as many as this machine has what it needs for, lets `add_tests` register tests, runs them on all ranks and
-/// prints on rank 0. Fails where no test ran.
+/// The `main` of a program "NAME EXECUTOR [GoogleTest's flags]": launches four ranks where the
+/// executor has a process a rank, or as many as this machine has what it needs for, lets
+/// `add_tests` register tests, runs them on all ranks and prints on rank 0 which failed and why,
+/// and how many were skipped for which reason. Fails where no test ran.
 int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnderTest&)>& add_tests);
 
 /// A seed that is another one in every run and the same on all ranks; BATON_SEED overrides it.

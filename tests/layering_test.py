@@ -22,7 +22,7 @@ EXECUTORS = {"local": set(), "simulator": {"JSON"}, "mpi": {"MPI"}, "cuda": {"NC
 # Files of one family that other families stand on.
 GROUND = {"cuda": {"nccl", "peer"}}
 # MPI's errors are for whoever uses MPI.
-MPI_ERROR = "collectives/executors/mpi/error.hpp"
+MPI_ERROR = "collectives/executors/mpi/communicator.hpp"
 
 # Project headers, as patterns.
 SCHEDULE = r"collectives/schedule/\w+\.hpp"
@@ -30,7 +30,7 @@ COLLECTIVE = r"collectives/collective\.hpp"
 ANY_EXECUTOR = r"collectives/executors/\w+\.(hpp|cuh)"
 KERNEL = r"collectives/schedule/(slice|kernel)\.hpp|sp_methods/kernels/\w+\.hpp"
 KERNEL_ON_DEVICE = rf"{KERNEL}|sp_methods/kernels/\w+\.cuh|collectives/executors/cuda_(kernel|error)\.cuh"
-HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timeline|process_state|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
+HARNESS = (rf"{SCHEDULE}|{COLLECTIVE}|collectives/executors/(executor|timing|process_state|simulator|simulator_topology)\.hpp|sp_methods/\w+\.hpp"
            r"|harness/.*\.hpp|baton_build\.hpp")  # the last is written by CMake
 
 STD = {"the standard library"}
@@ -139,7 +139,7 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/all_scan.cpp", "#ifdef BATON_CUDA"),
         ("collectives/all_scan.cpp", "#define P 4"),
         ("collectives/executors/host/local.cpp", "#include <mpi.h>"),
-        ("collectives/executors/host/local.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("collectives/executors/host/local.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("collectives/executors/mpi/executor.cpp", '#include "collectives/collective.hpp"'),
         ("collectives/executors/mpi/executor.cpp", '#include "collectives/executors/cuda/error.cuh"'),
         ("collectives/executors/cuda/error.cu", '#include "collectives/executors/nccl/native.cuh"'),
@@ -149,7 +149,7 @@ class TheCheckItself(unittest.TestCase):
         ("sp_methods/kernels/scores.cpp", '#include "collectives/schedule/schedule.hpp"'),
         ("sp_methods/zeco.cpp", "#include <Eigen/Dense>"),
         ("harness/measure/rounds.cpp", "#include <mpi.h>"),
-        ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/error.hpp"'),
+        ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
     )
     ALLOWED = (
         ("collectives/schedule/slice.hpp", "#include <vector>"),
@@ -158,7 +158,7 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/mpi/natives/exscan.cpp", "#include <mpi.h>"),
         ("collectives/executors/nccl/executor.cu", "#include <nccl.h>"),
         ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/cuda/error.cuh"'),
-        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/error.hpp"'),
+        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("sp_methods/kernels/scores.cu", "#include <cuda_runtime.h>"),
         ("sp_methods/kernels/scores.cu", '#include "collectives/executors/cuda/kernel.cuh"'),
         ("harness/process/launch.cpp", "#include <mpi.h>"),

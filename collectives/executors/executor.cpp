@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of executors.
 #include "collectives/executors/executor.hpp"
 
-#include <algorithm>
-#include <deque>
 #include <utility>
 
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/registry.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {
 
-std::deque<ExecutorEntry>& registry() {
-  static std::deque<ExecutorEntry> all;
+Registry<ExecutorEntry>& registry() {
+  static Registry<ExecutorEntry> all("executor");
   return all;
 }
 
@@ -34,18 +32,15 @@ ExecutorChoices& executor_choices() {
   return choices;
 }
 
-RegisteredExecutor::RegisteredExecutor(ExecutorEntry entry) { registry().push_back(std::move(entry)); }
-
-std::vector<const ExecutorEntry*> executors() {
-  std::vector<const ExecutorEntry*> all;
-  for (const ExecutorEntry& entry : registry()) all.push_back(&entry);
-  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
-  return all;
+RegisteredExecutor::RegisteredExecutor(ExecutorEntry entry) {
+  const std::string name = entry.name;
+  registry().add(name, std::move(entry));
 }
 
+std::vector<const ExecutorEntry*> executors() { return registry().all(); }
+
 const ExecutorEntry& find_executor(const std::string& name) {
-  for (const ExecutorEntry& entry : registry())
-    if (entry.name == name) return entry;
+  if (const ExecutorEntry* entry = registry().find(name)) return *entry;
   throw UsageError("the executor '" + name + "' is not built in");
 }
 

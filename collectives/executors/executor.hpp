@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs schedules: one interface for every machine, and the registry of those that are built in.
+// Executors run schedules: their interface, the accelerator behind some of them, and their
+// registry.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,60 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "collectives/executors/device.hpp"
-#include "collectives/executors/timeline.hpp"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/executors/timing.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
+
+/// The limits of the hardware between two ranks, whatever the library: the terms of a bound.
+struct Wire {
+  /// The time that an empty round shows.
+  double floor_seconds = 0;
+  /// The one-way latency of a flag from device to device.
+  double alpha_seconds = 0;
+  /// Bytes a second that a device stores into another's memory. 0 if it reaches no other device;
+  /// alpha then has no meaning.
+  double beta = 0;
+};
+
+/// A number that a device reports about itself, such as {"sm_clock_mhz", 1980}.
+struct Reading {
+  std::string name;
+  double value = 0;
+};
+
+/// An executor's accelerators, one a rank.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// True if the devices start a round together by their own flags instead of the ranks' barrier.
+  virtual bool starts_on_device() const = 0;
+
+  /// The reason why rounds cannot be recorded and replayed; empty if they can.
+  virtual Refusal replay_unsupported() const = 0;
+  /// The number of rounds in one recording.
+  virtual int replayed_rounds() const = 0;
+  /// Replays the recording of `replayed_rounds` rounds, launched at once and run back to back, and
+  /// returns the seconds of one round. The first call after `prepare` records. All ranks must call
+  /// it.
+  virtual double replay() = 0;
+
+  /// True if each element travels on as soon as it arrives, before the rest of its message.
+  virtual bool streams_messages() const { return false; }
+
+  /// Measures the hardware. All ranks must call it.
+  virtual Wire measure_wire() = 0;
+
+  /// The current clocks, power and reasons for throttling. The names are the same at every call.
+  virtual std::vector<Reading> readings() const = 0;
+  /// Names and versions, such as {"gpu", "NVIDIA H200"}.
+  virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+};
 
 /// Runs the schedules of a fixed number of ranks.
 class Executor {
@@ -24,71 +71,74 @@ class Executor {
   /// The ranks whose buffers this process holds, ascending.
   virtual std::vector<int> local_ranks() const = 0;
 
-  /// Why these schedules cannot run here, or an empty string.
+  /// The reason why these schedules cannot run here; empty if they can.
   virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
-  /// Takes checked schedules, one a rank, and makes their buffers, all zeros. May connect and register
-  /// memory. Throws SystemError if the library or the memory fails.
+  /// Takes checked schedules, one a rank, and allocates their buffers, all zeros. May connect and
+  /// register memory. Throws SystemError if the library or an allocation fails.
   virtual void prepare(std::vector<Schedule> schedules) = 0;
 
   /// Copies into, or out of, a slice of a local rank's buffers.
   virtual void write(int rank, const Slice& into, std::span<const float> from) = 0;
   virtual void read(std::span<float> into, int rank, const Slice& from) const = 0;
 
-  /// Returns on all ranks at about the same time.
+  /// Waits for all ranks and returns on all of them at about the same time.
   virtual void synchronise() = 0;
 
-  /// Runs the prepared schedules once; the seconds that this process took.
+  /// Runs the prepared schedules once and returns the seconds that this process took.
   virtual double run() = 0;
 
-  /// Runs the prepared schedules `rounds` times back to back, with no word between the ranks; the seconds of each.
+  /// Runs the prepared schedules `rounds` times back to back, without synchronising the ranks, and
+  /// returns the seconds of each round.
   virtual std::vector<double> stream(int rounds);
 
-  /// Runs once as `run` does and tells when each step of the local ranks started and finished; nothing where the
-  /// executor cannot tell. To be called by all ranks, right after `synchronise`. Where ranks run on several hosts,
-  /// whose clocks differ, every rank counts from its own leaving of `synchronise`.
+  /// Runs once as `run` does and returns when each step of the local ranks started and finished;
+  /// empty if the executor cannot tell. All ranks must call it right after `synchronise`. On
+  /// several hosts, whose clocks differ, each rank counts from its own return from `synchronise`.
   virtual std::vector<StepTime> run_traced() { return {}; }
 
-  /// Seconds that a message of `bytes` takes from one rank to another, by the plainest means of the library
-  /// beneath. To be called by all ranks; those that are neither `from` nor `to` get 0 at once.
+  /// The seconds that a message of `bytes` takes from one rank to another, by the simplest call of
+  /// the library beneath. All ranks must call it; ranks other than `from` and `to` return 0 at
+  /// once.
   virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
 
-  /// What an f32 element is on its way from one rank to another; where that is narrower, messages are rounded.
+  /// The type of an f32 element on its way between ranks. Messages are rounded if it is narrower.
   virtual Dtype wire_dtype() const { return Dtype::f32; }
 
-  /// The accelerators that the ranks are, or a null pointer where they are processors.
+  /// The accelerators behind the ranks, or a null pointer if ranks are processors.
   virtual Device* device() { return nullptr; }
 };
 
-/// The largest relative error that a message of f32 elements takes on its way; 0 where they arrive as they were sent.
+/// The largest relative error that a message adds to an f32 element; 0 if elements arrive
+/// unchanged.
 double wire_roundoff(const Executor& executor);
 
-/// What the user chose for all executors of this process.
+/// The user's choices for all executors of this process.
 struct ExecutorChoices {
   /// Whether libraries may use NVLink multicast.
   bool multicast = false;
 };
 
-/// To be set before the first executor is made.
+/// They must be set before the first executor is made.
 ExecutorChoices& executor_choices();
 
 /// A registered executor.
 struct ExecutorEntry {
   std::string name;
   std::string summary;
-  /// True where each rank is a process of its own.
+  /// True if each rank is a process of its own.
   bool process_a_rank = false;
   std::function<std::unique_ptr<Executor>(int ranks)> make;
-  /// What this machine lacks to run so many ranks, or an empty string; not there where nothing can be lacking. Needs no
-  /// MPI.
+  /// The reason why this machine cannot run `ranks` ranks; empty if it can. A null function never
+  /// refuses. It must not need MPI.
   std::function<Refusal(int ranks)> lacks = nullptr;
-  /// What the tensors of a layer are where nobody says it: what there are kernels for.
+  /// The default type of a layer's tensors: the one that the executor has kernels for.
   Dtype tensors = Dtype::f32;
 
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };
 
-/// Adds an executor to the registry, before `main`.
+/// Adds an executor to the registry, before `main`. Throws UsageError if the name is taken.
 struct RegisteredExecutor {
   explicit RegisteredExecutor(ExecutorEntry entry);
 };

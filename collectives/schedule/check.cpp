@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof and count of a set of schedules.
 #include "collectives/schedule/check.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "collectives/schedule/graph.hpp"
-#include "collectives/schedule/groups.hpp"
-#include "collectives/schedule/matching.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/orders.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
+
 namespace {
 
 void check_coverage(const std::string& collective, const Schedule& schedule) {
@@ -36,7 +34,8 @@ void check_coverage(const std::string& collective, const Schedule& schedule) {
   }
 }
 
-/// A group starts when all that its members wait for, and the group before it, have finished.
+/// Adds that a group starts when everything its members wait for, and the group before it, has
+/// finished.
 void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules,
                 const std::vector<std::vector<int>>& groups_of, int next_node) {
   for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {
@@ -65,11 +64,12 @@ std::string describe_cycle(const Matching& matching, const std::vector<int>& cyc
   return text;
 }
 
-/// The cycle on which ranks wait where their groups run one after the other, or an empty string.
+/// The cycle of waiting steps if each rank runs its groups one after the other; empty if there is
+/// none.
 std::string deadlock_in_groups(const Matching& matching, std::span<const Schedule> schedules,
                                const std::vector<std::vector<int>>& groups) {
   const int steps = matching.steps();
-  // A group has a message, and one start more a rank.
+  // Each group has at least one message, and each rank has one more start than groups.
   const int nodes = 2 * steps + 2 * static_cast<int>(schedules.size());
   Graph grouped(nodes);
   add_dependencies(grouped, matching, schedules);
@@ -129,13 +129,50 @@ bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector
   return deadlock_in_groups(Matching("schedules", schedules), schedules, groups).empty();
 }
 
-std::string where(const Step& step) {
-  const std::string_view path = step.source.file_name();
-  return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
+namespace {
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
 }
 
-std::string step_name(const Step& step, int index) {
-  return "step " + std::to_string(index) + " (" + to_string(step.verb) + ", " + where(step) + ")";
+std::string action(const Schedule& schedule, const Step& step) {
+  const std::string peer = "rank " + std::to_string(step.peer);
+  const std::string writes = text(schedule, step.writes), reads = text(schedule, step.reads);
+  switch (step.verb) {
+    case Verb::send: return reads + " to " + peer;
+    case Verb::recv: return writes + " from " + peer;
+    case Verb::compute: return writes + " = " + schedule.kernels()[step.body].name + "(" + reads + ")";
+    case Verb::native: return writes + " = " + schedule.natives()[step.body].name + "(" + reads + ")";
+    default: return writes + " from " + reads;
+  }
+}
+
+}  // namespace
+
+std::string text(const Schedule& schedule, const std::vector<Slice>& slices) {
+  std::string text;
+  for (const Slice& slice : slices) {
+    if (slice.empty()) continue;
+    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
+            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
+  }
+  return text;
+}
+
+std::string text(const Schedule& schedule) {
+  std::string text =
+      "rank " + std::to_string(schedule.home_rank()) + " of " + std::to_string(schedule.ranks()) + "\n";
+  for (std::size_t i = 0; i < schedule.steps().size(); ++i) {
+    const Step& step = schedule.steps()[i];
+    std::string after;
+    for (int before : step.waits_for) after += (after.empty() ? "after " : ",") + std::to_string(before);
+    const std::string& region = schedule.regions()[step.region];
+    text += padded(std::to_string(i), 5) + padded(to_string(step.verb), 8) +
+            padded(action(schedule, step), 60) + " " + padded(after, 12) + " " + where(step) +
+            (region.empty() ? "" : " in " + region) + "\n";
+  }
+  return text;
 }
 
 }  // namespace baton

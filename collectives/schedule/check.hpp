@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proof that a set of schedules, one a rank, can run: done before anything runs.
+// The proof that a set of schedules, one a rank, can run, made before anything runs, and the text
+// of a schedule.
 //
-//   matching   every send has its receive, of equal size
+//   matching   every send has a receive of equal size
 //   coverage   every element of every output is written
-//   progress   no deadlock, in free order and under the grouping rule (groups.hpp), with sends that wait for
-//   their
-//              receives
+//   progress   no deadlock, in free order and under the grouping rule of orders.hpp, where a send
+//              waits for its receive
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace baton {
 
-/// What one rank moves and computes, counted from its steps.
+/// The data moved and the operations done by one rank, counted from its steps.
 struct Traffic {
   std::int64_t sent_bytes = 0;
   std::int64_t received_bytes = 0;
@@ -25,7 +25,7 @@ struct Traffic {
   double flops = 0;
 };
 
-/// What a set of schedules costs.
+/// The cost of a set of schedules.
 struct Counts {
   std::vector<Traffic> ranks;
   /// The most messages on any chain of steps that wait for one another.
@@ -35,17 +35,20 @@ struct Counts {
   std::int64_t busiest_sent_bytes() const;
 };
 
-/// Proves `schedules` and counts them. Throws ScheduleError naming `collective`, rank, step and source line.
+/// Proves `schedules` and counts them. Throws ScheduleError naming `collective`, rank, step and
+/// source line.
 Counts check(const std::string& collective, std::span<const Schedule> schedules);
 
-/// True if checked schedules also end where the messages of each rank run in `groups`, one after the other; one row a
-/// rank, for each step its group, -1 for what is no message.
+/// True if checked schedules also end when each rank runs its messages in `groups`, one group after
+/// the other. `groups` has one row a rank: the group of each message, -1 for any other step.
 bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups);
 
-/// Name of the file and the line that recorded `step`.
-std::string where(const Step& step);
+/// One line a step: number, verb, slices, peer, the steps it waits for and the line of the
+/// algorithm, as in
+///   3  send     carry[0:4096) to rank 2               after 2      all_scan.cpp:34
+std::string text(const Schedule& schedule);
 
-/// How errors name a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".
-std::string step_name(const Step& step, int index);
+/// Slices of the schedule's buffers, as in "carry[0:4096), own[64:128)".
+std::string text(const Schedule& schedule, const std::vector<Slice>& slices);
 
 }  // namespace baton

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependencies of steps from the runs of elements that they touch.
 #include "collectives/schedule/dependencies.hpp"
 
 #include <algorithm>
@@ -19,7 +18,7 @@ void cut(Runs& runs, std::int64_t at) {
   runs.emplace_hint(next, at, std::move(tail));
 }
 
-/// Makes the runs cover [begin, end) exactly, adding untouched runs where there are gaps.
+/// Makes the runs cover [begin, end) exactly and fills gaps with untouched runs.
 template <typename Runs>
 void cover(Runs& runs, std::int64_t begin, std::int64_t end) {
   cut(runs, begin);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which earlier steps a step must wait for, derived from the slices that steps read and write.
+// The dependencies of steps, derived from the slices that they read and write.
 //
 //   read  after the last write of any of its elements
 //   write after every read since then, or after the last write where nobody read
@@ -13,10 +13,10 @@
 
 namespace baton {
 
-/// Remembers, for every run of elements, who wrote it last and who has read it since. O(log runs) a slice.
+/// Remembers the last writer of every run of elements and its readers since. O(log runs) a slice.
 class Dependencies {
  public:
-  /// The earlier steps that step number `step` must wait for, ascending; the step is remembered.
+  /// Remembers step number `step` and returns the earlier steps that it must wait for, ascending.
   std::vector<int> record(int step, const std::vector<Slice>& writes, const std::vector<Slice>& reads);
 
  private:

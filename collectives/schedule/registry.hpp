@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named things that add themselves before `main`: collectives, methods, executors, natives, device bodies.
+// The registry of things that add themselves before `main`: collectives, methods, executors,
+// natives, device bodies.
 #pragma once
 
 #include <map>
@@ -11,17 +12,17 @@
 
 namespace baton {
 
-/// The entries of one kind, by name. An entry never moves, so pointers to it stay good.
+/// The entries of one kind, by name. An entry never moves, so pointers to it stay valid.
 template <class Entry>
 class Registry {
  public:
-  /// `kind` names what is registered, as in "there is no executor 'mpii'".
+  /// `kind` names what is registered, as in "there is no collective 'all_scam'".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
   /// Throws UsageError where `name` is taken.
   void add(const std::string& name, Entry entry) {
     if (!entries_.emplace(name, std::move(entry)).second)
-      throw UsageError("two of kind " + kind_ + " are called '" + name + "'");
+      throw UsageError("the " + kind_ + " '" + name + "' is registered twice");
   }
 
   /// The entry called `name`, or a null pointer.

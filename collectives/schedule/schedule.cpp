@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording of steps.
 #include "collectives/schedule/schedule.hpp"
 
 #include <algorithm>
@@ -14,7 +13,8 @@ std::vector<Slice> slices(const Map& map) {
   return map.is_state() ? std::vector{map.state} : std::vector{map.decay, map.state};
 }
 
-/// Elements of one rank that no buffer may exceed: sizes stay exact in a double and in a 64-bit byte count.
+/// The most elements of a buffer. Up to here sizes are exact in a double and in a 64-bit byte
+/// count.
 constexpr std::int64_t most_elements = std::int64_t{1} << 50;
 
 }  // namespace
@@ -117,7 +117,7 @@ void Schedule::fence() {
 }
 
 void Schedule::wait_for_fence(std::vector<int>& waits_for) const {
-  // A step that waits for one since then waits through it for all before.
+  // A step that waits for one after the fence waits through it for all before the fence.
   if (!waits_for.empty() && waits_for.back() >= fenced_) return;
   waits_for.insert(waits_for.end(), last_.begin(), last_.end());
   std::sort(waits_for.begin(), waits_for.end());
@@ -200,6 +200,15 @@ const char* to_string(Verb verb) {
     case Verb::native: return "native";
   }
   return "?";
+}
+
+std::string where(const Step& step) {
+  const std::string_view path = step.source.file_name();
+  return std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(step.source.line());
+}
+
+std::string step_name(const Step& step, int index) {
+  return "step " + std::to_string(index) + " (" + to_string(step.verb) + ", " + where(step) + ")";
 }
 
 }  // namespace baton

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's part of a collective, recorded: steps over slices of named buffers.
 //
-// An algorithm is written like message-passing code against the six verbs below. Calling a verb moves
-// nothing: it appends a Step, and executors run the steps later, in any order that the dependencies allow.
+// An algorithm is written like message-passing code against the six verbs below. A call of a verb
+// moves nothing: it appends a Step, and executors run the steps later, in any order that the
+// dependencies allow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <source_location>
 #include <string>
@@ -12,10 +14,40 @@
 
 #include "collectives/schedule/dependencies.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/nodes.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
+
+/// How ranks lie on nodes, both counted in scan order. Nodes are filled in the order of home ranks,
+/// so the last home node may be partly filled. In reverse it comes first, and boundaries stay
+/// between the same home ranks.
+class Nodes {
+ public:
+  /// Places `ranks` ranks, `ranks_a_node` on each full node. 0, or more than `ranks`, places all on
+  /// one node.
+  Nodes(int ranks, int ranks_a_node, bool reversed)
+      : ranks_(ranks),
+        full_(ranks_a_node == 0 ? ranks : std::min(ranks, ranks_a_node)),
+        reversed_(reversed) {}
+
+  int count() const { return (ranks_ + full_ - 1) / full_; }
+  /// The node that `rank` lies on.
+  int of(int rank) const { return reversed_ ? count() - 1 - (ranks_ - 1 - rank) / full_ : rank / full_; }
+  /// The first rank of `node`; of node `count()` the number of ranks.
+  int begin(int node) const {
+    return reversed_ ? std::max(0, ranks_ - (count() - node) * full_) : std::min(ranks_, node * full_);
+  }
+  int end(int node) const { return begin(node + 1); }
+  /// Ranks on `node`.
+  int size(int node) const { return end(node) - begin(node); }
+  /// Ranks on a full node.
+  int full_size() const { return full_; }
+
+ private:
+  int ranks_;
+  int full_;
+  bool reversed_;
+};
 
 enum class Verb { send, recv, copy, combine, compute, native };
 
@@ -26,10 +58,11 @@ struct Step {
   int peer = -1;
   /// How many messages went from sender to receiver before this one.
   int sequence = 0;
-  /// Index into `Schedule::kernels` of a compute step, into `Schedule::natives` of a native step, -1
-  /// otherwise.
+  /// Index into `Schedule::kernels` of a compute step, into `Schedule::natives` of a native step,
+  /// -1 otherwise.
   int body = -1;
-  /// Index into `Schedule::regions`: the embedded collective that recorded the step, 0 for the outermost.
+  /// Index into `Schedule::regions`: the embedded collective that recorded the step, 0 for the
+  /// outermost.
   int region = 0;
   std::vector<Slice> writes;
   std::vector<Slice> reads;
@@ -54,17 +87,18 @@ class Schedule {
  public:
   using Source = std::source_location;
 
-  /// Ranks fill nodes of `ranks_a_node` one after the other; 0 for all on one node. Throws UsageError if `rank` is not
-  /// one of `ranks`, or `ranks_a_node` is negative.
+  /// Ranks fill nodes of `ranks_a_node` one after the other; 0 puts all on one node. Throws
+  /// UsageError if `rank` is not in [0, ranks) or `ranks_a_node` is negative.
   Schedule(int rank, int ranks, int ranks_a_node = 0);
 
   /// This rank's place in scan order: 0 is first. Inside a `Reversed` scope the last rank is first.
   int rank() const { return place(index_); }
   int ranks() const { return among_.empty() ? ranks_ : static_cast<int>(among_.size()); }
 
-  /// How the ranks lie on nodes, in scan order. Inside an `Among` scope every rank counts as a node of its own.
+  /// How the ranks lie on nodes, in scan order. Inside an `Among` scope every rank counts as a node
+  /// of its own.
   Nodes nodes() const { return {ranks(), among_.empty() ? ranks_a_node_ : 1, reversed_}; }
-  /// Ranks on a full node; all of them where there is one node.
+  /// Ranks on a full node, or all ranks if there is one node.
   int ranks_a_node() const { return nodes().full_size(); }
 
   /// The number of this rank outside every `Reversed` and `Among` scope.
@@ -82,13 +116,14 @@ class Schedule {
   void recv(const Slice& into, int from, Source source = Source::current());
   void copy(const Slice& into, const Slice& from, Source source = Source::current());
 
-  /// A map as two messages, decay and state; a map that lies in one run travels as one with `packed()`.
+  /// A map travels as two messages, decay and state. A map that lies in one run can travel as one
+  /// with `packed()`.
   void send(int to, const Map& from, Source source = Source::current());
   void recv(const Map& into, int from, Source source = Source::current());
   void copy(const Map& into, const Map& from, Source source = Source::current());
 
-  /// into = later after earlier. Applies the map `later` to a state, or composes two maps, by what `earlier`
-  /// is. `into` may be `earlier` or `later`. Throws ScheduleError if the shapes differ.
+  /// into = later after earlier. Applies the map `later` if `earlier` is a state, and composes two
+  /// maps otherwise. `into` may be `earlier` or `later`. Throws ScheduleError if the shapes differ.
   void combine(const Map& into, const Map& earlier, const Map& later, Source source = Source::current());
 
   /// Runs a local computation.
@@ -99,8 +134,8 @@ class Schedule {
   void native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
               Source source = Source::current());
 
-  /// What is recorded from here on starts when all that was recorded before has finished: the text of a program that
-  /// waits. Slices say what *must* wait; this says what a method chooses to wait for (docs/decisions/0006).
+  /// Steps recorded from here on start when all steps recorded before have finished. Slices express
+  /// which steps *must* wait; a fence expresses a wait that a method chooses (docs/decisions/0006).
   void fence();
 
   const std::vector<Step>& steps() const { return steps_; }
@@ -144,7 +179,8 @@ class Schedule {
   Dependencies dependencies_;
 };
 
-/// While it lives, ranks count from the other end: the backward pass from the text of the forward one.
+/// While it lives, ranks count from the other end, so that one text serves the forward and the
+/// backward pass.
 class Reversed {
  public:
   explicit Reversed(Schedule& schedule) : schedule_(schedule), before_(schedule.reversed_) {
@@ -159,11 +195,11 @@ class Reversed {
   bool before_;
 };
 
-/// While it lives, only some ranks take part, numbered in the order in which they are named. A collective that is
-/// embedded then runs among them (docs/decisions/0008).
+/// While it lives, only the named ranks take part, numbered in that order. An embedded collective
+/// then runs among them (docs/decisions/0008).
 class Among {
  public:
-  /// `ranks` in the numbering from before. Throws ScheduleError if this rank is not one of them.
+  /// `ranks` counts as outside this scope. Throws ScheduleError if this rank is not one of them.
   Among(Schedule& schedule, const std::vector<int>& ranks);
   ~Among();
   Among(const Among&) = delete;
@@ -191,6 +227,12 @@ class Region {
   Schedule& schedule_;
   int before_;
 };
+
+/// Name of the file and the line that recorded `step`.
+std::string where(const Step& step);
+
+/// The name in errors of a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".
+std::string step_name(const Step& step, int index);
 
 /// The registered word for a verb, as the schedule's text prints it.
 const char* to_string(Verb verb);

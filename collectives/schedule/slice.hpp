@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps read and write: runs of elements of named buffers, and the maps that are made of them.
+// Runs of elements of named buffers, which steps read and write, and the maps that are made of
+// them; bf16 on the host.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
 namespace baton {
 
-/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule for itself.
+/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule
+/// for itself (scratch).
 enum class Role { input, output, scratch };
 
-/// What an element is. States and decays are f32; a layer's tensors may be bf16 where the executor has arithmetic for it.
+/// The type of an element. States and decays are f32; a layer's tensors may be bf16 if the executor
+/// can compute in it.
 enum class Dtype : std::uint8_t { f32, bf16 };
 
 inline std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : 4; }
@@ -21,7 +25,8 @@ struct Buffer {
   std::string name;
   Role role = Role::scratch;
   std::int64_t count = 0;
-  /// False where the schedule must leave an output as it found it: the first rank of an exclusive scan.
+  /// False if the schedule must leave an output untouched, as the first rank of an exclusive scan
+  /// does.
   bool covered = true;
   Dtype dtype = Dtype::f32;
 
@@ -41,12 +46,17 @@ struct Slice {
   bool empty() const { return count == 0; }
   std::int64_t bytes() const { return count * bytes_of(dtype); }
   std::int64_t end() const { return offset + count; }
+  /// True if some element lies in both.
+  bool overlaps(const Slice& other) const {
+    return buffer == other.buffer && !empty() && !other.empty() && offset < other.end() &&
+           other.offset < end();
+  }
 
   /// `length` elements from `from` on.
   Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length, dtype}; }
 
-  /// Block k of n nearly equal ones, cut at multiples of `unit` elements; empty where there are fewer units
-  /// than blocks.
+  /// Block k of n nearly equal ones, cut at multiples of `unit` elements. Some are empty if there
+  /// are fewer units than blocks.
   Slice block(std::int64_t k, std::int64_t n, std::int64_t unit = 1) const {
     const std::int64_t units = count / unit;
     const std::int64_t from = units * k / n;
@@ -56,8 +66,8 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]; with no decay it is a plain
-/// state.
+/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]. Without a decay it is a
+/// plain state.
 struct Map {
   Slice decay;
   Slice state;
@@ -76,5 +86,17 @@ struct Map {
   /// The whole map as one run of elements, decay first. Its decay and state must lie side by side.
   Slice packed() const { return is_state() ? state : decay.part(0, decay.count + state.count); }
 };
+
+/// The largest relative error of a value rounded to bf16.
+inline constexpr double bf16_roundoff = 1.0 / 256;
+
+/// Rounds to the nearest, ties to even; NaN stays NaN.
+inline std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+  return static_cast<std::uint16_t>((value == value ? rounded : bits | 0x400000) >> 16);
+}
+
+inline float from_bf16(std::uint16_t narrow) { return std::bit_cast<float>(std::uint32_t{narrow} << 16); }
 
 }  // namespace baton

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From steps to tasks.
 #include "collectives/simulator/program.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <tuple>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {
@@ -21,7 +19,7 @@ double touched_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
-/// Fills in what a local step takes.
+/// Fills in the seconds of a local step.
 void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
   const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
   const Rate& rate = kernel                       ? device.rate_of(kernel->name)
@@ -38,8 +36,8 @@ void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRa
 auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
 
 auto facts_of(const Task& task) {
-  return std::tuple(task.verb, task.peer_offset, task.sequence, task.blockers, task.feeds_message, task.bytes,
-                    task.seconds, task.node_seconds);
+  return std::tuple(task.verb, task.peer_offset, task.sequence, task.feeds_message, task.bytes, task.seconds,
+                    task.node_seconds);
 }
 
 }  // namespace
@@ -49,7 +47,8 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
          step_name(schedule.steps()[step], step);
 }
 
-Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device) {
+Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device)
+    : graph_(schedule.steps()) {
   tasks_.reserve(schedule.steps().size());
   for (const Step& step : schedule.steps()) {
     if (step.verb == Verb::native)
@@ -57,15 +56,14 @@ Program::Program(const std::string& collective, const Schedule& schedule, const 
                           schedule.natives()[step.body].name + " is a native: no steps to simulate");
     add_task(schedule, step, device);
   }
-  find_successors(schedule);
-  find_fed_messages();
+  const std::vector<bool> feeds = feeding_messages(schedule.steps(), graph_);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) tasks_[i].feeds_message = feeds[i];
   index_messages();
 }
 
 void Program::add_task(const Schedule& schedule, const Step& step, const DeviceRates& device) {
   Task task;
   task.verb = step.verb;
-  task.blockers = static_cast<std::int32_t>(step.waits_for.size());
   if (step.is_message()) {
     task.peer_offset = step.peer - schedule.home_rank();
     task.sequence = step.sequence;
@@ -81,24 +79,6 @@ void Program::count(std::int64_t bytes) {
   sent_bytes_ += bytes;
   least_message_bytes_ = std::min(least_message_bytes_, bytes);
   most_message_bytes_ = std::max(most_message_bytes_, bytes);
-}
-
-void Program::find_successors(const Schedule& schedule) {
-  const auto& steps = schedule.steps();
-  first_successor_.assign(steps.size() + 1, 0);
-  for (const Step& step : steps)
-    for (int before : step.waits_for) ++first_successor_[before + 1];
-  std::partial_sum(first_successor_.begin(), first_successor_.end(), first_successor_.begin());
-  successors_.resize(first_successor_.back());
-  std::vector<std::int32_t> next(first_successor_.begin(), first_successor_.end() - 1);
-  for (std::size_t i = 0; i < steps.size(); ++i)
-    for (int before : steps[i].waits_for) successors_[next[before]++] = static_cast<std::int32_t>(i);
-}
-
-void Program::find_fed_messages() {
-  for (int i = static_cast<int>(tasks_.size()) - 1; i >= 0; --i)
-    for (int after : successors(i))
-      if (tasks_[after].is_message() || tasks_[after].feeds_message) tasks_[i].feeds_message = true;
 }
 
 void Program::index_messages() {
@@ -125,13 +105,14 @@ std::size_t Program::hash() const {
     add(static_cast<std::uint64_t>(task.verb) << 32 ^ static_cast<std::uint32_t>(task.peer_offset));
     add(static_cast<std::uint64_t>(task.bytes) ^ std::bit_cast<std::uint64_t>(task.seconds));
   }
-  for (std::int32_t successor : successors_) add(static_cast<std::uint64_t>(successor));
+  for (int i = 0; i < graph_.size(); ++i)
+    for (int after : graph_.waiters(i)) add(static_cast<std::uint64_t>(after));
   return hash;
 }
 
 bool Program::operator==(const Program& other) const {
   const auto same = [](const Task& a, const Task& b) { return facts_of(a) == facts_of(b); };
-  return first_successor_ == other.first_successor_ && successors_ == other.successors_ &&
+  return graph_ == other.graph_ &&
          std::equal(tasks_.begin(), tasks_.end(), other.tasks_.begin(), other.tasks_.end(), same);
 }
 
@@ -141,6 +122,53 @@ std::shared_ptr<const Program> ProgramPool::keep(Program program) {
   for (auto known = first; known != last; ++known)
     if (*known->second == program) return known->second;
   return programs_.emplace(hash, std::make_shared<const Program>(std::move(program)))->second;
+}
+
+namespace {
+
+[[noreturn]] void fail(const ScheduleSource& source, int rank, int step, const std::string& what) {
+  throw ScheduleError(name_of(source.name, source.build(rank), step) + ": " + what);
+}
+
+/// Throws unless every send of `rank` has a receive of its size, and every receive a send.
+void check_messages(const ScheduleSource& source, const std::vector<std::shared_ptr<const Program>>& programs,
+                    int rank) {
+  const auto& tasks = programs[rank]->tasks();
+  for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
+    const Task& task = tasks[i];
+    if (!task.is_message()) continue;
+    const int peer = rank + task.peer_offset;
+    const Program& other = *programs[peer];
+    const Verb other_end = task.verb == Verb::send ? Verb::recv : Verb::send;
+    const int partner = other.find_message(other_end, -task.peer_offset, task.sequence);
+    if (partner < 0)
+      fail(source, rank, i,
+           "rank " + std::to_string(peer) + " has no " + to_string(other_end) + " for this message");
+    if (other.tasks()[partner].bytes != task.bytes)
+      fail(source, rank, i, "rank " + std::to_string(peer) + " has another size for this message");
+  }
+}
+
+}  // namespace
+
+Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology) {
+  if (source.ranks > topology.ranks())
+    return std::to_string(source.ranks) + " ranks do not fit on " + topology.name + ", which has " +
+           std::to_string(topology.ranks());
+  const Schedule middle = source.build(source.ranks / 2);
+  if (!middle.natives().empty()) return middle.natives()[0].name + " is a native: no steps to simulate";
+  const double steps = static_cast<double>(middle.steps().size()) * source.ranks;
+  if (steps <= most_simulated_steps) return {};
+  return "about " + std::to_string(static_cast<std::int64_t>(steps / 1e6)) + " million steps to simulate";
+}
+
+std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const DeviceRates& device) {
+  ProgramPool pool;
+  std::vector<std::shared_ptr<const Program>> programs;
+  for (int rank = 0; rank < source.ranks; ++rank)
+    programs.push_back(pool.keep(Program(source.name, source.build(rank), device)));
+  for (int rank = 0; rank < source.ranks; ++rank) check_messages(source, programs, rank);
+  return programs;
 }
 
 }  // namespace baton

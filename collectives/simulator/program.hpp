@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank's schedule as the simulator runs it: what each step costs and which steps wait for it, and nothing else.
+// One rank's schedule as the simulator runs it: the cost of each step and the steps that wait for
+// it.
 //
-// Peers are told relative to the rank. In a chain all inner ranks then have one program, and only that is kept: a
-// schedule is built, turned into its program and dropped, so that thousands of ranks fit.
+// Peers are stored relative to the rank, so that all inner ranks of a chain share one program. A
+// schedule is built, turned into its program and dropped, so that thousands of ranks fit in memory.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/step_graph.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
 
-/// A step. Its index is the step's in the schedule.
+/// A step; it has the same index as in the schedule.
 struct Task {
   Verb verb = Verb::copy;
-  /// A local step that some message waits for.
+  /// True for a local step that a message waits for.
   bool feeds_message = false;
-  /// Of a message: the peer's rank less this one's, and its place among the messages between the two.
+  /// For a message: the peer's rank minus this one's, and its number among the messages between the
+  /// two.
   std::int32_t peer_offset = 0;
   std::int32_t sequence = 0;
-  /// How many steps it waits for.
-  std::int32_t blockers = 0;
-  /// Of a message.
+  /// For a message.
   std::int64_t bytes = 0;
-  /// Of a local step: of its engine, and of the memory bus of its node.
+  /// For a local step: the time on its engine, and on the memory bus of its node.
   double seconds = 0;
   double node_seconds = 0;
 
@@ -40,22 +42,24 @@ struct Task {
 /// How errors name a step: "all_scan: rank 1, step 4 (recv, all_scan.cpp:31)".
 std::string name_of(const std::string& collective, const Schedule& schedule, int step);
 
-/// All steps of a rank.
+/// The steps of one rank.
 class Program {
  public:
-  /// Throws ScheduleError, naming `collective`, rank and step, on a native step: nobody can tell what it does.
+  /// Throws ScheduleError, naming `collective`, rank and step, on a native step, whose cost is
+  /// unknown.
   Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
   const std::vector<Task>& tasks() const { return tasks_; }
-  std::span<const std::int32_t> successors(int task) const {
-    return {successors_.data() + first_successor_[task], successors_.data() + first_successor_[task + 1]};
-  }
+  /// Which tasks wait for which.
+  const StepGraph& graph() const { return graph_; }
 
-  /// The message from or to the rank `peer_offset` away that is number `sequence`; -1 if there is none.
+  /// The index of message number `sequence` from or to the rank `peer_offset` away; -1 if there is
+  /// none.
   int find_message(Verb verb, int peer_offset, int sequence) const;
 
   std::int64_t sent_bytes() const { return sent_bytes_; }
-  /// Of the smallest and the largest message that it sends; the former is larger where it sends none.
+  /// Bytes of the smallest and the largest message that it sends. The smallest exceeds the largest
+  /// if it sends none.
   std::int64_t least_message_bytes() const { return least_message_bytes_; }
   std::int64_t most_message_bytes() const { return most_message_bytes_; }
 
@@ -65,21 +69,18 @@ class Program {
  private:
   void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
   void count(std::int64_t sent_bytes);
-  void find_successors(const Schedule& schedule);
-  void find_fed_messages();
   void index_messages();
 
   std::vector<Task> tasks_;
-  std::vector<std::int32_t> first_successor_;
-  std::vector<std::int32_t> successors_;
+  StepGraph graph_;
   std::int64_t sent_bytes_ = 0;
   std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_message_bytes_ = 0;
-  /// Messages by verb, peer offset and sequence.
+  /// The messages, sorted by verb, peer offset and sequence.
   std::vector<std::int32_t> messages_;
 };
 
-/// Keeps equal programs once.
+/// Stores equal programs once.
 class ProgramPool {
  public:
   std::shared_ptr<const Program> keep(Program program);
@@ -87,5 +88,25 @@ class ProgramPool {
  private:
   std::unordered_multimap<std::size_t, std::shared_ptr<const Program>> programs_;
 };
+
+/// Builds the schedule of each rank on demand, since those of thousands of ranks do not fit in
+/// memory at once.
+struct ScheduleSource {
+  /// The name in errors.
+  std::string name;
+  int ranks = 1;
+  std::function<Schedule(int rank)> build;
+};
+
+/// The most steps of one simulation, which then takes tens of seconds on one core.
+inline constexpr double most_simulated_steps = 5e7;
+
+/// The reason why `source` cannot be simulated on `topology`; empty if it can. Builds the schedule
+/// of one rank.
+Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology);
+
+/// The programs of all ranks. Throws ScheduleError naming collective, rank and step unless every
+/// send has a receive of its size and every receive a send, or if a step is a native.
+std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const DeviceRates& device);
 
 }  // namespace baton

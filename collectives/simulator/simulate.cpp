@@ -1,64 +1,229 @@
 // SPDX-License-Identifier: Apache-2.0
-// From schedules to programs, and those to the event loop.
 #include "collectives/simulator/simulate.hpp"
 
-#include <memory>
+#include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "collectives/schedule/errors.hpp"
-#include "collectives/simulator/events.hpp"
-#include "collectives/simulator/program.hpp"
 
 namespace baton {
 namespace {
 
-using Programs = std::vector<std::shared_ptr<const Program>>;
-
-Programs compile(const ScheduleSource& source, const DeviceRates& device) {
-  ProgramPool pool;
-  Programs programs;
-  for (int rank = 0; rank < source.ranks; ++rank)
-    programs.push_back(pool.keep(Program(source.name, source.build(rank), device)));
-  return programs;
-}
-
-[[noreturn]] void fail(const ScheduleSource& source, int rank, int step, const std::string& what) {
-  throw ScheduleError(name_of(source.name, source.build(rank), step) + ": " + what);
-}
-
-/// Throws unless every send of `rank` has a receive of its size, and every receive a send.
-void check_messages(const ScheduleSource& source, const Programs& programs, int rank) {
-  const auto& tasks = programs[rank]->tasks();
-  for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
-    const Task& task = tasks[i];
-    if (!task.is_message()) continue;
-    const int peer = rank + task.peer_offset;
-    const Program& other = *programs[peer];
-    const int partner = other.find_message(task.verb == Verb::send ? Verb::recv : Verb::send,
-                                           -task.peer_offset, task.sequence);
-    if (partner < 0)
-      fail(source, rank, i, "a message that rank " + std::to_string(peer) + " knows nothing of");
-    if (other.tasks()[partner].bytes != task.bytes)
-      fail(source, rank, i, "rank " + std::to_string(peer) + " has another size for this message");
-  }
-}
+constexpr std::int32_t ready_mark = -1;
 
 }  // namespace
 
-Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology) {
-  if (source.ranks > topology.ranks())
-    return std::to_string(source.ranks) + " ranks do not fit on " + topology.name + ", which has " +
-           std::to_string(topology.ranks());
-  const Schedule middle = source.build(source.ranks / 2);
-  if (!middle.natives().empty()) return middle.natives()[0].name + " is a native: no steps to simulate";
-  const double steps = static_cast<double>(middle.steps().size()) * source.ranks;
-  if (steps <= most_simulated_steps) return {};
-  return "about " + std::to_string(static_cast<std::int64_t>(steps / 1e6)) + " million steps to simulate";
+EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
+                     const Topology& topology, bool with_timeline)
+    : source_(source),
+      programs_(std::move(programs)),
+      network_(topology, static_cast<int>(programs_.size())),
+      round_seconds_(topology.round_seconds),
+      defers_(topology.intra_node.moved_by == Transport::engine),
+      streams_(topology.streams),
+      with_timeline_(with_timeline),
+      under_way_(programs_.size()),
+      deferred_(programs_.size()) {
+  for (const auto& program : programs_) {
+    first_.push_back(unfinished_);
+    unfinished_ += static_cast<std::int64_t>(program->tasks().size());
+  }
+  waits_.reserve(unfinished_);
+  for (const auto& program : programs_)
+    waits_.insert(waits_.end(), program->graph().blockers().begin(), program->graph().blockers().end());
+  depth_.resize(unfinished_);
+  if (streams_) tail_.resize(unfinished_);
+  result_.steps = unfinished_;
+  result_.rank_seconds.resize(programs_.size());
+}
+
+Simulation EventLoop::run() {
+  now_ = round_seconds_;
+  for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
+    for (int i = 0; i < programs_[rank]->graph().size(); ++i)
+      if (programs_[rank]->graph().blockers()[i] == 0) make_ready(rank, i);
+  start_ready();
+  while (!events_.empty()) {
+    const Event event = events_.top();
+    events_.pop();
+    now_ = event.seconds;
+    happen(event);
+    if (events_.empty() || events_.top().seconds > now_) start_ready();
+  }
+  if (unfinished_ > 0) report_deadlock();
+  return outcome();
+}
+
+void EventLoop::push(double seconds, What what, int rank, int index) {
+  events_.push({seconds, orders_++, rank, index, what});
+}
+
+void EventLoop::happen(const Event& event) {
+  switch (event.what) {
+    case What::reaches_server: return pass_stage(event.index);
+    case What::has_head: return has_head(event.rank, event.index);
+    case What::finishes: return finish(event.rank, event.index);
+  }
+}
+
+void EventLoop::make_ready(int rank, int index) {
+  const Task& step = task(rank, index);
+  waits_[number(rank, index)] = ready_mark;
+  if (step.is_message()) return make_message_ready(rank, index);
+  if (!defers_ || step.feeds_message || step.verb == Verb::compute)
+    return ready_.push_back(local_step(rank, index));
+  deferred_[rank].push_back(index);
+  idle_.push_back(rank);
+}
+
+void EventLoop::make_message_ready(int rank, int index) {
+  const Task& step = task(rank, index);
+  ++under_way_[rank];
+  const int peer = rank + step.peer_offset;
+  const bool sends = step.verb == Verb::send;
+  const int partner =
+      programs_[peer]->find_message(sends ? Verb::recv : Verb::send, -step.peer_offset, step.sequence);
+  if (waits_[number(peer, partner)] != ready_mark) return;
+  if (sends)
+    start_message(rank, index, peer, partner);
+  else
+    start_message(peer, partner, rank, index);
+}
+
+void EventLoop::start_message(int from, int send, int to, int recv) {
+  auto& depth = depth_[number(from, send)];
+  depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
+  ++result_.messages;
+  ready_.push_back({from, send, to, recv, network_.route(from, to, task(from, send).bytes)});
+}
+
+void EventLoop::start_ready() {
+  std::sort(ready_.begin(), ready_.end(), [](const Transfer& a, const Transfer& b) {
+    return std::pair(a.from, a.send) < std::pair(b.from, b.send);
+  });
+  for (const Transfer& transfer : ready_) start(transfer);
+  ready_.clear();
+  for (int rank : idle_) run_deferred(rank);
+  idle_.clear();
+}
+
+void EventLoop::start(Transfer transfer) {
+  if (streams_)
+    transfer.reached_until =
+        std::max(tail_[number(transfer.from, transfer.send)], tail_[number(transfer.to, transfer.recv)]);
+  int index = static_cast<int>(transfers_.size());
+  if (free_transfers_.empty()) {
+    transfers_.push_back(transfer);
+  } else {
+    index = free_transfers_.back();
+    free_transfers_.pop_back();
+    transfers_[index] = transfer;
+  }
+  pass_stage(index);
+}
+
+void EventLoop::pass_stage(int index) {
+  Transfer& transfer = transfers_[index];
+  const Route::Stage& stage = transfer.route.stage[transfer.stage];
+  const double start = network_.occupy(stage.server, now_, stage.service_seconds);
+  const double end = std::max(transfer.reached_until + stage.latency_seconds, start + stage.service_seconds);
+  transfer.reached_until = end;
+  if (transfer.stage == 0) transfer.started = start;
+  if (transfer.stage == 0 && transfer.is_message()) {
+    note(transfer.from, transfer.send, start, end);
+    pass_on(transfer.from, transfer.send, start, end);
+  }
+  if (++transfer.stage < transfer.route.stages)
+    return push(start + transfer.route.stage[transfer.stage].latency_seconds, What::reaches_server, -1,
+                index);
+  note(transfer.to, transfer.recv, transfer.is_message() ? start : transfer.started, end);
+  pass_on(transfer.to, transfer.recv, start + transfer.route.head_seconds, end);
+  free_transfers_.push_back(index);
+}
+
+void EventLoop::pass_on(int rank, int index, double head, double end) {
+  if (is_streamed(task(rank, index))) {
+    tail_[number(rank, index)] = end;
+    push(head, What::has_head, rank, index);
+  }
+  push(end, What::finishes, rank, index);
+}
+
+EventLoop::Transfer EventLoop::local_step(int rank, int index) const {
+  const Task& step = task(rank, index);
+  return {rank, index, rank, index, network_.local_route(rank, step.verb, step.seconds, step.node_seconds)};
+}
+
+void EventLoop::has_head(int rank, int index) {
+  for (int after : programs_[rank]->graph().waiters(index)) {
+    if (!is_streamed(task(rank, after))) continue;
+    double& tail = tail_[number(rank, after)];
+    tail = std::max(tail, tail_[number(rank, index)]);
+    release(rank, index, after);
+  }
+}
+
+void EventLoop::release(int rank, int index, int after) {
+  const std::int64_t n = number(rank, after);
+  depth_[n] = std::max(depth_[n], depth_[number(rank, index)]);
+  if (--waits_[n] == 0) make_ready(rank, after);
+}
+
+void EventLoop::finish(int rank, int index) {
+  --unfinished_;
+  result_.rank_seconds[rank] = now_;
+  if (task(rank, index).is_message()) --under_way_[rank];
+  const bool is_passed_on = is_streamed(task(rank, index));
+  for (int after : programs_[rank]->graph().waiters(index))
+    if (!is_passed_on || !is_streamed(task(rank, after))) release(rank, index, after);
+  if (!deferred_[rank].empty()) idle_.push_back(rank);
+}
+
+void EventLoop::run_deferred(int rank) {
+  const int engine = network_.engine(rank);
+  if (deferred_[rank].empty() || under_way_[rank] > 0 || network_.free_at(engine) > now_) return;
+  const int index = deferred_[rank].front();
+  deferred_[rank].pop_front();
+  start(local_step(rank, index));
+}
+
+void EventLoop::note(int rank, int index, double start, double end) {
+  if (with_timeline_) result_.timeline.push_back({rank, index, start, end});
+}
+
+Simulation EventLoop::outcome() {
+  result_.seconds = round_seconds_;
+  for (double& seconds : result_.rank_seconds) {
+    seconds = std::max(seconds, round_seconds_);
+    result_.seconds = std::max(result_.seconds, seconds);
+  }
+  count_bytes();
+  if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
+  return std::move(result_);
+}
+
+void EventLoop::count_bytes() {
+  if (result_.messages == 0) return;
+  result_.least_message_bytes = std::numeric_limits<std::int64_t>::max();
+  for (const auto& program : programs_) {
+    result_.busiest_sent_bytes = std::max(result_.busiest_sent_bytes, program->sent_bytes());
+    result_.least_message_bytes = std::min(result_.least_message_bytes, program->least_message_bytes());
+    result_.most_message_bytes = std::max(result_.most_message_bytes, program->most_message_bytes());
+  }
+}
+
+void EventLoop::report_deadlock() const {
+  for (int rank = 0; rank < static_cast<int>(programs_.size()); ++rank)
+    for (int i = 0; i < static_cast<int>(programs_[rank]->tasks().size()); ++i)
+      if (task(rank, i).is_message() && waits_[number(rank, i)] == ready_mark)
+        throw ScheduleError("deadlock: " + name_of(source_.name, source_.build(rank), i) +
+                            " waits for the other end of its message, which never starts");
+  throw ScheduleError("deadlock: " + source_.name + ": steps that wait for one another");
 }
 
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline) {
-  Programs programs = compile(source, topology.device);
-  for (int rank = 0; rank < source.ranks; ++rank) check_messages(source, programs, rank);
-  return EventLoop(source, std::move(programs), topology, with_timeline).run();
+  return EventLoop(source, compile(source, topology.device), topology, with_timeline).run();
 }
 
 }  // namespace baton

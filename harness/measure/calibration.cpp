@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From probes to a topology.
 //
-//   a message alone                      its time on an idle network
-//   half an exchange between two ranks   how long a message occupies a rank, which sends and receives
-//   an exchange between two devices      how long a message occupies a port, one for each direction
-//   a shift on all P ranks               if it takes longer than an exchange, shared memory limits it, and a message
-//                                        occupies the memory for 1 / P of that time
-//   combines, copies: alone and on all   the same
+//   a message alone             its time on an idle network
+//   half an exchange of ranks   how long a message occupies a rank, which sends and receives
+//   an exchange of devices      how long a message occupies a port, one for each direction
+//   a shift on all P ranks      if it takes longer than an exchange, shared memory limits it, and
+//                               a message occupies the memory for 1 / P of that time
+//   combines and copies         the same, alone and on all ranks
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include <map>
 #include <vector>
 
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 
@@ -30,15 +30,16 @@ std::vector<std::int64_t> sizes() {
   return sizes;
 }
 
-/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes the one before it plus
-/// 1 ps.
+/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes
+/// the one before it plus 1 ps.
 void add_point(Curve& curve, double bytes, double seconds) {
   constexpr double least_step = 1e-12;
   if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds + least_step);
   curve.points.push_back({bytes, seconds});
 }
 
-/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0 if they do not.
+/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0
+/// if they do not.
 double shared_seconds(double alone, double together, int ranks) {
   constexpr double noise = 1.1;
   return together > noise * alone ? together / ranks : 0;
@@ -48,13 +49,13 @@ bool is_shared(const Curve& curve) {
   return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
 }
 
-LinkClass calibrate_link(Probes& probes, Mover moved_by, int ranks) {
-  LinkClass link{.moved_by = moved_by};
+LinkModel calibrate_link(Probes& probes, Transport moved_by, int ranks) {
+  LinkModel link{.moved_by = moved_by};
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
     const double exchange = probes.exchange_seconds(bytes);
     add_point(link.measured_idle, size, probes.message_seconds(bytes));
-    add_point(link.measured, size, moved_by == Mover::wire ? exchange : exchange / 2);
+    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
     add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(bytes), ranks));
   }
   if (!is_shared(link.node_measured)) link.node_measured = {};
@@ -65,8 +66,8 @@ LinkClass calibrate_link(Probes& probes, Mover moved_by, int ranks) {
   return link;
 }
 
-/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes that the simulator counts
-/// for it.
+/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes
+/// that the simulator counts for it.
 template <typename Seconds, typename Touched>
 Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   Rate rate;
@@ -82,7 +83,7 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
 }
 
 /// The mean relative distance of messages, at sizes between the points, from the curve.
-double residual(Probes& probes, const LinkClass& link) {
+double residual(Probes& probes, const LinkModel& link) {
   double sum = 0;
   int count = 0;
   for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4, ++count)
@@ -96,7 +97,8 @@ struct KernelRates {
   std::vector<double> flops, bytes;
 };
 
-/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate. Collective.
+/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate.
+/// Collective.
 double slowest_ranks(const std::vector<double>& rates, const Team& team) {
   return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
 }
@@ -111,7 +113,7 @@ Topology calibrate(Executor& executor, const Team& team, int ranks, const std::s
   topology.ranks_a_node = ranks;
   topology.round_seconds = probes.round_seconds();
   topology.streams = probes.streams();
-  const Mover moved_by = executor.device() != nullptr ? Mover::wire : Mover::engine;
+  const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
   topology.intra_node = calibrate_link(probes, moved_by, ranks);
   const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };
   const auto combined = [](std::int64_t bytes) {  // two states in, one out, and a decay a row

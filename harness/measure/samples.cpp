@@ -101,12 +101,6 @@ Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, 
   return std::move(all).samples();
 }
 
-double median(std::vector<double> values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  return values.size() % 2 ? *half : (*std::max_element(values.begin(), half) + *half) / 2;
-}
-
 Interval median_ci95(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const int n = static_cast<int>(values.size());

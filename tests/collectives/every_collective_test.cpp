@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered collective, those of tomorrow included, against the oracle of its kind: in both directions, at many
-// rank counts, nodes, shapes and block counts, zero wrong elements (on a wire that rounds: zero outside what rounding can
-// do), the claim equal to the count.
+// Every registered collective, those of tomorrow included, against the oracle of its kind: in both
+// directions, at many rank counts, nodes, shapes and block counts, zero wrong elements (on a wire
+// that rounds: zero outside what rounding can do), the claim equal to the count.
 //
 //   every_collective_test local|local_bf16|mpi [GoogleTest's flags]
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 
 using namespace baton;
 
-/// One case on one executor. All processes of the world run all tests; those without a rank in it only keep step.
+/// One case on one executor. All processes of the world run all tests; those without a rank in it
+/// only keep step.
 class EveryCollective : public testing::Test {
  public:
   EveryCollective(ExecutorsUnderTest& executors, Case bench_case)
@@ -66,7 +67,8 @@ std::vector<Case> all_cases(const std::string& executor) {
   axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};
   axes.blocks = {1, 3, 16, 100};  // 100: more blocks than rows
   std::vector<Case> all = cases(axes);
-  // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks than rows.
+  // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks
+  // than rows.
   for (int ranks_a_node : {1, 2, 3, 4}) {
     Axes nodes = axes_of(executor, ranks_a_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
     nodes.ranks = is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hierarchical_scan is for: few bytes between nodes, and those on rails. every_collective_test shows it right.
+// What hierarchical_scan is for: few bytes between nodes, and those on rails. every_collective_test
+// shows it right.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/text.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered method, those of tomorrow included, against the double-precision recurrence over the whole sequence:
-// each pass, mode and gate kind, several rank counts, scans and head groups.
+// Every registered method, those of tomorrow included, against the double-precision recurrence over
+// the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
@@ -59,7 +59,8 @@ class EveryMethod : public testing::Test {
     ASSERT_NO_THROW(check(method->name, schedules));
     Executor& executor = executors_.on(ranks);
     if (const Refusal refusal = executor.unsupported(schedules)) {
-      // Only on a device may a kernel have no body; only a native may be at home on one executor alone.
+      // Only on a device may a kernel have no body; only a native may be at home on one executor
+      // alone.
       ASSERT_TRUE(executor.device() != nullptr || implementation_of(schedules) != "schedule")
           << refusal.reason();
       GTEST_SKIP() << refusal.reason();
@@ -131,8 +132,9 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   }
 }
 
-/// What a device has kernels for: bf16, in segments, d_k and d_v of 64 and 128, a short last chunk. Every pass and mode on
-/// one shape, both passes on the others: a problem takes a tenth of a second to solve in double precision.
+/// What a device has kernels for: bf16, in segments, d_k and d_v of 64 and 128, a short last chunk.
+/// Every pass and mode on one shape, both passes on the others: a problem takes a tenth of a second
+/// to solve in double precision.
 void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   const bool has_gates = method.attention == Attention::linear;
   for (int ranks : {1, 2, 4})

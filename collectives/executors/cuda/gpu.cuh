@@ -5,7 +5,7 @@
 #include <string>
 
 #include "collectives/executors/cuda/ranks.cuh"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/refusal.hpp"
 
 namespace baton {
 

@@ -5,7 +5,7 @@
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {

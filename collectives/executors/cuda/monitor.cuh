@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/device.hpp"
+#include "collectives/executors/executor.hpp"
 
 namespace baton {
 

@@ -8,7 +8,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/executors/host/process_state.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 
 namespace baton {
 namespace {

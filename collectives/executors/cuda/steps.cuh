@@ -7,7 +7,7 @@
 #include <string>
 
 #include "collectives/executors/cuda/kernel.cuh"
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread beside the one that communicates: it runs compute steps in the order of submission.
+// A thread that runs compute steps in the order of submission, beside the thread that communicates.
 #pragma once
 
 #include <condition_variable>
@@ -8,26 +8,27 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace baton {
 
 class ComputeWorker {
  public:
-  /// `run` runs the step of a number, on the worker's thread.
+  /// `run` is called on the worker's thread with the number of a step.
   explicit ComputeWorker(std::function<void(int)> run);
-  /// Waits for the step under way; what is only queued is dropped.
+  /// Waits for the running step and drops the queued ones.
   ~ComputeWorker();
   ComputeWorker(const ComputeWorker&) = delete;
   ComputeWorker& operator=(const ComputeWorker&) = delete;
 
   void submit(int step);
 
-  /// True while submitted steps have not been handed back by `finished`.
+  /// True while `finished` has not returned every submitted step.
   bool is_busy() const { return outstanding_ > 0; }
 
-  /// The steps that have finished since the last call; if `wait`, at least one, which must be outstanding. Throws what
-  /// a step threw.
+  /// The steps that have finished since the last call. With `wait` it blocks until there is at
+  /// least one, which must be outstanding. Rethrows the exception of a step.
   std::vector<int> finished(bool wait);
 
  private:
@@ -44,5 +45,55 @@ class ComputeWorker {
   bool ends_ = false;
   std::thread thread_;  // last: it uses all of the above
 };
+
+inline ComputeWorker::ComputeWorker(std::function<void(int)> run)
+    : run_(std::move(run)), thread_([this] { work(); }) {}
+
+inline ComputeWorker::~ComputeWorker() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  something_to_do_.notify_one();
+  thread_.join();
+}
+
+inline void ComputeWorker::submit(int step) {
+  ++outstanding_;
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(step);
+  }
+  something_to_do_.notify_one();
+}
+
+inline std::vector<int> ComputeWorker::finished(bool wait) {
+  std::unique_lock lock(mutex_);
+  if (wait) something_done_.wait(lock, [this] { return !done_.empty() || error_; });
+  if (error_) std::rethrow_exception(error_);
+  outstanding_ -= static_cast<int>(done_.size());
+  return std::exchange(done_, {});
+}
+
+inline void ComputeWorker::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    something_to_do_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+    if (ends_) return;
+    const int step = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      run_(step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error) error_ = error;
+    done_.push_back(step);
+    something_done_.notify_one();
+  }
+}
 
 }  // namespace baton

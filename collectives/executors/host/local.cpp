@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors `local` and `local_bf16`: all ranks in one process, a message is a copy, or one rounded to bf16.
+// Executors `local` and `local_bf16`: all ranks run in one process, and a message is a copy, which
+// local_bf16 rounds to bf16.
 //
 //   prepare: put the steps of all ranks in one order in which each can run when its turn comes
 //   run:     run them in that order; a send and its receive are one copy
 //
-// For tests and oracles at any number of ranks. Its times are those of one thread doing everybody's work.
+// Tests and oracles use them at any number of ranks. One thread does the work of all ranks, so
+// their times say nothing about a machine.
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/schedule/bf16.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/matching.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers and local steps on the host.
 #include "collectives/executors/host/memory.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "collectives/schedule/combine.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 
@@ -17,7 +16,8 @@ HostMemory::HostMemory(const Schedule& schedule) {
     auto* memory = static_cast<float*>(std::aligned_alloc(page, bytes));
     if (memory == nullptr)
       throw SystemError("no memory for buffer '" + buffer.name + "' of " + std::to_string(bytes) + " bytes");
-    // Written now: a first touch inside a timed round would time the operating system.
+    // The memory is written here because a first touch inside a timed round would time the page
+    // faults.
     std::fill_n(memory, bytes / sizeof(float), 0.0f);
     buffers_.emplace_back(memory);
   }

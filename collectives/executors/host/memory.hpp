@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -15,13 +15,13 @@ namespace baton {
 /// The buffers of one schedule, page-aligned, all zeros at first.
 class HostMemory {
  public:
-  /// Throws SystemError if the memory is not to be had.
+  /// Throws SystemError if the memory cannot be allocated.
   explicit HostMemory(const Schedule& schedule);
 
   std::span<float> view(const Slice& slice);
   std::span<const float> view(const Slice& slice) const;
 
-  /// What `step` writes and reads.
+  /// The memory that `step` writes and reads.
   HostOperands operands(const Step& step);
 
  private:
@@ -31,7 +31,8 @@ class HostMemory {
   std::vector<std::unique_ptr<float[], Free>> buffers_;
 };
 
-/// Why host memory cannot hold the buffers of `schedules`, or an empty string: its kernels are of f32.
+/// The reason why host memory cannot hold the buffers of `schedules`; empty if it can. Host kernels
+/// compute in f32 only.
 Refusal unsupported_on_host(std::span<const Schedule> schedules);
 
 /// Runs a copy, combine or compute step of `schedule` on its operands.

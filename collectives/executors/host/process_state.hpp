@@ -1,15 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether another process of this host is still at work.
+// Whether another process of this host still runs, from /proc, by calls that are async-signal-safe.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace baton {
 
 enum class ProcessState { runs, stopped, gone };
 
-/// What `process` does, as the kernel tells; also from a signal handler. One that has ended and that nobody has waited
-/// for is gone.
-ProcessState state_of(pid_t process);
+/// "/proc/PROCESS/stat" with a zero at its end.
+inline std::array<char, 40> proc_stat_path(pid_t process) {
+  std::array<char, 40> path{};
+  std::array<char, 12> digits{};
+  auto first = digits.end();
+  do *--first = static_cast<char>('0' + process % 10);
+  while (process /= 10);
+  constexpr std::string_view before = "/proc/", after = "/stat";
+  auto at = std::copy(before.begin(), before.end(), path.begin());
+  at = std::copy(first, digits.end(), at);
+  std::copy(after.begin(), after.end(), at);
+  return path;
+}
+
+/// The state of `process` as the kernel tells it. May be called in a signal handler. A process that
+/// has ended counts as gone even if nobody has waited for it.
+inline ProcessState state_of(pid_t process) {
+  const int file = open(proc_stat_path(process).data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return ProcessState::gone;
+  std::array<char, 256> text{};
+  const ssize_t length = read(file, text.data(), text.size());
+  close(file);
+  // The state is the letter after the program's name, which stands in parentheses and may contain
+  // some.
+  const std::string_view read_text(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  const std::size_t name_end = read_text.rfind(") ");
+  if (name_end == std::string_view::npos || name_end + 2 >= read_text.size()) return ProcessState::gone;
+  const char letter = read_text[name_end + 2];
+  if (letter == 'T' || letter == 't') return ProcessState::stopped;
+  return letter == 'Z' || letter == 'X' ? ProcessState::gone : ProcessState::runs;
+}
 
 }  // namespace baton

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dependency-driven running of a schedule over MPI.
 #include "collectives/executors/mpi/engine.hpp"
 
 #include <sched.h>
@@ -7,52 +6,34 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 
 namespace baton {
 namespace {
 
-/// Cores that this process may use and need not share with the ranks of its host.
-int cores_a_rank(MPI_Comm ranks) {
+/// The number of cores that each of the `ranks_on_host` ranks of this host can have for itself.
+int cores_a_rank(int ranks_on_host) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  const int neighbours = ranks_on_this_host(ranks);
   const int online = static_cast<int>(std::thread::hardware_concurrency());
-  // Bound to cores of its own, or free to use all of them like its neighbours.
-  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / neighbours;
+  // A process is either bound to its own cores or shares all cores with its neighbours.
+  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / ranks_on_host;
 }
 
 }  // namespace
 
-int ranks_on_this_host(MPI_Comm ranks) {
-  MPI_Comm host = MPI_COMM_NULL;
-  int count = 1;
-  mpi(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-  mpi(MPI_Comm_size(host, &count));
-  mpi(MPI_Comm_free(&host));
-  return count;
-}
-
-MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse)
+MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, int ranks_on_host)
     : schedule_(std::move(schedule)),
       memory_(schedule_),
       in_order_(in_order),
       in_reverse_(in_reverse),
+      graph_(schedule_.steps()),
+      feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
-      has_spare_core_(cores_a_rank(in_order) >= 2) {
-  for (const NativeCall& native : schedule_.natives()) natives_.push_back(find_mpi_native(native.name));
-  const auto& steps = schedule_.steps();
-  successors_.resize(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    operands_.push_back(memory_.operands(steps[i]));
-    blockers_.push_back(static_cast<int>(steps[i].waits_for.size()));
-    for (int before : steps[i].waits_for) successors_[before].push_back(static_cast<int>(i));
-  }
-  feeds_message_.resize(steps.size());
-  for (std::size_t i = steps.size(); i-- > 0;)
-    for (int after : successors_[i])
-      if (steps[after].is_message() || feeds_message_[after]) feeds_message_[i] = true;
+      has_spare_core_(cores_a_rank(ranks_on_host) >= 2) {
+  for (const NativeCall& native : schedule_.natives()) natives_.push_back(mpi_natives().at(native.name));
+  for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty())
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
       recorder_.starts(index);
@@ -69,10 +50,10 @@ std::vector<StepTime> MpiEngine::run_traced() {
 }
 
 void MpiEngine::run() {
-  blocked_by_ = blockers_;
-  unfinished_ = static_cast<int>(blockers_.size());
-  for (int i = 0; i < static_cast<int>(blockers_.size()); ++i)
-    if (blockers_[i] == 0) make_ready(i);
+  blocked_by_ = graph_.blockers();
+  unfinished_ = graph_.size();
+  for (int i = 0; i < graph_.size(); ++i)
+    if (graph_.blockers()[i] == 0) make_ready(i);
   while (unfinished_ > 0) {
     for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
     if (!ready_urgent_.empty()) {
@@ -123,11 +104,12 @@ void MpiEngine::run_local(int index) {
   finish(index);
 }
 
-/// Long local work in one piece would stall the ranks that wait for this one to pass their data on: a library without
-/// threads of its own moves data only inside its calls. A look after every short step would cost more than it saves.
+/// A library without its own threads moves data only inside its calls, so long local work would
+/// stall ranks that wait for data from this one. Testing after every short step would cost more
+/// than it saves.
 void MpiEngine::look_after_messages() {
-  constexpr std::int64_t patience = 16 * 1024;  // elements, about ten microseconds
-  if (worked_ >= patience && !requests_.empty()) finish_messages(false);
+  constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds
+  if (worked_ >= elements_between_looks && !requests_.empty()) finish_messages(false);
 }
 
 void MpiEngine::wait_for_something() {
@@ -137,7 +119,8 @@ void MpiEngine::wait_for_something() {
   } else if (requests_.empty()) {
     finish_computed(true);
   } else {
-    // Both may end next: look at one and the other. On a core that the worker shares, polling would slow it down.
+    // A message or a compute step may end next, so both are polled. Polling without a pause would
+    // slow down a worker on the same core.
     while (finish_messages(false) + finish_computed(false) == 0)
       if (!has_spare_core_) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
@@ -174,7 +157,7 @@ int MpiEngine::finish_computed(bool wait) {
 
 void MpiEngine::finish(int index) {
   --unfinished_;
-  for (int after : successors_[index])
+  for (int after : graph_.waiters(index))
     if (--blocked_by_[after] == 0) make_ready(after);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives one rank's schedule over MPI: messages as soon as their dependencies allow, copies and combines in between,
-// compute steps beside them on a thread of their own.
+// The engine runs one rank's schedule over MPI: messages start as soon as their dependencies allow,
+// copies and combines run in between, and compute steps run on a separate thread.
 //
 //   ready = the steps that wait for nothing
 //   until all steps are done:
@@ -10,8 +10,8 @@
 //     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
 //
-// The thread that communicates never computes a kernel, so an exchange progresses under local work as it would on a
-// device with an engine of its own.
+// The communicating thread never runs a kernel, so an exchange progresses during local work as it
+// would on a device with its own copy engine.
 #pragma once
 
 #include <mpi.h>
@@ -23,20 +23,19 @@
 
 #include "collectives/executors/host/compute_worker.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/executors/host/step_recorder.hpp"
 #include "collectives/executors/mpi/native.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
-
-/// How many of the communicator's processes run on the host of this one. Collective.
-int ranks_on_this_host(MPI_Comm ranks);
 
 /// One rank's prepared schedule.
 class MpiEngine {
  public:
-  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward.
-  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse);
+  /// `in_order` and `in_reverse` hold the schedule's ranks, forward and backward; `ranks_on_host`
+  /// of them run on this host.
+  MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, int ranks_on_host);
 
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }
@@ -44,7 +43,8 @@ class MpiEngine {
   /// Runs the schedule once. Throws SystemError if MPI fails.
   void run();
 
-  /// The same, and when each step started and finished, on the monotonic clock. Compute steps tell of the worker.
+  /// Runs the schedule once and returns when each step started and finished, on the monotonic
+  /// clock. The times of compute steps are those of the worker.
   std::vector<StepTime> run_traced();
 
  private:
@@ -62,14 +62,12 @@ class MpiEngine {
   HostMemory memory_;
   MPI_Comm in_order_;
   MPI_Comm in_reverse_;
+  StepGraph graph_;
+  std::vector<bool> feeds_message_;  // for each step: whether a message waits for it
   StepRecorder recorder_;
   std::vector<MpiNative> natives_;
-  std::vector<HostOperands> operands_;        // of each step
-  std::vector<int> blockers_;                 // how many steps each step waits for
-  std::vector<std::vector<int>> successors_;  // who waits for each step
-
-  std::vector<bool> feeds_message_;  // true where some message waits for a step
-  bool has_spare_core_;              // for the worker, while this thread polls
+  std::vector<HostOperands> operands_;  // of each step
+  bool has_spare_core_;                 // for the worker, while this thread polls
 
   // The state of one run.
   std::int64_t worked_ = 0;  // elements written by local steps since the messages were last looked after

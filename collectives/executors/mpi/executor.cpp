@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executor `mpi`: one process a rank, host memory, non-blocking sends and receives.
 //
-// The ranks are the first ones of MPI_COMM_WORLD. Needs MPI to be initialised. Message number n from a to b
-// carries tag n, so that messages match in the order of recording whatever order they are started in.
+// The ranks are the first processes of MPI_COMM_WORLD; MPI must be initialised. Message n from a to
+// b carries tag n, so messages match in the order of recording even if they start in another order.
 #include "collectives/executors/executor.hpp"
 
 #include <mpi.h>
@@ -10,57 +10,28 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/engine.hpp"
-#include "collectives/executors/mpi/error.hpp"
 
 namespace baton {
 namespace {
 
-/// A communicator of the first `ranks` processes of the world.
-class Communicator {
- public:
-  enum class Use { in_order, in_reverse, control };
-
-  Communicator(int ranks, Use use) {
-    std::vector<int> members(ranks);
-    std::iota(members.begin(), members.end(), 0);
-    if (use == Use::in_reverse) std::reverse(members.begin(), members.end());
-    MPI_Group world, group;
-    mpi(MPI_Comm_group(MPI_COMM_WORLD, &world));
-    mpi(MPI_Group_incl(world, ranks, members.data(), &group));
-    mpi(MPI_Comm_create_group(MPI_COMM_WORLD, group, static_cast<int>(use), &comm_));
-    mpi(MPI_Group_free(&group));
-    mpi(MPI_Group_free(&world));
-  }
-  ~Communicator() { MPI_Comm_free(&comm_); }
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
-
-  MPI_Comm get() const { return comm_; }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
-
 class MpiExecutor : public Executor {
  public:
   explicit MpiExecutor(int ranks)
-      : ranks_(ranks),
-        in_order_(ranks, Communicator::Use::in_order),
+      : in_order_(ranks, Communicator::Use::in_order),
         in_reverse_(ranks, Communicator::Use::in_reverse),
-        control_(ranks, Communicator::Use::control) {
-    mpi(MPI_Comm_rank(in_order_.get(), &rank_));
-  }
+        control_(ranks, Communicator::Use::control),
+        ranks_on_host_(control_.host().size) {}
 
-  std::vector<int> local_ranks() const override { return {rank_}; }
+  std::vector<int> local_ranks() const override { return {in_order_.rank()}; }
 
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules) {
       for (const NativeCall& native : schedule.natives())
-        if (!find_mpi_native(native.name)) return native.name + " is no native of mpi";
+        if (mpi_natives().find(native.name) == nullptr) return native.name + " is no native of mpi";
       for (const Step& step : schedule.steps()) {
         if (!step.is_message() && step.verb != Verb::native) continue;
         for (const auto* side : {&step.writes, &step.reads})
@@ -74,7 +45,8 @@ class MpiExecutor : public Executor {
 
   void prepare(std::vector<Schedule> schedules) override {
     engine_.reset();  // its memory first: two cases need not fit at once
-    engine_ = std::make_unique<MpiEngine>(std::move(schedules[rank_]), in_order_.get(), in_reverse_.get());
+    engine_ = std::make_unique<MpiEngine>(std::move(schedules[in_order_.rank()]), in_order_.handle(),
+                                          in_reverse_.handle(), ranks_on_host_);
   }
 
   void write(int, const Slice& into, std::span<const float> from) override {
@@ -86,34 +58,20 @@ class MpiExecutor : public Executor {
     std::copy(view.begin(), view.end(), into.begin());
   }
 
-  void synchronise() override;
+  void synchronise() override { control_.barrier(); }
   double run() override;
   std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
 
  private:
-  static constexpr int barrier_tag = 1;
-  static constexpr int ping_pong_tag = 2;
-
-  int ranks_;
-  int rank_ = 0;
   Communicator in_order_;
   Communicator in_reverse_;
-  Communicator control_;  // barriers and ping-pongs, apart from the schedules' messages
+  Communicator control_;  // for barriers and ping-pongs, apart from the schedules' messages
+  int ranks_on_host_;
   std::unique_ptr<MpiEngine> engine_;
   std::vector<char> outgoing_;  // of the ping-pongs
   std::vector<char> incoming_;
 };
-
-/// A dissemination barrier of our own, so that every MPI library starts rounds in the same way: after
-/// ceil(log2 P) exchanges with ranks at distance 1, 2, 4, ... each rank has heard of all others.
-void MpiExecutor::synchronise() {
-  for (int distance = 1; distance < ranks_; distance *= 2) {
-    const int to = (rank_ + distance) % ranks_, from = (rank_ - distance + ranks_) % ranks_;
-    mpi(MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, barrier_tag, nullptr, 0, MPI_BYTE, from, barrier_tag,
-                     control_.get(), MPI_STATUS_IGNORE));
-  }
-}
 
 double MpiExecutor::run() {
   const double start = MPI_Wtime();
@@ -121,32 +79,35 @@ double MpiExecutor::run() {
   return MPI_Wtime() - start;
 }
 
-/// On one host all ranks count from the earliest of their starts; on several, each from its own.
+/// On one host all ranks count from the earliest start; on several, each rank counts from its own.
 std::vector<StepTime> MpiExecutor::run_traced() {
   double start = monotonic_seconds();
   std::vector<StepTime> times = engine_->run_traced();
-  if (ranks_on_this_host(control_.get()) == ranks_)
-    mpi(MPI_Allreduce(MPI_IN_PLACE, &start, 1, MPI_DOUBLE, MPI_MIN, control_.get()));
+  if (ranks_on_host_ == control_.size()) start = control_.min(start);
   for (StepTime& time : times) time.start_seconds -= start, time.finish_seconds -= start;
   return times;
 }
 
 double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
-  if (rank_ != from && rank_ != to) return 0;
-  const int peer = rank_ == from ? to : from;
+  constexpr int ping_pong_tag = 2;
+  const int rank = control_.rank();
+  if (rank != from && rank != to) return 0;
+  const int peer = rank == from ? to : from;
   const auto count = static_cast<int>(bytes);
-  // Two buffers, as in an exchange: sending back what has just come would time the caches' quarrel over it.
+  // Two buffers are used as in an exchange. With one buffer the time would include cache lines that
+  // move back and forth.
   outgoing_.resize(bytes, 1);
   incoming_.resize(bytes, 1);
   const auto send = [&] {
-    mpi(MPI_Send(outgoing_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get()));
+    mpi(MPI_Send(outgoing_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.handle()));
   };
   const auto recv = [&] {
-    mpi(MPI_Recv(incoming_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.get(), MPI_STATUS_IGNORE));
+    mpi(MPI_Recv(incoming_.data(), count, MPI_BYTE, peer, ping_pong_tag, control_.handle(),
+                 MPI_STATUS_IGNORE));
   };
   const double start = MPI_Wtime();
-  if (rank_ == from) send(), recv();
-  if (rank_ == to) recv(), send();
+  if (rank == from) send(), recv();
+  if (rank == to) recv(), send();
   return (MPI_Wtime() - start) / 2;
 }
 

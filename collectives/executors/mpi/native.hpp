@@ -6,12 +6,14 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 
-/// What a native gets: its operands and a communicator whose ranks are in scan order.
+/// The arguments of a native: its operands and a communicator whose ranks are in scan order.
 struct MpiCall {
   MPI_Comm comm;
   int blocks = 1;
@@ -20,12 +22,15 @@ struct MpiCall {
 
 using MpiNative = std::function<void(const MpiCall&)>;
 
-/// Adds a native to the registry, before `main`.
-struct RegisteredMpiNative {
-  RegisteredMpiNative(std::string name, MpiNative body);
-};
+/// The natives that are built in, by name.
+inline Registry<MpiNative>& mpi_natives() {
+  static Registry<MpiNative> all("native of mpi");
+  return all;
+}
 
-/// The native called `name`, or an empty function.
-MpiNative find_mpi_native(const std::string& name);
+/// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
+struct RegisteredMpiNative {
+  RegisteredMpiNative(const std::string& name, MpiNative body) { mpi_natives().add(name, std::move(body)); }
+};
 
 }  // namespace baton

@@ -6,8 +6,7 @@
 #include <array>
 
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/groups.hpp"
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 namespace {

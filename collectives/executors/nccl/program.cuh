@@ -11,7 +11,7 @@
 #include "collectives/executors/cuda/two_streams.cuh"
 #include "collectives/executors/nccl/native.cuh"
 #include "collectives/executors/nccl/plan.hpp"
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {

@@ -10,7 +10,7 @@
 
 #include "collectives/executors/cuda/two_streams.cuh"
 #include "collectives/executors/peer/device/kernel.cuh"
-#include "collectives/executors/timeline.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {

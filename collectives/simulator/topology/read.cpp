@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topologies as files: which keys there are, what may stand there, and how they are written.
+// Topologies as JSON: the keys, the values that each may have, and the writing of them.
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
-#include "collectives/simulator/topology/json_section.hpp"
-#include "collectives/simulator/topology/json_text.hpp"
+#include "collectives/simulator/topology/json.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
@@ -12,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Wide enough for any machine, narrow enough that no sum or product of them overflows.
+// The ranges are wide enough for any machine, and narrow enough that no sum or product overflows.
 constexpr int most_ranks = 1 << 20;
 constexpr Range counts{1, most_ranks};
 constexpr Range seconds{0, 3600};
@@ -20,7 +19,8 @@ constexpr Range rates{1, 1e18};
 constexpr Range bytes{0, 1e15};
 constexpr std::size_t most_points = 10000;
 
-/// Throws where `later` does not come after `earlier`; `last` points must take longer than those before.
+/// Throws if `later` does not come after `earlier`. The `last` point must take longer than the one
+/// before it.
 void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
                  bool last) {
   if (later.bytes <= earlier.bytes) point.refuse("bytes", "expected more than in the point before");
@@ -43,15 +43,15 @@ Curve read_curve(const JsonSection& parent, const std::string& key) {
   return curve;
 }
 
-/// A rate that may be missing where measured points take its place.
+/// A rate, which may be missing if measured points replace it.
 double read_rate(const JsonSection& parent, const std::string& key, const Curve& measured) {
   return measured.empty() ? parent.number(key, rates) : parent.number_or(key, rates, 1);
 }
 
-LinkClass read_link(const JsonSection& link) {
+LinkModel read_link(const JsonSection& link) {
   link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "measured_idle", "moved_by",
              "node_bytes_a_second", "node_measured", "source"});
-  LinkClass read;
+  LinkModel read;
   read.measured = read_curve(link, "measured");
   read.measured_idle = read_curve(link, "measured_idle");
   read.node_measured = read_curve(link, "node_measured");
@@ -59,7 +59,8 @@ LinkClass read_link(const JsonSection& link) {
   read.overhead_seconds = link.number_or("overhead_seconds", seconds, 0);
   read.bytes_a_second = read_rate(link, "bytes_a_second", read.measured);
   if (link.has("moved_by"))
-    read.moved_by = link.word("moved_by", {"wire", "engine"}) == "engine" ? Mover::engine : Mover::wire;
+    read.moved_by =
+        link.word("moved_by", {"wire", "engine"}) == "engine" ? Transport::engine : Transport::wire;
   read.node_bytes_a_second = link.number_or("node_bytes_a_second", rates, 0);
   read.source = link.text("source");
   return read;
@@ -130,18 +131,18 @@ Calibration read_calibration(const JsonSection& calibration) {
   return read;
 }
 
-/// What follows writes for those above to read. Sections without a source of their own get `otherwise`.
+/// The functions below write what those above read. A section without a source gets `otherwise`.
 void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
   for (const Curve::Point& point : curve.points)
     parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
 }
 
-ordered_json written(const LinkClass& link, const std::string& otherwise) {
+ordered_json written(const LinkModel& link, const std::string& otherwise) {
   ordered_json json;
   json["latency_seconds"] = link.latency_seconds;
   json["overhead_seconds"] = link.overhead_seconds;
   json["bytes_a_second"] = link.bytes_a_second;
-  json["moved_by"] = link.moved_by == Mover::engine ? "engine" : "wire";
+  json["moved_by"] = link.moved_by == Transport::engine ? "engine" : "wire";
   if (link.node_bytes_a_second != 0) json["node_bytes_a_second"] = link.node_bytes_a_second;
   write_curve(json, "measured", link.measured);
   write_curve(json, "measured_idle", link.measured_idle);

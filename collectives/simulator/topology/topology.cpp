@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messages and local steps cost on a topology, and which link a message takes.
 #include "collectives/simulator/topology/topology.hpp"
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace baton {
 
 double Curve::seconds(double bytes) const {
-  // The segment that holds `bytes`; outside of all, the first or the last goes on.
+  // The segment that holds `bytes`, or the first or last one outside of all.
   const auto above = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
                                       [](double b, const Point& point) { return b < point.bytes; });
   const Point &end = *above, &start = *std::prev(above);
@@ -16,16 +15,16 @@ double Curve::seconds(double bytes) const {
   return std::max(0.0, start.seconds + (bytes - start.bytes) * slope);
 }
 
-double LinkClass::busy_seconds(double bytes) const {
+double LinkModel::busy_seconds(double bytes) const {
   return measured.empty() ? overhead_seconds + bytes / bytes_a_second : measured.seconds(bytes);
 }
 
-double LinkClass::node_seconds(double bytes) const {
+double LinkModel::node_seconds(double bytes) const {
   if (!node_measured.empty()) return node_measured.seconds(bytes);
   return node_bytes_a_second > 0 ? bytes / node_bytes_a_second : 0;
 }
 
-double LinkClass::latency(double bytes) const {
+double LinkModel::latency(double bytes) const {
   if (measured_idle.empty()) return latency_seconds;
   return std::max(0.0, measured_idle.seconds(bytes) - busy_seconds(bytes));
 }
@@ -40,7 +39,7 @@ const Rate& DeviceRates::rate_of(const std::string& kernel_name) const {
   return own == kernels.end() ? kernel : own->second;
 }
 
-const LinkClass& Topology::link(int from, int to) const {
+const LinkModel& Topology::link(int from, int to) const {
   if (node_of(from) == node_of(to)) return intra_node;
   const bool same_place = from % ranks_a_node == to % ranks_a_node;
   return spine && !same_place ? *spine : inter_node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine as the simulator sees it: nodes, the ranks on them, what a message and a local step cost. Read from a file
-// of topologies/, whose keys docs/topologies.md explains.
+// A machine for the simulator: its nodes, the ranks on them, and the costs of messages and local
+// steps. It is read from a file of topologies/, whose keys docs/topologies.md explains.
 #pragma once
 
 #include <cstdint>
@@ -11,62 +11,67 @@
 
 namespace baton {
 
-/// What moves the bytes of a message. A wire has a port for each direction, beside the rank's engine; where the engine
-/// copies (a processor through shared memory), sends, receives, copies and combines of a rank queue for it.
-enum class Mover { wire, engine };
+/// The mover of a message's bytes. A wire has a port for each direction, apart from the rank's
+/// engine. If the engine copies (a processor through shared memory), the sends, receives, copies
+/// and combines of a rank queue for it.
+enum class Transport { wire, engine };
 
-/// Seconds that `bytes` take, by measured points: straight lines between them, the last slope beyond the last, the
-/// first below the first, never less than 0.
+/// Seconds as a function of bytes, given by measured points. It is linear between points, goes on
+/// with the slope of the first and last segment outside, and is never below 0.
 struct Curve {
   struct Point {
     double bytes = 0;
     double seconds = 0;
   };
-  /// At least two, or none. Bytes ascend; seconds never descend, and ascend at the end.
+  /// At least two points, or none. Bytes ascend; seconds never descend, and ascend at the end.
   std::vector<Point> points;
 
   bool empty() const { return points.empty(); }
   double seconds(double bytes) const;
 };
 
-/// What a message costs between two ranks: it holds a port for `busy_seconds` and is there `latency_seconds` after.
-struct LinkClass {
-  /// Holds up the message, occupies nothing.
+/// The cost of a message between two ranks. It occupies a port for `busy_seconds` and arrives
+/// `latency_seconds` later.
+struct LinkModel {
+  /// Delays the message without occupying a port.
   double latency_seconds = 0;
-  /// A message's fixed share of its ports' time.
+  /// The fixed time for which a message occupies its ports.
   double overhead_seconds = 0;
-  /// Of one port in one direction.
+  /// The rate of one port in one direction.
   double bytes_a_second = 1;
-  /// Takes the place of overhead and rate where it is not empty.
+  /// Replaces overhead and rate unless it is empty.
   Curve measured;
-  /// Of a whole message on an idle network; takes the place of the latency where it is not empty.
+  /// The time of a whole message on an idle network. Replaces the latency unless it is empty.
   Curve measured_idle;
-  Mover moved_by = Mover::wire;
-  /// Through what all ranks of a node share in each direction (a node's network card, a memory bus); 0 for nothing.
+  Transport moved_by = Transport::wire;
+  /// The rate, in each direction, of the resource that all ranks of a node share (a network card, a
+  /// memory bus); 0 if they share none.
   double node_bytes_a_second = 0;
-  /// Takes its place where it is not empty.
+  /// Replaces that rate unless it is empty.
   Curve node_measured;
-  /// Where the numbers come from.
+  /// The source of the numbers.
   std::string source;
 
-  /// Seconds that a message of `bytes` holds a port.
+  /// Seconds for which a message of `bytes` occupies a port.
   double busy_seconds(double bytes) const;
-  /// Seconds that it holds what the ranks of a node share.
+  /// Seconds for which it occupies the resource that the ranks of a node share.
   double node_seconds(double bytes) const;
-  /// Seconds from a message's start to its end on an idle network, less those that it holds a port.
+  /// Seconds from start to end of a message on an idle network, minus those for which it occupies a
+  /// port.
   double latency(double bytes) const;
   double message_seconds(double bytes) const { return latency(bytes) + busy_seconds(bytes); }
 };
 
-/// What a local step costs: the larger of its operations and its bytes over the rates, and a launch.
+/// The cost of a local step: a launch, and the larger of operations and bytes over their rates.
 struct Rate {
   double launch_seconds = 0;
   double flops_a_second = 1;
   double bytes_a_second = 1;
   Curve measured;  // by bytes; takes the place of all three where it is not empty
-  /// How long it holds the memory bus of its node, by bytes; where it is empty it has the memory for itself.
+  /// The time for which it occupies the memory bus of its node, by bytes. If empty, it does not use
+  /// the bus.
   Curve node_measured;
-  /// Where the numbers come from.
+  /// The source of the numbers.
   std::string source;
 
   double seconds(double flops, double bytes) const;
@@ -74,25 +79,27 @@ struct Rate {
 };
 
 struct DeviceRates {
-  /// Of any kernel that `kernels` does not name.
+  /// The rate of any kernel that `kernels` does not name.
   Rate kernel;
   Rate copy;
   Rate combine;
-  /// By the kernels' names.
+  /// The rates of kernels, by name.
   std::map<std::string, Rate> kernels;
 
   const Rate& rate_of(const std::string& kernel_name) const;
 };
 
-/// What a topology was measured with; a prediction beyond it is marked as extrapolated.
+/// The range in which a topology was measured. Predictions outside are marked as extrapolated.
 struct Calibration {
-  /// Date, commit, machine and executor, in words.
+  /// The date, commit, machine and executor of the measurement, in words.
   std::string stands_on;
-  /// Rank counts, bytes of a message: from the least to the most that was measured; 0 where nothing was.
+  /// The most ranks and the bytes of the smallest and largest message that were measured; 0 if
+  /// nothing was measured.
   int most_ranks = 0;
   std::int64_t least_bytes = 0;
   std::int64_t most_bytes = 0;
-  /// Of the fit: the geometric mean of max(measured / fitted, fitted / measured), less 1.
+  /// The error of the fit: the geometric mean of max(measured / fitted, fitted / measured), minus
+  /// 1.
   double residual = 0;
 };
 
@@ -101,34 +108,36 @@ struct Topology {
   std::string description;
   int nodes = 1;
   int ranks_a_node = 1;
-  /// What a round costs before its first step: the launch of a kernel, a barrier's exit.
+  /// The time of a round before its first step: the launch of a kernel, the exit from a barrier.
   double round_seconds = 0;
-  /// True where a message, copy or combine passes on each element as soon as it has it; false where it waits for all.
+  /// True if messages, copies and combines pass on each element as soon as they have it; false if
+  /// they wait for all elements.
   bool streams = false;
-  /// Where the five above come from.
+  /// The source of the numbers of the machine above.
   std::string source;
-  LinkClass intra_node;
-  /// Between nodes; where there is a spine, between ranks of equal place in their nodes: a rail.
-  LinkClass inter_node;
-  /// Between nodes off the rails, through the same network port of a rank.
-  std::optional<LinkClass> spine;
+  LinkModel intra_node;
+  /// The link between nodes. If there is a spine, it joins only ranks of equal place in their nodes
+  /// (a rail).
+  LinkModel inter_node;
+  /// The link between other ranks of different nodes, through the same network port of a rank.
+  std::optional<LinkModel> spine;
   DeviceRates device;
   Calibration calibration;
 
   int ranks() const { return nodes * ranks_a_node; }
   int node_of(int rank) const { return rank / ranks_a_node; }
-  const LinkClass& link(int from, int to) const;
+  const LinkModel& link(int from, int to) const;
 };
 
-/// The topology in the file `path` (docs/topologies.md). Throws UsageError, one line that names the file, the key, what
-/// was expected there and what was found.
+/// Reads the topology in the file `path` (docs/topologies.md). Throws UsageError, one line that
+/// names the file, the key, the expected and the found value.
 Topology read_topology(const std::string& path);
 
-/// The topology in `text`; `name` stands for it in errors. Throws as above.
+/// Reads the topology in `text`, which errors call `name`. Throws as above.
 Topology parse_topology(const std::string& text, const std::string& name);
 
-/// The text of a file that `parse_topology` reads back. What has no source of its own gets that of the calibration.
-/// Throws as above where no file can say this topology.
+/// The text of a file that `parse_topology` reads back. Sections without a source get that of the
+/// calibration. Throws as above if a file cannot express this topology.
 std::string write_topology(const Topology& topology);
 
 }  // namespace baton

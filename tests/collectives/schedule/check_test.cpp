@@ -12,7 +12,8 @@ using namespace baton;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Two ranks with an input "own" and an output "into" of 4 elements each, recorded by `record(schedule)`.
+/// Two ranks with an input "own" and an output "into" of 4 elements each, recorded by
+/// `record(schedule)`.
 template <typename Record>
 std::vector<Schedule> two_ranks(Record record) {
   std::vector<Schedule> schedules;
@@ -83,8 +84,9 @@ TEST(Check, RejectsACycle) {
 }
 
 TEST(Check, RejectsACycleThatOnlyGroupsClose) {
-  // Rank 0 waits for an answer to its last message before it sends the one recorded ahead of that. In free order the
-  // last message simply goes first; in groups it goes out with the message that waits for the answer.
+  // Rank 0 waits for an answer to its last message before it sends the one recorded ahead of that.
+  // In free order the last message simply goes first; in groups it goes out with the message that
+  // waits for the answer.
   const auto error = error_of(two_ranks([](Schedule& s) {
     const Slice own = s.buffer("own"), into = s.buffer("into");
     if (s.rank() == 0) {
@@ -120,6 +122,25 @@ TEST(Check, CountsTheLongestChainAsHops) {
     schedules.push_back(std::move(s));
   }
   EXPECT_EQ(check("chain", schedules).hops, 3);
+}
+
+TEST(Text, ShowsSlicesPeersDependenciesAndLines) {
+  Schedule s(1, 3);
+  const Slice own = s.input("own", 8), into = s.output("into", 8);
+  s.recv(into.part(0, 4), 0);
+  s.copy(into.part(4, 4), into.part(0, 4));
+  {
+    const Region region(s, "inner");
+    s.send(2, own);
+  }
+  const std::string lines = text(s);
+  EXPECT_THAT(lines, HasSubstr("rank 1 of 3"));
+  EXPECT_THAT(lines, HasSubstr("into[0:4) from rank 0"));
+  EXPECT_THAT(lines, HasSubstr("into[4:8) from into[0:4)"));
+  EXPECT_THAT(lines, HasSubstr("after 0"));
+  EXPECT_THAT(lines, HasSubstr("own[0:8) to rank 2"));
+  EXPECT_THAT(lines, HasSubstr("check_test.cpp:"));
+  EXPECT_THAT(lines, HasSubstr("in inner"));
 }
 
 }  // namespace

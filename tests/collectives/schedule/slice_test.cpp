@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 namespace {
 
 using namespace baton;
@@ -28,6 +31,18 @@ TEST(Slice, MoreBlocksThanUnitsLeavesSomeEmpty) {
   EXPECT_EQ(empty, 3);
 }
 
+TEST(Slice, OverlapsWhereAnElementLiesInBoth) {
+  const Slice slice{3, 10, 5};
+  EXPECT_TRUE(slice.overlaps(slice));
+  EXPECT_TRUE(slice.overlaps({3, 14, 9}));
+  EXPECT_TRUE(slice.overlaps({3, 0, 11}));
+  EXPECT_TRUE(slice.overlaps({3, 11, 1}));
+  EXPECT_FALSE(slice.overlaps({3, 15, 9}));
+  EXPECT_FALSE(slice.overlaps({3, 0, 10}));
+  EXPECT_FALSE(slice.overlaps({2, 10, 5})) << "of another buffer";
+  EXPECT_FALSE(slice.overlaps({3, 12, 0})) << "an empty slice has no element";
+}
+
 TEST(Map, CutsDecayAndStateAtTheSameRows) {
   const Map map{{0, 0, 6}, {0, 6, 6 * 5}, 5};
   const Map block = map.block(1, 3);
@@ -40,6 +55,30 @@ TEST(Map, PacksDecayBeforeState) {
   const Map map{{0, 4, 6}, {0, 10, 6 * 5}, 5};
   EXPECT_EQ(map.packed(), (Slice{0, 4, 36}));
   EXPECT_EQ(map.only_state().packed(), map.state);
+}
+
+float rounded(float value) { return from_bf16(to_bf16(value)); }
+
+TEST(Bf16, KeepsWhatHasEightBits) {
+  for (float value : {0.0f, -0.0f, 1.0f, -255.0f, 0.00390625f, 1.9921875f}) EXPECT_EQ(rounded(value), value);
+}
+
+TEST(Bf16, RoundsToTheNearestAndTiesToEven) {
+  EXPECT_EQ(rounded(257), 256);      // a tie, down to even
+  EXPECT_EQ(rounded(259), 260);      // a tie, up to even
+  EXPECT_EQ(rounded(257.01f), 258);  // beyond the tie
+  EXPECT_EQ(rounded(-257), -256);
+}
+
+TEST(Bf16, NeverErrsByMoreThanItsRoundoff) {
+  for (float value = 1; value < 2; value += 0.0001f)
+    EXPECT_LE(std::abs(rounded(value) - value), bf16_roundoff * value);
+}
+
+TEST(Bf16, KeepsInfinitiesAndWhatIsNoNumber) {
+  EXPECT_EQ(rounded(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isinf(rounded(std::numeric_limits<float>::max())));
+  EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::signaling_NaN())));
 }
 
 }  // namespace

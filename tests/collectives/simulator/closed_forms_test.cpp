@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What textbooks say of a uniform network, against the simulator: a message holds its two ports for o + n/B seconds and
-// is there L later, local steps take no time. Drawn at random; BATON_SEED repeats a draw.
+// What textbooks say of a uniform network, against the simulator: a message holds its two ports for
+// o + n/B seconds and is there L later, local steps take no time. Drawn at random; BATON_SEED
+// repeats a draw.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -132,9 +133,10 @@ TEST_F(ClosedForms, DirectAllGatherEmptiesOnePort) {
   }
 }
 
-/// Rounds of 1, 2, 4, ... blocks follow one another. Where P is no power of two, the last one sends n = P - 2^q blocks,
-/// which are together after ceil(log2 n) rounds: it goes out behind the round that is ready then, and holds up the next
-/// one by what it takes longer than that one's wait for the wire.
+/// Rounds of 1, 2, 4, ... blocks follow one another. Where P is no power of two, the last one sends
+/// n = P - 2^q blocks, which are together after ceil(log2 n) rounds: it goes out behind the round
+/// that is ready then, and holds up the next one by what it takes longer than that one's wait for
+/// the wire.
 double bruck_seconds(const Draw& d, int P) {
   const auto busy = [&](int blocks) { return d.busy(static_cast<double>(blocks * d.shape.map_elements())); };
   const int q = static_cast<int>(std::bit_width(static_cast<unsigned>(P))) - 1, n = P - (1 << q);
@@ -163,15 +165,17 @@ TEST_F(ClosedForms, RecursiveDoublingOfTwoAndFour) {
   for (int trial = 0; trial < trials; ++trial) {
     const Draw d = draw();
     expect("recursive_doubling", d, {.ranks = 2}, d.latency + d.state());
-    // Rank 2 has a map and a state coming in at its port; rank 3 has what rank 1 sends on, behind its own map.
+    // Rank 2 has a map and a state coming in at its port; rank 3 has what rank 1 sends on, behind
+    // its own map.
     expect("recursive_doubling", d, {.ranks = 4},
            d.latency + d.state() + std::max(d.map(), d.latency + d.state()));
   }
 }
 
-/// Only the last rank waits for q messages one after the other, and these are states: they come by ranks 0, 1, 3, 7, ...,
-/// which know the first rank's after j of them. Any other rank waits for at most q-1, and at the ports of each for at
-/// most the 2q others that pass there. So the last is last where a wire takes longer than all that.
+/// Only the last rank waits for q messages one after the other, and these are states: they come by
+/// ranks 0, 1, 3, 7, ..., which know the first rank's after j of them. Any other rank waits for at
+/// most q-1, and at the ports of each for at most the 2q others that pass there. So the last is
+/// last where a wire takes longer than all that.
 TEST_F(ClosedForms, RecursiveDoublingIsItsRoundsWhereWiresAreLong) {
   for (int trial = 0; trial < trials; ++trial) {
     const int q = pick(1, 7);
@@ -194,21 +198,23 @@ TEST_F(ClosedForms, TwoShotOfTwoAndThree) {
     const Draw two = draw(2), three = draw(3);
     // Rank 0 owns a slice whose prefix it has from the start, and sends it behind the other one.
     expect("two_shot", two, {.ranks = 2}, two.latency + 2 * SliceTimes(two, 2).state);
-    // Rank 1 sends two slices. Rank 0 can hand its slice out to rank 2 when the second of them is there, rank 1 when
-    // rank 0's state is there and its own slices are gone. Rank 2 takes the one behind the other.
+    // Rank 1 sends two slices. Rank 0 can hand its slice out to rank 2 when the second of them is
+    // there, rank 1 when rank 0's state is there and its own slices are gone. Rank 2 takes the one
+    // behind the other.
     const SliceTimes t(three, 3);
     expect("two_shot", three, {.ranks = 3},
            three.latency + std::max(three.latency, t.state) + 3 * t.state + 2 * t.decay);
   }
 }
 
-/// Owner j has the maps before its own, a state and j-1 maps, after j states and j-1 decays, and hands out what j ranks
-/// can have of them. What needs the map of rank j+1 waits for the P-1 slices that this one sends: from then on, or when
-/// its port is free, owner j reaches the ranks behind, the last rank after P-3-j others. The first to reach that one is
-/// the owner in the middle, and then its port is never idle until all P-1 slices are in.
+/// Owner j has the maps before its own, a state and j-1 maps, after j states and j-1 decays, and
+/// hands out what j ranks can have of them. What needs the map of rank j+1 waits for the P-1 slices
+/// that this one sends: from then on, or when its port is free, owner j reaches the ranks behind,
+/// the last rank after P-3-j others. The first to reach that one is the owner in the middle, and
+/// then its port is never idle until all P-1 slices are in.
 ///
-/// Stands on wires so long that all slices have left before one comes back, and on decays so short that P-1 of them
-/// take less than a state.
+/// Stands on wires so long that all slices have left before one comes back, and on decays so short
+/// that P-1 of them take less than a state.
 double two_shot_seconds(const Draw& d, int P) {
   const SliceTimes t(d, P);
   const double first = P % 2 == 0 ? (1.5 * P - 3) * t.state + (0.5 * P - 1) * t.decay

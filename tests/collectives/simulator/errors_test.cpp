@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const LinkClass wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkModel wire{.latency_seconds = 100, .bytes_a_second = 1};
 
 std::string error_of(const ScheduleSource& source) {
   try {
@@ -31,8 +31,8 @@ TEST(SimulatorErrors, AMessageWithoutAPartnerIsAnError) {
     if (s.rank() == 1) s.recv(s.scratch("x", 4), 0);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("simulator_errors_test.cpp:"),
-                    HasSubstr("rank 0 knows nothing of")));
+              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("errors_test.cpp:"),
+                    HasSubstr("rank 0 has no send for this message")));
 }
 
 TEST(SimulatorErrors, AMessageOfTwoSizesIsAnError) {
@@ -41,7 +41,7 @@ TEST(SimulatorErrors, AMessageOfTwoSizesIsAnError) {
     if (s.rank() == 1) s.recv(s.scratch("x", 5), 0);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 0, step 0"), HasSubstr("simulator_errors_test.cpp:"),
+              AllOf(HasSubstr("test: rank 0, step 0"), HasSubstr("errors_test.cpp:"),
                     HasSubstr("rank 1 has another size")));
 }
 
@@ -52,7 +52,7 @@ TEST(SimulatorErrors, ADeadlockIsAnError) {
     s.send(1 - s.rank(), x);
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("deadlock: test: rank 0, step 0 (recv"), HasSubstr("never comes")));
+              AllOf(HasSubstr("deadlock: test: rank 0, step 0 (recv"), HasSubstr("never starts")));
 }
 
 TEST(SimulatorErrors, ANativeIsAnError) {
@@ -61,7 +61,7 @@ TEST(SimulatorErrors, ANativeIsAnError) {
     if (s.rank() == 1) s.native("somebodys_scan", 1, {s.scratch("x", 4)}, {s.scratch("y", 4)});
   };
   EXPECT_THAT(error_of(source_of(record(2, text))),
-              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("simulator_errors_test.cpp:"),
+              AllOf(HasSubstr("test: rank 1, step 1"), HasSubstr("errors_test.cpp:"),
                     HasSubstr("somebodys_scan is a native")));
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines that stream: what runs in one train, what waits for its end, and what is shared under way. Closed forms of whole
-// collectives on them are in simulator_closed_forms_test.cpp.
-#include "collectives/simulator/events.hpp"
-
+// Machines that stream: what runs in one train, what waits for its end, and what is shared under
+// way. Closed forms of whole collectives on them are in simulator_closed_forms_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "collectives/simulator/simulate.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 
 namespace {
@@ -98,8 +97,8 @@ TEST(StreamingMachine, ATrainIsAsLongAsItsSlowestCombine) {
     }
 }
 
-/// A copy of what a long message brings, and of what is there soon after the message's head: a short message that waits
-/// for the copy is as late as the long one's tail.
+/// A copy of what a long message brings, and of what is there soon after the message's head: a
+/// short message that waits for the copy is as late as the long one's tail.
 TEST(StreamingMachine, WhatWaitsForTwoEndsNoSoonerThanEither) {
   constexpr double soon = 10;
   const auto text = [](Schedule& s) {
@@ -119,8 +118,8 @@ TEST(StreamingMachine, WhatWaitsForTwoEndsNoSoonerThanEither) {
               ElementsAre(60, latency + 60, latency + 60 + latency));
 }
 
-/// Every message of a chain passes the node's memory for S seconds: a train of P-1 of them one behind the other, where that
-/// takes longer than their heads.
+/// Every message of a chain passes the node's memory for S seconds: a train of P-1 of them one
+/// behind the other, where that takes longer than their heads.
 TEST(StreamingMachine, ANodesMemoryIsPassedByOneMessageOfATrainAfterTheOther) {
   const auto copies = [](Schedule& s, const Slice& made, const Slice& came) { s.copy(made, came); };
   constexpr double short_latency = 10;

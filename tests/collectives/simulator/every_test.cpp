@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered collective and method, those of tomorrow included, runs in virtual time: on one node and on two
-// levels, with the bytes and hops that its proof counts.
+// Every registered collective and method, those of tomorrow included, runs in virtual time: on one
+// node and on two levels, with the bytes and hops that its proof counts.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -14,12 +14,13 @@ namespace {
 
 using namespace baton;
 
-/// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node share.
+/// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node
+/// share.
 Topology two_levels(int ranks_a_node, int nodes) {
-  const LinkClass memory{.latency_seconds = 1e-6,
+  const LinkModel memory{.latency_seconds = 1e-6,
                          .overhead_seconds = 1e-7,
                          .bytes_a_second = 1e10,
-                         .moved_by = Mover::engine,
+                         .moved_by = Transport::engine,
                          .node_bytes_a_second = 2e10};
   Topology topology = uniform_machine(ranks_a_node, memory, nodes);
   topology.name = "two levels";
@@ -87,7 +88,7 @@ TEST_P(EveryRankCount, SimulatesEveryMethod) {
       for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only}) {
         const Layer layer{
             .share = {24, 2, 8, 12, 8, GateKind::vector}, .pass = pass, .mode = mode, .blocks = 3};
-        if (method->unsupported && !method->unsupported(layer, ranks).empty()) continue;
+        if (method->unsupported && method->unsupported(layer, ranks)) continue;
         SCOPED_TRACE(method->name + ", " + to_string(pass) + ", " + to_string(mode));
         expect_simulates(build_all(*method, layer, ranks, 3), two_levels(3, (ranks + 2) / 3));
       }

@@ -16,8 +16,8 @@ using testing::IsEmpty;
 
 constexpr Shape shape{.heads = 1, .d_k = 12, .d_v = 3};
 
-/// The rates that tell a copy's seconds (1 a byte), a combine's (1 an operation) and a kernel's (1, or 10 of the one
-/// called slow) from one another.
+/// The rates that tell a copy's seconds (1 a byte), a combine's (1 an operation) and a kernel's (1,
+/// or 10 of the one called slow) from one another.
 DeviceRates rates() {
   constexpr double unbounded = 1e300;
   DeviceRates rates;
@@ -44,7 +44,8 @@ TEST(ProgramPool, RanksWithTheSamePartShareAProgram) {
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4}), 3u);  // the first, those between, the last
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4, .direction = Direction::reverse}), 3u);
   EXPECT_EQ(kept("all_scan", {.ranks = 2, .blocks = 4}), 2u);
-  // Peers are told relative to the rank, and only rank 1's next and rank 0's one before wrap around.
+  // Peers are told relative to the rank, and only rank 1's next and rank 0's one before wrap
+  // around.
   EXPECT_EQ(kept("ring_exchange", {.ranks = 50}), 3u);
 }
 
@@ -107,9 +108,9 @@ TEST(Program, SuccessorsAreWhoWaits) {
   const auto& steps = schedule.steps();
   std::set<std::pair<int, int>> expected, found;
   for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
-    EXPECT_EQ(program.tasks()[i].blockers, static_cast<int>(steps[i].waits_for.size()));
+    EXPECT_EQ(program.graph().blockers()[i], static_cast<int>(steps[i].waits_for.size()));
     for (int before : steps[i].waits_for) expected.emplace(before, i);
-    for (int after : program.successors(i)) found.emplace(i, after);
+    for (int after : program.graph().waiters(i)) found.emplace(i, after);
   }
   EXPECT_FALSE(expected.empty());
   EXPECT_EQ(found, expected);
@@ -126,8 +127,8 @@ TEST(Program, KnowsWhichLocalStepsSomeMessageWaitsFor) {
   EXPECT_TRUE(program.tasks()[0].feeds_message);
   EXPECT_TRUE(program.tasks()[1].feeds_message);
   EXPECT_FALSE(program.tasks()[3].feeds_message);
-  EXPECT_THAT(program.successors(1), ElementsAre(2));
-  EXPECT_THAT(program.successors(3), IsEmpty());
+  EXPECT_THAT(program.graph().waiters(1), ElementsAre(2));
+  EXPECT_THAT(program.graph().waiters(3), IsEmpty());
 }
 
 TEST(Program, CostsWhatTheDeviceTakes) {

@@ -17,14 +17,15 @@ using namespace baton;
 using testing::ElementsAre;
 
 /// Messages of `bytes` hold a port for `bytes` seconds and are there 100 s later.
-const LinkClass wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkModel wire{.latency_seconds = 100, .bytes_a_second = 1};
 
-LinkClass engine(double latency) {
-  return {.latency_seconds = latency, .bytes_a_second = 1, .moved_by = Mover::engine};
+LinkModel engine(double latency) {
+  return {.latency_seconds = latency, .bytes_a_second = 1, .moved_by = Transport::engine};
 }
 
-/// A machine whose kernels take as many seconds as they have operations, and copies one second a byte that they read.
-Topology timed_steps(int ranks, const LinkClass& link, int nodes = 1) {
+/// A machine whose kernels take as many seconds as they have operations, and copies one second a
+/// byte that they read.
+Topology timed_steps(int ranks, const LinkModel& link, int nodes = 1) {
   Topology topology = uniform_machine(ranks, link, nodes);
   topology.device.kernel.flops_a_second = 1;
   topology.device.copy.bytes_a_second = 2;
@@ -81,7 +82,7 @@ TEST(Simulator, AnEngineLetsMessagesGoBeforeACopyThatNobodyWaitsFor) {
 }
 
 TEST(Simulator, WhatAMessageWaitsForGoesFirst) {
-  for (const LinkClass& link : {wire, engine(100)}) {
+  for (const LinkModel& link : {wire, engine(100)}) {
     const auto text = [](Schedule& s) {
       const Slice x = seconds_long(s, "x", 40), y = seconds_long(s, "y", 40);
       if (s.rank() == 0) s.copy(x, y);
@@ -102,7 +103,7 @@ std::vector<Schedule> rails(int ranks_a_node, int seconds) {
 }
 
 TEST(Simulator, TheRanksOfANodeShareItsCard) {
-  LinkClass card = wire;
+  LinkModel card = wire;
   const auto seconds = [&](double rate) {
     card.node_bytes_a_second = rate;
     return simulate(source_of(rails(4, 40)), uniform_machine(4, card, 2)).seconds;
@@ -113,7 +114,7 @@ TEST(Simulator, TheRanksOfANodeShareItsCard) {
 }
 
 TEST(Simulator, TheRanksOfANodeShareItsMemory) {
-  LinkClass memory = engine(0);
+  LinkModel memory = engine(0);
   memory.node_bytes_a_second = 2;
   const auto pairs = record(8, [](Schedule& s) {
     const Slice x = seconds_long(s, "x", 40);
@@ -165,7 +166,7 @@ TEST(Simulator, LocalWorkHidesAMessageAndWorkWaitsForWork) {
       for (int i = 0; i < jobs; ++i) work(s, seconds, s.scratch("made", 1), y);
     });
   };
-  for (const LinkClass& link : {wire, engine(100)}) {
+  for (const LinkModel& link : {wire, engine(100)}) {
     const Topology topology = timed_steps(2, link);
     EXPECT_THAT(rank_seconds(text(1, 90), topology), ElementsAre(90, 140));
     EXPECT_THAT(rank_seconds(text(1, 300), topology), ElementsAre(300, 300));
@@ -197,7 +198,7 @@ TEST(Simulator, ReadyMessagesLeaveInTheOrderOfTheText) {
 
 /// A scan on two levels with all that can queue, on slow memory and slow cards.
 Simulation busy_simulation(const std::vector<Schedule>& schedules) {
-  LinkClass link{.latency_seconds = 3, .overhead_seconds = 0.1, .bytes_a_second = 7};
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 0.1, .bytes_a_second = 7};
   link.node_bytes_a_second = 11;
   Topology topology = uniform_machine(4, link, 4);
   topology.inter_node.latency_seconds = 17;
@@ -249,7 +250,7 @@ TEST(Simulator, APortAndAnEngineDoOneThingAtATime) {
   for (const Collective* collective : collectives()) {
     const auto schedules = build_all(*collective, {.heads = 1, .d_k = 12, .d_v = 3}, {.ranks = 6});
     if (!schedules[1].natives().empty()) continue;
-    const auto timeline_on = [&](const LinkClass& link) {
+    const auto timeline_on = [&](const LinkModel& link) {
       Topology topology = timed_steps(6, link);
       topology.device.combine.flops_a_second = 1;
       return simulate(source_of(schedules), topology, true).timeline;

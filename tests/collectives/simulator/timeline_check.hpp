@@ -7,12 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "collectives/executors/timeline.hpp"
-#include "collectives/schedule/matching.hpp"
+#include "collectives/executors/timing.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace baton {
 
-/// Every step of every rank ran once, after those it waits for, and no message came before it was sent.
+/// Every step of every rank ran once, after those it waits for, and no message came before it was
+/// sent.
 inline void expect_possible(std::span<const Schedule> schedules, std::span<const StepTime> times) {
   const Matching matching("test", schedules);
   std::vector<const StepTime*> time_of(matching.steps());
@@ -37,7 +38,8 @@ inline void expect_possible(std::span<const Schedule> schedules, std::span<const
   }
 }
 
-/// A ring in which every verb has its part: each rank's kernel makes a value, the next one takes and hands it on.
+/// A ring in which every verb has its part: each rank's kernel makes a value, the next one takes
+/// and hands it on.
 inline std::vector<Schedule> traced_ring(int ranks) {
   std::vector<Schedule> schedules;
   for (int r = 0; r < ranks; ++r) {

@@ -19,7 +19,7 @@ inline DeviceRates free_steps() {
 }
 
 /// Nodes of equal ranks. Messages take `link` wherever they go, and local steps no time.
-inline Topology uniform_machine(int ranks_a_node, const LinkClass& link, int nodes = 1) {
+inline Topology uniform_machine(int ranks_a_node, const LinkModel& link, int nodes = 1) {
   Topology topology;
   topology.name = "uniform";
   topology.nodes = nodes;

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "collectives/schedule/bf16.hpp"
+#include "collectives/schedule/slice.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace {

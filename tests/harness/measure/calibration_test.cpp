@@ -60,13 +60,13 @@ class KnownDevice : public KnownMachine, public Device {
 
 constexpr int ranks = 6;
 
-/// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of copies, and together no
-/// more than 12 and 30.
+/// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of
+/// copies, and together no more than 12 and 30.
 Topology shared_memory() {
   Topology topology = uniform_machine(ranks, {.latency_seconds = 2e-7,
                                               .overhead_seconds = 4e-7,
                                               .bytes_a_second = 5e9,
-                                              .moved_by = Mover::engine,
+                                              .moved_by = Transport::engine,
                                               .node_bytes_a_second = 12e9});
   topology.round_seconds = 3e-7;
   const Curve together{{{0, 0}, {30e9, 1}}};
@@ -95,7 +95,7 @@ TEST_F(Calibrated, MessagesTakeWhatTheyTake) {
     expect_near(found_.intra_node.message_seconds(bytes), known_.intra_node.message_seconds(bytes), what);
     expect_near(found_.intra_node.busy_seconds(bytes), known_.intra_node.busy_seconds(bytes), what);
   }
-  EXPECT_EQ(found_.intra_node.moved_by, Mover::engine);
+  EXPECT_EQ(found_.intra_node.moved_by, Transport::engine);
 }
 
 TEST_F(Calibrated, AllRanksTogetherShareTheMemory) {
@@ -182,7 +182,7 @@ constexpr double large_messages[] = {1e6, 5e6, 16e6};
 TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
   const Topology known = wired(true), found = found_of(known);
   EXPECT_TRUE(found.streams);
-  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  EXPECT_EQ(found.intra_node.moved_by, Transport::wire);
   expect_near(found.round_seconds, known.round_seconds, "round");
   for (double bytes : {8.0, 100.0, 5000.0, 65536.0, 1e6, 16e6})
     expect_near(found.intra_node.message_seconds(bytes), known.intra_node.message_seconds(bytes),
@@ -195,11 +195,12 @@ TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
   EXPECT_TRUE(found.intra_node.node_measured.empty()) << "ports share nothing";
 }
 
-/// A message waits for all of the one before it, so that an exchange is one of them and not two, its latency included.
+/// A message waits for all of the one before it, so that an exchange is one of them and not two,
+/// its latency included.
 TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
   const Topology known = wired(false), found = found_of(known);
   EXPECT_FALSE(found.streams);
-  EXPECT_EQ(found.intra_node.moved_by, Mover::wire);
+  EXPECT_EQ(found.intra_node.moved_by, Transport::wire);
   for (double bytes : {8.0, 5000.0, 1e6, 16e6}) {
     const double message = known.intra_node.message_seconds(bytes);
     expect_near(found.intra_node.message_seconds(bytes), message, std::to_string(bytes) + " bytes");
@@ -208,8 +209,8 @@ TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
   expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
 }
 
-/// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not seen in exchanges of which
-/// each waits for the head of the one before.
+/// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not
+/// seen in exchanges of which each waits for the head of the one before.
 TEST(CalibratedDevice, PredictsTheChainsThatStream) {
   const Topology known = wired(true), found = found_of(known);
   const Shape shape{.heads = 64, .d_k = 128, .d_v = 128, .tokens = 128};

@@ -47,7 +47,7 @@ void expect_best(const Case& bench_case, const Topology& topology) {
 TEST(BestBlocks, AreTheFastestOfAllOnUniformNetworks) {
   for (double overhead : {0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4})
     for (int ranks : {2, 3, 8, 32}) {
-      const LinkClass link{.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9};
+      const LinkModel link{.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9};
       expect_best(case_of("all_scan", ranks), uniform_machine(ranks, link));
     }
 }
@@ -56,7 +56,7 @@ TEST(BestBlocks, AreTheFastestWhereEnginesAndLocalStepsCount) {
   Topology topology = uniform_machine(8, {.latency_seconds = 2e-7,
                                           .overhead_seconds = 3e-7,
                                           .bytes_a_second = 5e9,
-                                          .moved_by = Mover::engine,
+                                          .moved_by = Transport::engine,
                                           .node_bytes_a_second = 8e9});
   expect_best(case_of("all_scan", 8), topology);
   topology.device.combine = {.launch_seconds = 1e-6, .flops_a_second = 1e9, .bytes_a_second = 1e9};
@@ -72,7 +72,7 @@ TEST(BestBlocks, AreTheFastestOnTwoLevels) {
 }
 
 TEST(BestBlocks, AreOneWhereEveryMessageCosts) {
-  const LinkClass slow{.latency_seconds = 0, .overhead_seconds = 1, .bytes_a_second = 1e12};
+  const LinkModel slow{.latency_seconds = 0, .overhead_seconds = 1, .bytes_a_second = 1e12};
   EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), uniform_machine(8, slow)), 1);
 }
 
@@ -88,7 +88,7 @@ TEST(BestBlocks, AreOneOnAMachineThatStreams) {
 
 TEST(BestBlocks, OfThousandsOfRanksCanBeSimulated) {
   constexpr int ranks = 16384;
-  const LinkClass link{.latency_seconds = 8e-6, .overhead_seconds = 35e-9, .bytes_a_second = 48e9};
+  const LinkModel link{.latency_seconds = 8e-6, .overhead_seconds = 35e-9, .bytes_a_second = 48e9};
   Case bench_case = case_of("all_scan", ranks);
   bench_case.workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward);
   const Topology topology = uniform_machine(ranks, link);
@@ -98,7 +98,7 @@ TEST(BestBlocks, OfThousandsOfRanksCanBeSimulated) {
 }
 
 TEST(Prediction, IsWhatTheSimulatorSays) {
-  const LinkClass link{.latency_seconds = 1e-6, .bytes_a_second = 1e9};
+  const LinkModel link{.latency_seconds = 1e-6, .bytes_a_second = 1e9};
   const Topology topology = uniform_machine(4, link);
   const Case bench_case = case_of("all_scan", 4);
   const auto prediction = predict(bench_case, 8, topology);

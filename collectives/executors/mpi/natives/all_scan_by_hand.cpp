@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native `all_scan_by_hand`: the pipeline of all_scan written directly in MPI, the yardstick of the mpi
-// executor.
+// Native `all_scan_by_hand`: the pipeline of all_scan written directly in MPI. The mpi executor is
+// compared with it.
 //
 //   post the receives of all K blocks
 //   for each block: wait for it, carry = own map applied to it, send the carry
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {

@@ -5,15 +5,15 @@
 //   into   = state of map 0
 //   for j = 1 .. r-1:  into = map j applied to into
 //
-// Which all-gather runs is the library's choice, so nothing is claimed.
+// The library chooses the algorithm of the all-gather, so no cost is claimed.
 #include <mpi.h>
 
 #include <algorithm>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {

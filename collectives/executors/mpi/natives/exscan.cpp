@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native `mpi_exscan`: MPI's own exclusive scan, with composition of maps as a non-commutative operator.
+// Native `mpi_exscan`: MPI's own exclusive scan, with composition of maps as a non-commutative
+// operator.
 //
 //   prefix map = MPI_Exscan(own map, compose)
 //   into       = its state
 //
-// One element of the reduction is a whole map, [rows] decay then [rows, row] state. Which algorithm runs is
-// the library's choice, so nothing is claimed.
+// One element of the reduction is a whole map: decay [rows], then state [rows, row]. The library
+// chooses the algorithm, so no cost is claimed.
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdint>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/mpi/error.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 namespace {
 
-/// Rows of the maps in the scan that runs: MPI hands its operator no context.
+/// The rows of a map in the running scan. It is global because MPI passes its operator no context.
 std::int64_t rows_of_the_scan = 0;
 
 void compose_maps(void* earlier, void* later, int* length, MPI_Datatype* type) {

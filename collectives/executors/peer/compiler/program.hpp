@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/schedule/refusal.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {

@@ -45,7 +45,8 @@ TEST(ComputeWorker, EndsWithoutRunningWhatIsQueued) {
       ++ran;
     });
     for (int step = 0; step < 100; ++step) worker.submit(step);
-    // The first step is let go only when the worker is long being ended, with the others still in its queue.
+    // The first step is let go only when the worker is long being ended, with the others still in
+    // its queue.
     opener = std::thread([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       go.set_value();

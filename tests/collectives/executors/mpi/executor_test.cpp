@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
+#include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/mpi/native.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"
 
@@ -23,8 +25,8 @@ constexpr int ranks = 4;
 
 const World* the_world = nullptr;  // set by main
 
-/// Every rank sends `messages` numbered values to the next; the receiver records its receives in another order of
-/// buffers than they are sent in.
+/// Every rank sends `messages` numbered values to the next; the receiver records its receives in
+/// another order of buffers than they are sent in.
 std::vector<Schedule> numbered_messages(int messages) {
   std::vector<Schedule> schedules;
   for (int r = 0; r < ranks; ++r) {
@@ -60,7 +62,12 @@ TEST(MpiExecutor, RunsRoundAfterRoundWithoutSynchronising) {
   const int rank = executor->local_ranks().front();
   const std::vector<float> own(shape.key_value_elements(), static_cast<float>(rank));
   executor->write(rank, {0, 0, shape.key_value_elements()}, own);
-  for (int round = 0; round < 200; ++round) EXPECT_GE(executor->run(), 0.0);
+  const auto start = std::chrono::steady_clock::now();
+  double seconds = 0;
+  for (int round = 0; round < 200; ++round) seconds += executor->run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, took.count()) << "each round tells its own time alone";
   std::vector<float> into(own.size());
   executor->read(into, rank, {1, 0, shape.key_value_elements()});
   EXPECT_EQ(into, std::vector<float>(own.size(), static_cast<float>((rank + 1) % ranks)));
@@ -74,7 +81,8 @@ const RegisteredMpiNative notes_the_answer{"note_the_answer", [](const MpiCall&)
                                            }};
 
 TEST(MpiExecutor, MessagesGoOnWhileAKernelRuns) {
-  // Rank 0's kernel ends when rank 1's answer has come: if messages waited for kernels, this would never end.
+  // Rank 0's kernel ends when rank 1's answer has come: if messages waited for kernels, this would
+  // never end.
   std::vector<Schedule> schedules;
   for (int r = 0; r < ranks; ++r) {
     Schedule s(r, ranks);
@@ -132,6 +140,33 @@ TEST(MpiExecutor, TellsWhenEachStepRan) {
         << "times count from the start of the round";
     executor->run();
   }
+}
+
+TEST(MpiExecutor, RefusesASecondNativeOfAName) {
+  const auto again = [](const MpiCall&) {};
+  EXPECT_THROW((RegisteredMpiNative{"note_the_answer", again}), UsageError);
+  EXPECT_EQ(mpi_natives().find("no_such_native"), nullptr);
+}
+
+TEST(Communicator, GathersReducesAndAgrees) {
+  const Communicator control(ranks, Communicator::Use::control);
+  const int rank = control.rank();
+  EXPECT_EQ(Communicator(ranks, Communicator::Use::in_reverse).rank(), ranks - 1 - rank);
+  EXPECT_EQ(control.gather(rank), (std::vector{0, 1, 2, 3}));
+  const double r = rank;
+  EXPECT_EQ(control.gather(std::vector{r, -r})[2], (std::vector{2.0, -2.0}));
+  EXPECT_EQ(control.min(r), 0);
+  EXPECT_EQ(control.max(r), 3);
+  EXPECT_EQ(control.sum(rank), 6);
+  EXPECT_TRUE(control.all(true));
+  EXPECT_FALSE(control.all(rank != 2));
+  EXPECT_TRUE(control.any(rank == 2));
+  EXPECT_EQ(control.first(rank < 2 ? "" : "rank " + std::to_string(rank)), "rank 2");
+  EXPECT_EQ(control.first(""), "");
+  int told = rank;
+  control.broadcast(&told, sizeof told);
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(control.host().size, ranks) << "this test launches all ranks here";
 }
 
 TEST(MpiExecutor, RefusesNativesThatItDoesNotHave) {

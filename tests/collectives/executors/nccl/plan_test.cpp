@@ -7,7 +7,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
-#include "collectives/schedule/groups.hpp"
+#include "collectives/schedule/orders.hpp"
 
 namespace {
 

@@ -56,7 +56,7 @@ TEST(TopologyCurve, OfAStraightLineIsThatLineEverywhere) {
 }
 
 TEST(TopologyLink, TakesOverheadAndRateOrWhatWasMeasured) {
-  LinkClass link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
   EXPECT_DOUBLE_EQ(link.busy_seconds(100), 12);
   EXPECT_DOUBLE_EQ(link.message_seconds(100), 15);
   link.measured = bent;
@@ -65,7 +65,7 @@ TEST(TopologyLink, TakesOverheadAndRateOrWhatWasMeasured) {
 }
 
 TEST(TopologyLink, TakesAsLongOnAnIdleNetworkAsWasMeasuredThere) {
-  LinkClass link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
   link.measured_idle = {{{100, 50}, {200, 51}}};
   EXPECT_DOUBLE_EQ(link.message_seconds(150), 50.5);
   EXPECT_DOUBLE_EQ(link.latency(150), 50.5 - 17);
@@ -73,7 +73,7 @@ TEST(TopologyLink, TakesAsLongOnAnIdleNetworkAsWasMeasuredThere) {
 }
 
 TEST(TopologyLink, HoldsWhatANodeSharesByRateOrAsMeasured) {
-  LinkClass link;
+  LinkModel link;
   EXPECT_EQ(link.node_seconds(100), 0);
   link.node_bytes_a_second = 20;
   EXPECT_DOUBLE_EQ(link.node_seconds(100), 5);
@@ -113,7 +113,7 @@ TEST(TopologyLink, BetweenTwoRanksIsThatOfTheirPlaces) {
   for (int from = 0; from < topology.ranks(); ++from)
     for (int to = 0; to < topology.ranks(); ++to) {
       const bool same_node = from / 4 == to / 4, same_place = from % 4 == to % 4;
-      const LinkClass* expected = same_node    ? &topology.intra_node
+      const LinkModel* expected = same_node    ? &topology.intra_node
                                   : same_place ? &topology.inter_node
                                                : &*topology.spine;
       EXPECT_EQ(&topology.link(from, to), expected) << from << " to " << to;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/order.hpp"
+#include "collectives/schedule/orders.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,47 @@
 namespace {
 
 using namespace baton;
+
+TEST(MessageGroups, IndependentMessagesShareAGroup) {
+  Schedule s(0, 3);
+  const Slice own = s.input("own", 4), into = s.output("into", 4);
+  s.send(1, own);
+  s.recv(into, 1);
+  s.send(2, own);
+  EXPECT_EQ(message_groups(s), (std::vector<int>{0, 0, 0}));
+}
+
+TEST(MessageGroups, AMessageThatWaitsThroughALocalStepOpensTheNext) {
+  Schedule s(1, 3);
+  const Slice into = s.output("into", 4), carry = s.scratch("carry", 4);
+  s.recv(into, 0);
+  s.copy(carry, into);
+  s.send(2, carry);
+  EXPECT_EQ(message_groups(s), (std::vector<int>{0, -1, 1}));
+}
+
+TEST(MessageGroups, APipelineReceivesTheNextBlockBesideTheSendOfTheLast) {
+  Schedule s(1, 3);
+  const Slice into = s.output("into", 6);
+  for (int k = 0; k < 3; ++k) {
+    s.recv(into.block(k, 3), 0);
+    s.send(2, into.block(k, 3));
+  }
+  EXPECT_EQ(message_groups(s), (std::vector<int>{0, 1, 1, 2, 2, 3}));
+}
+
+TEST(MessageGroups, PartsHoldTheFirstOfEveryWayThenTheSecond) {
+  Schedule s(1, 3);
+  const Slice own = s.input("own", 4), into = s.output("into", 4), carry = s.scratch("carry", 4);
+  s.send(0, own);
+  s.send(0, own);
+  s.recv(into, 2);
+  s.copy(carry, into);
+  s.send(2, carry);
+  const auto groups = message_groups(s);
+  EXPECT_EQ(groups, (std::vector<int>{0, 0, 0, -1, 1}));
+  EXPECT_EQ(parts_of(s, groups), (std::vector<int>{0, 1, 0, -1, 2}));
+}
 
 TEST(RunOrder, PutsASendBeforeWhatItsMessageFeeds) {
   std::vector<Schedule> schedules;
@@ -71,6 +112,24 @@ TEST(MessageRounds, AreNotToBeHadWhereMessagesWouldOvertake) {
   answers.recv(second, 0);
   answers.send(0, second);
   EXPECT_TRUE(message_rounds(std::vector{asks, answers}).empty());
+}
+
+TEST(Matching, PairsTheNthSendWithTheNthReceive) {
+  std::vector<Schedule> schedules;
+  for (int r = 0; r < 2; ++r) {
+    Schedule s(r, 2);
+    const Slice own = s.input("own", 4), into = s.output("into", 4);
+    for (int i : {0, 1}) {
+      if (r == 0) s.send(1, own.block(i, 2));
+      if (r == 1) s.recv(into.block(1 - i, 2), 0);
+    }
+    schedules.push_back(std::move(s));
+  }
+  const Matching matching("example", schedules);
+  EXPECT_EQ(matching.steps(), 4);
+  EXPECT_EQ(matching.partner(matching.number(0, 0)), matching.number(1, 0));
+  EXPECT_EQ(matching.partner(matching.number(1, 1)), matching.number(0, 1));
+  EXPECT_EQ(matching.rank(3), 1);
 }
 
 }  // namespace

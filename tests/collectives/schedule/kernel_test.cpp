@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/combine.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "collectives/schedule/kernel.hpp"
 
 namespace {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host bodies of the scan operator.
-#include "collectives/schedule/combine.hpp"
+#include "collectives/schedule/kernel.hpp"
 
 namespace baton {
 
@@ -22,7 +21,7 @@ void combine_on_host(const HostOperands& operands) {
   const auto row = static_cast<std::int64_t>(later.size()) / rows;
   apply(operands.writes.back().data(), earlier.data(), later_decay.data(), later.data(), rows, row);
   if (!composes) return;
-  // The decay comes last: in place it overwrites what the state has just been made with.
+  // The decay is computed last because in place it overwrites an operand of the state.
   const auto decay = operands.writes.front();
   const auto earlier_decay = operands.reads[0];
   for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = later_decay[i] * earlier_decay[i];

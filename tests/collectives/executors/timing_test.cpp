@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/executors/host/step_recorder.hpp"
+#include "collectives/executors/timing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,12 @@ TEST(StepRecorder, NotesOnlyWhileItIsToldTo) {
   EXPECT_EQ(recorder.times()[1].step, 1);
   EXPECT_GE(recorder.times()[1].start_seconds, before);
   EXPECT_GE(finish, recorder.times()[1].start_seconds);
+}
+
+TEST(Median, IsTheMiddleOneOrTheMeanOfTheMiddleTwo) {
+  EXPECT_EQ(median({3}), 3);
+  EXPECT_EQ(median({9, 1, 5}), 5);
+  EXPECT_EQ(median({4, 1, 2, 100}), 3);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object of a JSON file as its reader wants it: each look-up says what it expects, and errors name the place.
+// Reading of JSON files that users write. Any file is read safely, and every look-up checks what it
+// finds and names the place in its error.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +11,33 @@
 
 namespace baton {
 
+/// The text in the file `path`. Throws UsageError, one line with the path, if it cannot be read or
+/// is larger than 1 MiB.
+std::string read_text(const std::string& path);
+
+/// The JSON in `text`, which errors call `name`. Throws UsageError, one line, if it is not JSON,
+/// nests deeper than 16 levels, repeats a key in an object or has a number that is not finite.
+nlohmann::json parse_json(const std::string& text, const std::string& name);
+
 /// Numbers from `least` to `most`, both included.
 struct Range {
   double least;
   double most;
 };
 
-/// Refers to the JSON that it was made of. Every member throws UsageError, one line
-/// "file: path of keys: expected this, found that".
+/// One object of a JSON file; it refers to the JSON that it was made of. Every member throws
+/// UsageError, one line "file: path of keys: expected this, found that".
 class JsonSection {
  public:
   /// `path` is empty for the outermost object.
   JsonSection(const nlohmann::json& value, std::string file, std::string path);
 
-  /// Refuses keys other than these.
+  /// Refuses every key that is not in `known`.
   void only(std::initializer_list<const char*> known) const;
 
   bool has(const std::string& key) const { return value_.contains(key); }
   JsonSection section(const std::string& key) const;
-  /// All that is below, under its name.
+  /// The members of the object.
   const nlohmann::json& members() const { return value_; }
 
   double number(const std::string& key, Range range) const;
