@@ -7,7 +7,6 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "collectives/schedule/schedule.hpp"
 
 namespace baton {
 namespace {
@@ -58,8 +57,8 @@ void print_dry_line(const Case& bench_case, bool with_schedules) {
   for (const Traffic& rank : check(bench_case.workload->name(), schedules).ranks)
     message_ends += rank.messages;
   const auto or_unknown = [&](std::int64_t count) { return cost ? fmt::format("{}", count) : "unknown"; };
-  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", bench_case.name(), or_unknown(cost.value_or(Claim{}).sent_bytes),
-             or_unknown(cost.value_or(Claim{}).hops), message_ends / 2);
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", bench_case.name(), or_unknown(cost.value_or(Cost{}).sent_bytes),
+             or_unknown(cost.value_or(Cost{}).hops), message_ends / 2);
   if (!with_schedules) return;
   for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
 }
@@ -129,15 +128,15 @@ std::string implementation_of(const std::vector<Schedule>& schedules) {
   return "schedule";
 }
 
-std::optional<Claim> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules) {
+std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules) {
   const Counts counts = check(bench_case.workload->name(), schedules);
   if (implementation_of(schedules) != "schedule") return bench_case.workload->claim(bench_case.split(blocks));
-  const Claim counted{counts.busiest_sent_bytes(), counts.hops};
+  const Cost counted{counts.busiest_sent_bytes(), counts.hops};
   require_claim(bench_case, blocks, counted);
   return counted;
 }
 
-void require_claim(const Case& bench_case, int blocks, const Claim& counted) {
+void require_claim(const Case& bench_case, int blocks, const Cost& counted) {
   const auto claim = bench_case.workload->claim(bench_case.split(blocks));
   if (claim && (claim->sent_bytes != counted.sent_bytes || claim->hops != counted.hops))
     throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",

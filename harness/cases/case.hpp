@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured: workloads, the backends that run them, and cases, the points of a sweep over both.
+// Workloads, the backends that run them, and cases, which are the points of a sweep over both.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SpMethod;
 struct Layer;
 enum class GateDraw;
 
-/// What a workload is. Keys of records and cells of tables are both made from it.
+/// The properties of a workload. Keys of records and cells of tables are both made from it.
 struct Description {
   /// "collective" or "operator".
   std::string bench;
@@ -61,16 +61,18 @@ class Workload {
   virtual Schedule build_rank(int rank, const Split& split) const = 0;
   /// The schedules of all ranks.
   std::vector<Schedule> build(const Split& split) const;
-  /// What its author says it costs; empty if the author does not say.
-  virtual std::optional<Claim> claim(const Split& split) const = 0;
+  /// The cost according to its author; empty if the author does not say.
+  virtual std::optional<Cost> claim(const Split& split) const = 0;
 
-  /// The workload that `verify` is to run in its place because the oracle would take too long; null if it can verify itself.
+  /// The workload that `verify` is to run in its place because the oracle would take too long; null
+  /// if it can verify itself.
   virtual std::shared_ptr<const Workload> affordable(int /*ranks*/) const { return nullptr; }
-  /// Runs on inputs of `seed` and compares with the oracle. The executor has prepared `schedules`, which are those of
-  /// `build`, one a rank. Collective over the executor's ranks.
+  /// Runs on inputs of `seed` and compares with the oracle. The executor has prepared `schedules`,
+  /// which are those of `build`, one a rank. Collective over the executor's ranks.
   virtual Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
                             std::uint64_t seed) const = 0;
-  /// Fills the inputs for the timed rounds and poisons the outputs, so that no result of a verified run is left.
+  /// Fills the inputs for the timed rounds and poisons the outputs, so that no result of a verified
+  /// run is left.
   virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const = 0;
   /// Compares the outputs of the timed rounds with the oracle of the inputs from `load`.
   virtual Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
@@ -86,16 +88,18 @@ class Workload {
 /// A collective as a workload. Keeps a reference to `collective`.
 std::shared_ptr<const Workload> collective_workload(const Collective& collective, const Shape& shape,
                                                     Direction direction);
-/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks`, which the case sets.
+/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks`,
+/// which the case sets.
 std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates);
 
-/// Where cases run: one of the executors, or the simulator.
+/// One of the executors, or the simulator.
 struct Backend {
   std::string name;
   std::string summary;
   /// True if each rank is a process of its own.
   bool process_a_rank = false;
-  /// True if rounds run and take time; false for the simulator, which computes times from a topology.
+  /// True if rounds run and take time; false for the simulator, which computes times from a
+  /// topology.
   bool is_measured = true;
   /// Default dtype of a layer's tensors.
   Dtype tensors = Dtype::f32;
@@ -109,8 +113,8 @@ const std::vector<Backend>& backends();
 /// The backend called `name`. Throws UsageError if there is none.
 const Backend& find_backend(const std::string& name);
 
-/// How rounds are timed: each from a common start; back to back; or back to back from a recording that the device replays
-/// without its host.
+/// How rounds are timed: each from a common start; back to back; or back to back from a recording
+/// that the device replays without its host.
 enum class TimingMode { isolated, streaming, graph };
 
 const char* to_string(TimingMode mode);
@@ -134,11 +138,12 @@ struct Case {
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
-  /// The name of the case for Google Benchmark, such as
-  /// all_scan/mpi/ranks:4/exclusive_scan/forward/heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto.
+  /// The name of the case for Google Benchmark, such as all_scan/mpi/ranks:4/exclusive_scan/forward/
+  /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto, without the line break.
   std::string name() const;
 
-  /// The axes that cases share which are compared with one another: all but the algorithm, its variant and its blocks.
+  /// The axes that cases share which are compared with one another: all but the algorithm, its
+  /// variant and its blocks.
   std::string comparison_group() const;
 };
 
@@ -158,24 +163,27 @@ struct Axes {
   std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
 };
 
-/// The product of the axes, group by group, the baseline first. Blocks vary only for workloads that cut the state.
+/// The product of the axes, group by group, the baseline first. Blocks vary only for workloads that
+/// cut the state.
 std::vector<Case> cases(const Axes& axes);
 
-/// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of its state.
+/// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
+/// its state.
 int possible_blocks(const Case& bench_case, int asked);
 
 /// "schedule", or the name of the native that the schedules call.
 std::string implementation_of(const std::vector<Schedule>& schedules);
 
-/// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws ScheduleError if the
-/// schedules are wrong, or cost something else than their author claims.
-std::optional<Claim> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);
+/// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws
+/// ScheduleError if the schedules are wrong, or cost something else than their author claims.
+std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
-void require_claim(const Case& bench_case, int blocks, const Claim& counted);
+void require_claim(const Case& bench_case, int blocks, const Cost& counted);
 
-/// Builds, checks and counts the schedules of every case and prints a line for each, and all their steps if
-/// `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Throws ScheduleError.
+/// Builds, checks and counts the schedules of every case and prints a line for each, and all their
+/// steps if `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Throws
+/// ScheduleError.
 void print_dry_run(const std::vector<Case>& all, bool with_schedules);
 
 }  // namespace baton

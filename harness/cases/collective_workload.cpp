@@ -25,7 +25,7 @@ class CollectiveWorkload : public Workload {
   Schedule build_rank(int rank, const Split& split) const override {
     return baton::build(collective_, shape_, rank, directed(split));
   }
-  std::optional<Claim> claim(const Split& split) const override {
+  std::optional<Cost> claim(const Split& split) const override {
     return collective_.claim(shape_, directed(split));
   }
 

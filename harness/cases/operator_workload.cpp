@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers as workloads, timed at full size. If the oracle would take too long at that size, fewer tokens and heads of the
-// same layer are verified.
+// Layers as workloads, timed at full size. If the oracle would take too long at that size, fewer
+// tokens and heads of the same layer are verified.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +22,15 @@ GlaShape verified_share(const Layer& layer, int ranks) {
   const double work = share.token_rows() * ranks * static_cast<double>(share.d_k * share.d_v);
   if (work <= 2e7) return share;
   GlaShape smaller = share;
-  smaller.tokens =
-      std::min(share.tokens, 2 * (share.chunk + share.chunk / 4));  // two chunks and a short one, even
+  // Two chunks and a short one, an even number.
+  smaller.tokens = std::min(share.tokens, 2 * (share.chunk + share.chunk / 4));
   smaller.heads = std::min<std::int64_t>(share.heads, std::max(2, layer.groups));
   return smaller;
 }
 
-/// Inputs of the timed rounds, whose results are only checked for finite values: normal values, gates as a layer makes
-/// them, and log-sum-exps of scores that are large enough for no weight to overflow.
+/// Inputs of the timed rounds, whose results are only checked for finite values: normal values,
+/// gates as a layer makes them, and log-sum-exps of scores that are large enough for no weight to
+/// overflow.
 std::vector<float> timed_input(const std::string& name, std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
@@ -71,7 +72,7 @@ class OperatorWorkload : public Workload {
     layer.blocks = split.blocks;
     return baton::build(method_, layer, rank, split.ranks, split.ranks_a_node);
   }
-  std::optional<Claim> claim(const Split&) const override { return std::nullopt; }
+  std::optional<Cost> claim(const Split&) const override { return std::nullopt; }
 
   std::shared_ptr<const Workload> affordable(int ranks) const override;
   Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
@@ -87,7 +88,8 @@ class OperatorWorkload : public Workload {
     small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
     small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
     small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
-    small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);  // two chunks and a short one, even
+    // Two chunks and a short one, an even number.
+    small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
     return operator_workload(method_, small, gates_);
   }
 

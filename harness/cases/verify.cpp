@@ -26,7 +26,8 @@ std::uint64_t mixed(std::uint64_t x) {
 
 constexpr int drawn_bits = 16;
 
-/// Normal values to draw from with replacement: a logarithm per element would take longer than the rounds.
+/// Normal values to draw from with replacement: a logarithm per element would take longer than the
+/// rounds.
 const std::array<float, 1 << drawn_bits>& normal_values() {
   static const auto values = [] {
     std::array<float, 1 << drawn_bits> drawn{};
@@ -113,7 +114,8 @@ bool is_local(const Executor& executor, int rank) {
   return std::binary_search(ranks.begin(), ranks.end(), rank);
 }
 
-/// Folds the maps in scan order, in double, and compares each rank's output with the fold of the ranks before it.
+/// Folds the maps in scan order, in double, and compares each rank's output with the fold of the
+/// ranks before it.
 void compare_scan(const Executor& executor, const Subject& subject, const Inputs& inputs,
                   Comparison& result) {
   const std::int64_t rows = subject.shape.rows(), row = subject.shape.d_v;
@@ -198,7 +200,8 @@ Comparison compare(const Executor& executor, const Subject& subject) {
 }
 
 double layer_tolerance(Dtype dtype, double roundoff, int ranks) {
-  // dg is the difference of two sums of products, each of two tensors that were computed from messages.
+  // dg is the difference of two sums of products, each of two tensors that were computed from
+  // messages.
   constexpr int tensors = 4;
   return (dtype == Dtype::bf16 ? 5e-3 : 2e-5) + tensors * scan_tolerance(roundoff, ranks - 1);
 }

@@ -15,7 +15,7 @@ namespace baton {
 struct SpMethod;
 class LayerOracle;
 
-/// What a comparison with the oracle found in this process's ranks.
+/// The result of a comparison with the oracle on this process's ranks.
 struct Comparison {
   /// Elements that differ, or tensors outside their tolerance.
   std::int64_t wrong = 0;
@@ -38,11 +38,12 @@ class Inputs {
   virtual void fill_state(int rank, std::span<float> state) const = 0;
 };
 
-/// Inputs whose every sum and product is exact in f32, so that all algorithms and all orders of combination must agree to
-/// the last bit: states of small integers, decays of 1 and 1/2 with at most six halves in any column of ranks.
+/// Inputs whose every sum and product is exact in f32, so that all algorithms and all orders of
+/// combination must agree to the last bit: states of small integers, decays of 1 and 1/2 with at
+/// most six halves in any column of ranks.
 ///
-/// With |state| <= 8 and P ranks a prefix has at most 4 + log2 P bits before the binary point and 6 after it: 24 at
-/// P = 16384.
+/// With |state| <= 8 and P ranks a prefix has at most 4 + log2 P bits before the binary point and 6
+/// after it: 24 at P = 16384.
 class ExactInputs : public Inputs {
  public:
   ExactInputs(std::uint64_t seed, int ranks);
@@ -55,8 +56,9 @@ class ExactInputs : public Inputs {
   std::uint64_t ranks_between_halves_;
 };
 
-/// Inputs as real layers have them, for executors that round: states of N(0, 1), decays of sigmoid(N(2, 1)), most of them
-/// between 0.7 and 0.95. Each value has all bits of an f32, so that every rounding changes it.
+/// Inputs as real layers have them, for executors that round: states of N(0, 1), decays of
+/// sigmoid(N(2, 1)), most of them between 0.7 and 0.95. Each value has all bits of an f32, so that
+/// every rounding changes it.
 class GaussianInputs : public Inputs {
  public:
   explicit GaussianInputs(std::uint64_t seed);
@@ -77,20 +79,21 @@ struct Subject {
   std::uint64_t seed = 1;
 };
 
-/// The largest relative error of a state that folds the maps of `before` ranks if each message is rounded by at most
-/// `roundoff`; 0 if messages are not rounded. Holds for every algorithm: docs/metrics.md derives it.
+/// The largest relative error of a state that folds the maps of `before` ranks if each message is
+/// rounded by at most `roundoff`; 0 if messages are not rounded. Holds for every algorithm:
+/// docs/metrics.md derives it.
 double scan_tolerance(double roundoff, int before);
 
-/// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact ones, or Gaussian ones if
-/// the executor rounds what it sends.
+/// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact
+/// ones, or Gaussian ones if the executor rounds what it sends.
 void write_inputs(Executor& executor, const Subject& subject);
 
-/// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the executor rounds, element by
-/// element within `scan_tolerance` of the fold of absolute values.
+/// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the
+/// executor rounds, element by element within `scan_tolerance` of the fold of absolute values.
 Comparison compare(const Executor& executor, const Subject& subject);
 
-/// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks: the error of the
-/// arithmetic, and that of messages which are each rounded by at most `roundoff`.
+/// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks:
+/// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
 double layer_tolerance(Dtype dtype, double roundoff, int ranks);
 
 /// Writes the oracle's inputs into, and NaN over the outputs of, this process's ranks.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ping-pongs, start skew, the cost of the clock, and probes: each probe is a schedule that repeats one operation, so that
-// two lengths of it give the cost of one repetition.
+// Ping-pongs, start skew, the cost of the clock, and probes: each probe is a schedule that repeats
+// one operation, so that two lengths of it give the cost of one repetition.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
-/// The least one-way time of `bytes` between two ranks, the same on all processes. It is used for a bound, so that
-/// disturbances must not count.
+/// The least one-way time of `bytes` between two ranks, the same on all processes. It is used for a
+/// bound, so that disturbances must not count.
 double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes, int from, int to) {
   const int rounds = bytes < 4096 ? 200 : 20;
   team.wait_asleep();
@@ -119,7 +119,8 @@ double Probes::least_round(const Text& text, int times) {
   check("probe", schedules);
   executor_.prepare(std::move(schedules));
   constexpr int warm_up = 3, fewest = 5, rounds = 15;
-  constexpr double enough = 0.1;  // seconds; large messages vary less, and many of them take minutes
+  // Seconds: large messages vary less, and many of them take minutes.
+  constexpr double enough = 0.1;
   double least = std::numeric_limits<double>::infinity(), sum = 0;
   for (int i = 0; i < warm_up + rounds && (i < warm_up + fewest || sum < enough); ++i) {
     executor_.synchronise();

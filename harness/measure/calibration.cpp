@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From probes to a topology.
 //
-//   a message alone                      its time on an idle network
-//   half an exchange between two ranks   how long a message occupies a rank, which sends and receives
-//   an exchange between two devices      how long a message occupies a port, one for each direction
-//   a shift on all P ranks               if it takes longer than an exchange, shared memory limits it, and a message
-//                                        occupies the memory for 1 / P of that time
-//   combines, copies: alone and on all   the same
+//   a message alone             its time on an idle network
+//   half an exchange of ranks   how long a message occupies a rank, which sends and receives
+//   an exchange of devices      how long a message occupies a port, one for each direction
+//   a shift on all P ranks      if it takes longer than an exchange, shared memory limits it, and
+//                               a message occupies the memory for 1 / P of that time
+//   combines and copies         the same, alone and on all ranks
 
 #include <algorithm>
 #include <cmath>
@@ -30,15 +30,16 @@ std::vector<std::int64_t> sizes() {
   return sizes;
 }
 
-/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes the one before it plus
-/// 1 ps.
+/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes
+/// the one before it plus 1 ps.
 void add_point(Curve& curve, double bytes, double seconds) {
   constexpr double least_step = 1e-12;
   if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds + least_step);
   curve.points.push_back({bytes, seconds});
 }
 
-/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0 if they do not.
+/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0
+/// if they do not.
 double shared_seconds(double alone, double together, int ranks) {
   constexpr double noise = 1.1;
   return together > noise * alone ? together / ranks : 0;
@@ -65,8 +66,8 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, int ranks) {
   return link;
 }
 
-/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes that the simulator counts
-/// for it.
+/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes
+/// that the simulator counts for it.
 template <typename Seconds, typename Touched>
 Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   Rate rate;
@@ -96,7 +97,8 @@ struct KernelRates {
   std::vector<double> flops, bytes;
 };
 
-/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate. Collective.
+/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate.
+/// Collective.
 double slowest_ranks(const std::vector<double>& rates, const Team& team) {
   return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
 }

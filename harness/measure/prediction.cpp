@@ -11,8 +11,8 @@
 namespace baton {
 namespace {
 
-/// The most steps of one simulation: during the search for the best number of blocks (under a second), and with the number
-/// that is finally used (some seconds).
+/// The most steps of one simulation: during the search for the best number of blocks (under a
+/// second), and with the number that is finally used (some seconds).
 constexpr double searchable_steps = 1e6, affordable_steps = 2e7;
 
 double steps_of(const Case& bench_case, int blocks) {
@@ -20,8 +20,8 @@ double steps_of(const Case& bench_case, int blocks) {
   return static_cast<double>(middle.steps().size()) * bench_case.ranks;
 }
 
-/// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the link's overhead beside its
-/// bytes; the link's latency overlaps with the next block.
+/// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the
+/// link's overhead beside its bytes; the link's latency overlaps with the next block.
 int blocks_by_model(const Case& bench_case, const Topology& topology, int most) {
   const bool one_node = bench_case.ranks <= topology.ranks_a_node;
   const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;
@@ -39,7 +39,8 @@ class BlockSearch {
 
   int best() const { return best_; }
 
-  /// True if so many blocks are faster than all before. Numbers that take too long to simulate are not tried.
+  /// True if so many blocks are faster than all before. Numbers that take too long to simulate are
+  /// not tried.
   bool improves(int blocks) {
     if (steps_of(case_, blocks) > searchable_steps) return false;
     const double seconds = simulate(schedules_of(case_, blocks), topology_).seconds;
@@ -49,7 +50,8 @@ class BlockSearch {
     return true;
   }
 
-  /// Walks away from `blocks` in steps of `factor`, until `most_misses` steps in a row have not improved.
+  /// Walks away from `blocks` in steps of `factor`, until `most_misses` steps in a row have not
+  /// improved.
   void walk(int blocks, double factor, int most_misses) {
     for (int misses = 0; misses < most_misses;) {
       const int next = static_cast<int>(std::round(blocks * factor));
@@ -88,7 +90,8 @@ int best_blocks_on(const Case& bench_case, const Topology& topology) {
   BlockSearch search(bench_case, topology, most);
   search.improves(start);
   for (const double factor : {1.41, 1 / 1.41}) search.walk(start, factor, 2);
-  // If the best is the largest number that could be tried, more blocks might help: the model decides.
+  // If the best is the largest number that could be tried, more blocks might help: the model
+  // decides.
   if (search.best() == 0 || (search.best() >= start && affordable > start)) return affordable;
   for (const double factor : {1.19, 1 / 1.19}) search.walk(search.best(), factor, 1);
   return search.best();

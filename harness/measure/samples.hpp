@@ -2,7 +2,7 @@
 // The times of a case's rounds, and their statistics; docs/metrics.md explains each.
 //
 //   isolated:  all ranks start every round together; a round is the slowest rank's time
-//   streaming: all ranks start together once; rounds follow back to back without communication between the ranks
+//   streaming: all ranks start together once; rounds follow back to back without a barrier
 //   graph:     all ranks start the replay of a recording of several rounds; a round is its mean
 #pragma once
 
@@ -20,13 +20,15 @@ namespace baton {
 
 /// The times of all rounds on all ranks.
 struct Samples {
-  /// Seconds of the first warm-up round, which pays for connections and lazy loading. Empty without warm-up.
+  /// Seconds of the first warm-up round, which pays for connections and lazy loading. Empty without
+  /// warm-up.
   std::optional<double> first_seconds;
   /// One value for each round: the maximum over ranks.
   std::vector<double> seconds;
   /// One row for each process, one value for each round.
   std::vector<std::vector<double>> rank_seconds;
-  /// What the devices showed before the warm-up and right after the last round; one row for each process.
+  /// The devices' readings before the warm-up and right after the last round; one row for each
+  /// process.
   std::vector<std::string> reading_names;
   std::vector<std::vector<double>> readings_before;
   std::vector<std::vector<double>> readings_after;
@@ -50,9 +52,10 @@ struct Summary {
 /// Summarises at least one round.
 Summary summarise(const std::vector<double>& seconds);
 
-/// A distribution-free interval that covers the median with at least 95 %: the order statistics l and n+1-l with the
-/// largest l for which Binomial(n, 1/2) is below l with at most 2.5 %. For n = 50 these are 18 and 33 (96.7 %). Below n = 6
-/// no interval covers as much, and the whole range is returned.
+/// A distribution-free interval that covers the median with at least 95 %: the order statistics l
+/// and n+1-l with the largest l for which Binomial(n, 1/2) is below l with at most 2.5 %. For n =
+/// 50 these are 18 and 33 (96.7 %). Below n = 6 no interval covers as much, and the whole range is
+/// returned.
 Interval median_ci95(std::vector<double> values);
 
 /// A ratio of medians and its interval.
@@ -61,8 +64,8 @@ struct Ratio {
   Interval ci95{};
 };
 
-/// median(a) / median(b) with the 95 % interval of the percentile bootstrap: 2000 resamples, fewer from 5000 rounds on,
-/// with a fixed seed.
+/// median(a) / median(b) with the 95 % interval of the percentile bootstrap: 2000 resamples, fewer
+/// from 5000 rounds on, with a fixed seed.
 Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace baton

@@ -39,7 +39,8 @@ std::int64_t tokens_like_a_state(const Shape& shape) {
   return std::max<std::int64_t>(1, std::llround(tokens));
 }
 
-/// In a sweep over sizes of a state, keys and values of an exchange get that size too unless --tokens is given.
+/// In a sweep over sizes of a state, keys and values of an exchange get that size too unless
+/// --tokens is given.
 Shape shape_for(Kind kind, Shape shape, const RawCollectives& raw) {
   if (kind == Kind::exchange && raw.min_bytes > 0 && !raw.gives_tokens)
     shape.tokens = tokens_like_a_state(shape);
@@ -84,7 +85,8 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
 }
 
 void declare(Flags& flags, RawCollectives& raw) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;  // times a factor of 2^20 it still fits
+  // Multiplied by a factor of 2^20 it still fits in 64 bits.
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
   flags.add("--direction", raw.direction, "scans in rank order or against it")
       .one_of(words_of(direction_choices));
@@ -94,13 +96,13 @@ void declare(Flags& flags, RawCollectives& raw) {
   flags
       .add(
           "--tokens", raw.shape.tokens,
-          "tokens a rank, for what moves keys and values; with -b by default as many as make these a state's "
-          "size")
+          "tokens of a rank, for exchanges of keys and values; with -b the default makes these as large as a "
+          "state")
       .sets(raw.gives_tokens)
       .size();
-  Flag least =
-      flags.add("-b,--min-bytes", raw.min_bytes, "least state bytes a rank; heads follow").bytes(most_bytes);
-  flags.add("-e,--max-bytes", raw.max_bytes, "most state bytes a rank").bytes(most_bytes).needs(least);
+  Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")
+                   .bytes(most_bytes);
+  flags.add("-e,--max-bytes", raw.max_bytes, "most bytes of a rank's state").bytes(most_bytes).needs(least);
   flags.add("-f,--factor", raw.factor, "factor from one size to the next").range(2, 1 << 20).needs(least);
   least.excludes(heads);
 }

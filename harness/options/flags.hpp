@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of the command line, declared by plain calls: the library that parses them is included by flags.cpp alone. And the
-// flags that all benches share.
+// Flags of the command line, declared by plain calls: the library that parses them is included by
+// flags.cpp alone. And the flags that all benches share.
 #pragma once
 
 #include <cstdint>
@@ -50,20 +50,21 @@ class Flags {
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
 
-  /// Declares a flag with the value in `value` as its default. Values are std::string, int, std::int64_t, std::uint64_t or
-  /// vectors of the first three; a bool is a flag without a value.
+  /// Declares a flag with the value in `value` as its default. Values are std::string, int,
+  /// std::int64_t, std::uint64_t or vectors of the first three; a bool is a flag without a value.
   template <class Value>
   Flag add(const std::string& names, Value& value, const std::string& help);
 
-  /// Parses the arguments, program name first. False if the answer was --help, which has been printed. Throws UsageError.
+  /// Parses the arguments, program name first. False if the answer was --help, which has been
+  /// printed. Throws UsageError.
   bool parse(std::vector<std::string> arguments);
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-/// The words, each of which must be in `known`, none of them twice; "all" stands for all known ones. Throws UsageError that
-/// suggests the nearest known word; `what` says what the words name.
+/// The words, each of which must be in `known`, none of them twice; "all" stands for all known
+/// ones. Throws UsageError that suggests the nearest known word; `what` says what the words name.
 std::vector<std::string> resolve_names(const std::string& what, const std::vector<std::string>& words,
                                        const std::vector<std::string>& known);
 
@@ -119,11 +120,12 @@ struct BenchFlags {
   std::function<void()> print_list;
 };
 
-/// Parses a command line and prints the answer to --help and --list, in which case the result is empty. Throws UsageError.
+/// Parses a command line and prints the answer to --help and --list, in which case the result is
+/// empty. Throws UsageError.
 std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& bench);
 
-/// The names of the workloads that run, and the baseline, looked up in `known`; `what` says what they are. Throws
-/// UsageError if the baseline does not run.
+/// The names of the workloads that run, and the baseline, looked up in `known`; `what` says what
+/// they are. Throws UsageError if the baseline does not run.
 std::vector<std::string> resolve_workloads(const std::string& what, const std::vector<std::string>& words,
                                            const std::vector<std::string>& known,
                                            const std::string& baseline);

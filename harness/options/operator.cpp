@@ -50,7 +50,8 @@ std::vector<std::string> scan_names() {
   return names;
 }
 
-/// The modes in the order of the choices, in which an overlapped row comes after the rows that its hidden share refers to.
+/// The modes in the order of the choices, in which an overlapped row comes after the rows that its
+/// hidden share refers to.
 std::vector<Mode> modes(const std::vector<std::string>& words) {
   const auto given = resolve_values("mode", words, mode_choices);
   std::vector<Mode> all;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that all benches share, from their declaration to the axes of a sweep; and checks of what was asked for.
+// The flags that all benches share, from their declaration to the axes of a sweep; and checks of
+// what was asked for.
 #include "harness/options/options.hpp"
 
 #include <fmt/format.h>
@@ -55,27 +56,30 @@ std::vector<int> distinct(const std::vector<int>& ranks) {
 }
 
 void declare_axes(Flags& flags, RawOptions& raw) {
-  flags.add("--executor,--executors", raw.executors, "what runs the schedules").list();
+  flags.add("--executor,--executors", raw.executors, "executors that run the schedules").list();
   if (launched_size() > 0) raw.ranks.assign(1, launched_size());
   flags.add("--ranks", raw.ranks, "rank counts; the largest is launched, or must be the world it runs in")
       .list()
       .range(1, 16384);
   flags
       .add("--ranks-per-node", raw.ranks_a_node,
-           "ranks fill nodes of this size one after the other, for what knows of nodes; 0: all on one")
+           "ranks fill nodes of this size one after the other; 0: all ranks are on one node")
       .range(0, 16384);
   flags.add(
       "--topology", raw.options.topology,
-      "a file of topologies/: the machine of executor simulator; beside rows that run, what it predicts");
+      "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
   flags.add("--calibrate", raw.options.calibrate,
             "measure this machine first, write it to this file as a topology, and predict from it");
-  flags.add("--blocks", raw.blocks, "cuts of the state, 'auto' by the alpha-beta model").list();
+  flags
+      .add("--blocks", raw.blocks,
+           "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
+      .list();
   flags
       .add("--cadence", raw.timing_modes,
            "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
            "recording that a GPU replays")
       .list();
-  flags.add("--baseline", raw.options.baseline, "the row that all ratios are taken to");
+  flags.add("--baseline", raw.options.baseline, "the row that all ratios refer to");
 }
 
 void declare_run(Flags& flags, RawOptions& raw) {
@@ -87,8 +91,8 @@ void declare_run(Flags& flags, RawOptions& raw) {
   flags.add("-c,--check", options.checks, "verifications before the timing; nothing unverified is timed")
       .range(1, 1000);
   flags.add("--seed", options.seed, "seed of the inputs");
-  flags.add("-J,--json", options.journal, "append a JSON line a case to this file");
-  flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take, 0 for no limit")
+  flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
+  flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags.add("--nvls", executor_choices().multicast,
             "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");

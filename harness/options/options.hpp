@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user asked for: settings that all benches share, and the cases.
+// The options of a run: settings that all benches share, and the cases.
 #pragma once
 
 #include <cstdint>
@@ -39,30 +39,32 @@ struct Options {
   /// Google Benchmark's arguments, after the program's name.
   std::vector<std::string> benchmark_arguments;
 
-  /// Processes that the cases need: the most ranks of a backend with a process a rank, 0 if there is none.
+  /// Processes that the cases need: the most ranks of a backend with a process a rank, 0 if there
+  /// is none.
   int processes() const;
 
-  /// The number of ranks that is written to `calibrate`: the largest of the measured backend. Throws UsageError unless
-  /// there is exactly one such backend with at least two ranks.
+  /// The number of ranks that is written to `calibrate`: the largest of the measured backend.
+  /// Throws UsageError unless there is exactly one such backend with at least two ranks.
   int calibrated_ranks() const;
 };
 
 using ParseOptions = std::function<std::optional<Options>(int, char**)>;
 
-/// Parse a bench's command line. They print and return nothing if the answer was --help or --list. Throw UsageError with
-/// one line if an argument is wrong.
+/// Parse a bench's command line. They print and return nothing if the answer was --help or --list.
+/// Throw UsageError with one line if an argument is wrong.
 std::optional<Options> parse_collective_options(int argc, char** argv);
 std::optional<Options> parse_operator_options(int argc, char** argv);
 
-/// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the simulator has none or one
-/// that is too small for its ranks.
+/// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the
+/// simulator has none or one that is too small for its ranks.
 std::optional<Topology> read_machine(const Options& options);
 
-/// Throws UsageError if this machine can run none of the cases. Otherwise those that it cannot run become skipped rows.
+/// Throws UsageError if this machine can run none of the cases. If it can run some, the others become
+/// skipped rows.
 void refuse_if_nothing_runs(const Options& options);
 
-/// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and there is not exactly one
-/// case.
+/// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and
+/// there is not exactly one case.
 void require_outputs(const Options& options);
 
 }  // namespace baton

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crash reports from signal handlers, which may only call async-signal-safe functions; exceptions to exit codes.
+// Crash reports from signal handlers, which may only call async-signal-safe functions; exceptions
+// to exit codes.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -73,8 +74,8 @@ bool report_ranks_in(ProcessState state, std::string_view what) {
   return found;
 }
 
-/// Only the lowest rank that still runs reports. It stays until the launcher kills it, so that no other rank reports it as
-/// dead.
+/// Only the lowest rank that still runs reports. It stays until the launcher kills it, so that no
+/// other rank reports it as dead.
 void on_terminate(int) {
   int reporter = 0;
   while (reporter < context.rank && is_in(ProcessState::gone, reporter)) ++reporter;
@@ -84,8 +85,9 @@ void on_terminate(int) {
   _exit(exit_after_crash);
 }
 
-/// All ranks time out together, so only the lowest live rank reports. It signals the others, waits 1 s and exits; the
-/// others wait longer, since the launcher ends all ranks when the first one exits.
+/// All ranks time out together, so only the lowest live rank reports. It signals the others, waits
+/// 1 s and exits; the others wait longer, since the launcher ends all ranks when the first one
+/// exits.
 void on_alarm(int) {
   if (context.rank > 0) sleep(2 * std::min(context.rank, 3));
   if (failure_reported == 0) {
@@ -118,8 +120,8 @@ void store(std::array<char, 512>& into, const std::string& text) {
   into[length] = '\0';
 }
 
-/// The signals in `blocked` do not interrupt `handler`. If two signals are pending, the one that may interrupt the other
-/// runs first.
+/// The signals in `blocked` do not interrupt `handler`. If two signals are pending, the one that
+/// may interrupt the other runs first.
 void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked = {}) {
   struct sigaction action {};
   action.sa_handler = handler;

@@ -7,7 +7,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/Version.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -68,7 +67,7 @@ Machine this_machine(const std::string& mpi_library) {
           .libraries = {{"benchmark", build_benchmark_version},
                         {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
                                             FMT_VERSION % 100)},
-                        {"cli11", CLI11_VERSION}},
+                        {"cli11", build_cli11_version}},
           .environment = steering_environment()};
 }
 

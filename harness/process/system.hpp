@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system that a run happens on: facts of the machine and the build, output files, and the terminal's progress line.
+// The system that a run happens on: facts of the machine and the build, output files, and the
+// terminal's progress line.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace baton {
 
-/// Where and with what a run was made. The host appears as a hash only, since results are published.
+/// The machine and the software of a run. The host appears as a hash only, since results are
+/// published.
 struct Machine {
   std::string host;
   std::string cpu;

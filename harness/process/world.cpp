@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching under MPI, and agreement between processes. The only file of the harness that includes MPI.
+// Launching under MPI, and agreement between processes. The only file of the harness that includes
+// MPI.
 #include "harness/process/world.hpp"
 
 #include <mpi.h>
@@ -20,69 +21,29 @@
 namespace baton {
 
 struct Team::CommHandle {
-  MPI_Comm comm = MPI_COMM_NULL;
-  int rank = 0;
-  int size = 1;
+  std::unique_ptr<const Communicator> comm;  // null for a process alone, which needs no MPI
   bool is_member = true;
-
-  /// A team of this process alone, which needs no MPI.
-  CommHandle() = default;
-  explicit CommHandle(MPI_Comm members) : comm(members), is_member(members != MPI_COMM_NULL) {
-    if (!is_member) return;
-    mpi(MPI_Comm_rank(comm, &rank));
-    mpi(MPI_Comm_size(comm, &size));
-  }
-  ~CommHandle() {
-    if (comm != MPI_COMM_NULL && comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
-  }
-  CommHandle(const CommHandle&) = delete;
-  CommHandle& operator=(const CommHandle&) = delete;
 };
 
-int Team::rank() const { return comm_->rank; }
-int Team::size() const { return comm_->size; }
+int Team::rank() const { return comm_->comm ? comm_->comm->rank() : 0; }
+int Team::size() const { return comm_->comm ? comm_->comm->size() : 1; }
 bool Team::is_member() const { return comm_->is_member; }
 
-double Team::max(double value) const {
-  if (size() > 1) mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, comm_->comm));
-  return value;
-}
+double Team::max(double value) const { return size() > 1 ? comm_->comm->max(value) : value; }
 
-std::int64_t Team::sum(std::int64_t value) const {
-  if (size() > 1) mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_SUM, comm_->comm));
-  return value;
-}
+std::int64_t Team::sum(std::int64_t value) const { return size() > 1 ? comm_->comm->sum(value) : value; }
 
 std::string Team::first(const std::string& text) const {
-  if (size() == 1) return text;
-  int speaker = text.empty() ? size() : rank();
-  mpi(MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, comm_->comm));
-  if (speaker == size()) return {};
-  int length = static_cast<int>(text.size());
-  mpi(MPI_Bcast(&length, 1, MPI_INT, speaker, comm_->comm));
-  std::string agreed = rank() == speaker ? text : std::string(length, ' ');
-  mpi(MPI_Bcast(agreed.data(), length, MPI_CHAR, speaker, comm_->comm));
-  return agreed;
+  return size() > 1 ? comm_->comm->first(text) : text;
 }
 
 std::vector<std::vector<double>> Team::gather(const std::vector<double>& mine) const {
   if (size() == 1) return {mine};
-  const auto count = static_cast<int>(mine.size());
-  std::vector<double> all(mine.size() * size());
-  mpi(MPI_Allgather(mine.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, comm_->comm));
-  std::vector<std::vector<double>> rows;
-  for (int r = 0; r < size(); ++r) rows.emplace_back(all.begin() + r * count, all.begin() + (r + 1) * count);
-  return rows;
+  return comm_->comm->gather(mine);
 }
 
 void Team::wait_asleep() const {
-  if (size() == 1) return;
-  MPI_Request request;
-  mpi(MPI_Ibarrier(comm_->comm, &request));
-  for (int done = 0; !done;) {
-    mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-    if (!done) std::this_thread::sleep_for(std::chrono::microseconds(500));
-  }
+  if (size() > 1) comm_->comm->barrier_asleep();
 }
 
 World::World(int* argc, char*** argv) : uses_mpi_(is_launched()), all_(std::make_shared<Team::CommHandle>()) {
@@ -90,7 +51,9 @@ World::World(int* argc, char*** argv) : uses_mpi_(is_launched()), all_(std::make
   int provided = 0;
   mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
   mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  all_ = Team(std::make_shared<Team::CommHandle>(MPI_COMM_WORLD));
+  int size = 1;
+  mpi(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  all_ = team_of_first(size);
 }
 
 void World::require(int processes) const {
@@ -109,14 +72,16 @@ World::~World() {
 
 Team World::team(int members) const {
   if (members == size()) return all_;
-  if (members == 1) {
-    auto alone = std::make_shared<Team::CommHandle>();
-    alone->is_member = rank() == 0;
-    return Team(std::move(alone));
-  }
-  MPI_Comm comm = MPI_COMM_NULL;
-  mpi(MPI_Comm_split(MPI_COMM_WORLD, rank() < members ? 0 : MPI_UNDEFINED, rank(), &comm));
-  return Team(std::make_shared<Team::CommHandle>(comm));
+  if (members > 1 && rank() < members) return team_of_first(members);
+  auto comm = std::make_shared<Team::CommHandle>();
+  comm->is_member = rank() < members;
+  return Team(std::move(comm));
+}
+
+Team World::team_of_first(int members) {
+  auto comm = std::make_shared<Team::CommHandle>();
+  comm->comm = std::make_unique<Communicator>(members, Communicator::Use::team);
+  return Team(std::move(comm));
 }
 
 std::string World::library() const {
@@ -133,7 +98,8 @@ void World::abort(int code) const {
 
 namespace {
 
-/// The variable in which the launcher passes a process its rank: Open MPI, PMIx, PMI (MPICH, Intel), Slurm's srun.
+/// The variable in which the launcher passes a process its rank: Open MPI, PMIx, PMI (MPICH,
+/// Intel), Slurm's srun.
 const char* launcher_variable() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (std::getenv(name) != nullptr) return name;
@@ -143,7 +109,8 @@ const char* launcher_variable() {
   return in_step ? "SLURM_PROCID" : nullptr;
 }
 
-/// Binds if every thread can have its own core: a bound rank that shares a core is slower than an unbound one.
+/// Binds if every thread can have its own core: a bound rank that shares a core is slower than an
+/// unbound one.
 std::vector<std::string> binding(int processes, int threads) {
   if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
     return {"--bind-to", "none"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a run: how they are started, what they tell one another, and how they end when one of them fails.
+// The processes of a run: how they are started, what they tell one another, and how they end when
+// one of them fails.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,9 @@ class World {
   [[noreturn]] void abort(int code) const;
 
  private:
+  /// To be called by the first `members` processes alone.
+  static Team team_of_first(int members);
+
   bool uses_mpi_;
   Team all_;
 };
@@ -70,32 +74,36 @@ bool is_launched();
 /// This process's rank according to its launcher's environment, 0 without a launcher. Needs no MPI.
 int launched_rank();
 
-/// The number of processes according to the launcher's environment, 0 without a launcher. Needs no MPI.
+/// The number of processes according to the launcher's environment, 0 without a launcher. Needs no
+/// MPI.
 int launched_size();
 
-/// Replaces this process by `processes` of the same command under mpiexec. Allows root and more processes than cores, and
-/// binds each process to `threads` cores if there are enough. Returns at once if the processes are running already or
-/// `processes` is 0. Throws SystemError if there is no mpiexec.
+/// Replaces this process by `processes` of the same command under mpiexec. Allows root and more
+/// processes than cores, and binds each process to `threads` cores if there are enough. Returns at
+/// once if the processes are running already or `processes` is 0. Throws SystemError if there is no
+/// mpiexec.
 void relaunch(int processes, int threads, char** argv);
 
-/// Runs `body` and returns the program's exit code. An exception becomes one line, printed by one rank, and a code:
-/// 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 1 for anything else.
+/// Runs `body` and returns the program's exit code. An exception becomes one line, printed by one
+/// rank, and a code: 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 1 for anything else.
 int exit_code_of(const std::function<void()>& body);
 
-/// Makes the world, runs `body` in it and ends it in good order. An error that all ranks share passes through; an error
-/// that may concern this rank alone ends all processes.
+/// Makes the world, runs `body` in it and ends it in good order. An error that all ranks share
+/// passes through; an error that may concern this rank alone ends all processes.
 void run_in_world(int* argc, char*** argv, const std::function<void(const World&)>& body);
 
-/// Tells the ranks of this host that a failure has been reported, so that they do not report it again. Async-signal-safe.
-/// Does nothing before the first Watchdog.
+/// Tells the ranks of this host that a failure has been reported, so that they do not report it
+/// again. Async-signal-safe. Does nothing before the first Watchdog.
 void announce_failure();
 
-/// Reports dead, stopped and slow ranks, and ends the run. Works through signals alone, so that nothing runs beside a
-/// measured round: SIGTERM (a launcher ends the survivors of a dead rank), SIGALRM (a case exceeds its time limit),
-/// SIGUSR1 (another rank has reported), and SIGINT (the user interrupts a single process).
+/// Reports dead, stopped and slow ranks, and ends the run. Works through signals alone, so that
+/// nothing runs beside a measured round: SIGTERM (a launcher ends the survivors of a dead rank),
+/// SIGALRM (a case exceeds its time limit), SIGUSR1 (another rank has reported), and SIGINT (the
+/// user interrupts a single process).
 class Watchdog {
  public:
-  /// `limit_seconds` for each case; 0 for none. `journal` is the file of records, or empty. Collective over `world`.
+  /// `limit_seconds` for each case; 0 for none. `journal` is the file of records, or empty.
+  /// Collective over `world`.
   Watchdog(const World& world, int limit_seconds, const std::string& journal);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;

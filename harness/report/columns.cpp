@@ -96,7 +96,8 @@ std::string hidden(const Record& record) {
   return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : no_value;
 }
 
-/// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row has the ~ alone.
+/// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row
+/// has the ~ alone.
 std::string predicted(const Record& record) {
   const std::string mark = record.extrapolated.empty() ? "" : "~";
   if (record.predicted_seconds) return number(*record.predicted_seconds * 1e6) + mark;

@@ -36,7 +36,8 @@ Verified sum(Verified before, const Verified& after) {
 
 std::optional<double> Record::bound_seconds() const {
   if (!cost || bench_case.ranks < 2) return std::nullopt;
-  // In rounds back to back the hops of one round may overlap with the bytes of another, and an empty round is read once.
+  // In rounds back to back the hops of one round may overlap with the bytes of another, and an
+  // empty round is read once.
   if (bench_case.timing != TimingMode::isolated)
     return static_cast<double>(cost->sent_bytes) / alpha_beta.beta;
   return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes);
@@ -71,7 +72,8 @@ Standing ComparisonGroups::add(const Case& bench_case, const std::vector<double>
 std::optional<Ratio> ComparisonGroups::ratio(const Timed& timed) const {
   const Workload& workload = *timed.bench_case.workload;
   if (workload.name() == baseline_ && !workload.cuts_blocks()) return Ratio{1, {1, 1}};
-  // If the baseline ran with several block counts: the same count if both cut the state, otherwise its fastest.
+  // If the baseline ran with several block counts: the same count if both cut the state, otherwise
+  // its fastest.
   const Timed* best = nullptr;
   const auto [first, last] = groups_.equal_range(timed.bench_case.comparison_group());
   for (auto other = first; other != last; ++other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a run: a record for each case, how records compare with one another, and the forms in which they are
-// written: JSON lines, table rows and traces.
+// The results of a run: a record for each case, how records compare with one another, and the forms
+// in which they are written: JSON lines, table rows and traces.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace baton {
 
-/// What all ranks' comparisons with the oracle found.
+/// The result of all ranks' comparisons with the oracle.
 struct Verified {
   /// Elements that differ, or tensors outside their tolerance.
   std::int64_t wrong = 0;
@@ -48,10 +48,10 @@ struct Record {
   int ranks_a_node = 0;
   int warmup = 0;
   int rounds = 0;
-  /// Why the case did not run; then there are no timings.
+  /// The reason why the case did not run; then there are no timings.
   std::string skipped;
   /// Bytes and hops of the schedules; empty if a native does not tell.
-  std::optional<Claim> cost;
+  std::optional<Cost> cost;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
   AlphaBeta alpha_beta;
@@ -72,7 +72,8 @@ struct Record {
   std::string topology;
   /// The simulator's time for a measured row.
   std::optional<double> predicted_seconds;
-  /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if it does not.
+  /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if
+  /// it does not.
   std::string extrapolated;
 
   bool is_timed() const { return !samples.seconds.empty(); }
@@ -81,7 +82,7 @@ struct Record {
   std::shared_ptr<const Workload> verified_workload() const;
 };
 
-/// What all records of one run share.
+/// The origin of all records of one run.
 struct Provenance {
   Machine machine;
   std::string commit;
@@ -100,7 +101,8 @@ class Journal {
   /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
   explicit Journal(const std::string& path);
 
-  /// Appends one line and flushes it, so that a later crash loses nothing. Throws SystemError if it fails.
+  /// Appends one line and flushes it, so that a later crash loses nothing. Throws SystemError if it
+  /// fails.
   void append(const std::string& line);
 
  private:
@@ -120,7 +122,8 @@ class ComparisonGroups {
   /// Ratios refer to the workload called `baseline`, which may be empty.
   explicit ComparisonGroups(std::string baseline) : baseline_(std::move(baseline)) {}
 
-  /// Adds a case with the seconds of its rounds, and compares it with its group so far, itself included.
+  /// Adds a case with the seconds of its rounds, and compares it with its group so far, itself
+  /// included.
   Standing add(const Case& bench_case, const std::vector<double>& seconds);
 
  private:
@@ -142,8 +145,8 @@ class PredictionErrors {
   /// Adds a record if it is timed and has a prediction.
   void add(const Record& record);
 
-  /// For each name and for all: the geometric mean of predicted over measured, which shows a bias, and that of the larger
-  /// over the smaller less 1, which is the error. Empty without predictions.
+  /// For each name and for all: the geometric mean of predicted over measured, which shows a bias,
+  /// and that of the larger over the smaller less 1, which is the error. Empty without predictions.
   std::string table() const;
 
  private:
@@ -186,12 +189,14 @@ struct TraceTitle {
   std::string commit;
 };
 
-/// One round of `schedules`, one a rank, as the JSON text of a Chrome trace, which ui.perfetto.dev and chrome://tracing
-/// show: ranks as groups of rows, steps as spans, messages as arrows. Times are microseconds since the common start.
+/// One round of `schedules`, one a rank, as the JSON text of a Chrome trace, which ui.perfetto.dev
+/// and chrome://tracing show: ranks as groups of rows, steps as spans, messages as arrows. Times
+/// are microseconds since the common start.
 ///
-/// Each rank has a row for each kind of step. Spans of one row never overlap: steps that ran at once have rows of their own
-/// ("sends 2"). The span of a receive begins when both it and its send had started; its argument `posted` is its own start.
-/// Steps that are not in `times` are left out, and so are their arrows.
+/// Each rank has a row for each kind of step. Spans of one row never overlap: steps that ran at
+/// once have rows of their own ("sends 2"). The span of a receive begins when both it and its send
+/// had started; its argument `posted` is its own start. Steps that are not in `times` are left out,
+/// and so are their arrows.
 std::string chrome_trace(std::span<const Schedule> schedules, std::span<const StepTime> times,
                          const TraceTitle& title);
 

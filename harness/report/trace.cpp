@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chrome's trace event format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+// Chrome's trace event format:
+// https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 //
-// Messages are spans ("X") in rows of their own and not asynchronous events, since arrows bind to spans only.
+// Messages are spans ("X") in rows of their own and not asynchronous events, since arrows bind to
+// spans only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +17,6 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/orders.hpp"
-#include "collectives/schedule/schedule.hpp"
 #include "harness/report/record.hpp"
 
 namespace baton {
@@ -93,7 +94,8 @@ class TraceWriter {
 };
 
 void TraceWriter::take(std::span<const StepTime> times) {
-  std::vector<std::int64_t> sent(matching_.steps(), INT64_MIN);  // when the message of each receive began
+  // When the message of each receive began.
+  std::vector<std::int64_t> sent(matching_.steps(), INT64_MIN);
   for (const StepTime& time : times) {
     const int number = matching_.number(time.rank, time.step);
     const std::int64_t start = nanoseconds(time.start_seconds);
@@ -195,7 +197,8 @@ void TraceWriter::add_span(const Span& span) {
                      {"args", arguments(span)}});
 }
 
-/// From the start of the send to the last nanosecond of the receive: an arrow's ends lie within spans.
+/// From the start of the send to the last nanosecond of the receive: an arrow's ends lie within
+/// spans.
 void TraceWriter::add_arrow(const Span& send) {
   const Span* receive = partner(send);
   if (receive == nullptr) return;

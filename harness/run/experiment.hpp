@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a case to its record: a runner prepares, verifies and times it, and each step returns a value that the next one reads.
+// From a case to its record: a runner prepares, verifies and times it, and each step returns a
+// value that the next one reads.
 //
 //   Case -> Prepared -> Verified -> Timed -> Record
 #pragma once
@@ -27,9 +28,10 @@ struct Comparison;
 
 /// A case with everything that is known before it runs.
 struct Prepared {
-  /// The case as it runs: on a machine with several nodes `ranks_a_node` is the machine's unless the user set it.
+  /// The case as it runs: on a machine with several nodes `ranks_a_node` is the machine's unless
+  /// the user set it.
   Case bench_case;
-  /// Why it cannot run, if there is a reason. Then nothing below `device_facts` is complete.
+  /// The reason why it cannot run, if there is one. Then nothing below `device_facts` is complete.
   Refusal refusal;
   int warmup = 0;
   int rounds = 0;
@@ -37,24 +39,25 @@ struct Prepared {
   std::vector<std::pair<std::string, std::string>> device_facts;
   /// The number of blocks that runs.
   int blocks = 1;
-  /// One a rank; empty if the rounds are simulated, since those of thousands of ranks do not fit in memory at once.
+  /// One a rank; empty if the rounds are simulated, since those of thousands of ranks do not fit in
+  /// memory at once.
   std::vector<Schedule> schedules;
   std::string implementation = "schedule";
   /// Empty if a native does not tell, or if simulated rounds count it.
-  std::optional<Claim> cost;
+  std::optional<Cost> cost;
   Dtype wire = Dtype::f32;
   /// The simulated machine, if there is one.
   std::string topology;
   std::optional<Prediction> prediction;
 };
 
-/// What the rounds of a case gave.
+/// The results of the rounds of a case.
 struct Timed {
   Samples samples;
   /// The comparison of what the rounds left.
   Verified verified;
   /// Counted by simulated rounds.
-  std::optional<Claim> cost;
+  std::optional<Cost> cost;
   std::optional<std::int64_t> messages;
   /// Why simulated times go beyond the calibration of their topology; empty if they do not.
   std::string extrapolated;
@@ -66,8 +69,8 @@ struct TracedRound {
   std::vector<StepTime> times;
 };
 
-/// Runs the cases of one backend and number of ranks. All calls are collective over the team; only its members may call
-/// anything but `team`.
+/// Runs the cases of one backend and number of ranks. All calls are collective over the team; only
+/// its members may call anything but `team`.
 class CaseRunner {
  public:
   explicit CaseRunner(Team team) : team_(std::move(team)) {}
@@ -79,7 +82,7 @@ class CaseRunner {
 
   /// The lines in the table that describe the machine; may be empty.
   virtual std::string description() const = 0;
-  /// What makes all ranks start a round together, for people.
+  /// The mechanism that starts a round on all ranks together, for people.
   virtual std::string round_start() const { return "a dissemination barrier"; }
   /// How far apart the ranks start a round, in seconds.
   virtual double start_skew_seconds() const { return 0; }
@@ -101,7 +104,8 @@ class CaseRunner {
   Team team_;
 };
 
-/// Runs schedules on an executor. `options` must outlive it; `topology` is that of predictions, if there is one.
+/// Runs schedules on an executor. `options` must outlive it; `topology` is that of predictions, if
+/// there is one.
 std::unique_ptr<CaseRunner> measured_runner(const Options& options, const std::optional<Topology>& topology,
                                             const std::string& executor, int ranks, Team team);
 
@@ -112,9 +116,10 @@ std::unique_ptr<CaseRunner> simulated_runner(const Options& options, const Topol
 /// Skips every case because this machine lacks something. `options` must outlive it.
 std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal refusal, Team team);
 
-/// Runs one more round of the case of `record`, which `runner` has prepared and timed, and writes its trace to `path`.
-/// Returns the line that says so, or why there is no trace. Does nothing if `path` is empty. Collective over the runner's
-/// team. Throws SystemError if the file cannot be written.
+/// Runs one more round of the case of `record`, which `runner` has prepared and timed, and writes
+/// its trace to `path`. Returns the line that says so, or why there is no trace. Does nothing if
+/// `path` is empty. Collective over the runner's team. Throws SystemError if the file cannot be
+/// written.
 std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
                         CaseRunner& runner);
 
@@ -125,8 +130,9 @@ class Experiment {
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
              const Table& table);
 
-  /// Runs `bench_case`, prints its row and appends its record. The result has one time for each round, 0 in processes
-  /// without a rank in the case. Collective over the world. Throws what Executor and check throw.
+  /// Runs `bench_case`, prints its row and appends its record. The result has one time for each
+  /// round, 0 in processes without a rank in the case. Collective over the world. Throws what
+  /// Executor and check throw.
   BenchmarkCase::Result run(const Case& bench_case);
 
   /// Prints the lines below the table. Throws WrongResult if any row had wrong elements.
@@ -155,8 +161,8 @@ class Experiment {
   std::string wrong_;
 };
 
-/// The main function of a bench: parses the command line, starts the processes, registers the cases, runs them and finishes.
-/// Returns the exit code.
+/// The main function of a bench: parses the command line, starts the processes, registers the
+/// cases, runs them and finishes. Returns the exit code.
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
 
 }  // namespace baton

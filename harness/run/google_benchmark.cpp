@@ -19,8 +19,9 @@ namespace {
 
 bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
 
-/// Allows only those flags that do not change the rounds. Each process decides about repetitions, minimal times and
-/// shuffling for itself, so that the ranks would run different cases at once and hang.
+/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
+/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
+/// hang.
 void refuse_unless_harmless(const std::string& argument) {
   if (!is_of_benchmark(argument)) return;
   const std::string name = argument.substr(0, argument.find('='));
@@ -32,7 +33,7 @@ void refuse_unless_harmless(const std::string& argument) {
                    "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
 }
 
-/// Google Benchmark reads its flags from the environment too, including those that are refused here.
+/// Google Benchmark reads its flags from the environment too, including the flags refused here.
 void forget_benchmark_environment() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Google Benchmark: selects cases by name, lists them and writes its own files. Cases are timed outside of it; it gets their
-// times afterwards, one for each iteration.
+// Google Benchmark: selects cases by name, lists them and writes its own files. Cases are timed
+// outside of it; it gets their times afterwards, one for each iteration.
 #pragma once
 
 #include <functional>
@@ -21,20 +21,22 @@ struct BenchmarkCase {
   std::function<Result()> run;
 };
 
-/// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws UsageError for a flag
-/// that would make the ranks run different cases.
+/// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws
+/// UsageError for a flag that would make the ranks run different cases.
 std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
                                                   const std::string& program);
 
-/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would just exit.
+/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would
+/// just exit.
 void require_benchmark_out(const std::vector<std::string>& arguments);
 
-/// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write its files. Throws
-/// UsageError for a flag that Google Benchmark does not know.
+/// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
+/// its files. Throws UsageError for a flag that Google Benchmark does not know.
 void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files);
 
-/// Runs the selected cases in order, each of `rounds` rounds, or prints their names if --benchmark_list_tests asks for that.
-/// Only one process may print. Throws UsageError if no case is selected.
+/// Runs the selected cases in order, each of `rounds` rounds, or prints their names if
+/// --benchmark_list_tests asks for that. Only one process may print. Throws UsageError if no case
+/// is selected.
 void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
 
 }  // namespace baton

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases that run on an executor, each with the time that the simulator predicts for it if there is a topology.
+// Cases that run on an executor, each with the time that the simulator predicts for it if there is
+// a topology.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +28,8 @@ Refusal lacks_memory(const std::vector<Schedule>& schedules) {
   return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
 }
 
-/// The times of all processes, on each of them. Processes have different numbers of steps, so that rows are padded.
+/// The times of all processes, on each of them. Processes have different numbers of steps, so that
+/// rows are padded.
 std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team) {
   constexpr double filler = -1;
   const auto most = static_cast<std::size_t>(team.max(static_cast<double>(mine.size())));
@@ -213,7 +215,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 
 Timed MeasuredRunner::time(const Prepared& prepared) {
   const Workload& workload = *prepared.bench_case.workload;
-  // Inputs that no verified run has had, so that only the timed rounds can have computed their results.
+  // Inputs that no verified run has had, so that only the timed rounds can have computed their
+  // results.
   const std::uint64_t seed = options_.seed + options_.checks;
   workload.load(*executor_, prepared.schedules, seed);
   Timed timed;

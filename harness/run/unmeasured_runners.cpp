@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases that do not run on this machine: those that are simulated, and those for which the machine lacks something.
+// Runners of cases that do not run on this machine: simulated cases, and cases for which the machine
+// lacks something.
 //
-// A simulated case is the same schedules on the machine of a topology. Its algorithm is verified on real data first, at a
-// size that one process runs in milliseconds. It has a single round, since all rounds would be equal.
+// A simulated case is the same schedules on the machine of a topology. Its algorithm is verified on
+// real data first, at a size that one process runs in milliseconds. It has a single round, since
+// all rounds would be equal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +17,9 @@
 namespace baton {
 namespace {
 
-/// An alpha and a beta that no message on `c` beats, alone or in a row of messages, whatever its size. For a measured curve
-/// beta is the best rate of a port at any size, and alpha the least time that any size takes beside that.
+/// An alpha and a beta that no message on `c` beats, alone or in a row of messages, whatever its
+/// size. For a measured curve beta is the best rate of a port at any size, and alpha the least time
+/// that any size takes beside that.
 AlphaBeta limit_of(const LinkModel& c) {
   if (c.measured.empty() && c.measured_idle.empty()) return {c.message_seconds(0), c.bytes_a_second};
   std::vector<double> sizes{1 << 30};
@@ -76,7 +79,8 @@ AlphaBeta SimulatedRunner::alpha_beta() const {
 
 Prepared SimulatedRunner::prepare(const Case& bench_case) {
   Prepared prepared;
-  Case& placed = prepared.bench_case = bench_case;
+  prepared.bench_case = bench_case;
+  Case& placed = prepared.bench_case;
   if (placed.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
     placed.ranks_a_node = topology_.ranks_a_node;
   prepared.rounds = 1;
@@ -120,7 +124,7 @@ Timed SimulatedRunner::time(const Prepared& prepared) {
   const Simulation simulation = simulate(source, topology_);
   Timed timed;
   timed.samples.seconds = {simulation.seconds};
-  timed.cost = Claim{simulation.busiest_sent_bytes, simulation.hops};
+  timed.cost = Cost{simulation.busiest_sent_bytes, simulation.hops};
   timed.messages = simulation.messages;
   timed.extrapolated = extrapolates(source, simulation, topology_);
   require_claim(prepared.bench_case, prepared.blocks, *timed.cost);

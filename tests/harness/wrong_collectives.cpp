@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that are wrong on purpose, linked into a bench of their own: what the harness must not let pass.
+// Collectives that are wrong on purpose, linked into a bench of their own: what the harness must
+// not let pass.
 #include "collectives/collective.hpp"
 
 namespace baton {
@@ -11,9 +12,9 @@ void wrong_scan(Schedule& s, const Operands& x) {
 }
 
 /// Right, but claims what is not so at two ranks.
-std::optional<Claim> wrong_claim(const Shape& shape, const Split& split) {
+std::optional<Cost> wrong_claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{P > 1 ? shape.state_bytes() : 0, P == 2 ? 7 : P - 1};
+  return Cost{P > 1 ? shape.state_bytes() : 0, P == 2 ? 7 : P - 1};
 }
 
 const Registered wrong{{
@@ -23,7 +24,7 @@ const Registered wrong{{
     .build = wrong_scan,
     .claim =
         [](const Shape&, const Split&) {
-          return Claim{0, 0};
+          return Cost{0, 0};
         },
 }};
 

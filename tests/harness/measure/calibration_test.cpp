@@ -60,8 +60,8 @@ class KnownDevice : public KnownMachine, public Device {
 
 constexpr int ranks = 6;
 
-/// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of copies, and together no
-/// more than 12 and 30.
+/// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of
+/// copies, and together no more than 12 and 30.
 Topology shared_memory() {
   Topology topology = uniform_machine(ranks, {.latency_seconds = 2e-7,
                                               .overhead_seconds = 4e-7,
@@ -195,7 +195,8 @@ TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
   EXPECT_TRUE(found.intra_node.node_measured.empty()) << "ports share nothing";
 }
 
-/// A message waits for all of the one before it, so that an exchange is one of them and not two, its latency included.
+/// A message waits for all of the one before it, so that an exchange is one of them and not two,
+/// its latency included.
 TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
   const Topology known = wired(false), found = found_of(known);
   EXPECT_FALSE(found.streams);
@@ -208,8 +209,8 @@ TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
   expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
 }
 
-/// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not seen in exchanges of which
-/// each waits for the head of the one before.
+/// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not
+/// seen in exchanges of which each waits for the head of the one before.
 TEST(CalibratedDevice, PredictsTheChainsThatStream) {
   const Topology known = wired(true), found = found_of(known);
   const Shape shape{.heads = 64, .d_k = 128, .d_v = 128, .tokens = 128};

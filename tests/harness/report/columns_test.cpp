@@ -21,7 +21,7 @@ Record record_of(int ranks) {
       .ranks = ranks,
       .blocks = 4};
   record.blocks = 4;
-  record.cost = Claim{2 << 20, 3};
+  record.cost = Cost{2 << 20, 3};
   record.alpha_beta = {.alpha_seconds = 1e-6, .beta = 1e10};
   return record;
 }

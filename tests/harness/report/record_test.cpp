@@ -33,7 +33,7 @@ Record timed_record() {
       .blocks = auto_blocks};
   record.blocks = 8;
   record.rounds = 3;
-  record.cost = Claim{2 << 20, 3};
+  record.cost = Cost{2 << 20, 3};
   record.alpha_beta = {.alpha_seconds = 1e-6, .beta = 1e9};
   record.samples = {.first_seconds = 9, .seconds = {1, 2, 3}, .rank_seconds = {{1, 2, 3}}};
   record.summary = summarise(record.samples.seconds);
@@ -85,7 +85,8 @@ std::string metrics_text() {
   return text.str();
 }
 
-/// The keys in the second column of the tables of docs/metrics.md, and those of its other sentences.
+/// The keys in the second column of the tables of docs/metrics.md, and those of its other
+/// sentences.
 std::set<std::string> promised_keys(const std::string& text, const std::regex& lines) {
   std::set<std::string> keys;
   const std::regex word("`([a-z][a-z0-9_]*)`");

@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 
 const TraceTitle title{"all_scan/local/ranks:3", "local", 4, "abc"};
 
-/// A round in which every step takes a microsecond and waits for nobody: as much at once as there can be.
+/// A round in which every step takes a microsecond and waits for nobody: as much at once as there
+/// can be.
 std::vector<StepTime> all_at_once(const std::vector<Schedule>& schedules) {
   std::vector<StepTime> times;
   for (const Schedule& schedule : schedules)

@@ -120,7 +120,7 @@ class Counting : public Workload {
     ++builds;
     return scan_->build_rank(rank, split);
   }
-  std::optional<Claim> claim(const Split& split) const override { return scan_->claim(split); }
+  std::optional<Cost> claim(const Split& split) const override { return scan_->claim(split); }
   std::shared_ptr<const Workload> affordable(int) const override { return is_costly_ ? scan_ : nullptr; }
   Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
                     std::uint64_t seed) const override {
