@@ -17,6 +17,7 @@
 #include <string>
 
 #include "collectives/executors/cuda/ranks.cuh"
+#include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/slice.hpp"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
