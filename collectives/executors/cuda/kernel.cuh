@@ -8,10 +8,12 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 
@@ -38,16 +40,34 @@ using CudaKernel = std::function<void(const CudaKernelCall&)>;
 /// Returns the reason why a device body cannot run a kernel with these parameters; empty if it can.
 using CudaKernelUnsupported = std::function<Refusal(const Kernel&)>;
 
+/// A device body, and its reasons against kernels that it cannot run.
+struct CudaKernelEntry {
+  CudaKernel body;
+  CudaKernelUnsupported unsupported;
+};
+
+/// The device bodies that are built in, by the name of their kernels.
+inline Registry<CudaKernelEntry>& cuda_kernels() {
+  static Registry<CudaKernelEntry> all("device body");
+  return all;
+}
+
 /// Adds the device body of the kernels called `name` to the registry, before `main`. Throws
 /// UsageError if there is one.
 struct RegisteredCudaKernel {
-  RegisteredCudaKernel(const std::string& name, CudaKernel body, CudaKernelUnsupported unsupported = {});
+  RegisteredCudaKernel(const std::string& name, CudaKernel body, CudaKernelUnsupported unsupported = {}) {
+    cuda_kernels().add(name, {std::move(body), std::move(unsupported)});
+  }
 };
 
 /// The device body of a kernel for which `unsupported_on_device` is empty.
-const CudaKernel& find_cuda_kernel(const Kernel& kernel);
+inline const CudaKernel& find_cuda_kernel(const Kernel& kernel) { return cuda_kernels().at(kernel.name).body; }
 
 /// The reason why the device cannot run `kernel`; empty if it can.
-Refusal unsupported_on_device(const Kernel& kernel);
+inline Refusal unsupported_on_device(const Kernel& kernel) {
+  const CudaKernelEntry* entry = cuda_kernels().find(kernel.name);
+  if (entry == nullptr) return "the kernel " + kernel.name + " has no device body";
+  return entry->unsupported ? entry->unsupported(kernel) : Refusal{};
+}
 
 }  // namespace baton
