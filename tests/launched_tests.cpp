@@ -33,15 +33,19 @@ int most_ranks(const ExecutorEntry& entry) {
 /// reader reads, and how many were skipped for each reason.
 class Summary : public testing::EmptyTestEventListener {
  public:
+  /// Remembers the test, since GoogleTest holds its lock while it reports a result.
+  void OnTestStart(const testing::TestInfo& test) override {
+    suite_ = test.test_suite_name();
+    name_ = suite_ + "." + test.name();
+    has_failed_ = false;
+  }
+
   void OnTestPartResult(const testing::TestPartResult& part) override {
     if (part.skipped()) ++skipped_[part.message()];
-    if (!part.failed()) return;
-    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-    const std::string name = std::string(test.test_suite_name()) + "." + test.name();
-    if (name == last_failed_) return;  // the first message tells most
-    last_failed_ = name;
-    auto& lines = failed_[test.test_suite_name()];
-    const std::string line = "[  FAILED  ] " + name + "\n" + where(part) + part.message() + "\n";
+    if (!part.failed() || has_failed_) return;  // the first message of a test tells most
+    has_failed_ = true;
+    auto& lines = failed_[suite_];
+    const std::string line = "[  FAILED  ] " + name_ + "\n" + where(part) + part.message() + "\n";
     // A run that hangs or crashes later has said this much.
     if (lines.empty()) std::fprintf(stderr, "%s", ("the first of its suite:\n" + line).c_str());
     lines.push_back(line);
@@ -76,7 +80,9 @@ class Summary : public testing::EmptyTestEventListener {
     return std::string(part.file_name()) + ":" + std::to_string(part.line_number()) + ": ";
   }
 
-  std::string last_failed_;
+  std::string suite_;
+  std::string name_;
+  bool has_failed_ = false;
   std::map<std::string, std::vector<std::string>> failed_;  // by suite
   std::map<std::string, int> skipped_;                      // by reason
 };
