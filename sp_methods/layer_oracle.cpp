@@ -8,8 +8,7 @@
 #include <random>
 
 #include "collectives/schedule/slice.hpp"
-#include "sp_methods/kernels/reference/gla.hpp"
-#include "sp_methods/kernels/reference/softmax.hpp"
+#include "sp_methods/kernels/reference/attention.hpp"
 
 namespace baton {
 namespace {

@@ -13,7 +13,9 @@
 
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/registry.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 
@@ -111,7 +113,9 @@ class Executor {
 
 /// The largest relative error that a message adds to an f32 element; 0 if elements arrive
 /// unchanged.
-double wire_roundoff(const Executor& executor);
+inline double wire_roundoff(const Executor& executor) {
+  return executor.wire_dtype() == Dtype::bf16 ? bf16_roundoff : 0;
+}
 
 /// The user's choices for all executors of this process.
 struct ExecutorChoices {
@@ -120,7 +124,10 @@ struct ExecutorChoices {
 };
 
 /// They must be set before the first executor is made.
-ExecutorChoices& executor_choices();
+inline ExecutorChoices& executor_choices() {
+  static ExecutorChoices choices;
+  return choices;
+}
 
 /// A registered executor.
 struct ExecutorEntry {
@@ -138,15 +145,32 @@ struct ExecutorEntry {
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };
 
+/// The executors that are built in, by name.
+inline Registry<ExecutorEntry>& executor_registry() {
+  static Registry<ExecutorEntry> all("executor");
+  return all;
+}
+
 /// Adds an executor to the registry, before `main`. Throws UsageError if the name is taken.
 struct RegisteredExecutor {
-  explicit RegisteredExecutor(ExecutorEntry entry);
+  explicit RegisteredExecutor(const ExecutorEntry& entry) { executor_registry().add(entry.name, entry); }
 };
 
 /// All executors that are built in, by name.
 std::vector<const ExecutorEntry*> executors();
 
 /// The executor called `name`. Throws UsageError if it is not built in.
-const ExecutorEntry& find_executor(const std::string& name);
+inline const ExecutorEntry& find_executor(const std::string& name) {
+  if (const ExecutorEntry* entry = executor_registry().find(name)) return *entry;
+  throw UsageError("the executor '" + name + "' is not built in");
+}
+
+inline std::vector<double> Executor::stream(int rounds) {
+  std::vector<double> seconds(rounds);
+  for (double& round : seconds) round = run();
+  return seconds;
+}
+
+inline std::vector<const ExecutorEntry*> executors() { return executor_registry().all(); }
 
 }  // namespace baton

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/flags.hpp"
+#include "harness/options/options.hpp"
 
 namespace baton {
 namespace {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that includes CLI11, which takes long to compile.
-#include "harness/options/flags.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -35,6 +35,22 @@ std::string nearest(const std::string& word, const std::vector<std::string>& kno
   const auto closer = [&](const auto& a, const auto& b) { return edits(word, a) < edits(word, b); };
   const auto best = std::min_element(known.begin(), known.end(), closer);
   return best != known.end() && edits(word, *best) <= std::max<std::size_t>(2, word.size() / 3) ? *best : "";
+}
+
+bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
+
+/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
+/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
+/// hang.
+void refuse_unless_harmless(const std::string& argument) {
+  if (!is_of_benchmark(argument)) return;
+  const std::string name = argument.substr(0, argument.find('='));
+  for (const char* harmless :
+       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
+    if (name == std::string("--benchmark_") + harmless) return;
+  throw UsageError(name +
+                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
+                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
 }
 
 }  // namespace
@@ -126,6 +142,16 @@ std::vector<std::string> resolve_names(const std::string& what, const std::vecto
                                  fmt::join(known, ", ")));
   }
   return words;
+}
+
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
+                                                  const std::string& program) {
+  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
+  std::vector<std::string> taken{program};
+  taken.insert(taken.end(), theirs, arguments.end());
+  arguments.erase(theirs, arguments.end());
+  for (const std::string& argument : taken) refuse_unless_harmless(argument);
+  return taken;
 }
 
 }  // namespace baton

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/flags.hpp"
+#include "harness/options/options.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 

@@ -9,10 +9,8 @@
 #include <charconv>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/flags.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/run/google_benchmark.hpp"
 
 namespace baton {
 namespace {

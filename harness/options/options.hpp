@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a run: settings that all benches share, and the cases.
+// The options of a run (settings that all benches share, and the cases), and the flags that fill
+// them.
+// Flags are declared by plain calls: flags.cpp alone includes the library that parses them.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/cases/case.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace baton {
 
@@ -66,5 +75,126 @@ void refuse_if_nothing_runs(const Options& options);
 /// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and
 /// there is not exactly one case.
 void require_outputs(const Options& options);
+
+/// One declared flag.
+class Flag {
+ public:
+  explicit Flag(CLI::Option* option) : option_(option) {}
+
+  /// Takes several values, separated by commas.
+  Flag& list();
+  Flag& range(std::int64_t least, std::int64_t most);
+  /// The size of a tensor's axis: from 1 to 2^24.
+  Flag& size() { return range(1, std::int64_t{1} << 24); }
+  /// A number of bytes such as 64K, from 1 to `most`.
+  Flag& bytes(std::uint64_t most);
+  Flag& one_of(const std::vector<std::string>& words);
+  Flag& needs(const Flag& other);
+  Flag& excludes(const Flag& other);
+  /// Sets `given` if the user gives the flag.
+  Flag& sets(bool& given);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// A command line under construction. Values that a flag refers to must outlive it.
+class Flags {
+ public:
+  Flags(const std::string& program, const std::string& description);
+  ~Flags();
+  Flags(const Flags&) = delete;
+  Flags& operator=(const Flags&) = delete;
+
+  /// Declares a flag with the value in `value` as its default. Values are std::string, int,
+  /// std::int64_t, std::uint64_t or vectors of the first three; a bool is a flag without a value.
+  template <class Value>
+  Flag add(const std::string& names, Value& value, const std::string& help);
+
+  /// Parses the arguments, program name first. False if the answer was --help, which has been
+  /// printed. Throws UsageError.
+  bool parse(std::vector<std::string> arguments);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+/// The words, each of which must be in `known`, none of them twice; "all" stands for all known
+/// ones. Throws UsageError that suggests the nearest known word; `what` says what the words name.
+std::vector<std::string> resolve_names(const std::string& what, const std::vector<std::string>& words,
+                                       const std::vector<std::string>& known);
+
+/// Words and the values that they stand for.
+template <class Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+template <class Value>
+std::vector<std::string> words_of(const Choices<Value>& choices) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) words.push_back(word);
+  return words;
+}
+
+/// The value of `word`, which must be one of the choices.
+template <class Value>
+Value value_of(const Choices<Value>& choices, const std::string& word) {
+  for (const auto& [known, value] : choices)
+    if (known == word) return value;
+  return choices.front().second;
+}
+
+/// The values of `words`, in their order. Throws UsageError like resolve_names.
+template <class Value>
+std::vector<Value> resolve_values(const std::string& what, const std::vector<std::string>& words,
+                                  const Choices<Value>& choices) {
+  std::vector<Value> values;
+  for (const std::string& word : resolve_names(what, words, words_of(choices)))
+    values.push_back(value_of(choices, word));
+  return values;
+}
+
+/// The shared flags as the user wrote them.
+struct RawOptions {
+  /// Settings that need no look-up.
+  Options options;
+  std::vector<std::string> executors{"mpi"};
+  std::vector<int> ranks{4};
+  std::vector<std::string> blocks{"auto"};
+  std::vector<std::string> timing_modes{"isolated"};
+  int cycles = 1;
+  int ranks_a_node = 0;
+  bool list = false;
+};
+
+/// How a bench's command line differs from that of another.
+struct BenchFlags {
+  std::string program;
+  std::string description;
+  /// Declares the bench's own flags.
+  std::function<void(Flags&)> declare;
+  /// Prints what is registered, but for the backends.
+  std::function<void()> print_list;
+};
+
+/// Parses a command line and prints the answer to --help and --list, in which case the result is
+/// empty. Throws UsageError.
+std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& bench);
+
+/// The names of the workloads that run, and the baseline, looked up in `known`; `what` says what
+/// they are. Throws UsageError if the baseline does not run.
+std::vector<std::string> resolve_workloads(const std::string& what, const std::vector<std::string>& words,
+                                           const std::vector<std::string>& known,
+                                           const std::string& baseline);
+
+/// The axes of the shared flags, without comparison groups. Throws UsageError.
+Axes axes_of(const RawOptions& raw);
+
+/// Throws UsageError if a tensor [a, b, c] of f32 is larger than 16 TiB.
+void check_size(std::int64_t a, std::int64_t b, std::int64_t c);
+
+/// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws
+/// UsageError for a flag that would make the ranks run different cases.
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
+                                                  const std::string& program);
 
 }  // namespace baton

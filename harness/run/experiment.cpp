@@ -9,7 +9,6 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/run/google_benchmark.hpp"
 
 namespace baton {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/google_benchmark.hpp"
-
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,30 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <ostream>
 #include <string_view>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/run/experiment.hpp"
 
 namespace baton {
 namespace {
-
-bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
-
-/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
-/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
-/// hang.
-void refuse_unless_harmless(const std::string& argument) {
-  if (!is_of_benchmark(argument)) return;
-  const std::string name = argument.substr(0, argument.find('='));
-  for (const char* harmless :
-       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
-    if (name == std::string("--benchmark_") + harmless) return;
-  throw UsageError(name +
-                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
-                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
-}
 
 /// Google Benchmark reads its flags from the environment too, including the flags refused here.
 void forget_benchmark_environment() {
@@ -68,16 +50,6 @@ void replay(benchmark::State& state, const BenchmarkCase& bench_case) {
 }
 
 }  // namespace
-
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
-                                                  const std::string& program) {
-  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
-  std::vector<std::string> taken{program};
-  taken.insert(taken.end(), theirs, arguments.end());
-  arguments.erase(theirs, arguments.end());
-  for (const std::string& argument : taken) refuse_unless_harmless(argument);
-  return taken;
-}
 
 void require_benchmark_out(const std::vector<std::string>& arguments) {
   constexpr std::string_view flag = "--benchmark_out=";

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The engine of executor `mpi`, and its natives: library calls and hand-written loops that stand in
+// for a schedule.
+//
 // The engine runs one rank's schedule over MPI: messages start as soon as their dependencies allow,
 // copies and combines run in between, and compute steps run on a separate thread.
 //
@@ -18,17 +21,41 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/executors/host/compute_worker.hpp"
 #include "collectives/executors/host/memory.hpp"
-#include "collectives/executors/mpi/native.hpp"
 #include "collectives/executors/timing.hpp"
-#include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "collectives/schedule/step_graph.hpp"
+#include "collectives/schedule/registry.hpp"
+#include "collectives/schedule/schedule.hpp"
 
 namespace baton {
+
+/// The arguments of a native: its operands and a communicator whose ranks are in scan order.
+struct MpiCall {
+  MPI_Comm comm;
+  int blocks = 1;
+  const HostOperands& operands;
+};
+
+using MpiNative = std::function<void(const MpiCall&)>;
+
+/// The natives that are built in, by name.
+inline Registry<MpiNative>& mpi_natives() {
+  static Registry<MpiNative> all("native of mpi");
+  return all;
+}
+
+/// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
+struct RegisteredMpiNative {
+  RegisteredMpiNative(const std::string& name, MpiNative body) { mpi_natives().add(name, std::move(body)); }
+};
 
 /// One rank's prepared schedule.
 class MpiEngine {

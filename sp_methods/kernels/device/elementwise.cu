@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device bodies of fill, add, narrow and extend_decay. A thread has four neighbouring elements
 // if the count and the alignment of all pointers allow, else one.
-#include "sp_methods/kernels/device/tile/contract.cuh"
+#include "sp_methods/kernels/device/tile/tile.cuh"
 #include "sp_methods/kernels/left_product_contracts.hpp"
 #include "sp_methods/kernels/ring_contracts.hpp"
 

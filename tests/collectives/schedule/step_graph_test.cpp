@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/schedule/step_graph.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "collectives/schedule/orders.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <map>
 
-#include "sp_methods/kernels/reference/softmax.hpp"
+#include "sp_methods/kernels/reference/attention.hpp"
 
 namespace baton::test {
 namespace {

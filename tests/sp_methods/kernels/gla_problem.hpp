@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sp_methods/kernels/reference/gla.hpp"
+#include "sp_methods/kernels/reference/attention.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton::test {

@@ -16,37 +16,94 @@ namespace baton {
 
 /// Greatest |x| at which e^{x} and e^{-x} may stand in separate fp32 factors.
 inline constexpr float gate_guard = 60.0F;
+/// Smaller exponents count as this one, so that no product meets denormal numbers.
+inline constexpr float least_exponent = -80.0F;
 
 /// Sets x [n, width] to b_i - b_reference for log gates g [n, width]; reference -1: the edge before
 /// token 0.
-void relative_gates(Tile& x, const ConstTileRef& g, Index reference);
+inline void relative_gates(Tile& x, const ConstTileRef& g, Index reference) {
+  x.resize(g.rows(), g.cols());
+  if (g.cols() == 0) return;
+  const Index start = std::max<Index>(reference, 0);
+  if (reference < 0) {
+    x.row(0) = g.row(0);
+  } else {
+    x.row(reference).setZero();
+  }
+  for (Index i = start + 1; i < g.rows(); ++i) x.row(i) = x.row(i - 1) + g.row(i);
+  for (Index i = start; i > 0; --i) x.row(i - 1) = x.row(i) - g.row(i);
+}
 
 /// Whether every |x| of relative gates stays below gate_guard; x is monotone, so its outer rows
 /// tell.
-bool within_guard(const Tile& x);
+inline bool within_guard(const Tile& x) {
+  if (x.cols() == 0) return true;
+  return x.row(0).cwiseAbs().maxCoeff() < gate_guard &&
+         x.row(x.rows() - 1).cwiseAbs().maxCoeff() < gate_guard;
+}
 
 /// Sets factor to e^{sign x}; what is below e^{-80} is e^{-80}, so that no product meets denormal
 /// numbers.
-void set_decays(Tile& factor, const Tile& x, float sign);
+inline void set_decays(Tile& factor, const Tile& x, float sign) {
+  factor.resize(x.rows(), x.cols());
+  factor.array() = (sign * x.array()).max(least_exponent).exp();
+}
 
 /// Sets out [n, d] to in (.) factor, with factor [n, d], [n, 1] or [n, 0].
-void scale_rows(Tile& out, const ConstTileRef& in, const Tile& factor);
+inline void scale_rows(Tile& out, const ConstTileRef& in, const Tile& factor) {
+  if (factor.cols() == 0) {
+    out = in;
+  } else if (factor.cols() == in.cols()) {
+    out = in.cwiseProduct(factor);
+  } else {
+    out.resize(in.rows(), in.cols());
+    for (Index i = 0; i < in.rows(); ++i) out.row(i) = factor(i, 0) * in.row(i);
+  }
+}
 
 /// Adds in (.) factor to out [n, d], with factor [n, d], [n, 1] or [n, 0].
-void add_scaled_rows(TileRef out, const Tile& in, const Tile& factor);
+inline void add_scaled_rows(TileRef out, const Tile& in, const Tile& factor) {
+  if (factor.cols() == 0) {
+    out += in;
+  } else if (factor.cols() == in.cols()) {
+    out += in.cwiseProduct(factor);
+  } else {
+    for (Index i = 0; i < in.rows(); ++i) out.row(i) += factor(i, 0) * in.row(i);
+  }
+}
 
 /// Replaces terms [n, d] by their sums over the rows at and after each row.
-void suffix_sum(Tile& terms);
+inline void suffix_sum(Tile& terms) {
+  for (Index i = terms.rows() - 1; i > 0; --i) terms.row(i - 1) += terms.row(i);
+}
 
 /// Adds terms [n, d_k] to dg [n, width]: as they are for width d_k, summed over channels for width
 /// 1.
-void add_gate_gradient(TileRef dg, const Tile& terms);
+inline void add_gate_gradient(TileRef dg, const Tile& terms) {
+  if (dg.cols() == terms.cols()) {
+    dg += terms;
+  } else {
+    dg += terms.rowwise().sum();
+  }
+}
 
 /// Adds log gates g [n, width], summed over tokens, to total [d_k]; width 1 is broadcast, width 0
 /// is zero.
-void add_total_gate(Eigen::ArrayXd& total, const ConstTileRef& g);
+inline void add_total_gate(Eigen::ArrayXd& total, const ConstTileRef& g) {
+  if (g.cols() == 0) return;
+  Eigen::RowVectorXf sum = g.row(0);
+  for (Index i = 1; i < g.rows(); ++i)
+    sum += g.row(i);  // by rows: Eigen's colwise() walks columns one by one
+  if (g.cols() == total.size()) {
+    total += sum.transpose().array().cast<double>();
+  } else {
+    total += static_cast<double>(sum(0));
+  }
+}
 
 /// The decay e^{total} [d_k] of a summed log gate.
-Eigen::ArrayXf decay_of(const Eigen::ArrayXd& total);
+inline Eigen::ArrayXf decay_of(const Eigen::ArrayXd& total) {
+  return total.cast<float>().max(least_exponent).exp();
+}
 
 }  // namespace baton

@@ -12,7 +12,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/native.hpp"
+#include "collectives/executors/mpi/engine.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"

@@ -6,15 +6,13 @@
 //   for every input number x: (loss(x + h) - loss(x - h)) / 2h
 //
 // Cost: two forward passes a number, on tiny shapes.
-#include "sp_methods/kernels/reference/gla.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <random>
 
-#include "sp_methods/kernels/reference/softmax.hpp"
+#include "sp_methods/kernels/reference/attention.hpp"
 
 namespace baton {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "sp_methods/kernels/device/gla/launch.cuh"
+#include "sp_methods/kernels/device/gla/layer.cuh"
 
 namespace baton {
 
