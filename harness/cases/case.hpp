@@ -138,8 +138,9 @@ struct Case {
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
-  /// The name of the case for Google Benchmark, such as all_scan/mpi/ranks:4/exclusive_scan/forward/
-  /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto, without the line break.
+  /// The name of the case for Google Benchmark, without the line break of this example:
+  /// all_scan/mpi/ranks:4/exclusive_scan/forward/
+  /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto
   std::string name() const;
 
   /// The axes that cases share which are compared with one another: all but the algorithm, its

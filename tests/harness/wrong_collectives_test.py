@@ -29,6 +29,13 @@ class WrongCollectives(unittest.TestCase):
             self.assertNotIn("seconds", records["wrong_scan"])
             self.assertEqual(records["all_scan"]["wrong"], 0)  # the others still run
 
+    def test_gpus_that_hold_a_recording_end_as_well(self):
+        ended, _ = self.run_bench("--collectives", "wrong_scan,all_scan", "--executor", "nccl", "--ranks", "2",
+                                  "--cadence", "graph")
+        if ended.returncode == 2:
+            self.skipTest(ended.stderr)
+        self.assertEqual(ended.returncode, 4, ended.stderr)
+
     def test_every_check_has_inputs_of_its_own_and_counts(self):
         wrong = {}
         for checks in ("1", "3"):

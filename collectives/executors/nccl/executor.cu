@@ -42,7 +42,7 @@ struct Connection {
 class NcclExecutor : public CudaExecutor {
  public:
   explicit NcclExecutor(int ranks) : CudaExecutor(ranks) {
-    plain_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
+    messages_ = std::make_unique<Connection>(this->ranks(), NCCL_CTA_POLICY_DEFAULT);
   }
   ~NcclExecutor() override { drop_at_end(); }
 
@@ -56,13 +56,18 @@ class NcclExecutor : public CudaExecutor {
   std::size_t held_bytes(const Schedule& schedule) const override;
 
  private:
-  Connection& connection(NcclMemory memory);
+  Connection& connection_of_natives(NcclMemory memory);
   void* arena_for(const Schedule& schedule);
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
   std::string try_window() const;
 
-  std::unique_ptr<Connection> plain_;
-  std::unique_ptr<Connection> copy_engines_;          // made when a native first asks for it
+  // Natives have communicators of their own, made when one first asks, because NCCL keeps by
+  // communicator the memory that it registered while it recorded. Before 2.29.2, a collective that is
+  // recorded in memory still registered for an ncclRecv takes its peers' addresses of that memory for
+  // known and uses zeros: https://github.com/NVIDIA/nccl/issues/1859
+  std::unique_ptr<Connection> messages_;
+  std::unique_ptr<Connection> natives_;
+  std::unique_ptr<Connection> copy_engines_;
   mutable std::optional<std::string> lacks_windows_;  // set when a native first asks for one
   std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
   Stopwatch ping_pong_;
@@ -88,7 +93,7 @@ Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
 std::size_t NcclExecutor::held_bytes(const Schedule& schedule) const {
   const NcclMemory need = memory_for(schedule);
   if (need == NcclMemory::plain) return arena_ ? arena_->bytes() : 0;
-  const auto& over = need == NcclMemory::window ? plain_ : copy_engines_;
+  const auto& over = need == NcclMemory::window ? natives_ : copy_engines_;
   return over && over->window ? over->window->bytes() : 0;
 }
 
@@ -99,7 +104,7 @@ std::string NcclExecutor::try_window() const {
   if (!refusal) refusal = lacks_peer_access(ranks());
   if (refusal) return refusal.reason();
   try {
-    return NcclWindow(ranks(), plain_->comm, 1 << 16).self_test();
+    return NcclWindow(ranks(), messages_->comm, 1 << 16).self_test();
   } catch (const SystemError& error) {
     return error.what();
   }
@@ -108,19 +113,25 @@ std::string NcclExecutor::try_window() const {
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {
   drop_prepared();
   const NcclMemory need = memory_for(schedules[0]);
-  Connection& over = connection(need);
-  void* arena = need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(over, schedules);
+  const bool has_natives = std::any_of(schedules.begin(), schedules.end(),
+                                       [](const Schedule& schedule) { return !schedule.natives().empty(); });
+  Connection& natives = has_natives ? connection_of_natives(need) : *messages_;
+  void* arena =
+      need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(natives, schedules);
   const std::vector<int> groups = nccl_groups(schedules)[ranks().rank()];
   Schedule& mine = schedules[ranks().rank()];
   auto memory = std::make_unique<DeviceMemory>(mine, arena);
-  auto round = std::make_unique<NcclRound>(std::move(mine), groups, *memory, over.comm.get());
+  auto round = std::make_unique<NcclRound>(std::move(mine), groups, *memory, messages_->comm.get(),
+                                           natives.comm.get());
   take_prepared(std::move(memory), std::move(round));
 }
 
-Connection& NcclExecutor::connection(NcclMemory memory) {
-  if (memory != NcclMemory::copy_engine_window) return *plain_;
-  if (!copy_engines_) copy_engines_ = std::make_unique<Connection>(ranks(), NCCL_CTA_POLICY_ZERO);
-  return *copy_engines_;
+Connection& NcclExecutor::connection_of_natives(NcclMemory memory) {
+  const bool by_copy_engines = memory == NcclMemory::copy_engine_window;
+  std::unique_ptr<Connection>& natives = by_copy_engines ? copy_engines_ : natives_;
+  const int cta_policy = by_copy_engines ? NCCL_CTA_POLICY_ZERO : NCCL_CTA_POLICY_DEFAULT;
+  if (!natives) natives = std::make_unique<Connection>(ranks(), cta_policy);
+  return *natives;
 }
 
 /// Plain memory large enough for this rank's buffers; it only grows.
@@ -154,10 +165,11 @@ double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
     ping_pong_buffer_ = std::make_unique<DeviceBytes>(2 * size);
   const int other = mine == from ? to : from;
   const auto send = [&] {
-    nccl(ncclSend(ping_pong_buffer_->get(), size, ncclChar, other, plain_->comm.get(), main_stream()));
+    nccl(ncclSend(ping_pong_buffer_->get(), size, ncclChar, other, messages_->comm.get(), main_stream()));
   };
   const auto recv = [&] {
-    nccl(ncclRecv(ping_pong_buffer_->get() + size, size, ncclChar, other, plain_->comm.get(), main_stream()));
+    nccl(ncclRecv(ping_pong_buffer_->get() + size, size, ncclChar, other, messages_->comm.get(),
+                  main_stream()));
   };
   return ping_pong_.time(main_stream(), [&] { mine == from ? (send(), recv()) : (recv(), send()); }) / 2;
 }

@@ -73,9 +73,10 @@ struct RegisteredNcclNative {
 class NcclRound : public Round {
  public:
   /// The schedule's kernels and natives must be registered; its messages run in `groups`, as
-  /// `nccl_groups` cuts them. `memory` holds its buffers. Both `memory` and the communicator must
-  /// outlive the round.
-  NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory, ncclComm_t comm);
+  /// `nccl_groups` cuts them. `memory` holds its buffers. `memory` and the communicators of the
+  /// messages and the natives must outlive the round.
+  NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
+            ncclComm_t messages, ncclComm_t natives);
 
   /// NCCL's kernels have no time limit.
   std::string endless_wait_for(int rank) const override;
@@ -85,13 +86,14 @@ class NcclRound : public Round {
   void enqueue_messages(const std::vector<int>& group, cudaStream_t stream) const;
   void enqueue_native(int step, cudaStream_t stream) const;
 
-  ncclComm_t comm_;
+  ncclComm_t messages_;
+  ncclComm_t natives_;
   std::vector<DeviceOperands> operands_;  // of each step
 };
 
 inline NcclRound::NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
-                            ncclComm_t comm)
-    : Round(schedule, nccl_plan(schedule, groups)), comm_(comm) {
+                            ncclComm_t messages, ncclComm_t natives)
+    : Round(schedule, nccl_plan(schedule, groups)), messages_(messages), natives_(natives) {
   for (const Step& step : schedule.steps()) operands_.push_back(memory.operands(step));
 }
 
@@ -109,10 +111,10 @@ inline void NcclRound::enqueue_messages(const std::vector<int>& group, cudaStrea
     const Step& step = schedule().steps()[index];
     if (step.verb == Verb::send) {
       const auto bytes = static_cast<std::size_t>(step.reads[0].bytes());
-      nccl(ncclSend(operands_[index].reads[0].data(), bytes, ncclChar, step.peer, comm_, stream));
+      nccl(ncclSend(operands_[index].reads[0].data(), bytes, ncclChar, step.peer, messages_, stream));
     } else {
       const auto bytes = static_cast<std::size_t>(step.writes[0].bytes());
-      nccl(ncclRecv(operands_[index].writes[0].data(), bytes, ncclChar, step.peer, comm_, stream));
+      nccl(ncclRecv(operands_[index].writes[0].data(), bytes, ncclChar, step.peer, messages_, stream));
     }
   }
   nccl(ncclGroupEnd());
@@ -123,7 +125,7 @@ inline void NcclRound::enqueue_native(int index, cudaStream_t stream) const {
   const int home = schedule().home_rank(), ranks = schedule().ranks();
   nccl_natives()
       .at(native.name)
-      .body({.comm = comm_,
+      .body({.comm = natives_,
              .stream = stream,
              .place = native.reversed ? ranks - 1 - home : home,
              .ranks = ranks,

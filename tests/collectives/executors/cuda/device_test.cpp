@@ -4,6 +4,7 @@
 //
 //   device_test EXECUTOR [GoogleTest's flags]
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <random>
@@ -22,6 +23,16 @@ namespace {
 using namespace baton;
 
 ExecutorsUnderTest* the_executors = nullptr;
+
+/// Ends this process, and its launcher the others, if a test has not ended by then: a device may wait
+/// without end.
+class TimeLimit {
+ public:
+  explicit TimeLimit(unsigned seconds) { alarm(seconds); }
+  ~TimeLimit() { alarm(0); }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+};
 
 class DeviceExecutor : public testing::Test {
  protected:
@@ -42,6 +53,23 @@ class DeviceExecutor : public testing::Test {
   void expect_right(const Workload& workload, std::uint64_t seed) {
     const Comparison comparison = workload.verify_timed(executor(), schedules_, seed);
     EXPECT_EQ(team().sum(comparison.wrong), 0) << team().first(comparison.first);
+  }
+
+  /// Replays the collective `name` twice, if the executor can run it.
+  static void expect_right_replays(const char* name, const Shape& shape, const Team& members,
+                                   Executor& executor) {
+    const auto workload = collective_workload(find_collective(name), shape, Direction::forward);
+    const auto schedules = workload->build({.ranks = members.size(), .blocks = 1});
+    if (executor.unsupported(schedules)) return;
+    executor.prepare(schedules);
+    for (std::uint64_t seed : {1, 2}) {
+      workload->load(executor, schedules, seed);
+      executor.synchronise();
+      EXPECT_GT(executor.device()->replay(), 0);
+      const Comparison comparison = workload->verify_timed(executor, schedules, seed);
+      EXPECT_EQ(members.sum(comparison.wrong), 0)
+          << name << ", " << shape.heads << " heads: " << members.first(comparison.first);
+    }
   }
 
   std::vector<Schedule> schedules_;
@@ -68,6 +96,20 @@ TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
     device().replay();
     expect_right(*workload, 1);
   }
+}
+
+/// NCCL registers memory with other ranks for large messages and collectives that are recorded, and
+/// forgets it some calls later. Cases share one memory, so a case meets the registrations of those
+/// before it. It takes two ranks for message and collective to concern the same peer.
+TEST_F(DeviceExecutor, ReplaysCollectivesAfterMessages) {
+  constexpr int two = 2;
+  if (!the_executors->have(two)) GTEST_SKIP() << "needs two GPUs";
+  const Team& members = the_executors->team(two);
+  if (!members.is_member()) return;
+  const TimeLimit limit(60);
+  for (const std::int64_t heads : {2, 32, 64, 128})  // 128 KiB, 2 MiB, 4 MiB, 8 MiB
+    for (const char* name : {"all_gather_scan_direct", "nccl_all_gather_scan"})
+      expect_right_replays(name, {.heads = heads, .d_k = 128, .d_v = 128}, members, the_executors->on(two));
 }
 
 TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
