@@ -123,6 +123,34 @@ std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal r
 std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
                         CaseRunner& runner);
 
+// Google Benchmark: selects cases by name, lists them and writes its own files. Cases are timed
+// outside of it; it gets their times afterwards, one for each iteration.
+
+/// A case under the name by which --benchmark_filter selects it.
+struct BenchmarkCase {
+  /// Seconds of each round; empty if `skipped` says why there are none.
+  struct Result {
+    std::vector<double> seconds;
+    std::string skipped;
+  };
+
+  std::string name;
+  std::function<Result()> run;
+};
+
+/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would
+/// just exit.
+void require_benchmark_out(const std::vector<std::string>& arguments);
+
+/// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
+/// its files. Throws UsageError for a flag that Google Benchmark does not know.
+void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files);
+
+/// Runs the selected cases in order, each of `rounds` rounds, or prints their names if
+/// --benchmark_list_tests asks for that. Only one process may print. Throws UsageError if no case
+/// is selected.
+void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
+
 /// Runs the cases of one bench, prints their rows and writes their records.
 class Experiment {
  public:
@@ -164,33 +192,5 @@ class Experiment {
 /// The main function of a bench: parses the command line, starts the processes, registers the
 /// cases, runs them and finishes. Returns the exit code.
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
-
-// Google Benchmark: selects cases by name, lists them and writes its own files. Cases are timed
-// outside of it; it gets their times afterwards, one for each iteration.
-
-/// A case under the name by which --benchmark_filter selects it.
-struct BenchmarkCase {
-  /// Seconds of each round; empty if `skipped` says why there are none.
-  struct Result {
-    std::vector<double> seconds;
-    std::string skipped;
-  };
-
-  std::string name;
-  std::function<Result()> run;
-};
-
-/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would
-/// just exit.
-void require_benchmark_out(const std::vector<std::string>& arguments);
-
-/// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
-/// its files. Throws UsageError for a flag that Google Benchmark does not know.
-void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files);
-
-/// Runs the selected cases in order, each of `rounds` rounds, or prints their names if
-/// --benchmark_list_tests asks for that. Only one process may print. Throws UsageError if no case
-/// is selected.
-void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
 
 }  // namespace baton
