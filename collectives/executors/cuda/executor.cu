@@ -91,9 +91,10 @@ CudaExecutor::~CudaExecutor() {
 
 void CudaExecutor::drop_at_end() {
   // When another rank has failed, the device may never come to an end.
-  if (std::uncaught_exceptions() == 0) cudaDeviceSynchronize();
-  // A recording goes in any case: NCCL waits without end to abort a communicator that one still uses.
-  if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  if (std::uncaught_exceptions() == 0) {
+    cudaDeviceSynchronize();
+    if (recording_ != nullptr) cudaGraphExecDestroy(recording_);
+  }
   recording_ = nullptr;
   round_.reset();
   memory_.reset();

@@ -83,11 +83,9 @@ NcclComm::NcclComm(const CudaRanks& ranks, int cta_policy) {
 }
 
 NcclComm::~NcclComm() {
-  // Destruction waits for the other ranks, which may never come when one fails.
-  if (std::uncaught_exceptions() == 0)
-    ncclCommDestroy(comm_);
-  else
-    ncclCommAbort(comm_);
+  // Destruction waits for the other ranks, which may never come when one fails. Aborting waits too,
+  // for recordings that hold the communicator's work, and those of a GPU that met an error stay.
+  if (std::uncaught_exceptions() == 0) ncclCommDestroy(comm_);
 }
 
 NcclWindow::NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes)
@@ -99,7 +97,7 @@ NcclWindow::NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t
 }
 
 NcclWindow::~NcclWindow() {
-  if (std::uncaught_exceptions() > 0) return;  // the communicator is aborted; the process ends
+  if (std::uncaught_exceptions() > 0) return;  // the communicator stays too; the process ends
   cudaDeviceSynchronize();
   ranks_.barrier();
   ncclCommWindowDeregister(comm_.get(), window_);

@@ -50,6 +50,7 @@ class NcclComm {
   /// multicast is off unless ExecutorChoices allow it. Collective, after take_gpu. Throws
   /// SystemError.
   explicit NcclComm(const CudaRanks& ranks, int cta_policy = NCCL_CTA_POLICY_DEFAULT);
+  /// Leaves the communicator to the end of the process while an exception is thrown.
   ~NcclComm();
   NcclComm(const NcclComm&) = delete;
   NcclComm& operator=(const NcclComm&) = delete;
