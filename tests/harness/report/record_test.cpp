@@ -73,8 +73,10 @@ std::set<std::string> written_keys() {
   std::set<std::string> keys;
   Record skipped = timed_record();
   skipped.skipped = "for a reason";
-  for (const Record& record : {full_record(), full_operator_record(), skipped})
-    for (const auto& [key, value] : to_json(record).items()) keys.insert(key);
+  for (const Record& record : {full_record(), full_operator_record(), skipped}) {
+    const auto json = to_json(record);
+    for (const auto& [key, value] : json.items()) keys.insert(key);
+  }
   return keys;
 }
 

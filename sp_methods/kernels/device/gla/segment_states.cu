@@ -276,7 +276,7 @@ __global__ __launch_bounds__(scan_threads) void scan_segments_kernel(ScanOperand
   x.map_decay[place.head * d_k + place.row] = decay_of(carry.log);
 }
 
-const RegisteredCudaKernel registered = device_body<ScanSegments>(scan_segments);
+const RegisteredCudaKernel scan_registered = device_body<ScanSegments>(scan_segments);
 
 }  // namespace
 
