@@ -68,8 +68,8 @@ std::optional<Options> parse_operator_options(int argc, char** argv);
 /// simulator has none or one that is too small for its ranks.
 std::optional<Topology> read_machine(const Options& options);
 
-/// Throws UsageError if this machine can run none of the cases. If it can run some, the others become
-/// skipped rows.
+/// Throws UsageError if this machine can run none of the cases. If it can run some, the others
+/// become skipped rows.
 void refuse_if_nothing_runs(const Options& options);
 
 /// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and

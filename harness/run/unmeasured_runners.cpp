@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runners of cases that do not run on this machine: simulated cases, and cases for which the machine
-// lacks something.
+// Runners of cases that do not run on this machine: simulated cases, and cases for which the
+// machine lacks something.
 //
 // A simulated case is the same schedules on the machine of a topology. Its algorithm is verified on
 // real data first, at a size that one process runs in milliseconds. It has a single round, since

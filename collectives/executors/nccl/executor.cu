@@ -62,9 +62,9 @@ class NcclExecutor : public CudaExecutor {
   std::string try_window() const;
 
   // Natives have communicators of their own, made when one first asks, because NCCL keeps by
-  // communicator the memory that it registered while it recorded. Before 2.29.2, a collective that is
-  // recorded in memory still registered for an ncclRecv takes its peers' addresses of that memory for
-  // known and uses zeros: https://github.com/NVIDIA/nccl/issues/1859
+  // communicator the memory that it registered while it recorded. Before 2.29.2, a collective that
+  // is recorded in memory still registered for an ncclRecv takes its peers' addresses of that
+  // memory for known and uses zeros: https://github.com/NVIDIA/nccl/issues/1859
   std::unique_ptr<Connection> messages_;
   std::unique_ptr<Connection> natives_;
   std::unique_ptr<Connection> copy_engines_;

@@ -24,8 +24,8 @@ using namespace baton;
 
 ExecutorsUnderTest* the_executors = nullptr;
 
-/// Ends this process, and its launcher the others, if a test has not ended by then: a device may wait
-/// without end.
+/// Ends this process, and its launcher the others, if a test has not ended by then: a device may
+/// wait without end.
 class TimeLimit {
  public:
   explicit TimeLimit(unsigned seconds) { alarm(seconds); }
@@ -100,7 +100,7 @@ TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
 
 /// NCCL registers memory with other ranks for large messages and collectives that are recorded, and
 /// forgets it some calls later. Cases share one memory, so a case meets the registrations of those
-/// before it. It takes two ranks for message and collective to concern the same peer.
+/// before it. With two ranks, messages and collectives concern the same peer.
 TEST_F(DeviceExecutor, ReplaysCollectivesAfterMessages) {
   constexpr int two = 2;
   if (!the_executors->have(two)) GTEST_SKIP() << "needs two GPUs";
