@@ -80,18 +80,8 @@ class ChunkedPass : public LinearPass {
   std::vector<Edges> before_, after_;
 };
 
-}  // namespace
-
-std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs) {
-  return std::make_unique<ChunkedPass>(schedule, inputs);
-}
-
-// The passes by the kernels in segments (gla_segments.hpp), which keep few states. One kernel makes
-// all of a chunk's output or gradients, so a group's exchange overlaps the work of other groups
-// alone.
-
-namespace {
-
+/// One kernel makes all of a chunk's output or gradients, so a group's exchange overlaps the work of
+/// other groups alone.
 class SegmentedPass : public LinearPass {
  public:
   SegmentedPass(Schedule& schedule, const PassInputs& inputs)
@@ -185,6 +175,10 @@ class SegmentedPass : public LinearPass {
 };
 
 }  // namespace
+
+std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs) {
+  return std::make_unique<ChunkedPass>(schedule, inputs);
+}
 
 std::unique_ptr<LinearPass> segmented_pass(Schedule& schedule, const PassInputs& inputs) {
   return std::make_unique<SegmentedPass>(schedule, inputs);

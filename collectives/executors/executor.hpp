@@ -92,7 +92,11 @@ class Executor {
 
   /// Runs the prepared schedules `rounds` times back to back, without synchronising the ranks, and
   /// returns the seconds of each round.
-  virtual std::vector<double> stream(int rounds);
+  virtual std::vector<double> stream(int rounds) {
+    std::vector<double> seconds(rounds);
+    for (double& round : seconds) round = run();
+    return seconds;
+  }
 
   /// Runs once as `run` does and returns when each step of the local ranks started and finished;
   /// empty if the executor cannot tell. All ranks must call it right after `synchronise`. On
@@ -157,20 +161,12 @@ struct RegisteredExecutor {
 };
 
 /// All executors that are built in, by name.
-std::vector<const ExecutorEntry*> executors();
+inline std::vector<const ExecutorEntry*> executors() { return executor_registry().all(); }
 
 /// The executor called `name`. Throws UsageError if it is not built in.
 inline const ExecutorEntry& find_executor(const std::string& name) {
   if (const ExecutorEntry* entry = executor_registry().find(name)) return *entry;
   throw UsageError("the executor '" + name + "' is not built in");
 }
-
-inline std::vector<double> Executor::stream(int rounds) {
-  std::vector<double> seconds(rounds);
-  for (double& round : seconds) round = run();
-  return seconds;
-}
-
-inline std::vector<const ExecutorEntry*> executors() { return executor_registry().all(); }
 
 }  // namespace baton

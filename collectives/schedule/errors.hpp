@@ -42,7 +42,6 @@ class Refusal {
   Refusal(const char* reason) : reason_(reason) {}
 
   explicit operator bool() const { return !reason_.empty(); }
-  bool empty() const { return reason_.empty(); }
   const std::string& reason() const { return reason_; }
 
   bool operator==(const Refusal&) const = default;

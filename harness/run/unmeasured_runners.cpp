@@ -42,6 +42,7 @@ class SimulatedRunner : public CaseRunner {
       : CaseRunner(std::move(team)), options_(options), topology_(topology), ranks_(ranks) {}
 
   std::string description() const override;
+  std::string round_start() const override { return "virtual time 0 on all ranks"; }
   Prepared prepare(const Case& bench_case) override;
   Verified verify(const Prepared& prepared) override;
   Timed time(const Prepared& prepared) override;

@@ -60,8 +60,10 @@ struct RegisteredCudaKernel {
   }
 };
 
-/// The device body of a kernel for which `unsupported_on_device` is empty.
-inline const CudaKernel& find_cuda_kernel(const Kernel& kernel) { return cuda_kernels().at(kernel.name).body; }
+/// The device body of a kernel that `unsupported_on_device` does not refuse.
+inline const CudaKernel& find_cuda_kernel(const Kernel& kernel) {
+  return cuda_kernels().at(kernel.name).body;
+}
 
 /// The reason why the device cannot run `kernel`; empty if it can.
 inline Refusal unsupported_on_device(const Kernel& kernel) {

@@ -37,8 +37,7 @@ class HostMemory {
   std::vector<std::unique_ptr<float[], Free>> buffers_;
 };
 
-/// The reason why host memory cannot hold the buffers of `schedules`; empty if it can. Host kernels
-/// compute in f32 only.
+/// Refuses schedules with bf16 buffers: host kernels compute in f32 only.
 inline Refusal unsupported_on_host(std::span<const Schedule> schedules) {
   for (const Schedule& schedule : schedules)
     for (const Buffer& buffer : schedule.buffers())

@@ -31,9 +31,9 @@
 #include "collectives/executors/host/memory.hpp"
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/kernel.hpp"
-#include "collectives/schedule/step_graph.hpp"
 #include "collectives/schedule/registry.hpp"
 #include "collectives/schedule/schedule.hpp"
+#include "collectives/schedule/step_graph.hpp"
 
 namespace baton {
 

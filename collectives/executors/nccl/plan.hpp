@@ -20,22 +20,6 @@ namespace baton {
 
 /// The operations of `schedule`, whose messages are cut into `groups`, in the order of enqueuing:
 /// groups and local steps.
-std::vector<LaunchOperation> nccl_plan(const Schedule& schedule, const std::vector<int>& groups);
-
-/// The groups of each rank of checked schedules. NCCL starts the first messages to and from all
-/// peers together, and the second ones of a group when these have ended. Groups are those of
-/// orders.hpp where that order runs, else the rounds of orders.hpp. Empty where neither runs.
-std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules);
-
-inline std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules) {
-  std::vector<std::vector<int>> groups, parts;
-  for (const Schedule& schedule : schedules) {
-    groups.push_back(message_groups(schedule));
-    parts.push_back(parts_of(schedule, groups.back()));
-  }
-  return progresses_in_groups(schedules, parts) ? groups : message_rounds(schedules);
-}
-
 inline std::vector<LaunchOperation> nccl_plan(const Schedule& schedule, const std::vector<int>& groups) {
   const auto& steps = schedule.steps();
   const auto latest = latest_groups(steps, groups);
@@ -52,6 +36,18 @@ inline std::vector<LaunchOperation> nccl_plan(const Schedule& schedule, const st
     for (int step : locals[group + 1]) add({step}, steps[step].verb == Verb::compute);
   }
   return planner.operations();
+}
+
+/// The groups of each rank of checked schedules. NCCL starts the first messages to and from all
+/// peers together, and the second ones of a group when these have ended. Groups are those of
+/// `message_groups` if they end, else those of `message_rounds`. Empty if neither ends.
+inline std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules) {
+  std::vector<std::vector<int>> groups, parts;
+  for (const Schedule& schedule : schedules) {
+    groups.push_back(message_groups(schedule));
+    parts.push_back(parts_of(schedule, groups.back()));
+  }
+  return progresses_in_groups(schedules, parts) ? groups : message_rounds(schedules);
 }
 
 }  // namespace baton

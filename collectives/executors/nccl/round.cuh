@@ -52,6 +52,7 @@ enum class NcclMemory {
   copy_engine_window
 };
 
+/// A native and the memory that it needs.
 struct NcclNative {
   std::function<void(const NcclCall&)> body;
   NcclMemory memory = NcclMemory::plain;
@@ -70,6 +71,7 @@ struct RegisteredNcclNative {
   }
 };
 
+/// A round of NCCL: groups of messages, local steps and natives.
 class NcclRound : public Round {
  public:
   /// The schedule's kernels and natives must be registered; its messages run in `groups`, as

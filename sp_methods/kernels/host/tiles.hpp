@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen views of one head's rows in a [tokens, heads, width] tensor; the only header here that
-// shows Eigen.
+// The tools that host kernels share: Eigen views of one head's rows in a [tokens, heads, width]
+// tensor, a parallel loop, and the left product in square tiles.
 //
 //   row t of head h starts at x + (t heads + h) width; the distance between rows is heads * width
 //
@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "sp_methods/kernels/host/tiles.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -67,14 +66,9 @@ struct GlaHead {
   ConstTileView g(Tokens t) const { return head_rows(in.g, t, head, shape.heads, shape.gate_width()); }
 };
 
-// A loop whose iterations are independent, cut into one contiguous share a thread.
-//
-//   share t of n: [count t / n, count (t + 1) / n)
-//   the calling thread takes share 0, fresh threads the others
-//
-// Cost: one thread start a share beyond the first; none for one thread.
-
-/// Calls body(first, last) on disjoint ranges that cover [0, count); returns when all are done.
+/// Calls body(first, last) on disjoint ranges that cover [0, count), one range a thread, and returns
+/// when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread takes
+/// share 0, fresh threads the others. One thread starts none.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {
   const auto shares = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
@@ -85,8 +79,8 @@ void parallel_for(std::int64_t count, int threads, const Body& body) {
   body(0, count / shares);
 }
 
-// The left product of query rows with key rows that all come earlier, in square tiles whose scores
-// stay in a core's cache.
+// The left product multiplies query rows with key rows that all come earlier, in square tiles whose
+// scores stay in a core's cache.
 //
 //   for row tiles I, column tiles J:   a = s q_I k_J^T      o_I += a v_J
 //   backward:   da = s d_o_I v_J^T      dv_J += a^T d_o_I     dq_I += da k_J     dk_J += da^T q_I

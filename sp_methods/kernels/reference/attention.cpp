@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of the token-level recurrence in double precision; see the header for the equations.
+// The oracles of gated linear and of softmax attention, token by token in double precision.
 #include "sp_methods/kernels/reference/attention.hpp"
 
 #include <Eigen/Core>
@@ -128,14 +128,7 @@ ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<c
   return out;
 }
 
-// Query by query; the header has the equations.
-
 namespace {
-
-using Eigen::Index;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using View = Eigen::Map<Matrix>;
-using ConstView = Eigen::Map<const Matrix>;
 
 /// The scores of query t [t + 1].
 Eigen::RowVectorXd scores(const ConstView& q, const ConstView& k, Index t) {

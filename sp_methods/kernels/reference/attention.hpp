@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated linear attention of one head over a whole sequence, token by token in double precision: the
-// oracle.
+// The oracles of one head over a whole sequence in double precision: gated linear attention token by
+// token, and below it softmax attention query by query.
 //
 //   forward:   S <- Diag(e^{g_t}) S + k_t^T v_t                 o_t = s q_t S
 //   backward:  D <- D + s q_t^T do_t,   dq_t = s do_t S_t^T,    dk_t = v_t D^T,   dv_t = k_t D,
@@ -51,7 +51,7 @@ ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const GlaShape& shape);
 
-// Causal softmax attention of one head over one whole sequence in double precision: the oracle.
+// Causal softmax attention.
 //
 //   P_t = softmax over u <= t of s q_t k_u         o_t = sum_u P_tu v_u
 //   dP_tu = do_t . v_u,   dZ_tu = P_tu (dP_tu - sum_w P_tw dP_tw)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machines that stream: what runs in one train, what waits for its end, and what is shared under
-// way. Closed forms of whole collectives on them are in simulator_closed_forms_test.cpp.
+// way. Closed forms of whole collectives on them are in closed_forms_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of gated linear attention knows of its layer: where the rows of a chunk are, which
-// chunks are its own.
+// The device kernels of gated linear attention in segments (gla_segments.hpp), and what each knows
+// of its layer: where the rows of a chunk are, and which chunks are its own.
+//
+// Tensors are bf16, carried states f32; a launch has heads x segments blocks. Chunks have 64 tokens,
+// whatever the shape says, and d_k, d_v are 64 or 128. Every call covers the heads of its Work,
+// enqueues one kernel on the stream and neither allocates nor synchronises. Pointers are 16-byte
+// aligned.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
+// 2507.01004.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -55,7 +62,7 @@ __device__ inline float power_of_2(float x) {
 /// e^x.
 __device__ inline float decay_of(float x) { return power_of_2(log2_e * x); }
 
-/// Where this lane's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the
+/// Where this warp's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the
 /// rows and columns.
 template <int d_k, int d_v>
 struct StatePlace {
@@ -116,15 +123,6 @@ cudaError_t launch_on_segments(cudaStream_t stream, const Segments& cut, int sha
   kernel<<<grid, tile_threads, shared_bytes, stream>>>(DeviceLayer(cut), arguments...);
   return cudaGetLastError();
 }
-
-// The device bodies of gated linear attention in segments (gla_segments.hpp): bf16 tensors, f32
-// carried states, heads x segments blocks.
-//
-// Chunks have 64 tokens, whatever the shape says, and d_k, d_v are 64 or 128. Every call covers the
-// heads of its Work, enqueues one kernel on the stream and neither allocates nor synchronises.
-// Pointers are 16-byte aligned.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
-// 2507.01004.
 
 using GlaDeviceInputs = LayerInputs<OnDevice>;
 using GlaDeviceGradients = LayerGradients<OnDevice>;

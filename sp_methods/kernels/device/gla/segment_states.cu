@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The carried state over the chunks of one segment, in either direction: one block a head and
-// segment. The kernels of segment_states, segment_state_gradients and chunk_starts.
+// segment. The kernels of segment_states, segment_state_gradients and chunk_starts, and below
+// them the scan over segments.
 //
 //   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
 //   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o

@@ -145,10 +145,8 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, int shared_bytes
   return cudaGetLastError();
 }
 
-// The causal mask between two ranks' tokens: positions.hpp on the device.
-
-/// Sizes and positions of a block. A query sees the first keys of the block, and at least as many
-/// as the query before it.
+/// The causal mask between two ranks' tokens: sizes and Positions (shape.hpp) of a block. A query
+/// sees the first keys of the block, and at least as many as the query before it.
 struct SoftmaxMask {
   Positions q, k;
   int q_tokens, k_tokens, heads;

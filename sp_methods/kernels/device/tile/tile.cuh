@@ -172,8 +172,6 @@ __device__ inline void load_dense_async(Bf16Tile<width> into, const Bf16* from, 
 // The device side of kernel contracts (contracts.hpp): operands as pointers to bf16 or float, and
 // the registration of bodies.
 
-using Bf16 = __nv_bfloat16;
-
 /// Operands of a device body.
 using OnDevice = Pointers<Bf16>;
 
