@@ -80,8 +80,8 @@ class ChunkedPass : public LinearPass {
   std::vector<Edges> before_, after_;
 };
 
-/// One kernel makes all of a chunk's output or gradients, so a group's exchange overlaps the work of
-/// other groups alone.
+/// One kernel makes all of a chunk's output or gradients, so a group's exchange overlaps the work
+/// of other groups alone.
 class SegmentedPass : public LinearPass {
  public:
   SegmentedPass(Schedule& schedule, const PassInputs& inputs)

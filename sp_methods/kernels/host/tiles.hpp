@@ -66,8 +66,8 @@ struct GlaHead {
   ConstTileView g(Tokens t) const { return head_rows(in.g, t, head, shape.heads, shape.gate_width()); }
 };
 
-/// Calls body(first, last) on disjoint ranges that cover [0, count), one range a thread, and returns
-/// when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread takes
+/// Calls body(first, last) on disjoint ranges that cover [0, count), one range a thread, and
+/// returns when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread takes
 /// share 0, fresh threads the others. One thread starts none.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {

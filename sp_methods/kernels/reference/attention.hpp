@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracles of one head over a whole sequence in double precision: gated linear attention token by
-// token, and below it softmax attention query by query.
+// The oracles of one head over a whole sequence in double precision: gated linear attention token
+// by token, and below it softmax attention query by query.
 //
 //   forward:   S <- Diag(e^{g_t}) S + k_t^T v_t                 o_t = s q_t S
 //   backward:  D <- D + s q_t^T do_t,   dq_t = s do_t S_t^T,    dk_t = v_t D^T,   dv_t = k_t D,
