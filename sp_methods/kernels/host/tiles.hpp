@@ -67,8 +67,8 @@ struct GlaHead {
 };
 
 /// Calls body(first, last) on disjoint ranges that cover [0, count), one range a thread, and
-/// returns when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread takes
-/// share 0, fresh threads the others. One thread starts none.
+/// returns when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread
+/// takes share 0, fresh threads the others. One thread starts none.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {
   const auto shares = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
