@@ -12,6 +12,7 @@ from plots.example import PLOTS, InFolder, draws, layer, local, on_gpus, record,
 
 DRAWN = ("exchange.md", "exchange_4_isolated.csv", "operator.md", "operator.csv", "time_against_size.png",
          "operator_time.png")
+SUITES = "suite_of_collective_bench; suite_of_operator_bench"
 
 
 @draws
@@ -39,13 +40,13 @@ class RunDraw(InFolder):
 
     def test_without_gpus_nothing_is_asked_of_them(self):
         write(self.folder / "collectives.jsonl", [record()])
-        self.assertNotIn("gpu", self.call("gpu_suite; draw", gpus=0).replace(str(self.folder), ""))
+        self.assertNotIn("gpu", self.call(f"{SUITES}; draw", gpus=0).replace(str(self.folder), ""))
         self.assertFalse((self.folder / "gpu").exists())
 
     def test_the_launches_say_where_their_records_go(self):
-        for gpus, programs in ((1, ["operator_bench"]), (4, ["collective_bench", "operator_bench"])):
-            lines = self.call("gpu_suite", gpus).splitlines()
-            self.assertEqual([line.split()[0] for line in lines], programs)
+        for gpus, executors in ((1, ["nccl"]), (4, ["peer,peer_bf16,nccl", "peer"])):
+            lines = [line for line in self.call(SUITES, gpus).splitlines() if "--executor" in line]
+            self.assertEqual([line.split()[1] for line in lines], executors)
             for line in lines:
                 self.assertIn(f"--ranks {gpus} ", line)
                 self.assertIn(f"-J {self.folder}/gpu_", line)
