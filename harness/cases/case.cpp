@@ -7,6 +7,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/verify.hpp"
 
 namespace baton {
 namespace {
@@ -64,6 +65,14 @@ void print_dry_line(const Case& bench_case, bool with_schedules) {
 }
 
 }  // namespace
+
+Comparison Workload::verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                            Oracles& oracles) const {
+  load(executor, schedules, seed, oracles);
+  executor.synchronise();
+  executor.run();
+  return compare(executor, schedules, seed, oracles);
+}
 
 std::vector<Schedule> Workload::build(const Split& split) const {
   std::vector<Schedule> schedules;
