@@ -78,6 +78,9 @@ struct Record {
 
   bool is_timed() const { return !samples.seconds.empty(); }
   std::optional<double> bound_seconds() const;
+  /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
+  /// the ranks' times are not known one by one.
+  std::vector<int> rounds_as_last() const;
   /// The workload that was compared with the oracle: its own, or a smaller one.
   std::shared_ptr<const Workload> verified_workload() const;
 };
@@ -108,6 +111,22 @@ class Journal {
  private:
   std::string path_;
   std::ofstream file_;
+};
+
+/// A file of comma-separated values, one line a case below one line of titles.
+class CsvFile {
+ public:
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, or if it
+  /// begins with other titles.
+  explicit CsvFile(const std::string& path);
+
+  /// Appends the values of one record, `json_line`'s result, and flushes them. Throws SystemError if
+  /// it fails.
+  void append(const std::string& record);
+
+ private:
+  Journal file_;
+  bool needs_titles_ = false;
 };
 
 /// How a timed case compares with others.
@@ -173,6 +192,9 @@ struct Table {
   /// One row. A skipped case has its reason in place of the answer's columns.
   std::string row(const Record& record) const;
 };
+
+/// The table with the columns of --wide behind its own.
+Table wide(Table table);
 
 /// The table of collective_bench.
 const Table& collective_table();

@@ -83,6 +83,7 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
                   .seed = options.seed,
                   .baseline = options.baseline},
       journal_(world.rank() == 0 ? options.journal : ""),
+      csv_(world.rank() == 0 ? options.csv : ""),
       watchdog_(world, options.time_limit_seconds, options.journal),
       progress_(world.rank() == 0, static_cast<int>(options.cases.size())),
       groups_(options.baseline) {}
@@ -155,7 +156,9 @@ void Experiment::keep(const Record& record) {
   if (world_.rank() != 0) return;
   prediction_errors_.add(record);
   print(table_.row(record));  // first, so that the row is there even if the journal's disk is full
-  journal_.append(json_line(record, provenance_));
+  const std::string line = json_line(record, provenance_);
+  journal_.append(line);
+  csv_.append(line);
 }
 
 void Experiment::print(const std::string& text) const {
@@ -208,6 +211,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
     // Before the processes start: a run whose output cannot be written need not start.
     require_benchmark_out(options->benchmark_arguments);
     Journal(options->journal);
+    CsvFile(options->csv);
     require_outputs(*options);
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
@@ -215,7 +219,7 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
 
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());
-    run_cases(*options, topology, world, table);
+    run_cases(*options, topology, world, options->wide ? wide(table) : table);
   });
 }
 

@@ -180,6 +180,7 @@ class Experiment {
   const Table& table_;
   const Provenance provenance_;
   Journal journal_;
+  CsvFile csv_;
   Watchdog watchdog_;
   Progress progress_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
