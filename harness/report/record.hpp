@@ -116,12 +116,12 @@ class Journal {
 /// A file of comma-separated values, one line a case below one line of titles.
 class CsvFile {
  public:
-  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, or if it
-  /// begins with other titles.
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, if it
+  /// begins with other titles, or if its last line is not whole.
   explicit CsvFile(const std::string& path);
 
-  /// Appends the values of one record, `json_line`'s result, and flushes them. Throws SystemError if
-  /// it fails.
+  /// Appends the values of one record, the text of json_line, and flushes them. Throws SystemError
+  /// if it fails.
   void append(const std::string& record);
 
  private:
