@@ -26,7 +26,8 @@ def main():
         return gate.run(options.programs, options.accept)
     if options.commits:
         places = commits.run(options.commits, options.preset, options.launches, rest)
-        names = options.commits
+        names = [f"{commit}, records {place.relative_to(commits.ROOT)}" for commit, place in
+                 zip(options.commits, places)]
     else:
         places = names = options.sides
     a, b = (reading.read(place) for place in places)
@@ -117,3 +118,5 @@ if __name__ == "__main__":
     except (reading.Refused, reading.results.ResultsError) as refusal:
         print(f"compare: {refusal}", file=sys.stderr)
         sys.exit(verdicts.EXIT_REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(130)

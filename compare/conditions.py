@@ -10,7 +10,6 @@ import statistics
 import reading
 
 MACHINE = ("host", "cpu", "cores", "system", "kernel", "compiler", "build", "mpi")
-ALWAYS = ("schema",)
 MEASURED = ("warmup", "rounds")
 CLOCKS = {"sm_clock_mhz": "clocks", "memory_clock_mhz": "memory_clocks"}
 CLOCK_TOLERANCE = 0.02  # a GPU's clock wanders by a step or two; more than the margin moves times
@@ -27,28 +26,46 @@ def differences(a, b):
 
 def _differing(a, b):
     """Returns {key: (values of a, values of b)}."""
-    first, second = _conditions(a), _conditions(b)
-    differ = {key: (first.get(key, ()), second.get(key, ())) for key in first.keys() | second.keys()
-              if first.get(key) != second.get(key) or len(first[key]) > 1}
-    clocks = {CLOCKS[key]: (round(ours), round(theirs)) for key in CLOCKS
-              for ours, theirs in [(_clock(a, key), _clock(b, key))]
-              if ours and theirs and abs(ours / theirs - 1) > CLOCK_TOLERANCE}
-    return {**differ, **{key: ((f"{one} MHz",), (f"{other} MHz",)) for key, (one, other) in clocks.items()}}
+    pairs = {key: (values, _stated(b)[key]) for key, values in _stated(a).items() if key in _stated(b)}
+    if a.state == b.state == reading.TIMED:
+        ours, theirs = _settings(a), _settings(b)
+        pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
+    differ = {key: values for key, values in pairs.items() if values[0] != values[1] or len(values[0]) > 1}
+    clocks = {name: (_clock(a, key), _clock(b, key)) for key, name in CLOCKS.items()}
+    apart = {key: ((f"{one:.0f} MHz",), (f"{other:.0f} MHz",)) for key, (one, other) in clocks.items()
+             if one and other and abs(one / other - 1) > CLOCK_TOLERANCE}
+    return {**differ, **apart}
 
 
-def _conditions(case):
-    """Returns {condition: all values that the records of the case have}."""
-    values = collections.defaultdict(set)
+def _stated(case):
+    """Returns {condition: all values of it} of those that every record should state."""
+    found = collections.defaultdict(set)
     for record in case.records:
-        for key in ALWAYS if case.is_exact else ALWAYS + MEASURED:
-            values[key].add(str(record.get(key, "unknown")))
-        if case.is_exact or reading.state_of(record) != reading.TIMED:
-            continue
-        for key in MACHINE:
-            values[key].add(str(record["machine"].get(key, "unknown")))
-        for name, value in {**record["machine"].get("environment", {}), **record.get("device", {})}.items():
-            values[name].add(str(value))
-    return {key: tuple(sorted(found)) for key, found in values.items()}
+        is_timed = reading.state_of(record) == reading.TIMED
+        stated = {"schema": record.get("schema", "unknown")}
+        if not case.is_exact:
+            stated.update({key: record[key] for key in MEASURED if is_timed})
+            stated.update({key: record["machine"].get(key, "unknown") for key in MACHINE if record.get("machine")})
+        _add(found, stated)
+    return _sorted(found)
+
+
+def _settings(case):
+    """The same of variables of the environment and facts of devices, which a record need not have."""
+    found = collections.defaultdict(set)
+    for record in case.records:
+        if reading.state_of(record) == reading.TIMED and not case.is_exact:
+            _add(found, {**record["machine"].get("environment", {}), **record.get("device", {})})
+    return _sorted(found)
+
+
+def _add(found, values):
+    for key, value in values.items():
+        found[key].add(str(value))
+
+
+def _sorted(found):
+    return {key: tuple(sorted(values)) for key, values in found.items()}
 
 
 def _clock(case, key):

@@ -33,6 +33,12 @@ class Output(InFolder):
         self.assertEqual([line.split()[-1] for line in lines if line.startswith("same")],
                          ["all_scan/ranks:2", "all_scan/ranks:4"])
 
+    def test_a_failed_row_is_wrong_and_no_other_condition(self):
+        failed = {key: record(run="b")[key] for key in record() if key != "seconds"}
+        done = self.compare(launches(STEADY), [{**failed, "failed": "signal 9", "rounds": 0, "warmup": 0, "machine": {}}])
+        self.assertEqual((done.returncode, self.verdicts(done)), (5, ["wrong"]), done.stderr)
+        self.assertIn("failed: signal 9", done.stdout)
+
     def test_cannot_tell_ends_with_6(self):
         done = self.compare([record()], [record(run="b")])
         self.assertEqual((done.returncode, self.verdicts(done)), (6, ["cannot tell"]), done.stderr)
