@@ -98,6 +98,8 @@ void declare_run(Flags& flags, RawOptions& raw) {
       .range(1, 1000);
   flags.add("--seed", options.seed, "seed of the inputs");
   flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
+  flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
+  flags.add("--wide", options.wide, "print p50, p99 and the rank that was last most often too");
   flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags.add("--nvls", executor_choices().multicast,
@@ -230,7 +232,7 @@ void require_outputs(const Options& options) {
   if (!options.trace.empty()) require_writable(options.trace, "a trace");
   if (!options.calibrate.empty() && options.calibrated_ranks() > 0)
     require_writable(options.calibrate, "a topology");
-  require_different_files({options.journal, options.trace, options.calibrate});
+  require_different_files({options.journal, options.csv, options.trace, options.calibrate});
 }
 
 }  // namespace baton

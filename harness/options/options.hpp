@@ -39,6 +39,10 @@ struct Options {
   std::string ledger;
   /// The file of records; empty for none.
   std::string journal;
+  /// The file of comma-separated values; empty for none.
+  std::string csv;
+  /// Adds the columns of percentiles and of the last rank.
+  bool wide = false;
   /// The file for the trace of one more round; empty for none.
   std::string trace;
   /// The file with the machine of the simulator, which also predicts measured rows; empty for none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "collectives/collective.hpp"
 #include "harness/report/record.hpp"
@@ -91,6 +92,15 @@ std::string verified(const Record& record) {
 std::string first(const Record& record) {
   const auto& seconds = record.samples.first_seconds;
   return seconds ? number(*seconds * 1e6) : no_value;
+}
+
+/// The rank that was last most often, and its share of the rounds in percent.
+std::string last_rank(const Record& record) {
+  const auto rounds = record.rounds_as_last();
+  if (rounds.empty()) return no_value;
+  const auto most = std::max_element(rounds.begin(), rounds.end());
+  return fmt::format("{}: {:.0f}", most - rounds.begin(),
+                     100.0 * *most / std::reduce(rounds.begin(), rounds.end()));
 }
 
 std::string hidden(const Record& record) {
@@ -220,6 +230,14 @@ const Table& operator_table() {
 Table within_one_launch(Table table) {
   for (Column& column : table.answer)
     if (column.title == interval_title) column.title = "within one launch";
+  return table;
+}
+
+Table wide(Table table) {
+  const std::vector<Column> more{{"p50", "us", 8, microseconds(&Summary::p50)},
+                                 {"p99", "us", 8, microseconds(&Summary::p99)},
+                                 {"last", "rank: %", 9, timed(last_rank)}};
+  table.answer.insert(table.answer.end(), more.begin(), more.end());
   return table;
 }
 

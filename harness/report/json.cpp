@@ -102,8 +102,11 @@ void add_timings(Json& json, const Record& record) {
   json["median_seconds"] = record.summary.median;
   json["ci95_seconds"] = record.summary.ci95;
   json["min_seconds"] = record.summary.min;
+  json["p50_seconds"] = record.summary.p50;
   json["p95_seconds"] = record.summary.p95;
+  json["p99_seconds"] = record.summary.p99;
   json["max_seconds"] = record.summary.max;
+  if (const auto rounds = record.rounds_as_last(); !rounds.empty()) json["rounds_as_last"] = rounds;
   const Case& c = record.bench_case;
   if (c.workload->payload_bytes(c.ranks) > 0) {
     json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;

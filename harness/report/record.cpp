@@ -43,6 +43,18 @@ std::optional<double> Record::bound_seconds() const {
   return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes);
 }
 
+std::vector<int> Record::rounds_as_last() const {
+  const auto& ranks = samples.rank_seconds;
+  if (ranks.size() < 2 || static_cast<int>(ranks.size()) != bench_case.ranks) return {};
+  std::vector<int> rounds(ranks.size(), 0);
+  for (std::size_t round = 0; round < ranks.front().size(); ++round) {
+    const auto slowest = std::max_element(ranks.begin(), ranks.end(),
+                                          [round](auto& a, auto& b) { return a[round] < b[round]; });
+    ++rounds[slowest - ranks.begin()];
+  }
+  return rounds;
+}
+
 std::shared_ptr<const Workload> Record::verified_workload() const {
   const Case& verified_as = verified.verified_case ? *verified.verified_case : bench_case;
   const auto smaller = verified_as.workload->affordable(verified_as.ranks);

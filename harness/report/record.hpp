@@ -105,6 +105,9 @@ struct Record {
   const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
   const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
   std::optional<double> bound_seconds() const;
+  /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
+  /// the ranks' times are not known one by one.
+  std::vector<int> rounds_as_last() const;
   /// The workload that was compared with the oracle: its own, or a smaller one.
   std::shared_ptr<const Workload> verified_workload() const;
 };
@@ -138,6 +141,22 @@ class Journal {
  private:
   std::string path_;
   std::ofstream file_;
+};
+
+/// A file of comma-separated values, one line a case below one line of titles.
+class CsvFile {
+ public:
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, if it
+  /// begins with other titles, or if its last line is not whole.
+  explicit CsvFile(const std::string& path);
+
+  /// Appends the values of one record, the text of json_line, and flushes them. Throws SystemError
+  /// if it fails.
+  void append(const std::string& record);
+
+ private:
+  Journal file_;
+  bool needs_titles_ = false;
 };
 
 /// The timed cases of one launch by comparison group.
@@ -208,6 +227,9 @@ struct Table {
   /// One row. A skipped case has its reason in place of the answer's columns.
   std::string row(const Record& record) const;
 };
+
+/// The table with the columns of --wide behind its own.
+Table wide(Table table);
 
 /// The table of collective_bench.
 const Table& collective_table();

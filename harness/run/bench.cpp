@@ -58,6 +58,7 @@ void run_cases(const Options& options, const std::optional<Topology>& topology, 
 void require_files(const Options& options) {
   require_benchmark_out(options.benchmark_arguments);
   Journal(options.journal);
+  CsvFile(options.csv);
   require_outputs(options);
 }
 
@@ -69,12 +70,13 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
   if (options->dry_run) return 0;
   refuse_if_nothing_runs(*options);
   if (launched_rank() == 0) require_files(*options);
-  if (!is_launched() && options->ledger.empty()) return direct(*options, table, argv);
+  const Table shown = options->wide ? wide(table) : table;
+  if (!is_launched() && options->ledger.empty()) return direct(*options, shown, argv);
 
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());
-    run_cases(*options, topology, world, table);
+    run_cases(*options, topology, world, shown);
   });
   return 0;
 }

@@ -121,8 +121,9 @@ void Director::fail(int index, Failure failure) {
   record.rounds = options_.rounds;
   record.failure = std::move(failure);
   std::cout << table_.row(record) << std::flush;
-  Journal(options_.journal)
-      .append(json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch())));
+  const std::string line = json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch()));
+  Journal(options_.journal).append(line);
+  CsvFile(options_.csv).append(line);
   ledger_.note(index, {Outcome::State::failed, {}, record.failure->reason});
 }
 

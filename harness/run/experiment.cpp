@@ -87,6 +87,7 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
       ledger_(ledger),
       provenance_(provenance_of(options, world.rank() == 0 ? ledger.run() : "", ledger.launch())),
       journal_(world.rank() == 0 ? options.journal : ""),
+      csv_(world.rank() == 0 ? options.csv : ""),
       watchdog_(world, options.time_limit_seconds, interrupted),
       progress_(world.rank() == 0, static_cast<int>(options.cases.size())) {
   for (int launch = 1; launch <= ledger.launch(); ++launch) {
@@ -218,7 +219,9 @@ void Experiment::keep(int index, const Record& record) {
   prediction_errors_.add(record);
   // The row comes first, so that it is there even if the journal's disk is full.
   if (prints_rows() || !record.is_timed()) print(table_.row(record));
-  journal_.append(json_line(record, provenance_));
+  const std::string line = json_line(record, provenance_);
+  journal_.append(line);
+  csv_.append(line);
   ledger_.note(index, outcome_of(record));
 }
 

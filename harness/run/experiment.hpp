@@ -189,6 +189,7 @@ class Experiment {
   std::string settled_;  // '1' for each case that is not to run in this launch
   const Provenance provenance_;
   Journal journal_;
+  CsvFile csv_;
   Watchdog watchdog_;
   Progress progress_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;

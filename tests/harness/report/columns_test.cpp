@@ -159,6 +159,18 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   EXPECT_EQ(cell(record, "hidden", table), "46");
 }
 
+TEST(Columns, WideOnesStandBehindTheOthers) {
+  Record record = timed_record({0.001, 0.002, 0.003});
+  const Table table = wide(collective_table());
+  EXPECT_EQ(cell(record, "p99"), "no such column");
+  EXPECT_EQ(cell(record, "p50", table), "2000");
+  EXPECT_EQ(cell(record, "p99", table), "3000");
+  EXPECT_EQ(cell(record, "last", table), "-") << "one process has all ranks";
+  record.samples.rank_seconds = {{1, 1, 1}, {1, 2, 3}, {2, 1, 1}, {0, 0, 0}};
+  EXPECT_EQ(cell(record, "last", table), "1: 67");
+  EXPECT_EQ(table.row(record).size() - 1, table.head().find('\n'));
+}
+
 TEST(Columns, ANativeIsCalledOne) {
   Record record = record_of(2);
   EXPECT_EQ(cell(record, "run by"), "local");

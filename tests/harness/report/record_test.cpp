@@ -46,6 +46,7 @@ Record full_record() {
   record.messages = 24;
   record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
   record.device_facts = {{"gpu", "some"}};
+  record.samples.rank_seconds.resize(4, {1, 2, 3});
   record.samples.reading_names = {"throttle_reasons"};
   record.samples.readings_before = record.samples.readings_after = {{1}};
   record.topology = "some machine";
@@ -121,6 +122,23 @@ TEST(Record, TellsWhatWasMeasured) {
   EXPECT_EQ(json["blocks_asked"], "auto");
   EXPECT_EQ(json["machine"]["cpu"], "some");
   EXPECT_DOUBLE_EQ(json["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
+}
+
+TEST(Record, ItsCaseHasNoCycleAndTheBlocksThatWereAsked) {
+  Record record = timed_record();
+  const std::string key = to_json(record)["case"];
+  EXPECT_EQ(key, record.bench_case.name());
+  EXPECT_TRUE(key.ends_with("/blocks:auto")) << key;
+  record.bench_case.cycle = 3;
+  record.blocks = 16;
+  EXPECT_EQ(to_json(record)["case"], key);
+}
+
+TEST(Record, TellsHowOftenEachRankWasLast) {
+  Record record = timed_record();
+  EXPECT_FALSE(to_json(record).contains("rounds_as_last")) << "one process has all ranks";
+  record.samples.rank_seconds = {{1, 2, 3}, {1, 3, 3}, {0, 0, 4}, {0, 0, 0}};
+  EXPECT_EQ(to_json(record)["rounds_as_last"], (std::vector<int>{1, 1, 1, 0})) << "the first of equals";
 }
 
 TEST(Record, TellsWhatTheDevicesWereAndShowed) {
