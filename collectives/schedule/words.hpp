@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 An exclusive scan run on words: every number of rank r's map
-// is the word "r", and to combine is to join two words. The word that an element ends with tells
-// which maps it was made of, in order.
+// SPDX-License-Identifier: Apache-2.0
+// An exclusive scan run on words: every number of rank r's map is the word "r", and to combine is
+// to join two words. The word of an element tells which maps it was made of, in order.
 //
 //   own state, own decay of rank r = r
 //   combine: state' = earlier state, later state      decay' = earlier decay, later decay

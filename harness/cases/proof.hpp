@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The proof of all cases of a launch before any of them is
-// timed: their schedules, their claims, and the scans in them, which run on words at every number
-// of ranks.
+// SPDX-License-Identifier: Apache-2.0
+// The proof of all cases of a launch before any of them is timed: their schedules, their claims,
+// and the scans in them, which run on words at every number of ranks.
 #pragma once
 
 #include <set>

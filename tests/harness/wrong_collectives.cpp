@@ -17,7 +17,7 @@ std::optional<Cost> wrong_claim(const Shape& shape, const Split& split) {
   return Cost{P > 1 ? shape.state_bytes() : 0, P == 2 ? 7 : P - 1};
 }
 
-/// A chain of whole states in which the seventh rank and those after it combine the wrong way round.
+/// A chain of whole states in which ranks from the seventh on combine the wrong way round.
 void disordered_scan(Schedule& s, const Operands& x) {
   const int P = s.ranks(), r = s.rank();
   const Map prefix{{}, x.into, x.own.row};
