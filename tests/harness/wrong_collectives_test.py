@@ -53,6 +53,12 @@ class WrongCollectives(unittest.TestCase):
         self.assertEqual([record["exit_code"] for record in records if "failed" in record], [3])
         self.assertIn("claims 64 bytes and 7 hops, but its schedules have 64 and 1", ended.stderr)
 
+    def test_a_scan_is_proved_at_more_ranks_than_are_listed(self):
+        ended, _ = self.run_bench("--collectives", "all_scan,disordered_scan", "--ranks", "2", "--dry-run")
+        self.assertIn("# all_scan: right on words at 2 to 64 ranks", ended.stdout)
+        self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertIn("disordered_scan, 8 ranks: rank 7 has 6 6, must have 0 1 2 3 4 5 6", ended.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
