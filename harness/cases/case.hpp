@@ -142,6 +142,9 @@ struct Case {
   /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto
   std::string name() const;
 
+  /// The name without the cycle: rows of two runs with the same key are the same case.
+  std::string key() const;
+
   /// The axes that cases share which are compared with one another: all but the algorithm, its
   /// variant and its blocks.
   std::string comparison_group() const;
@@ -180,10 +183,5 @@ std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vecto
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
 void require_claim(const Case& bench_case, int blocks, const Cost& counted);
-
-/// Builds, checks and counts the schedules of every case and prints a line for each, and all their
-/// steps if `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Throws
-/// ScheduleError.
-void print_dry_run(const std::vector<Case>& all, bool with_schedules);
 
 }  // namespace baton

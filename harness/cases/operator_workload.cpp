@@ -41,7 +41,11 @@ class OperatorWorkload : public Workload {
     layer.blocks = split.blocks;
     return baton::build(method_, layer, rank, split.ranks, split.ranks_a_node);
   }
-  std::optional<Cost> claim(const Split&) const override { return std::nullopt; }
+  std::optional<Cost> claim(const Split& split) const override {
+    Layer layer = layer_;
+    layer.blocks = split.blocks;
+    return method_.claim(layer, split);
+  }
 
   void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
             Oracles& oracles) const override;
