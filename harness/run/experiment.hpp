@@ -171,8 +171,10 @@ class Experiment {
   void finish();
 
  private:
+  void prove_cases();
   bool prints_rows() const;
   BenchmarkCase::Result run_unsettled(int index);
+  BenchmarkCase::Result refuse(int index, const std::string& error);
   CaseRunner& runner(const Case& bench_case);
   std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
   BenchmarkCase::Result answer(CaseRunner& runner, int index);
@@ -186,7 +188,8 @@ class Experiment {
   const World& world_;
   const Table table_;
   Ledger& ledger_;
-  std::string settled_;  // '1' for each case that is not to run in this launch
+  std::string settled_;              // '1' for each case that is not to run in this launch
+  std::vector<std::string> proofs_;  // why a case's schedules are wrong, empty where they are right
   const Provenance provenance_;
   Journal journal_;
   CsvFile csv_;
