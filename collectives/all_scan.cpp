@@ -34,12 +34,17 @@ std::optional<Claim> claim(const Shape& shape, const Split& split) {
   return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 
+std::int64_t sent(const Shape& shape, const Split& split, int rank) {
+  return rank + 1 < split.ranks ? shape.state_bytes() : 0;
+}
+
 const Registered registered{{
     .name = "all_scan",
     .kind = Kind::exclusive_scan,
     .summary = "ZeCO: the state down the chain of ranks in blocks, all links at work at once",
     .build = all_scan,
     .claim = claim,
+    .sent = sent,
     .cuts_blocks = true,
 }};
 

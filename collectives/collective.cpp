@@ -50,8 +50,13 @@ const char* to_string(Kind kind) {
 const char* to_string(Direction direction) { return direction == Direction::forward ? "forward" : "reverse"; }
 
 Registered::Registered(Collective collective) {
-  const std::string name = collective.name;
-  registry().add(name, std::move(collective));
+  add_or_exit([&collective] {
+    if (!collective.claim)
+      throw UsageError("the collective '" + collective.name +
+                       "' has no .claim; one that returns std::nullopt claims nothing");
+    const std::string name = collective.name;
+    registry().add(name, std::move(collective));
+  });
 }
 
 std::vector<const Collective*> collectives() {
@@ -62,6 +67,13 @@ std::vector<const Collective*> collectives() {
 }
 
 const Collective& find_collective(const std::string& name) { return registry().at(name); }
+
+std::optional<std::int64_t> claimed_bytes(const Collective& collective, const Shape& shape,
+                                          const Split& split, int rank) {
+  if (collective.sent) return collective.sent(shape, split, rank);
+  const std::optional<Claim> claim = collective.claim(shape, split);
+  return claim ? std::optional(claim->sent_bytes) : std::nullopt;
+}
 
 void embed(Schedule& schedule, const std::string& name, const Operands& operands) {
   const Collective& collective = find_collective(name);

@@ -86,14 +86,18 @@ struct Collective {
   /// One line: its origin and how it works.
   std::string summary;
   std::function<void(Schedule&, const Operands&)> build;
-  /// Empty if the cost is a library's own choice.
+  /// Must be set. Empty if the cost is a library's own choice.
   std::function<std::optional<Claim>(const Shape&, const Split&)> claim;
+  /// Bytes that one rank, counted in scan order, sends; null if all send as many as the busiest. A
+  /// method that runs it in both directions adds what each rank sends.
+  std::function<std::int64_t(const Shape&, const Split&, int rank)> sent = nullptr;
   /// True if the schedule depends on `Operands::blocks`.
   bool cuts_blocks = false;
 };
 
 /// Adds a collective to the registry, before `main`: `const Registered
-/// all_scan_registered{{...}};`. Throws UsageError if the name is taken.
+/// all_scan_registered{{...}};`. If the name is taken, or it has no claim, the program ends with
+/// exit code 2 and a text that says so.
 struct Registered {
   explicit Registered(Collective collective);
 };
@@ -103,6 +107,11 @@ std::vector<const Collective*> collectives();
 
 /// The collective called `name`. Throws UsageError if there is none.
 const Collective& find_collective(const std::string& name);
+
+/// Bytes that `rank`, counted in scan order, sends according to the author of `collective`; empty
+/// if the author does not say.
+std::optional<std::int64_t> claimed_bytes(const Collective& collective, const Shape& shape,
+                                          const Split& split, int rank);
 
 /// Records the collective called `name` as a part of `schedule`. Throws UsageError if there is
 /// none.

@@ -81,19 +81,22 @@ using RowAcross = std::int64_t(const Shape& shape, int node, int M);
 /// their nodes.
 using HopsAcross = int(int M, int ends);
 
+std::int64_t sent(const Shape& shape, const Split& split, RowAcross row_across, int rank) {
+  const Nodes nodes = split.nodes();
+  const int node = nodes.of(rank);
+  const SliceOwners owners = owners_on(nodes, node);
+  const std::int64_t across = owners.owned_rows(shape, rank) * row_across(shape, node, nodes.count());
+  return (owners.sent_elements(shape, rank, split.ranks) + across) * element_bytes;
+}
+
 std::optional<Claim> claim(const Shape& shape, const Split& split, RowAcross row_across,
                            HopsAcross hops_across) {
   const Nodes nodes = split.nodes();
   const int P = split.ranks, M = nodes.count();
   const int ends = (nodes.size(0) > 1 ? 1 : 0) + (nodes.size(M - 1) > 1 ? 1 : 0);
   Claim claim{0, M == 1 ? std::min(P - 1, 2) : hops_across(M, ends)};
-  for (int r = 0; r < P; ++r) {
-    const int node = nodes.of(r);
-    const SliceOwners owners = owners_on(nodes, node);
-    const std::int64_t across = owners.owned_rows(shape, r) * row_across(shape, node, M);
-    claim.sent_bytes =
-        std::max(claim.sent_bytes, (owners.sent_elements(shape, r, P) + across) * element_bytes);
-  }
+  for (int r = 0; r < P; ++r)
+    claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, row_across, r));
   return claim;
 }
 
@@ -123,6 +126,8 @@ Collective across_by(const std::string& name, const std::string& scan, const std
       .summary = "two_shot on every node, slices across nodes " + how,
       .build = [scan](Schedule& s, const Operands& x) { hierarchical_scan(s, x, scan); },
       .claim = [row, hops](const Shape& shape, const Split& split) { return claim(shape, split, row, hops); },
+      .sent = [row](const Shape& shape, const Split& split,
+                    int rank) { return sent(shape, split, row, rank); },
       .cuts_blocks = cuts_blocks,
   };
 }

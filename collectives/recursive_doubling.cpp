@@ -46,8 +46,8 @@ void recursive_doubling(Schedule& s, const Operands& x) {
   }
 }
 
-/// The bytes that rank r sends.
-std::int64_t sent_by(const Shape& shape, int r, int P) {
+std::int64_t sent(const Shape& shape, const Split& split, int r) {
+  const int P = split.ranks;
   std::int64_t elements = 0;
   for (int d = 1; d < P && r + d < P; d *= 2)
     elements += is_complete(r, d) ? shape.state_elements() : shape.map_elements();
@@ -57,7 +57,7 @@ std::int64_t sent_by(const Shape& shape, int r, int P) {
 std::optional<Claim> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
   Claim claim{0, static_cast<int>(std::bit_width(static_cast<unsigned>(P))) - 1};
-  for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent_by(shape, r, P));
+  for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, r));
   return claim;
 }
 
@@ -67,6 +67,7 @@ const Registered registered{{
     .summary = "maps whose span doubles with every hop, log2 P hops",
     .build = recursive_doubling,
     .claim = claim,
+    .sent = sent,
 }};
 
 }  // namespace

@@ -21,12 +21,17 @@ std::optional<Claim> claim(const Shape& shape, const Split& split) {
   return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 
+std::int64_t sent(const Shape& shape, const Split& split, int rank) {
+  return rank + 1 < split.ranks ? shape.state_bytes() : 0;
+}
+
 const Registered registered{{
     .name = "ring_scan",
     .kind = Kind::exclusive_scan,
     .summary = "LASP-1: the whole state handed on rank by rank",
     .build = ring_scan,
     .claim = claim,
+    .sent = sent,
 }};
 
 }  // namespace

@@ -23,12 +23,15 @@ void two_shot(Schedule& s, const Operands& x) {
   receive_prefix(s, x, everybody);
 }
 
+std::int64_t sent(const Shape& shape, const Split& split, int rank) {
+  const int P = split.ranks;
+  return SliceOwners{0, P, P}.sent_elements(shape, rank, P) * element_bytes;
+}
+
 std::optional<Claim> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  const SliceOwners everybody{0, P, P};
   Claim claim{0, std::min(P - 1, 2)};
-  for (int r = 0; r < P; ++r)
-    claim.sent_bytes = std::max(claim.sent_bytes, everybody.sent_elements(shape, r, P) * element_bytes);
+  for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, r));
   return claim;
 }
 
@@ -38,6 +41,7 @@ const Registered registered{{
     .summary = "every rank owns a slice of the state and folds it for all, two hops",
     .build = two_shot,
     .claim = claim,
+    .sent = sent,
 }};
 
 }  // namespace

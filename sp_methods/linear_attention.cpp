@@ -14,8 +14,11 @@
 // Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
 // algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
 // OpenSparseLLMs/Linear-MoE.
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "collectives/collective.hpp"
 #include "sp_methods/linear_passes.hpp"
@@ -93,6 +96,72 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::st
   run(s, inputs, scan, placement);
 }
 
+std::vector<Direction> directions_of(Pass pass) {
+  if (pass == Pass::both) return {Direction::forward, Direction::reverse};
+  return {pass == Pass::forward ? Direction::forward : Direction::reverse};
+}
+
+Split towards(Split split, Direction direction) {
+  split.direction = direction;
+  return split;
+}
+
+/// Bytes that each home rank sends in the scans of a pass of one group; empty if nobody claims
+/// them.
+std::optional<std::vector<std::int64_t>> claimed_by_ranks(const std::string& scan, const Shape& shape,
+                                                          const Split& split, Pass pass) {
+  std::vector<std::int64_t> sent(split.ranks, 0);
+  for (const Direction direction : directions_of(pass))
+    for (int rank = 0; rank < split.ranks; ++rank) {
+      const int home = direction == Direction::forward ? rank : split.ranks - 1 - rank;
+      const auto bytes = claimed_bytes(find_collective(scan), shape, towards(split, direction), rank);
+      if (!bytes) return std::nullopt;
+      sent[home] += *bytes;
+    }
+  return sent;
+}
+
+/// Messages in a chain of `groups` scans of `hops` messages each, of which a rank starts one when
+/// it has finished the one before.
+using HopsInTurn = int(int hops, int groups);
+
+/// Down a chain every further group is two messages behind: a rank has received and sent.
+int chain_in_turn(int hops, int groups) { return hops + (groups - 1) * std::min(hops, 2); }
+
+/// A gather ends on all ranks at once.
+int gather_in_turn(int hops, int groups) { return hops * groups; }
+
+/// A link of the chain of layers sends the states of all heads after one another.
+constexpr const char* link = "ring_scan";
+
+/// The text of one method.
+struct Text {
+  std::string scan;
+  ExchangePlacement placement = ExchangePlacement::none;
+  HopsInTurn* hops_in_turn = chain_in_turn;
+};
+
+/// The cost of each group's scan once a pass. The longest chain of a pass ends where that of the
+/// next one begins.
+std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& text) {
+  const ExchangePlacement placement = text.placement;
+  if (layer.mode == Mode::compute_only || placement == ExchangePlacement::none) return Cost{};
+  const bool is_link = placement == ExchangePlacement::serial_chain;
+  const bool in_turn =
+      !is_link && layer.groups > 1 && (placement == ExchangePlacement::serial || layer.mode == Mode::exposed);
+  const std::string scan = is_link ? link : layer.scan.empty() ? text.scan : layer.scan;
+  if (in_turn && scan != text.scan) return std::nullopt;
+  const Shape group{layer.share.heads / layer.groups, layer.share.d_k, layer.share.d_v, layer.share.tokens};
+  const auto sent = claimed_by_ranks(scan, group, split, layer.pass);
+  if (!sent) return std::nullopt;
+  Cost cost{layer.groups * *std::max_element(sent->begin(), sent->end()), 0};
+  for (const Direction direction : directions_of(layer.pass)) {
+    const int hops = find_collective(scan).claim(group, towards(split, direction))->hops;
+    cost.hops += in_turn ? text.hops_in_turn(hops, layer.groups) : hops;
+  }
+  return cost;
+}
+
 Refusal unsupported(const Layer& layer, int) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;
@@ -101,31 +170,31 @@ Refusal unsupported(const Layer& layer, int) {
          " groups";
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, const std::string& scan,
-                        ExchangePlacement placement) {
+RegisteredMethod method(const std::string& name, const std::string& summary, const Text& text) {
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::linear,
-      .scan = scan,
-      .build = [=](Schedule& s, const Layer& layer,
-                   const LayerTensors& x) { build(s, layer, x, scan, placement); },
+      .scan = text.scan,
+      .build = [text](Schedule& s, const Layer& layer,
+                      const LayerTensors& x) { build(s, layer, x, text.scan, text.placement); },
+      .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },
       .unsupported = unsupported,
   });
 }
 
 const RegisteredMethod registered[]{
-    method("zeco", "All-Scan of the states beside the local work", "all_scan", ExchangePlacement::overlapped),
-    method("lasp1", "states from rank to rank after the local work", "ring_scan",
-           ExchangePlacement::after_local_work),
-    method("lasp1_as_released", "receive, all local work, send: a chain of whole layers", "",
-           ExchangePlacement::serial_chain),
-    method("lasp2", "all-gather of the maps beside the local work", "all_gather_scan",
-           ExchangePlacement::overlapped),
-    method("lasp2_as_released", "all-gather of the maps, waited for at once", "all_gather_scan",
-           ExchangePlacement::serial),
-    method("local", "the rank's own tokens and no exchange: the data-parallel line", "",
-           ExchangePlacement::none),
+    method("zeco", "All-Scan of the states beside the local work",
+           {"all_scan", ExchangePlacement::overlapped}),
+    method("lasp1", "states from rank to rank after the local work",
+           {"ring_scan", ExchangePlacement::after_local_work}),
+    method("lasp1_as_released", "receive, all local work, send: a chain of whole layers",
+           {"", ExchangePlacement::serial_chain}),
+    method("lasp2", "all-gather of the maps beside the local work",
+           {"all_gather_scan", ExchangePlacement::overlapped, gather_in_turn}),
+    method("lasp2_as_released", "all-gather of the maps, waited for at once",
+           {"all_gather_scan", ExchangePlacement::serial, gather_in_turn}),
+    method("local", "the rank's own tokens and no exchange: the data-parallel line", {}),
 };
 
 }  // namespace

@@ -23,6 +23,9 @@
 namespace baton {
 namespace {
 
+/// The scan of the boundary gate sums.
+constexpr const char* gate_scan = "recursive_doubling";
+
 class LinearRing {
  public:
   LinearRing(Schedule& s, const Layer& layer, const LayerTensors& x)
@@ -201,7 +204,7 @@ class LinearRing {
     fill(s_, boundary_.decay, 1.0F);
     {
       const Reversed reversed(s_);
-      embed(s_, "recursive_doubling", {boundary_, later, 1});
+      embed(s_, gate_scan, {boundary_, later, 1});
     }
     wait_if_exposed(s_, layer_);
     return s_.rank() + 1 < s_.ranks() ? later : Slice{};
@@ -238,11 +241,39 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
   if (layer.pass != Pass::forward) ring.backward();
 }
 
+/// The small scan of the boundary gate sums, heads*d_k rows of one number.
+std::optional<Cost> claim_of_gate_sums(const GlaShape& share, const Split& split) {
+  Split reversed = split;
+  reversed.direction = Direction::reverse;
+  return find_collective(gate_scan).claim({share.heads, share.d_k, 1, share.tokens}, reversed);
+}
+
+/// Hops of gradients follow those of blocks one behind; the scan waits for the last of them. On two
+/// ranks the second one gets back a block that nothing was added to.
+std::optional<Cost> claim(const Layer& layer, const Split& split) {
+  const GlaShape& share = layer.share;
+  const int P = split.ranks;
+  const bool is_gated = share.gate != GateKind::none;
+  const std::int64_t elements = key_value_elements(share);
+  const std::int64_t decay_bytes = is_gated ? share.heads * share.d_k * bytes_of(Dtype::f32) : 0;
+  const Cost blocks{(P - 1) * (elements * bytes_of(layer.dtype) + decay_bytes), P - 1};
+  Cost cost;
+  if (P == 1) return cost;
+  if (layer.pass != Pass::backward) cost = blocks;
+  if (layer.pass == Pass::forward) return cost;
+  const Cost sums = is_gated ? claim_of_gate_sums(share, split).value() : Cost{};
+  cost.sent_bytes += blocks.sent_bytes + (P - 1) * elements * bytes_of(Dtype::f32) + sums.sent_bytes;
+  const bool is_exposed = layer.mode == Mode::exposed, is_pair = P == 2 && (is_gated || is_exposed);
+  cost.hops += P + sums.hops + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
+  return cost;
+}
+
 const RegisteredMethod registered{{
     .name = "ring_attention",
     .summary = "keys and values around the ring, left products: quadratic in the tokens",
     .attention = Attention::linear,
     .build = ring_attention,
+    .claim = claim,
     .unsupported = [](const Layer& layer, int) { return unsupported_in_a_ring(layer); },
 }};
 

@@ -169,6 +169,20 @@ Refusal unsupported(const Layer& layer, Layout layout) {
   return unsupported_in_a_ring(layer);
 }
 
+/// Blocks make P-1 hops in each pass; gradients make P, one behind the blocks.
+std::optional<Cost> claim(const Layer& layer, const Split& split) {
+  const int P = split.ranks;
+  const std::int64_t elements = key_value_elements(layer.share);
+  const Cost blocks{(P - 1) * elements * bytes_of(layer.dtype), P - 1};
+  Cost cost;
+  if (P == 1) return cost;
+  if (layer.pass != Pass::backward) cost = blocks;
+  if (layer.pass == Pass::forward) return cost;
+  cost.sent_bytes += blocks.sent_bytes + P * elements * bytes_of(Dtype::f32);
+  cost.hops += layer.mode == Mode::exposed ? P + 1 : P;
+  return cost;
+}
+
 RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
   return RegisteredMethod({
       .name = name,
@@ -176,6 +190,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Lay
       .attention = Attention::softmax,
       .build = [layout](Schedule& s, const Layer& layer,
                         const LayerTensors& x) { ring_attention(s, layer, x, layout); },
+      .claim = claim,
       .unsupported = [layout](const Layer& layer, int) { return unsupported(layer, layout); },
       .positions = layout,
   });

@@ -49,7 +49,14 @@ const char* to_string(GateKind gate) {
   return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
 }
 
-RegisteredMethod::RegisteredMethod(const SpMethod& method) { registry().add(method.name, method); }
+RegisteredMethod::RegisteredMethod(const SpMethod& method) {
+  add_or_exit([&method] {
+    if (!method.claim)
+      throw UsageError("the method '" + method.name +
+                       "' has no .claim; one that returns std::nullopt claims nothing");
+    registry().add(method.name, method);
+  });
+}
 
 std::vector<const SpMethod*> sp_methods() { return registry().all(); }
 

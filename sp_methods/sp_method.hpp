@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
 
+#include "collectives/collective.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
@@ -84,13 +86,17 @@ struct SpMethod {
   std::string scan;
   /// Records the schedule of one rank.
   std::function<void(Schedule&, const Layer&, const LayerTensors&)> build;
+  /// Must be set. Its cost for a layer that it does not refuse, in every pass and mode, as `check`
+  /// counts it; empty if a scan beneath it claims nothing. A split's direction has no meaning here.
+  std::function<std::optional<Cost>(const Layer&, const Split&)> claim;
   /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
 };
 
-/// Adds a method to the registry, before `main`. Throws UsageError if its name is taken.
+/// Adds a method to the registry, before `main`. If its name is taken, or it has no claim, the
+/// program ends with exit code 2 and a text that says so.
 struct RegisteredMethod {
   explicit RegisteredMethod(const SpMethod& method);
 };

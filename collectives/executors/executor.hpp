@@ -155,9 +155,12 @@ inline Registry<ExecutorEntry>& executor_registry() {
   return all;
 }
 
-/// Adds an executor to the registry, before `main`. Throws UsageError if the name is taken.
+/// Adds an executor to the registry, before `main`. If the name is taken, the program ends with
+/// exit code 2 and a text that says so.
 struct RegisteredExecutor {
-  explicit RegisteredExecutor(const ExecutorEntry& entry) { executor_registry().add(entry.name, entry); }
+  explicit RegisteredExecutor(const ExecutorEntry& entry) {
+    add_or_exit([&entry] { executor_registry().add(entry.name, entry); });
+  }
 };
 
 /// All executors that are built in, by name.

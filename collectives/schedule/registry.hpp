@@ -3,6 +3,8 @@
 // natives, device bodies.
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +13,18 @@
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
+
+/// Runs `add` before `main`, where nothing catches an error: the program ends with the text of a
+/// UsageError and exit code 2.
+template <class Add>
+void add_or_exit(const Add& add) {
+  try {
+    add();
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "baton: %s\n", error.what());
+    std::_Exit(2);
+  }
+}
 
 /// The entries of one kind, by name. An entry never moves, so pointers to it stay valid.
 template <class Entry>

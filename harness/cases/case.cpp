@@ -45,24 +45,6 @@ void add_group(std::vector<Case>& all, const Axes& axes,
     }
 }
 
-void print_dry_line(const Case& bench_case, bool with_schedules) {
-  if (const Refusal refusal = bench_case.workload->unsupported(bench_case.ranks)) {
-    fmt::print("{:<96} skipped: {}\n", bench_case.name(), refusal.reason());
-    return;
-  }
-  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
-  const auto schedules = bench_case.workload->build(bench_case.split(blocks));
-  const auto cost = cost_of(bench_case, blocks, schedules);
-  std::int64_t message_ends = 0;
-  for (const Traffic& rank : check(bench_case.workload->name(), schedules).ranks)
-    message_ends += rank.messages;
-  const auto or_unknown = [&](std::int64_t count) { return cost ? fmt::format("{}", count) : "unknown"; };
-  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", bench_case.name(), or_unknown(cost.value_or(Cost{}).sent_bytes),
-             or_unknown(cost.value_or(Cost{}).hops), message_ends / 2);
-  if (!with_schedules) return;
-  for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
-}
-
 }  // namespace
 
 std::vector<Schedule> Workload::build(const Split& split) const {
@@ -148,12 +130,6 @@ void require_claim(const Case& bench_case, int blocks, const Cost& counted) {
     throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",
                                     bench_case.name(), claim->sent_bytes, claim->hops, counted.sent_bytes,
                                     counted.hops));
-}
-
-void print_dry_run(const std::vector<Case>& all, bool with_schedules) {
-  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
-             "messages");
-  for (const Case& bench_case : all) print_dry_line(bench_case, with_schedules);
 }
 
 }  // namespace baton

@@ -185,9 +185,4 @@ std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vecto
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
 void require_claim(const Case& bench_case, int blocks, const Cost& counted);
 
-/// Builds, checks and counts the schedules of every case and prints a line for each, and all their
-/// steps if `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Throws
-/// ScheduleError.
-void print_dry_run(const std::vector<Case>& all, bool with_schedules);
-
 }  // namespace baton

@@ -72,7 +72,11 @@ class OperatorWorkload : public Workload {
     layer.blocks = split.blocks;
     return baton::build(method_, layer, rank, split.ranks, split.ranks_a_node);
   }
-  std::optional<Cost> claim(const Split&) const override { return std::nullopt; }
+  std::optional<Cost> claim(const Split& split) const override {
+    Layer layer = layer_;
+    layer.blocks = split.blocks;
+    return method_.claim(layer, split);
+  }
 
   std::shared_ptr<const Workload> affordable(int ranks) const override;
   Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,

@@ -15,7 +15,12 @@ using namespace baton;
 TEST(Registry, FindsByNameAndRefusesDoubles) {
   EXPECT_EQ(find_collective("all_scan").kind, Kind::exclusive_scan);
   EXPECT_THROW(find_collective("no_such_scan"), UsageError);
-  EXPECT_THROW(Registered({.name = "all_scan"}), UsageError);
+  const Collective second{.name = "all_scan", .claim = find_collective("all_scan").claim};
+  EXPECT_EXIT(Registered{second}, testing::ExitedWithCode(2), "collective 'all_scan' is registered twice");
+}
+
+TEST(Registry, RefusesACollectiveWithoutAClaim) {
+  EXPECT_EXIT(Registered({.name = "free"}), testing::ExitedWithCode(2), "collective 'free' has no .claim");
 }
 
 TEST(Registry, ListsEveryNameOnce) {

@@ -79,7 +79,12 @@ TEST(SpMethods, AnEmbeddedCollectiveSeesTheNodes) {
 }
 
 TEST(SpMethods, ASecondMethodOfANameIsRefused) {
-  EXPECT_THROW(RegisteredMethod({.name = "zeco"}), UsageError);
+  const SpMethod second{.name = "zeco", .claim = find_method("zeco").claim};
+  EXPECT_EXIT(RegisteredMethod{second}, testing::ExitedWithCode(2), "method 'zeco' is registered twice");
+}
+
+TEST(SpMethods, AMethodWithoutAClaimIsRefused) {
+  EXPECT_EXIT(RegisteredMethod({.name = "free"}), testing::ExitedWithCode(2), "method 'free' has no .claim");
 }
 
 TEST(SpMethods, RefusalsSayWhy) {

@@ -52,6 +52,7 @@ Record full_record() {
   record.topology = "some machine";
   record.predicted_seconds = 1;
   record.extrapolated = "for a reason";
+  record.over_launches = OverLaunches{3, record.summary, {}};
   return record;
 }
 
@@ -65,7 +66,7 @@ Layer small_layer() {
 Record full_operator_record() {
   Record record = full_record();
   record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::layer);
-  record.hidden = 0.5;
+  record.standing.hidden = 0.5;
   record.verified.verified_case = record.bench_case;
   return record;
 }
@@ -74,7 +75,9 @@ std::set<std::string> written_keys() {
   std::set<std::string> keys;
   Record skipped = timed_record();
   skipped.skipped = "for a reason";
-  for (const Record& record : {full_record(), full_operator_record(), skipped}) {
+  Record failed = timed_record();
+  failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
+  for (const Record& record : {full_record(), full_operator_record(), skipped, failed}) {
     const auto json = to_json(record);
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }

@@ -167,7 +167,9 @@ Collective collective(const std::string& name, const std::string& where) {
               },
           .claim = [](const Shape& shape, const Split& split) -> std::optional<Claim> {
             return Claim{split.ranks > 1 ? shape.state_bytes() : 0, split.ranks - 1};
-          }};
+          },
+          .sent = [](const Shape& shape, const Split& split,
+                     int rank) { return rank + 1 < split.ranks ? shape.state_bytes() : 0; }};
 }
 
 const RegisteredPeerNative native{

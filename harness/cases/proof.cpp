@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/proof.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/words.hpp"
+
+namespace baton {
+namespace {
+
+/// A map that every rank can own a part of, in rows that are not as many as ranks or blocks.
+Shape shape_for(int ranks) { return {.heads = 1, .d_k = std::max(ranks, 16) + 3, .d_v = 2, .tokens = 1}; }
+
+/// True if the schedules change where ranks lie on nodes.
+bool looks_at_nodes(const Collective& collective) {
+  constexpr Split one_node{.ranks = 9}, nodes{.ranks = 9, .ranks_a_node = 4};
+  for (int rank = 0; rank < one_node.ranks; ++rank)
+    if (text(build(collective, shape_for(9), rank, one_node)) !=
+        text(build(collective, shape_for(9), rank, nodes)))
+      return true;
+  return false;
+}
+
+std::string name_of(const Collective& collective, const Split& split) {
+  std::string name = fmt::format("{}, {} ranks", collective.name, split.ranks);
+  if (split.ranks_a_node > 0) name += fmt::format(", {} a node", split.ranks_a_node);
+  if (split.direction == Direction::reverse) name += ", reverse";
+  return split.blocks > 1 ? name + fmt::format(", {} blocks", split.blocks) : name;
+}
+
+/// False if it has no words.
+bool prove_at(const Collective& collective, const Split& split) {
+  const Shape shape = shape_for(split.ranks);
+  const std::vector<Schedule> schedules = build_all(collective, shape, split);
+  if (!has_words(schedules)) return false;
+  run_on_words({.name = name_of(collective, split),
+                .rows = shape.rows(),
+                .row = shape.d_v,
+                .is_reversed = split.direction == Direction::reverse},
+               schedules);
+  return true;
+}
+
+/// The settings of `collective` beside the number of ranks.
+std::vector<Split> settings_of(const Collective& collective) {
+  std::vector<Split> settings;
+  for (const int ranks_a_node : looks_at_nodes(collective) ? std::vector{0, 1, 3, 8} : std::vector{0})
+    for (const int blocks : collective.cuts_blocks ? std::vector{1, 4, 16} : std::vector{1})
+      for (const Direction direction : {Direction::forward, Direction::reverse})
+        settings.push_back({1, blocks, ranks_a_node, direction});
+  return settings;
+}
+
+/// Builds and checks the schedules of a case, with its claim. Throws ScheduleError.
+void check_case(const Case& bench_case) {
+  if (!find_backend(bench_case.executor).is_measured || bench_case.workload->unsupported(bench_case.ranks))
+    return;
+  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+  cost_of(bench_case, blocks, bench_case.workload->build(bench_case.split(blocks)));
+}
+
+void print_dry_line(const Case& bench_case, bool with_schedules) {
+  if (const Refusal refusal = bench_case.workload->unsupported(bench_case.ranks)) {
+    fmt::print("{:<96} skipped: {}\n", bench_case.name(), refusal.reason());
+    return;
+  }
+  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+  const auto schedules = bench_case.workload->build(bench_case.split(blocks));
+  const auto cost = cost_of(bench_case, blocks, schedules);
+  std::int64_t message_ends = 0;
+  for (const Traffic& rank : check(bench_case.workload->name(), schedules).ranks)
+    message_ends += rank.messages;
+  const auto or_unknown = [&](std::int64_t count) { return cost ? fmt::format("{}", count) : "unknown"; };
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", bench_case.name(), or_unknown(cost.value_or(Cost{}).sent_bytes),
+             or_unknown(cost.value_or(Cost{}).hops), message_ends / 2);
+  if (!with_schedules) return;
+  for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
+}
+
+void print_proof(const std::string& scan) {
+  const Refusal refusal = prove_scan(find_collective(scan));
+  fmt::print("# {}: {}\n", scan,
+             refusal ? "not run on words: " + refusal.reason()
+                     : fmt::format("right on words at 2 to {} ranks", most_proved_ranks));
+}
+
+}  // namespace
+
+Refusal prove_scan(const Collective& collective, int all_settings_to) {
+  const std::vector<Split> settings = settings_of(collective);
+  for (int ranks = 2; ranks <= most_proved_ranks; ++ranks)
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+      if (ranks > all_settings_to && ranks % settings.size() != i) continue;
+      Split split = settings[i];
+      split.ranks = ranks;
+      if (!prove_at(collective, split)) return "its local work is a native or a kernel, which has no words";
+    }
+  return {};
+}
+
+std::set<std::string> scans_of(const Workload& workload) {
+  std::set<std::string> scans;
+  const auto small = workload.reduced();
+  if (small->unsupported(2)) return scans;
+  const auto is_scan = [](const std::string& name) {
+    return !name.empty() && find_collective(name).kind == Kind::exclusive_scan;
+  };
+  for (const Schedule& schedule : small->build({.ranks = 2}))
+    std::copy_if(schedule.regions().begin(), schedule.regions().end(), std::inserter(scans, scans.end()),
+                 is_scan);
+  const Description what = workload.describe();
+  if (what.kind == to_string(Kind::exclusive_scan)) scans.insert(what.name);
+  return scans;
+}
+
+std::vector<std::string> prove(std::span<const Case> all) {
+  std::map<std::string, std::string> wrong;  // the error of each scan, empty for a right one
+  const auto error_of = [](const auto& proof) -> std::string {
+    try {
+      proof();
+      return {};
+    } catch (const ScheduleError& error) {
+      return error.what();
+    }
+  };
+  std::vector<std::string> errors;
+  for (const Case& bench_case : all) {
+    std::string error = error_of([&] {
+      for (const std::string& scan : scans_of(*bench_case.workload)) {
+        const auto [known, is_new] = wrong.try_emplace(scan);
+        if (is_new) known->second = error_of([&] { prove_scan(find_collective(scan)); });
+        if (!known->second.empty()) throw ScheduleError(known->second);
+      }
+      check_case(bench_case);
+    });
+    errors.push_back(std::move(error));
+  }
+  return errors;
+}
+
+void print_dry_run(const std::vector<Case>& all, bool with_schedules) {
+  fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
+             "messages");
+  for (const Case& bench_case : all) print_dry_line(bench_case, with_schedules);
+  std::set<std::string> scans;
+  for (const Case& bench_case : all) scans.merge(scans_of(*bench_case.workload));
+  for (const std::string& scan : scans) print_proof(scan);
+}
+
+}  // namespace baton

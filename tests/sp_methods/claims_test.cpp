@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The claim of every registered method, those of tomorrow included, against the count of its
+// schedules at 1 to 16 ranks. Nothing runs.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/collective.hpp"
+#include "collectives/schedule/check.hpp"
+#include "sp_methods/sp_method.hpp"
+
+namespace {
+
+using namespace baton;
+
+constexpr Pass all_passes[]{Pass::forward, Pass::backward, Pass::both};
+constexpr int most_ranks = 16;
+
+/// The method under a scan, as it stands in a message.
+std::string text(const SpMethod& method, const Layer& layer, const Split& split) {
+  return fmt::format("{} {} {} {} {} groups {} scan '{}' on {} ranks, {} a node", method.name,
+                     to_string(layer.pass), to_string(layer.mode), to_string(layer.share.gate),
+                     to_string(layer.dtype), layer.groups, layer.scan, split.ranks, split.ranks_a_node);
+}
+
+/// Compares the claim with the count if the method takes the layer. False if there is no claim.
+bool compare(const SpMethod& method, Layer layer, const Split& split) {
+  layer.blocks = split.blocks;
+  if (method.unsupported && method.unsupported(layer, split.ranks)) return true;
+  const std::optional<Cost> claim = method.claim(layer, split);
+  if (!claim) return false;
+  const Counts counts = check(method.name, build_all(method, layer, split.ranks, split.ranks_a_node));
+  EXPECT_EQ(claim->sent_bytes, counts.busiest_sent_bytes()) << text(method, layer, split);
+  EXPECT_EQ(claim->hops, counts.hops) << text(method, layer, split);
+  return true;
+}
+
+/// All settings of a method with its own scan.
+std::vector<Layer> layers_of(const SpMethod& method) {
+  const bool is_linear = method.attention == Attention::linear;
+  std::vector<Layer> all;
+  for (GateKind gate : {GateKind::vector, GateKind::none})
+    for (Pass pass : all_passes)
+      for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
+        for (int groups : {1, 2, 4})
+          for (Dtype dtype : {Dtype::f32, Dtype::bf16})
+            if (is_linear || gate == GateKind::none)
+              all.push_back({.share = {128, 4, 64, 128, 64, gate},
+                             .pass = pass,
+                             .mode = mode,
+                             .groups = groups,
+                             .dtype = dtype});
+  return all;
+}
+
+class EveryClaim : public testing::TestWithParam<const SpMethod*> {};
+
+TEST_P(EveryClaim, IsWhatIsCounted) {
+  for (int ranks = 1; ranks <= most_ranks; ++ranks)
+    for (const Layer& layer : layers_of(*GetParam()))
+      EXPECT_TRUE(compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3}))
+          << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
+}
+
+TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
+  if (GetParam()->scan.empty()) GTEST_SKIP() << "runs no scan";
+  for (const Collective* scan : collectives()) {
+    // What a native sends is claimed and not counted.
+    const Shape shape{1, 4, 4, 1};
+    if (scan->kind != Kind::exclusive_scan || !build(*scan, shape, 0, {.ranks = 2}).natives().empty())
+      continue;
+    for (int ranks = 1; ranks <= most_ranks; ++ranks)
+      for (const Pass pass : all_passes)
+        for (const int ranks_a_node : {0, 3}) {
+          const Layer layer{.share = {8, 2, 9, 3, 8}, .pass = pass, .scan = scan->name};
+          EXPECT_TRUE(
+              compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3, .ranks_a_node = ranks_a_node}));
+        }
+  }
+}
+
+/// Rank 0 alone sends forward and rank 1 alone sends backward.
+TEST(Claims, TwoRanksOfAChainSendOneStateEachInBothPasses) {
+  const Layer layer{.share = {8, 2, 4, 6, 4}, .pass = Pass::both};
+  EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 2}), (Cost{2 * 4 * 6 * 4, 2}));
+  EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 3}), (Cost{2 * 2 * 4 * 6 * 4, 4}));
+}
+
+TEST(Claims, NothingIsClaimedUnderALibrarysScan) {
+  const Layer layer{.share = {8, 2, 4, 6, 4}, .scan = "mpi_exscan"};
+  EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 4}), std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryClaim, testing::ValuesIn(sp_methods()),
+                         [](const auto& method) { return method.param->name; });
+
+}  // namespace
