@@ -126,7 +126,7 @@ def _of_newest_run(records):
             for key in ("median_seconds", "mean_seconds")}
     # The interval of the last launch, if it is there, covers all launches so far.
     told = launches[max(launches)].get("over_launches", {})
-    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95") if key in told}
+    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95", "hidden") if key in told}
     return {**launches[max(launches)], **over, **known}
 
 
