@@ -13,6 +13,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
+#include "tests/relaunch.hpp"
 
 namespace baton {
 
@@ -119,18 +120,15 @@ Executor& ExecutorsUnderTest::on(int ranks) {
 }
 
 int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnderTest&)>& add_tests) {
-  int result = 1;
-  const int failed = exit_code_of([&] {
+  return exit_code_of([&] {
+    int result = 1;
     if (argc < 2) throw UsageError("an executor must be named");
     const std::string executor = argv[1];
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
     const ExecutorEntry& entry = find_executor(executor);
     const int ranks = most_ranks(entry);
-    if (ranks == 0) {
-      result = nothing_to_test_on;
-      return;
-    }
-    if (entry.process_a_rank) relaunch(ranks, 1, argv);
+    if (ranks == 0) return nothing_to_test_on;
+    if (entry.process_a_rank) relaunch(ranks, argv);
     run_in_world(&argc, &argv, [&](const World& world) {
       testing::InitGoogleTest(&argc, argv);
       ExecutorsUnderTest executors(world, executor);
@@ -138,8 +136,8 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
       result = run_and_summarise(world);
       if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) result = 1;
     });
+    return result;
   });
-  return failed != 0 ? failed : result;
 }
 
 std::uint64_t held_out_seed() {

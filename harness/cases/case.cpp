@@ -80,6 +80,12 @@ std::string Case::name() const {
   return fmt::format("{}/{}{}/blocks:{}", workload->name(), variant, comparison_group(), cut);
 }
 
+std::string Case::key() const {
+  Case first = *this;
+  first.cycle = 0;
+  return first.name();
+}
+
 std::string Case::comparison_group() const {
   const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
   const std::string nodes = ranks_a_node == 0 ? "" : fmt::format("/ranks_a_node:{}", ranks_a_node);

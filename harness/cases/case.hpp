@@ -143,6 +143,9 @@ struct Case {
   /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto
   std::string name() const;
 
+  /// The name without the cycle: rows of two runs with the same key are the same case.
+  std::string key() const;
+
   /// The axes that cases share which are compared with one another: all but the algorithm, its
   /// variant and its blocks.
   std::string comparison_group() const;

@@ -116,7 +116,9 @@ Summary summarise(const std::vector<double>& seconds) {
           .median = median(sorted),
           .ci95 = median_ci95(sorted),
           .min = sorted.front(),
+          .p50 = quantile(sorted, 0.50),
           .p95 = quantile(sorted, 0.95),
+          .p99 = quantile(sorted, 0.99),
           .max = sorted.back()};
 }
 

@@ -45,7 +45,9 @@ struct Summary {
   double median = 0;
   Interval ci95{};
   double min = 0;
+  double p50 = 0;
   double p95 = 0;
+  double p99 = 0;
   double max = 0;
 };
 

@@ -85,6 +85,11 @@ Flag& Flag::excludes(const Flag& other) {
   return *this;
 }
 
+Flag& Flag::hidden() {
+  option_->group("");
+  return *this;
+}
+
 Flag& Flag::sets(bool& given) {
   option_->each([&given](const std::string&) { given = true; });
   return *this;

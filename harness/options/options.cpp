@@ -86,10 +86,20 @@ void declare_run(Flags& flags, RawOptions& raw) {
   flags.add("-n,--rounds", options.rounds, "measured rounds").range(1, 1000000);
   flags.add("-N,--cycles", raw.cycles, "repetitions of the whole sweep, to see the machine drift")
       .range(1, 1000);
+  flags
+      .add("--launches", options.launches,
+           "run all cases in so many launches, one after the other, in alternating order; intervals then "
+           "cover launches")
+      .range(1, 1000);
+  flags.add("--resume", options.resume,
+            "go on where the records of this file end, and append to it unless -J names another");
+  flags.add("--ledger", options.ledger, "for launches that the bench starts itself").hidden();
   flags.add("-c,--check", options.checks, "verifications before the timing; nothing unverified is timed")
       .range(1, 1000);
   flags.add("--seed", options.seed, "seed of the inputs");
   flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
+  flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
+  flags.add("--wide", options.wide, "print p50, p99 and the rank that was last most often too");
   flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags.add("--nvls", executor_choices().multicast,
@@ -128,6 +138,7 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
     throw UsageError("--calibrate measures the topology that --topology would name: give one of them");
   if (raw.options.dry_run && !raw.options.calibrate.empty())
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
+  if (raw.options.journal.empty()) raw.options.journal = raw.options.resume;
   if (!raw.list) return raw;
   if (launched_rank() == 0) {
     bench.print_list();
@@ -221,7 +232,7 @@ void require_outputs(const Options& options) {
   if (!options.trace.empty()) require_writable(options.trace, "a trace");
   if (!options.calibrate.empty() && options.calibrated_ranks() > 0)
     require_writable(options.calibrate, "a topology");
-  require_different_files({options.journal, options.trace, options.calibrate});
+  require_different_files({options.journal, options.csv, options.trace, options.calibrate});
 }
 
 }  // namespace baton

@@ -31,8 +31,18 @@ struct Options {
   /// Verifications before the timing, each with inputs of its own.
   int checks = 1;
   std::uint64_t seed = 1;
+  /// How often all cases run, each time by new processes.
+  int launches = 1;
+  /// The file whose records need not be measured again; empty for none.
+  std::string resume;
+  /// The ledger of the run, in the processes of a launch that a bench started; empty elsewhere.
+  std::string ledger;
   /// The file of records; empty for none.
   std::string journal;
+  /// The file of comma-separated values; empty for none.
+  std::string csv;
+  /// Adds the columns of percentiles and of the last rank.
+  bool wide = false;
   /// The file for the trace of one more round; empty for none.
   std::string trace;
   /// The file with the machine of the simulator, which also predicts measured rows; empty for none.
@@ -91,6 +101,8 @@ class Flag {
   Flag& one_of(const std::vector<std::string>& words);
   Flag& needs(const Flag& other);
   Flag& excludes(const Flag& other);
+  /// Leaves it out of --help.
+  Flag& hidden();
   /// Sets `given` if the user gives the flag.
   Flag& sets(bool& given);
 

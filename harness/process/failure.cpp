@@ -3,10 +3,13 @@
 // to exit codes.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -24,43 +27,69 @@
 namespace baton {
 namespace {
 
-constexpr int exit_after_crash = 5;
-constexpr int exit_after_interrupt = 130;  // as shells have it
-
 /// The data that the handlers read, in static storage.
 struct CrashContext {
   std::array<char, 512> case_name{};
   std::array<char, 512> results{};  // where the results of an interrupted run are
   std::vector<pid_t> processes;     // process ids of the ranks on this host, 0 for ranks elsewhere
   int rank = 0;
+  int limit_seconds = 0;
+  time_t case_began = 0;  // on the monotonic clock
+  int looks_in_vain = 0;  // looks at the next rank, one after the other, at which it did not run
 };
 CrashContext context;
 
 /// Set when another rank has reported the failure.
 volatile sig_atomic_t failure_reported = 0;
 
-void print(std::string_view text) {
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
-}
+/// A line of text, written by one call: lines of several ranks must not mix.
+class Line {
+ public:
+  Line() { *this << "baton: "; }
+  ~Line() {
+    *this << "\n";
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, text_.data(), length_);
+  }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
 
-void print_number(int number) {
-  std::array<char, 12> digits;
-  auto at = digits.end();
-  do *--at = static_cast<char>('0' + number % 10);
-  while (number /= 10);
-  print({at, static_cast<std::size_t>(digits.end() - at)});
-}
+  Line& operator<<(std::string_view text) {
+    const std::size_t count = std::min(text.size(), text_.size() - length_);
+    std::memcpy(text_.data() + length_, text.data(), count);
+    length_ += count;
+    return *this;
+  }
+
+  Line& operator<<(int number) {
+    std::array<char, 12> digits;
+    auto at = digits.end();
+    do *--at = static_cast<char>('0' + number % 10);
+    while (number /= 10);
+    return *this << std::string_view(at, static_cast<std::size_t>(digits.end() - at));
+  }
+
+ private:
+  std::array<char, 1024> text_;
+  std::size_t length_ = 0;
+};
 
 bool is_in(ProcessState state, int rank) {
   return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
 }
 
+/// Adds where this process is within its round, if it is in one.
+void add_step(Line& line) {
+  const bool computes = running_step.computes >= 0;
+  const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
+  if (step < 0) return;
+  line << " at step " << step;
+  if (!computes && peer >= 0) line << ", waiting for rank " << peer;
+}
+
 void report_rank(int rank, std::string_view what) {
-  print("baton: rank ");
-  print_number(rank);
-  print(what);
-  print(context.case_name.data());
-  print("\n");
+  Line line;
+  line << "rank " << rank << what << context.case_name.data();
+  if (rank == context.rank) add_step(line);
 }
 
 /// Reports all ranks that are in `state`; false if there are none.
@@ -74,42 +103,78 @@ bool report_ranks_in(ProcessState state, std::string_view what) {
   return found;
 }
 
-/// Only the lowest rank that still runs reports. It stays until the launcher kills it, so that no
-/// other rank reports it as dead.
+/// Says where the results of this run are, unless a director does.
+void report_results() {
+  if (context.results[0] == '\0') return;
+  Line() << context.results.data();
+}
+
+/// Only the lowest rank that still runs reports who died, and every rank says where it waits. They
+/// stay until the launcher kills them, so that no other rank reports them as dead.
 void on_terminate(int) {
   int reporter = 0;
   while (reporter < context.rank && is_in(ProcessState::gone, reporter)) ++reporter;
-  if (reporter == context.rank && failure_reported == 0 && !report_ranks_in(ProcessState::gone, " died in "))
+  if (failure_reported == 0 && reporter == context.rank &&
+      !report_ranks_in(ProcessState::gone, " died in ")) {
     report_rank(context.rank, " was ended in ");
+    report_results();
+  }
+  if (running_step.step >= 0) report_rank(context.rank, " was in ");
   sleep(2);
-  _exit(exit_after_crash);
+  _exit(ExitCode::failed);
 }
 
-/// All ranks time out together, so only the lowest live rank reports. It signals the others, waits
-/// 1 s and exits; the others wait longer, since the launcher ends all ranks when the first one
-/// exits.
-void on_alarm(int) {
-  if (context.rank > 0) sleep(2 * std::min(context.rank, 3));
-  if (failure_reported == 0) {
-    announce_failure();
-    report_ranks_in(ProcessState::gone, " is gone in ");
-    report_ranks_in(ProcessState::stopped, " is stopped in ");
-    report_rank(context.rank, " exceeded the time limit in ");
-    sleep(1);
-  } else {
-    sleep(4);
-  }
-  _exit(exit_after_crash);
+/// Reports ranks that do not run, and what this one waits for; then ends the launch. It signals the
+/// other ranks, waits 1 s and exits: a launcher ends all ranks when the first one exits.
+void give_up(std::string_view why) {
+  announce_failure();
+  report_ranks_in(ProcessState::gone, " is gone in ");
+  report_ranks_in(ProcessState::stopped, " is stopped in ");
+  report_rank(context.rank, why);
+  report_results();
+  sleep(1);
+  _exit(ExitCode::failed);
+}
+
+/// Ends a launch that another rank has given up.
+void follow() {
+  report_rank(context.rank, " was in ");
+  sleep(4);
+  _exit(ExitCode::failed);
+}
+
+/// Returns true if the next rank of this host has been stopped or gone for some seconds: a process
+/// that all ranks of a terminal's job are woken by is not, nor is one that ends in good order.
+bool next_rank_is_lost(time_t now) {
+  constexpr int seconds_between_looks = 4, looks = 2;
+  if (context.processes.size() < 2 || now % seconds_between_looks != 0) return false;
+  const std::size_t next = (static_cast<std::size_t>(context.rank) + 1) % context.processes.size();
+  const pid_t process = context.processes[next];
+  context.looks_in_vain =
+      process == 0 || state_of(process) == ProcessState::runs ? 0 : context.looks_in_vain + 1;
+  return context.looks_in_vain >= looks;
+}
+
+/// All ranks exceed the limit together, so the lowest live rank reports first and the others only
+/// say where they wait. Another thread may get the next tick while this handler sleeps.
+void on_tick(int) {
+  static std::atomic_flag is_ending;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const bool is_late = context.limit_seconds > 0 && now.tv_sec - context.case_began >= context.limit_seconds;
+  const bool is_lost = next_rank_is_lost(now.tv_sec);
+  if (!is_late && !is_lost && failure_reported == 0) return;
+  if (is_ending.test_and_set()) return;
+  if (is_late && !is_lost && context.rank > 0) sleep(2 * std::min(context.rank, 3));
+  if (failure_reported != 0) follow();
+  give_up(is_lost ? " waited in " : " exceeded the time limit in ");
 }
 
 /// Handles SIGINT in a process that runs alone; the ranks of a launcher get SIGTERM instead.
 void on_interrupt(int) {
-  print("\nbaton: interrupted in ");
-  print(context.case_name.data());
-  print("; ");
-  print(context.results.data());
-  print("\n");
-  _exit(exit_after_interrupt);
+  Line() << "interrupted in " << context.case_name.data();
+  report_results();
+  _exit(ExitCode::interrupted);
 }
 
 void on_peer_reported(int) { failure_reported = 1; }
@@ -125,8 +190,15 @@ void store(std::array<char, 512>& into, const std::string& text) {
 void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked = {}) {
   struct sigaction action {};
   action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // what a tick interrupts goes on
   for (int other : blocked) sigaddset(&action.sa_mask, other);
   sigaction(signal, &action, nullptr);
+}
+
+/// A tick every `seconds`, or none for 0.
+void set_ticks(int seconds) {
+  const itimerval ticks{.it_interval = {seconds, 0}, .it_value = {seconds, 0}};
+  setitimer(ITIMER_REAL, &ticks, nullptr);
 }
 
 int report(const std::exception& error, int code) {
@@ -139,16 +211,15 @@ int report(const std::exception& error, int code) {
 
 }  // namespace
 
-int exit_code_of(const std::function<void()>& body) {
+int exit_code_of(const std::function<int()>& body) {
   try {
-    body();
-    return 0;
+    return body();
   } catch (const UsageError& error) {
-    return report(error, 2);
+    return report(error, ExitCode::usage);
   } catch (const ScheduleError& error) {
-    return report(error, 3);
+    return report(error, ExitCode::schedule);
   } catch (const WrongResult& error) {
-    return report(error, 4);
+    return report(error, ExitCode::wrong);
   } catch (const std::exception& error) {
     return report(error, 1);
   }
@@ -166,8 +237,9 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
     throw;
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
-    fmt::print(stderr, "baton: rank {}: {}\n", world.rank(), error.what());
+    Line() << "rank " << world.rank() << ": " << error.what();
     announce_failure();
+    report_results();
     // Other ranks may be about to report the same failure from their side.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     world.abort(1);
@@ -179,25 +251,26 @@ void announce_failure() {
     if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
 }
 
-Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& journal)
-    : limit_seconds_(limit_seconds) {
-  store(context.results,
-        "the rows above stand" + (journal.empty() ? "" : ", and their records in " + journal));
+Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& keeps) {
+  store(context.results, keeps);
   context.rank = world.rank();
+  context.limit_seconds = limit_seconds;
   context.processes.clear();
   const double here = host_number();
   for (const auto& row : world.all().gather({here, static_cast<double>(getpid())}))
     context.processes.push_back(row[0] == here ? static_cast<pid_t>(row[1]) : 0);
   failure_reported = 0;
+  enter("the first case");
   handle(SIGTERM, on_terminate);
-  handle(SIGALRM, on_alarm, {SIGTERM});
+  handle(SIGALRM, on_tick, {SIGTERM});
   handle(SIGUSR1, on_peer_reported, {SIGTERM, SIGALRM});
   if (!is_launched()) handle(SIGINT, on_interrupt);
   world.all().wait_asleep();  // from here on every rank handles the signals
+  set_ticks(1);
 }
 
 Watchdog::~Watchdog() {
-  alarm(0);
+  set_ticks(0);
   handle(SIGTERM, SIG_DFL);
   handle(SIGALRM, SIG_DFL);
   if (!is_launched()) handle(SIGINT, SIG_DFL);
@@ -205,8 +278,11 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::enter(const std::string& case_name) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  context.case_began = now.tv_sec;
+  context.looks_in_vain = 0;
   store(context.case_name, case_name);
-  alarm(limit_seconds_);
 }
 
 }  // namespace baton

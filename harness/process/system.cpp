@@ -34,11 +34,12 @@ std::string look_up(const char* path, const std::string& key) {
 }
 
 std::vector<std::pair<std::string, std::string>> steering_environment() {
+  constexpr std::string_view ours = "OMPI_MCA_btl_vader_backing_directory=";  // LaunchFolder's
   std::vector<std::pair<std::string, std::string>> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string line = *entry;
     for (const char* prefix : {"OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_coll", "UCX_", "OMP_", "NCCL_"})
-      if (line.rfind(prefix, 0) == 0)
+      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0)
         found.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
   }
   return found;

@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <thread>
 #include <utility>
 
 #include "collectives/executors/mpi/communicator.hpp"
@@ -84,7 +81,7 @@ Team World::team_of_first(int members) {
   return Team(std::move(comm));
 }
 
-std::string World::library() const {
+std::string mpi_library() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(text, &length);
@@ -109,16 +106,6 @@ const char* launcher_variable() {
   return in_step ? "SLURM_PROCID" : nullptr;
 }
 
-/// Binds if every thread can have its own core: a bound rank that shares a core is slower than an
-/// unbound one.
-std::vector<std::string> binding(int processes, int threads) {
-  if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
-    return {"--bind-to", "none"};
-  return {"--map-by", "slot:PE=" + std::to_string(threads), "--bind-to", "core"};
-}
-
-void set_default(const char* name, const char* value) { setenv(name, value, 0); }
-
 }  // namespace
 
 bool is_launched() { return launcher_variable() != nullptr; }
@@ -129,21 +116,6 @@ int launched_size() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
     if (is_launched() && std::getenv(name) != nullptr) return std::atoi(std::getenv(name));
   return 0;
-}
-
-void relaunch(int processes, int threads, char** argv) {
-  if (is_launched() || processes == 0) return;
-  set_default("OMPI_ALLOW_RUN_AS_ROOT", "1");
-  set_default("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-  std::vector<std::string> command{"mpiexec", "-n", std::to_string(processes), "--oversubscribe"};
-  for (const std::string& word : binding(processes, threads)) command.push_back(word);
-  command.push_back(std::filesystem::read_symlink("/proc/self/exe"));
-  for (char** argument = argv + 1; *argument != nullptr; ++argument) command.push_back(*argument);
-  std::vector<char*> pointers;
-  for (std::string& word : command) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  execvp("mpiexec", pointers.data());
-  throw SystemError(std::string("cannot start mpiexec: ") + std::strerror(errno));
 }
 
 }  // namespace baton

@@ -54,9 +54,6 @@ class World {
   /// The first `members` processes. Collective over all.
   Team team(int members) const;
 
-  /// The MPI library and its version.
-  std::string library() const;
-
   /// Ends all processes at once with `code`.
   [[noreturn]] void abort(int code) const;
 
@@ -66,6 +63,14 @@ class World {
 
   bool uses_mpi_;
   Team all_;
+};
+
+/// The MPI library and its version. Needs no MPI that runs.
+std::string mpi_library();
+
+/// The exit codes of the benches that have a meaning of their own; docs/metrics.md has all.
+struct ExitCode {
+  static constexpr int usage = 2, schedule = 3, wrong = 4, failed = 5, interrupted = 130;
 };
 
 /// True in a process that mpirun, mpiexec or srun started.
@@ -78,15 +83,9 @@ int launched_rank();
 /// MPI.
 int launched_size();
 
-/// Replaces this process by `processes` of the same command under mpiexec. Allows root and more
-/// processes than cores, and binds each process to `threads` cores if there are enough. Returns at
-/// once if the processes are running already or `processes` is 0. Throws SystemError if there is no
-/// mpiexec.
-void relaunch(int processes, int threads, char** argv);
-
-/// Runs `body` and returns the program's exit code. An exception becomes one line, printed by one
-/// rank, and a code: 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 1 for anything else.
-int exit_code_of(const std::function<void()>& body);
+/// Returns the program's exit code: that of `body`, or that of its exception, which becomes one
+/// line of one rank: 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 1 for anything else.
+int exit_code_of(const std::function<int()>& body);
 
 /// Makes the world, runs `body` in it and ends it in good order. An error that all ranks share
 /// passes through; an error that may concern this rank alone ends all processes.
@@ -96,24 +95,23 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
 /// again. Async-signal-safe. Does nothing before the first Watchdog.
 void announce_failure();
 
-/// Reports dead, stopped and slow ranks, and ends the run. Works through signals alone, so that
-/// nothing runs beside a measured round: SIGTERM (a launcher ends the survivors of a dead rank),
-/// SIGALRM (a case exceeds its time limit), SIGUSR1 (another rank has reported), and SIGINT (the
-/// user interrupts a single process).
+/// Reports dead, stopped and slow ranks, and ends the launch. Works through signals alone, so that
+/// nothing runs beside a measured round but a handler of a few microseconds once a second
+/// (SIGALRM): it compares the time with the limit, and every few seconds looks whether the next
+/// rank of this host still runs. SIGTERM means that a launcher ends the survivors of a dead rank,
+/// SIGUSR1 that another rank has reported, SIGINT that the user interrupts a process without a
+/// launcher.
 class Watchdog {
  public:
-  /// `limit_seconds` for each case; 0 for none. `journal` is the file of records, or empty.
-  /// Collective over `world`.
-  Watchdog(const World& world, int limit_seconds, const std::string& journal);
+  /// `limit_seconds` for each case; 0 for none. `keeps` says, for an interrupted run, where its
+  /// results are and how to go on. Collective over `world`.
+  Watchdog(const World& world, int limit_seconds, const std::string& keeps);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// A case begins: crash reports name it, and its time starts.
+  /// A case begins: reports name it, and its time starts.
   void enter(const std::string& case_name);
-
- private:
-  int limit_seconds_;
 };
 
 }  // namespace baton

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "collectives/collective.hpp"
 #include "harness/report/record.hpp"
@@ -13,6 +14,7 @@ namespace baton {
 namespace {
 
 constexpr auto no_value = "-";
+constexpr auto interval_title = "95 % interval";
 
 /// Four significant digits or all digits before the point, whichever is longer.
 std::string number(double value) {
@@ -32,7 +34,7 @@ auto timed(std::function<std::string(const Record&)> cell) {
 }
 
 auto microseconds(double Summary::*member) {
-  return timed([member](const Record& record) { return number(record.summary.*member * 1e6); });
+  return timed([member](const Record& record) { return number(record.shown().*member * 1e6); });
 }
 
 std::string blocks(const Record& record) {
@@ -44,24 +46,24 @@ std::string blocks(const Record& record) {
 auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
   return timed([bytes](const Record& record) {
     const Case& c = record.bench_case;
-    const double rate = ((*c.workload).*bytes)(c.ranks) / record.summary.median * 1e-9;
+    const double rate = ((*c.workload).*bytes)(c.ranks) / record.shown().median * 1e-9;
     return std::isfinite(rate) ? number(rate) : no_value;  // a simulated rank alone takes no time
   });
 }
 
 std::string share_of_bound(const Record& record) {
   const auto bound = record.bound_seconds();
-  return bound ? fmt::format("{:.0f}", 100 * *bound / record.summary.median) : no_value;
+  return bound ? fmt::format("{:.0f}", 100 * *bound / record.shown().median) : no_value;
 }
 
 std::string ratio(const Record& record) {
-  if (!record.ratio) return no_value;
-  return fmt::format("{:.2f} [{:.2f},{:.2f}]", record.ratio->value, record.ratio->ci95[0],
-                     record.ratio->ci95[1]);
+  const auto& ratio = record.shown_standing().ratio;
+  if (!ratio) return no_value;
+  return fmt::format("{:.2f} [{:.2f},{:.2f}]", ratio->value, ratio->ci95[0], ratio->ci95[1]);
 }
 
 std::string interval(const Record& record) {
-  const auto& ci = record.summary.ci95;
+  const auto& ci = record.shown().ci95;
   return fmt::format("[{},{}]", number(ci[0] * 1e6), number(ci[1] * 1e6));
 }
 
@@ -92,8 +94,18 @@ std::string first(const Record& record) {
   return seconds ? number(*seconds * 1e6) : no_value;
 }
 
+/// The rank that was last most often, and its share of the rounds in percent.
+std::string last_rank(const Record& record) {
+  const auto rounds = record.rounds_as_last();
+  if (rounds.empty()) return no_value;
+  const auto most = std::max_element(rounds.begin(), rounds.end());
+  return fmt::format("{}: {:.0f}", most - rounds.begin(),
+                     100.0 * *most / std::reduce(rounds.begin(), rounds.end()));
+}
+
 std::string hidden(const Record& record) {
-  return record.hidden ? fmt::format("{:.0f}", 100 * *record.hidden) : no_value;
+  const auto& hidden = record.shown_standing().hidden;
+  return hidden ? fmt::format("{:.0f}", 100 * *hidden) : no_value;
 }
 
 /// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row
@@ -127,7 +139,7 @@ std::vector<Column> timings_and(const std::vector<Column>& more) {
   std::vector<Column> all{
       {"mean", "us", 8, microseconds(&Summary::mean)},
       {"median", "us", 8, microseconds(&Summary::median)},
-      {"95 % interval", "us", 17, timed(interval)},
+      {interval_title, "us", 17, timed(interval)},
       {"min", "us", 8, microseconds(&Summary::min)},
       {"p95", "us", 8, microseconds(&Summary::p95)},
       {"max", "us", 8, microseconds(&Summary::max)},
@@ -215,6 +227,20 @@ const Table& operator_table() {
   return table;
 }
 
+Table within_one_launch(Table table) {
+  for (Column& column : table.answer)
+    if (column.title == interval_title) column.title = "within one launch";
+  return table;
+}
+
+Table wide(Table table) {
+  const std::vector<Column> more{{"p50", "us", 8, microseconds(&Summary::p50)},
+                                 {"p99", "us", 8, microseconds(&Summary::p99)},
+                                 {"last", "rank: %", 9, timed(last_rank)}};
+  table.answer.insert(table.answer.end(), more.begin(), more.end());
+  return table;
+}
+
 std::string Table::head() const {
   return line({&bench_case, &answer}, [](const Column& column) { return column.title; }) + "\n" +
          line({&bench_case, &answer}, [](const Column& column) { return column.unit; }) + "\n";
@@ -222,6 +248,7 @@ std::string Table::head() const {
 
 std::string Table::row(const Record& record) const {
   const auto cell = [&](const Column& column) { return column.cell(record); };
+  if (record.failure) return line({&bench_case}, cell) + " failed: " + record.failure->reason + "\n";
   if (!record.skipped.empty()) return line({&bench_case}, cell) + " skipped: " + record.skipped + "\n";
   return line({&bench_case, &answer}, cell) + "\n";
 }

@@ -41,6 +41,7 @@ void add_description(Json& json, const Description& d) {
 
 void add_case(Json& json, const Record& record) {
   const Case& c = record.bench_case;
+  json["case"] = c.key();
   add_description(json, c.workload->describe());
   json["implementation"] = record.implementation;
   json["executor"] = c.executor;
@@ -101,16 +102,38 @@ void add_timings(Json& json, const Record& record) {
   json["median_seconds"] = record.summary.median;
   json["ci95_seconds"] = record.summary.ci95;
   json["min_seconds"] = record.summary.min;
+  json["p50_seconds"] = record.summary.p50;
   json["p95_seconds"] = record.summary.p95;
+  json["p99_seconds"] = record.summary.p99;
   json["max_seconds"] = record.summary.max;
+  if (const auto rounds = record.rounds_as_last(); !rounds.empty()) json["rounds_as_last"] = rounds;
   const Case& c = record.bench_case;
   if (c.workload->payload_bytes(c.ranks) > 0) {
     json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;
     json["busbw_bytes_per_second"] = c.workload->port_bytes(c.ranks) / record.summary.median;
   }
-  json["ratio"] = record.ratio ? Json(record.ratio->value) : Json(nullptr);
-  json["hidden"] = or_null(record.hidden);
-  json["ratio_ci95"] = record.ratio ? Json(record.ratio->ci95) : Json(nullptr);
+  const auto& [ratio, hidden] = record.standing;
+  json["ratio"] = ratio ? Json(ratio->value) : Json(nullptr);
+  json["hidden"] = or_null(hidden);
+  json["ratio_ci95"] = ratio ? Json(ratio->ci95) : Json(nullptr);
+}
+
+void add_launches(Json& json, const OverLaunches& over) {
+  const auto& [ratio, hidden] = over.standing;
+  json["over_launches"] = {{"launches", over.launches},
+                           {"median_seconds", over.summary.median},
+                           {"ci95_seconds", over.summary.ci95},
+                           {"ratio", ratio ? Json(ratio->value) : Json(nullptr)},
+                           {"ratio_ci95", ratio ? Json(ratio->ci95) : Json(nullptr)},
+                           {"hidden", or_null(hidden)}};
+}
+
+void add_failure(Json& json, const Failure& failure) {
+  json["failed"] = failure.reason;
+  json["failed_rank"] = or_null(failure.rank);
+  json["failed_step"] = or_null(failure.step);
+  json["exit_code"] = failure.exit_code;
+  json["failed_after_seconds"] = failure.seconds;
 }
 
 void add_prediction(Json& json, const Record& record) {
@@ -157,13 +180,16 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   add_case(json, record);
   json["warmup"] = record.warmup;
   json["rounds"] = record.rounds;
-  if (record.skipped.empty()) {
+  if (record.failure) {
+    add_failure(json, *record.failure);
+  } else if (!record.skipped.empty()) {
+    json["skipped"] = record.skipped;
+  } else {
     add_cost(json, record);
     add_verification(json, record);
-  } else {
-    json["skipped"] = record.skipped;
   }
   if (record.is_timed()) add_timings(json, record);
+  if (record.over_launches) add_launches(json, *record.over_launches);
   add_prediction(json, record);
   add_device(json, record);
   json["baseline"] = provenance.baseline;
@@ -175,6 +201,8 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   json["commit"] = provenance.commit;
   json["time"] = utc_now();
   json["run"] = provenance.run;
+  json["launch"] = provenance.launch;
+  json["launches"] = provenance.launches;
   return json.dump();
 }
 

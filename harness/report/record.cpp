@@ -43,6 +43,18 @@ std::optional<double> Record::bound_seconds() const {
   return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes);
 }
 
+std::vector<int> Record::rounds_as_last() const {
+  const auto& ranks = samples.rank_seconds;
+  if (ranks.size() < 2 || static_cast<int>(ranks.size()) != bench_case.ranks) return {};
+  std::vector<int> rounds(ranks.size(), 0);
+  for (std::size_t round = 0; round < ranks.front().size(); ++round) {
+    const auto slowest = std::max_element(ranks.begin(), ranks.end(),
+                                          [round](auto& a, auto& b) { return a[round] < b[round]; });
+    ++rounds[slowest - ranks.begin()];
+  }
+  return rounds;
+}
+
 std::shared_ptr<const Workload> Record::verified_workload() const {
   const Case& verified_as = verified.verified_case ? *verified.verified_case : bench_case;
   const auto smaller = verified_as.workload->affordable(verified_as.ranks);
@@ -63,10 +75,26 @@ void Journal::append(const std::string& line) {
   if (!file_) throw SystemError("cannot append to '" + path_ + "'");
 }
 
-Standing ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {
-  const auto added =
-      groups_.emplace(bench_case.comparison_group(), Timed{bench_case, seconds, median(seconds)});
-  return {ratio(added->second), hidden_share(added->second)};
+void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {
+  groups_.emplace(bench_case.comparison_group(), Timed{bench_case, seconds, median(seconds)});
+}
+
+Standing ComparisonGroups::standing(const Case& bench_case) const {
+  const Timed* added = find(bench_case);
+  return added == nullptr ? Standing{} : Standing{ratio(*added), hidden_share(*added)};
+}
+
+const std::vector<double>* ComparisonGroups::seconds(const Case& bench_case) const {
+  const Timed* added = find(bench_case);
+  return added == nullptr ? nullptr : &added->seconds;
+}
+
+const ComparisonGroups::Timed* ComparisonGroups::find(const Case& bench_case) const {
+  const Timed* latest = nullptr;
+  const auto [first, last] = groups_.equal_range(bench_case.comparison_group());
+  for (auto entry = first; entry != last; ++entry)
+    if (entry->second.bench_case.name() == bench_case.name()) latest = &entry->second;
+  return latest;
 }
 
 std::optional<Ratio> ComparisonGroups::ratio(const Timed& timed) const {
@@ -105,10 +133,26 @@ std::optional<double> ComparisonGroups::hidden_share(const Timed& timed) const {
   return (*exposed - timed.median) / (*exposed - *compute_only);
 }
 
+std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
+                                          const std::vector<Standing>& standings) {
+  if (seconds.size() < 2) return std::nullopt;
+  OverLaunches over{static_cast<int>(seconds.size()), summarise_launches(seconds), {}};
+  std::vector<double> ratios;
+  double hidden = 0;
+  for (const Standing& standing : standings) {
+    if (standing.ratio) ratios.push_back(standing.ratio->value);
+    if (standing.hidden) hidden += *standing.hidden / static_cast<double>(standings.size());
+  }
+  if (ratios.size() > 1) over.standing.ratio = over_launches(ratios);
+  const auto has_hidden = [](const Standing& standing) { return standing.hidden.has_value(); };
+  if (std::all_of(standings.begin(), standings.end(), has_hidden)) over.standing.hidden = hidden;
+  return over;
+}
+
 void PredictionErrors::add(const Record& record) {
   if (record.is_timed() && record.predicted_seconds)
     log_ratios_[record.bench_case.workload->name()].push_back(
-        std::log(*record.predicted_seconds / record.summary.median));
+        std::log(*record.predicted_seconds / record.shown().median));
 }
 
 std::string PredictionErrors::table() const {

@@ -15,6 +15,7 @@
 
 #include "collectives/executors/timing.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/measure/launches.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/process/system.hpp"
@@ -37,6 +38,29 @@ struct Verified {
 /// The findings of two comparisons of the same case.
 Verified sum(Verified before, const Verified& after);
 
+/// How a case compares with others of its group.
+struct Standing {
+  /// Time over the baseline's time.
+  std::optional<Ratio> ratio;
+  /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
+  std::optional<double> hidden;
+};
+
+/// A case in all launches so far, at least two.
+struct OverLaunches {
+  int launches = 0;
+  Summary summary;
+  Standing standing;
+};
+
+/// How a case failed that its processes did not survive, or whose schedule is wrong.
+struct Failure {
+  std::string reason;
+  std::optional<int> rank, step;
+  int exit_code = 0;
+  double seconds = 0;
+};
+
 /// The answer to one case. Built once, from what its runner returned, and constant after that.
 struct Record {
   Case bench_case;
@@ -50,6 +74,8 @@ struct Record {
   int rounds = 0;
   /// The reason why the case did not run; then there are no timings.
   std::string skipped;
+  /// Present if the case failed; then there are no timings.
+  std::optional<Failure> failure;
   /// Bytes and hops of the schedules; empty if a native does not tell.
   std::optional<Cost> cost;
   /// Messages of all ranks together; known for simulated rounds only.
@@ -64,10 +90,8 @@ struct Record {
   Dtype wire = Dtype::f32;
   Samples samples;
   Summary summary;
-  /// Time over the baseline's time.
-  std::optional<Ratio> ratio;
-  /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
-  std::optional<double> hidden;
+  Standing standing;
+  std::optional<OverLaunches> over_launches;
   /// The simulated machine, or the machine of the prediction.
   std::string topology;
   /// The simulator's time for a measured row.
@@ -77,7 +101,13 @@ struct Record {
   std::string extrapolated;
 
   bool is_timed() const { return !samples.seconds.empty(); }
+  /// What the table shows: this launch, or all launches so far.
+  const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
+  const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
   std::optional<double> bound_seconds() const;
+  /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
+  /// the ranks' times are not known one by one.
+  std::vector<int> rounds_as_last() const;
   /// The workload that was compared with the oracle: its own, or a smaller one.
   std::shared_ptr<const Workload> verified_workload() const;
 };
@@ -88,6 +118,9 @@ struct Provenance {
   std::string commit;
   /// Distinguishes the records of one run from those of another.
   std::string run;
+  /// The launch of the run, from 1, and their number.
+  int launch = 1;
+  int launches = 1;
   std::uint64_t seed = 1;
   std::string baseline;
 };
@@ -110,21 +143,36 @@ class Journal {
   std::ofstream file_;
 };
 
-/// How a timed case compares with others.
-struct Standing {
-  std::optional<Ratio> ratio;
-  std::optional<double> hidden;
+/// A file of comma-separated values, one line a case below one line of titles.
+class CsvFile {
+ public:
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, if it
+  /// begins with other titles, or if its last line is not whole.
+  explicit CsvFile(const std::string& path);
+
+  /// Appends the values of one record, the text of json_line, and flushes them. Throws SystemError
+  /// if it fails.
+  void append(const std::string& record);
+
+ private:
+  Journal file_;
+  bool needs_titles_ = false;
 };
 
-/// The timed cases of a run by comparison group.
+/// The timed cases of one launch by comparison group.
 class ComparisonGroups {
  public:
   /// Ratios refer to the workload called `baseline`, which may be empty.
   explicit ComparisonGroups(std::string baseline) : baseline_(std::move(baseline)) {}
 
-  /// Adds a case with the seconds of its rounds, and compares it with its group so far, itself
-  /// included.
-  Standing add(const Case& bench_case, const std::vector<double>& seconds);
+  /// Adds a case with the seconds of its rounds.
+  void add(const Case& bench_case, const std::vector<double>& seconds);
+
+  /// Compares an added case with those of its group that were added too; nothing for others.
+  Standing standing(const Case& bench_case) const;
+
+  /// The seconds of an added case; null for others.
+  const std::vector<double>* seconds(const Case& bench_case) const;
 
  private:
   struct Timed {
@@ -132,12 +180,18 @@ class ComparisonGroups {
     std::vector<double> seconds;
     double median = 0;
   };
+  const Timed* find(const Case& bench_case) const;
   std::optional<Ratio> ratio(const Timed& timed) const;
   std::optional<double> hidden_share(const Timed& timed) const;
 
   std::string baseline_;
   std::multimap<std::string, Timed> groups_;
 };
+
+/// A case over the launches of its run: the seconds of its rounds and its standing, one of each for
+/// a launch that timed it. Nothing for fewer than two launches.
+std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
+                                          const std::vector<Standing>& standings);
 
 /// How far the predictions of a run were from the measured times.
 class PredictionErrors {
@@ -174,10 +228,16 @@ struct Table {
   std::string row(const Record& record) const;
 };
 
+/// The table with the columns of --wide behind its own.
+Table wide(Table table);
+
 /// The table of collective_bench.
 const Table& collective_table();
 /// The table of operator_bench.
 const Table& operator_table();
+
+/// The same table for a run of one launch, whose intervals say nothing about another launch.
+Table within_one_launch(Table table);
 
 /// The origin of a trace.
 struct TraceTitle {

@@ -14,13 +14,9 @@
 namespace baton {
 namespace {
 
-std::string new_run_name() {
-  std::random_device random;
-  return fmt::format("{}-{:08x}", utc_now(), random());
-}
-
 Record record_of(const Case& bench_case, const Prepared& prepared, const Verified& verified,
-                 const Timed& timed, const Standing& standing, double start_skew_seconds) {
+                 const Timed& timed, const Standing& standing,
+                 const std::optional<OverLaunches>& over_launches, double start_skew_seconds) {
   const bool is_timed = verified.wrong == 0 && !timed.samples.seconds.empty();
   const auto& prediction = prepared.prediction;
   return {.bench_case = bench_case,
@@ -30,6 +26,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .warmup = prepared.warmup,
           .rounds = prepared.rounds,
           .skipped = prepared.refusal.reason(),
+          .failure = std::nullopt,
           .cost = timed.cost ? timed.cost : prepared.cost,
           .messages = timed.messages,
           .alpha_beta = prepared.alpha_beta,
@@ -39,8 +36,8 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .wire = prepared.wire,
           .samples = is_timed ? timed.samples : Samples{},
           .summary = is_timed ? summarise(timed.samples.seconds) : Summary{},
-          .ratio = standing.ratio,
-          .hidden = standing.hidden,
+          .standing = standing,
+          .over_launches = over_launches,
           .topology = prediction ? prediction->topology : prepared.topology,
           .predicted_seconds = prediction ? std::optional(prediction->seconds) : std::nullopt,
           .extrapolated = prediction ? prediction->extrapolated : timed.extrapolated};
@@ -72,38 +69,78 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
       "# trace of one more round: {} (ui.perfetto.dev shows it, plots/space_time.py draws it)\n", path);
 }
 
+Provenance provenance_of(const Options& options, const std::string& run, int launch) {
+  return {.machine = this_machine(mpi_library()),
+          .commit = commit(),
+          .run = run,
+          .launch = launch,
+          .launches = options.launches,
+          .seed = options.seed,
+          .baseline = options.baseline};
+}
+
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       const Table& table)
+                       const Table& table, Ledger& ledger, const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
-      table_(table),
-      provenance_{.machine = this_machine(world.library()),
-                  .commit = commit(),
-                  .run = new_run_name(),
-                  .seed = options.seed,
-                  .baseline = options.baseline},
+      table_(ledger.launch() == 1 ? within_one_launch(table) : table),
+      ledger_(ledger),
+      provenance_(provenance_of(options, world.rank() == 0 ? ledger.run() : "", ledger.launch())),
       journal_(world.rank() == 0 ? options.journal : ""),
-      watchdog_(world, options.time_limit_seconds, options.journal),
-      progress_(world.rank() == 0, static_cast<int>(options.cases.size())),
-      groups_(options.baseline) {}
+      csv_(world.rank() == 0 ? options.csv : ""),
+      watchdog_(world, options.time_limit_seconds, interrupted),
+      progress_(world.rank() == 0, static_cast<int>(options.cases.size())) {
+  for (int launch = 1; launch <= ledger.launch(); ++launch) {
+    ComparisonGroups& group = groups_.emplace(launch, options.baseline).first->second;
+    for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
+      if (const Outcome* outcome = ledger.outcome(launch, index);
+          outcome != nullptr && outcome->state == Outcome::State::timed)
+        group.add(options.cases[index], outcome->seconds);
+  }
+  for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
+    settled_ += ledger.is_settled(index) ? '1' : '0';
+  settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
+}
 
-BenchmarkCase::Result Experiment::run(const Case& bench_case) {
+/// The first launch shows its rows as they come, and the last one those over all launches.
+bool Experiment::prints_rows() const {
+  return provenance_.launch == 1 || provenance_.launch == options_.launches;
+}
+
+BenchmarkCase::Result Experiment::run(int index) {
+  progress_.enter(fmt::format("launch {} of {}: {}", provenance_.launch, options_.launches,
+                              options_.cases[index].name()));
+  if (settled_[index] == '0') return run_unsettled(index);
+  const Outcome* outcome = ledger_.outcome(provenance_.launch, index);
+  if (world_.rank() == 0 && (outcome == nullptr || outcome->state != Outcome::State::timed))
+    return {{}, "settled before"};
+  std::vector<double> seconds = outcome != nullptr ? outcome->seconds : std::vector{0.0};
+  seconds.resize(options_.rounds, seconds.back());
+  return {std::move(seconds), {}};
+}
+
+BenchmarkCase::Result Experiment::run_unsettled(int index) {
+  const Case& bench_case = options_.cases[index];
   watchdog_.enter(bench_case.name());
-  progress_.enter(bench_case.name());
+  if (world_.rank() == 0) ledger_.note(index, {});
   CaseRunner& runner = this->runner(bench_case);
   BenchmarkCase::Result outcome{std::vector<double>(options_.rounds, 0.0), {}};
   std::string error;
   try {
-    if (runner.team().is_member()) outcome = answer(runner, bench_case);
+    if (runner.team().is_member()) outcome = answer(runner, index);
   } catch (const ScheduleError& wrong) {
     error = wrong.what();
   }
-  // Processes without a rank in the case wait here, asleep. A wrong schedule ends all processes.
+  // Processes without a rank in the case wait here, asleep.
   world_.all().wait_asleep();
   error = world_.all().first(error);
-  if (!error.empty()) throw ScheduleError(error);
-  return outcome;
+  if (error.empty()) return outcome;
+  Record record;
+  record.bench_case = bench_case;
+  record.failure = Failure{.reason = error, .rank = {}, .step = {}, .exit_code = ExitCode::schedule};
+  keep(index, record);
+  return {{}, error};
 }
 
 CaseRunner& Experiment::runner(const Case& bench_case) {
@@ -113,9 +150,10 @@ CaseRunner& Experiment::runner(const Case& bench_case) {
   if (!runner->team().is_member()) return *runner;
   if (first_round_start_.empty()) {
     first_round_start_ = runner->round_start();
-    print(head(first_round_start_) + table_.head());
+    if (ledger_.starts() < 2 && prints_rows()) print(head(first_round_start_) + table_.head());
   }
   const std::string description = runner->description(), start = runner->round_start();
+  if (!prints_rows()) return *runner;
   print(description);
   if (start != first_round_start_ && description.find(start) == std::string::npos)
     print(fmt::format("# {}: rounds start by {}\n", bench_case.executor, start));
@@ -130,33 +168,62 @@ std::unique_ptr<CaseRunner> Experiment::make_runner(const Backend& backend, int 
   return simulated_runner(options_, topology_.value(), ranks, std::move(team));
 }
 
-BenchmarkCase::Result Experiment::answer(CaseRunner& runner, const Case& bench_case) {
+BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
+  const Case& bench_case = options_.cases[index];
   const Prepared prepared = runner.prepare(bench_case);
   const Verified before = prepared.refusal ? Verified{} : runner.verify(prepared);
   const bool runs = !prepared.refusal && before.wrong == 0;
   const Timed timed = runs ? runner.time(prepared) : Timed{};
   const Verified verified = sum(before, timed.verified);
-  const Standing standing =
-      runs && verified.wrong == 0 ? groups_.add(bench_case, timed.samples.seconds) : Standing{};
-  const Record record =
-      record_of(bench_case, prepared, verified, timed, standing, runner.start_skew_seconds());
-  keep(record);
-  print(trace_round(options_.trace, record, prepared, runner));
+  ComparisonGroups& group = groups_.at(ledger_.launch());
+  if (runs && verified.wrong == 0) group.add(bench_case, timed.samples.seconds);
+  const Record record = record_of(bench_case, prepared, verified, timed, group.standing(bench_case),
+                                  over_launches_of(index), runner.start_skew_seconds());
+  keep(index, record);
+  if (provenance_.launch == options_.launches) print(trace_round(options_.trace, record, prepared, runner));
   if (prepared.refusal) return {{}, prepared.refusal.reason()};
-  if (!runs) return {{}, "wrong result"};
+  if (!record.is_timed()) return {{}, "wrong result"};
   std::vector<double> seconds = timed.samples.seconds;
   seconds.resize(options_.rounds, seconds.front());  // a simulated round stands for all rounds
   return {std::move(seconds), {}};
 }
 
-void Experiment::keep(const Record& record) {
-  if (record.verified.wrong > 0 && wrong_.empty())
-    wrong_ = fmt::format("{}: {} wrong elements, first {}", record.bench_case.name(), record.verified.wrong,
-                         record.verified.first_wrong);
+std::optional<OverLaunches> Experiment::over_launches_of(int index) const {
+  std::vector<std::vector<double>> seconds;
+  std::vector<Standing> standings;
+  for (const auto& [launch, group] : groups_) {
+    const auto* rounds = group.seconds(options_.cases[index]);
+    if (rounds == nullptr) continue;
+    seconds.push_back(*rounds);
+    standings.push_back(group.standing(options_.cases[index]));
+  }
+  return over_launches(seconds, standings);
+}
+
+namespace {
+
+Outcome outcome_of(const Record& record) {
+  using State = Outcome::State;
+  if (record.failure) return {State::invalid, {}, record.failure->reason};
+  if (!record.skipped.empty()) return {State::skipped, {}, record.skipped};
+  if (record.verified.wrong > 0)
+    return {State::wrong,
+            {},
+            fmt::format("{} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong)};
+  return {State::timed, record.samples.seconds, {}};
+}
+
+}  // namespace
+
+void Experiment::keep(int index, const Record& record) {
   if (world_.rank() != 0) return;
   prediction_errors_.add(record);
-  print(table_.row(record));  // first, so that the row is there even if the journal's disk is full
-  journal_.append(json_line(record, provenance_));
+  // The row comes first, so that it is there even if the journal's disk is full.
+  if (prints_rows() || !record.is_timed()) print(table_.row(record));
+  const std::string line = json_line(record, provenance_);
+  journal_.append(line);
+  csv_.append(line);
+  ledger_.note(index, outcome_of(record));
 }
 
 void Experiment::print(const std::string& text) const {
@@ -167,6 +234,13 @@ void Experiment::print(const std::string& text) const {
 
 std::string Experiment::head(const std::string& round_start) const {
   const Machine& machine = provenance_.machine;
+  std::string launches;
+  if (options_.launches > 1)
+    launches = provenance_.launch == 1
+                   ? fmt::format("# the first of {} launches; the table over all of them follows\n",
+                                 options_.launches)
+                   : fmt::format("# over {} launches: medians and intervals are those of the launches\n",
+                                 provenance_.launch);
   return fmt::format(
       "# baton {} · {} · {} cores · {} · {} · {} · {}\n"
       "# {} warm-up and {} measured rounds; a round is the slowest rank's time; mean is the papers' figure\n"
@@ -174,56 +248,15 @@ std::string Experiment::head(const std::string& round_start) const {
       "# bound = hops alpha + busiest rank's bytes / beta, and on GPUs what an empty round reads, measured "
       "below; "
       "* blocks chosen by the model; "
-      "ratio to {}\n",
+      "ratio to {}\n{}",
       provenance_.commit, machine.cpu, machine.cores, machine.system, machine.mpi, machine.compiler,
       machine.build, options_.warmup, options_.rounds, round_start, timer_overhead_seconds() * 1e9,
-      options_.seed, options_.baseline.empty() ? "nothing (--baseline)" : options_.baseline);
+      options_.seed, options_.baseline.empty() ? "nothing (--baseline)" : options_.baseline, launches);
 }
 
 void Experiment::finish() {
-  print(prediction_errors_.table());
+  if (prints_rows()) print(prediction_errors_.table());
   if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
-  if (!wrong_.empty()) throw WrongResult(wrong_);
-}
-
-namespace {
-
-void run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
-               const Table& table) {
-  Experiment experiment(options, topology, world, table);
-  std::vector<BenchmarkCase> cases;
-  for (const Case& bench_case : options.cases)
-    cases.push_back({bench_case.name(), [&] { return experiment.run(bench_case); }});
-  run_benchmarks(cases, options.rounds, world.rank() == 0);
-  experiment.finish();
-}
-
-void bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
-  std::optional<Options> options = parse(argc, argv);
-  if (!options) return;
-  const std::optional<Topology> topology = read_machine(*options);
-  if (options->dry_run && launched_rank() == 0) print_dry_run(options->cases, options->print_schedules);
-  if (options->dry_run) return;
-  refuse_if_nothing_runs(*options);
-  if (launched_rank() == 0) {
-    // Before the processes start: a run whose output cannot be written need not start.
-    require_benchmark_out(options->benchmark_arguments);
-    Journal(options->journal);
-    require_outputs(*options);
-  }
-  initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
-  relaunch(options->processes(), options->threads, argv);
-
-  run_in_world(&argc, &argv, [&](const World& world) {
-    world.require(options->processes());
-    run_cases(*options, topology, world, table);
-  });
-}
-
-}  // namespace
-
-int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table) {
-  return exit_code_of([&] { bench(argc, argv, parse, table); });
 }
 
 }  // namespace baton

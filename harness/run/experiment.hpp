@@ -21,6 +21,7 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 
@@ -151,46 +152,63 @@ void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files
 /// is selected.
 void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
 
-/// Runs the cases of one bench, prints their rows and writes their records.
+/// Runs the cases of one bench in one launch, prints their rows and writes their records.
 class Experiment {
  public:
-  /// Throws UsageError if the journal cannot be written. Collective over `world`.
+  /// Rank 0's `ledger` says which cases are settled, and how they ended in earlier launches; it
+  /// must outlive the experiment. `interrupted` is what the watchdog says of the results when the
+  /// launch is ended from outside. Throws UsageError if the journal cannot be written. Collective
+  /// over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-             const Table& table);
+             const Table& table, Ledger& ledger, const std::string& interrupted);
 
-  /// Runs `bench_case`, prints its row and appends its record. The result has one time for each
-  /// round, 0 in processes without a rank in the case. Collective over the world. Throws what
-  /// Executor and check throw.
-  BenchmarkCase::Result run(const Case& bench_case);
+  /// Runs case `index` of the options, prints its row and appends its record; or returns what it
+  /// gave before if it is settled. The result has one time for each round, 0 in processes without a
+  /// rank in the case. Collective over the world. Throws what Executor throws.
+  BenchmarkCase::Result run(int index);
 
-  /// Prints the lines below the table. Throws WrongResult if any row had wrong elements.
+  /// Prints the lines below the table.
   void finish();
 
  private:
+  bool prints_rows() const;
+  BenchmarkCase::Result run_unsettled(int index);
   CaseRunner& runner(const Case& bench_case);
   std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
-  BenchmarkCase::Result answer(CaseRunner& runner, const Case& bench_case);
-  void keep(const Record& record);
+  BenchmarkCase::Result answer(CaseRunner& runner, int index);
+  std::optional<OverLaunches> over_launches_of(int index) const;
+  void keep(int index, const Record& record);
   void print(const std::string& text) const;
   std::string head(const std::string& round_start) const;
 
   const Options& options_;
   const std::optional<Topology>& topology_;
   const World& world_;
-  const Table& table_;
+  const Table table_;
+  Ledger& ledger_;
+  std::string settled_;  // '1' for each case that is not to run in this launch
   const Provenance provenance_;
   Journal journal_;
+  CsvFile csv_;
   Watchdog watchdog_;
   Progress progress_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
-  ComparisonGroups groups_;
+  std::map<int, ComparisonGroups> groups_;  // by launch
   PredictionErrors prediction_errors_;
   std::string first_round_start_;
-  std::string wrong_;
 };
 
-/// The main function of a bench: parses the command line, starts the processes, registers the
-/// cases, runs them and finishes. Returns the exit code.
+/// Where the records of a run come from.
+Provenance provenance_of(const Options& options, const std::string& run, int launch);
+
+/// The process that the user started: runs the cases of `options` in launches of this program with
+/// the arguments of `argv`, and outlives them. A case that ends its launch becomes a failed row,
+/// and the launch is started again for the others. Names what gave no time at the end. Returns the
+/// exit code. Throws UsageError or SystemError if no launch can start.
+int direct(const Options& options, const Table& table, char** argv);
+
+/// The main function of a bench: parses the command line, starts the launches and collects what
+/// they leave, or, as a process of a launch, runs its cases. Returns the exit code.
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
 
 }  // namespace baton

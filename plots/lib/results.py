@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the suite's records (JSON lines) and picks what a table or figure shows.
 
-Files are append-only, so one case may stand in them many times: its newest run counts. A *setting* is
+Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it
+together. A *setting* is
 everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
 run never takes a full one's place; a *point* is what a table or figure has one place for in it.
 """
 
 import collections
 import json
+import statistics
 import sys
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
@@ -73,7 +75,7 @@ def _lines(path):
 def _checked(record, where):
     needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
-    if "skipped" not in record:
+    if "skipped" not in record and "failed" not in record:
         needed += ("wrong",)
         needed += () if record.get("wrong") else NEEDED_IF_TIMED
     return _has(needed, record, where)
@@ -104,14 +106,28 @@ def point(record):
 
 
 def newest(records):
-    """Returns the newest record of each case."""
-    cases = {}
+    """Returns a record of each case: of its newest run, over that run's launches."""
+    cases = collections.defaultdict(list)
     for record in records:
-        case = (setting(record), point(record), str(record.get("blocks_asked", record["blocks"])))
-        # ISO 8601 in UTC sorts as text; a later line wins a tie.
-        if case not in cases or record["time"] >= cases[case]["time"]:
-            cases[case] = record
-    return list(cases.values())
+        cases[setting(record), point(record), str(record.get("blocks_asked", record["blocks"]))].append(record)
+    # ISO 8601 in UTC sorts as text; a later line wins a tie, and sorting keeps the order of lines.
+    return [_of_newest_run(sorted(found, key=lambda record: record["time"])) for found in cases.values()]
+
+
+def _of_newest_run(records):
+    """The last record, with medians over the launches of its run; a launch without a time stands for all."""
+    launches = {record.get("launch", 1): record for record in records if record["run"] == records[-1]["run"]}
+    if len(launches) == 1:
+        return records[-1]
+    without = [record for record in launches.values() if why_no_time(record)]
+    if without:
+        return without[0]
+    over = {key: statistics.median(record[key] for record in launches.values())
+            for key in ("median_seconds", "mean_seconds")}
+    # The interval of the last launch, if it is there, covers all launches so far.
+    told = launches[max(launches)].get("over_launches", {})
+    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95") if key in told}
+    return {**launches[max(launches)], **over, **known}
 
 
 def matching(records, **wanted):
@@ -121,13 +137,17 @@ def matching(records, **wanted):
 
 
 def widest_setting(records):
-    """Returns the records of the setting with most points, and among equals of the newest."""
+    """Returns the records of the setting with most points, and among equals of the newest.
+
+    Measured settings come before simulated ones, so what was computed never takes the place of what was measured.
+    """
     groups = collections.defaultdict(list)
     for record in records:
         groups[setting(record)].append(record)
 
     def width(group):
-        return len(points(group)), max(record["time"] for record in group)
+        measured = group[0]["executor"] != SIMULATOR
+        return measured, len(points(group)), max(record["time"] for record in group)
 
     return max(groups.values(), key=width, default=[])
 
@@ -155,6 +175,8 @@ def method(record):
 
 def why_no_time(record):
     """Returns why the record has no time, or None if it has one. The times of wrong results do not count."""
+    if "failed" in record:
+        return f"failed: {record['failed']}"
     if "skipped" in record:
         return record["skipped"]
     return f"{record['wrong']} wrong elements" if record["wrong"] else None

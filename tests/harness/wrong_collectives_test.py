@@ -24,6 +24,7 @@ class WrongCollectives(unittest.TestCase):
                                             "--ranks", "3")
             self.assertEqual(ended.returncode, 4, ended.stderr)
             self.assertIn("wrong elements, first rank", ended.stderr)
+            self.assertIn("1 of 2 cases gave no time", ended.stderr)
             records = {record["name"]: record for record in records}
             self.assertGreater(records["wrong_scan"]["wrong"], 0)
             self.assertNotIn("seconds", records["wrong_scan"])
@@ -44,9 +45,12 @@ class WrongCollectives(unittest.TestCase):
         self.assertGreater(wrong["3"], 2 * wrong["1"])
         self.assertNotEqual(wrong["3"], 3 * wrong["1"])
 
-    def test_a_wrong_claim_on_some_of_the_ranks_ends_all_of_them(self):
-        ended, _ = self.run_bench("--collectives", "lying_scan", "--ranks", "2,3")
+    def test_a_wrong_claim_costs_no_other_case(self):
+        ended, records = self.run_bench("--collectives", "lying_scan,all_scan", "--ranks", "2,3")
         self.assertEqual(ended.returncode, 3, ended.stderr)
+        self.assertEqual([(record["name"], record["ranks"]) for record in records if "seconds" in record],
+                         [("all_scan", 2), ("lying_scan", 3), ("all_scan", 3)])
+        self.assertEqual([record["exit_code"] for record in records if "failed" in record], [3])
         self.assertIn("claims 64 bytes and 7 hops, but its schedules have 64 and 1", ended.stderr)
 
     def test_a_scan_is_proved_at_more_ranks_than_are_listed(self):

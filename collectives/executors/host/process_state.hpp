@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether another process of this host still runs, from /proc, by calls that are async-signal-safe.
+// What reports of failures say of processes, by calls that are async-signal-safe: whether another
+// process of this host still runs, and where this one is within a round.
 #pragma once
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <string_view>
 
 namespace baton {
@@ -45,5 +47,27 @@ inline ProcessState state_of(pid_t process) {
   if (letter == 'T' || letter == 't') return ProcessState::stopped;
   return letter == 'Z' || letter == 'X' ? ProcessState::gone : ProcessState::runs;
 }
+
+/// The steps of this process's schedule that it is busy with; -1 for none.
+struct RunningStep {
+  /// The step that the thread with the messages runs or waits for.
+  std::atomic<int> step = -1;
+  /// The rank for whose message it waits; -1 if it runs a local step.
+  std::atomic<int> peer = -1;
+  /// The step that the computing thread runs.
+  std::atomic<int> computes = -1;
+
+  void waits_for(int message, int from) { set(message, from); }
+  void runs(int local) { set(local, -1); }
+  void ends() { set(-1, -1); }
+
+ private:
+  void set(int new_step, int new_peer) {
+    step.store(new_step, std::memory_order_relaxed);
+    peer.store(new_peer, std::memory_order_relaxed);
+  }
+};
+
+inline RunningStep running_step;
 
 }  // namespace baton

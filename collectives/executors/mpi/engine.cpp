@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "collectives/executors/host/process_state.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
 
 namespace baton {
@@ -36,9 +37,11 @@ MpiEngine::MpiEngine(Schedule schedule, MPI_Comm in_order, MPI_Comm in_reverse, 
   for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty())
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
+      running_step.computes = index;
       recorder_.starts(index);
       run_on_host(schedule_, schedule_.steps()[index], operands_[index]);
       recorder_.finishes(index);
+      running_step.computes = -1;
     });
 }
 
@@ -64,6 +67,7 @@ void MpiEngine::run() {
       wait_for_something();
     }
   }
+  running_step.ends();
 }
 
 void MpiEngine::run_next(std::deque<int>& ready) {
@@ -91,6 +95,7 @@ void MpiEngine::start_message(int index) {
 }
 
 void MpiEngine::run_local(int index) {
+  running_step.runs(index);
   recorder_.starts(index);
   const Step& step = schedule_.steps()[index];
   if (step.verb == Verb::native) {
@@ -114,6 +119,8 @@ void MpiEngine::look_after_messages() {
 
 void MpiEngine::wait_for_something() {
   const bool computes = worker_ && worker_->is_busy();
+  if (!under_way_.empty())
+    running_step.waits_for(under_way_.front(), schedule_.steps()[under_way_.front()].peer);
   if (!computes) {
     finish_messages(true);
   } else if (requests_.empty()) {

@@ -5,18 +5,22 @@ import os
 import time
 
 
-def processes_of(parent):
-    """The process ids of the ranks that `parent`, which has become mpiexec, started; rank by rank."""
+def parent_of(process):
+    with open(f"/proc/{process}/stat") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def processes_of(bench):
+    """The process ids of the ranks of the launch that `bench` has started, rank by rank."""
     ranks = {}
     for entry in os.listdir("/proc"):
         try:
             with open(f"/proc/{entry}/environ", "rb") as file:
                 variables = dict(pair.split(b"=", 1) for pair in file.read().split(b"\0") if b"=" in pair)
-            with open(f"/proc/{entry}/stat") as file:
-                ours = int(file.read().rsplit(")", 1)[1].split()[1]) == parent
+            ours = b"OMPI_COMM_WORLD_RANK" in variables and parent_of(parent_of(entry)) == bench
         except OSError:
             continue
-        if ours and b"OMPI_COMM_WORLD_RANK" in variables:
+        if ours:
             ranks[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(entry)
     return ranks
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a rank dies or hangs, the others end and say so: python3 watchdog_test.py PATH_OF_COLLECTIVE_BENCH"""
+"""A case that ends its launch costs no other case: python3 watchdog_test.py PATH_OF_COLLECTIVE_BENCH"""
 
 import json
 import os
@@ -10,67 +10,128 @@ import tempfile
 import time
 import unittest
 
-from launched_ranks import processes_of, wait_until_busy
+from launched_ranks import parent_of, processes_of, wait_until, wait_until_busy
 
 BENCH = sys.argv.pop(1)
-ENDLESS = ["--collectives", "ring_scan", "--ranks", "3", "--heads", "1", "-n", "1000000"]
+SMALL = ["--heads", "1", "--ranks", "3"]
+ENDLESS = ["--collectives", "ring_scan", *SMALL, "-n", "1000000"]
+CASE = "ring_scan/mpi/ranks:3/"
 
 
 class LastWords(unittest.TestCase):
-    def start(self, *arguments):
-        return subprocess.Popen([BENCH, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = folder.name + "/records.jsonl"
 
-    def wait_for_rounds(self, launched):
-        """Waits until the bench has described its ranks and all of them use the processor: they are in the case then."""
+    def start(self, *arguments):
+        return subprocess.Popen([BENCH, *arguments, "-J", self.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    def start_endless(self, *arguments):
+        """Returns when all ranks use the processor: they are in the case then."""
+        launched = self.start(*ENDLESS, *arguments)
+        self.addCleanup(launched.kill)
         self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
         wait_until_busy(processes_of(launched.pid).values(), seconds=0.3)
+        return launched
+
+    def end_of(self, launched, code):
+        output, errors = launched.communicate(timeout=60)
+        self.assertEqual(launched.returncode, code, errors)
+        with open(self.path) as file:
+            return output, errors, [json.loads(line) for line in file]
 
     def test_a_killed_rank_is_named_with_its_case(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/records.jsonl"
-            subprocess.run([BENCH, "--executor", "local", "--heads", "1", "-n", "1", "-J", path], check=True,
-                           capture_output=True)
-            launched = self.start(*ENDLESS, "-T", "60", "-J", path)
-            self.wait_for_rounds(launched)
-            os.kill(processes_of(launched.pid)[1], signal.SIGKILL)
-            began = time.monotonic()
-            _, errors = launched.communicate(timeout=60)
-            self.assertLess(time.monotonic() - began, 30)
-            self.assertNotEqual(launched.returncode, 0)
-            self.assertIn("baton: rank 1 died in ring_scan/mpi/ranks:3/", errors)
-            with open(path) as file:
-                for line in file:
-                    json.loads(line)  # what was measured before is whole
+        launched = self.start_endless("-T", "60")
+        os.kill(processes_of(launched.pid)[1], signal.SIGKILL)
+        began = time.monotonic()
+        output, errors, records = self.end_of(launched, 5)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertIn("failed: rank 1 died of signal 9 (Killed)", output)
+        self.assertRegex(errors, f"^baton: 1 of 1 cases gave no time\nbaton: {CASE}.*: failed: rank 1 died")
+        self.assertNotIn("mpiexec", errors)
+        self.assertEqual(records[0]["failed_rank"], 1)
 
-    def test_a_stopped_rank_is_named_when_time_is_up(self):
-        launched = self.start(*ENDLESS, "-T", "6")
-        self.wait_for_rounds(launched)
+    def test_a_stopped_rank_is_named_before_the_time_is_up(self):
+        launched = self.start_endless("-T", "300")
         os.kill(processes_of(launched.pid)[1], signal.SIGSTOP)
-        _, errors = launched.communicate(timeout=60)
-        self.assertNotEqual(launched.returncode, 0)
-        self.assertIn("baton: rank 1 is stopped in ring_scan/mpi/ranks:3/", errors)
-        self.assertIn("exceeded the time limit in ring_scan/mpi/ranks:3/", errors)
-        self.assertNotIn("died", errors)
-
-    def test_an_interrupted_process_says_what_it_keeps(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/records.jsonl"
-            launched = self.start("--executor", "local", "--collectives", "ring_scan,all_scan", "-n", "1000", "-J", path)
-            self.assertTrue(any(line.startswith("ring_scan") for line in launched.stdout))
-            wait_until_busy([launched.pid], seconds=0.3)  # the next case has begun
-            launched.send_signal(signal.SIGINT)
-            _, errors = launched.communicate(timeout=60)
-            self.assertEqual(launched.returncode, 130)
-            self.assertRegex(errors, rf"baton: interrupted in all_scan/local/.*; the rows above stand, .* in {path}\n$")
-            with open(path) as file:
-                self.assertEqual(json.loads(file.read())["name"], "ring_scan")
+        began = time.monotonic()
+        output, _, records = self.end_of(launched, 5)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertIn("failed: rank 1 is stopped; rank", output)
+        self.assertRegex(records[0]["failed"], r"rank \d (waited|was) at step \d, waiting for rank \d")
+        self.assertEqual((records[0]["failed_rank"], records[0]["case"].split("/")[0]), (1, "ring_scan"))
 
     def test_a_case_that_takes_too_long_is_ended(self):
-        launched = self.start(*ENDLESS, "-T", "2")
-        _, errors = launched.communicate(timeout=60)
-        self.assertNotEqual(launched.returncode, 0)
-        self.assertIn("exceeded the time limit in ring_scan/mpi/ranks:3/", errors)
+        output, errors, records = self.end_of(self.start(*ENDLESS, "-T", "2"), 5)
+        self.assertIn("failed: rank 0 exceeded the time limit", output)
         self.assertNotIn("died", errors)  # of the ranks that end first
+        self.assertLess(records[0]["failed_after_seconds"], 12)
+
+    def test_the_other_cases_run(self):
+        launched = self.start("--collectives", "all_scan,ring_scan,two_shot", "--ranks", "3", "--heads", "16", "-n", "1000",
+                              "--launches", "2")
+        self.addCleanup(launched.kill)
+        # The first of two launches runs the cases in reverse.
+        self.assertTrue(any(line.startswith("two_shot") for line in launched.stdout))
+        time.sleep(0.4)  # the next case has begun
+        os.kill(processes_of(launched.pid)[2], signal.SIGKILL)
+        _, errors, records = self.end_of(launched, 5)
+        failed = {record["name"] for record in records if "failed" in record}
+        self.assertEqual(len(failed), 1, errors)
+        timed = [(record["launch"], record["name"]) for record in records if "seconds" in record]
+        others = {"all_scan", "ring_scan", "two_shot"} - failed
+        self.assertEqual(set(timed) & {(2, name) for name in others}, {(2, name) for name in others})
+        self.assertEqual({record["run"] for record in records}, {records[0]["run"]})
+
+    def test_the_launcher_dies(self):
+        launched = self.start_endless()
+        ranks = processes_of(launched.pid)
+        os.kill(parent_of(ranks[0]), signal.SIGKILL)
+        output, _, _ = self.end_of(launched, 5)
+        self.assertIn("failed: its launch ended with exit code 137", output)
+        for process in ranks.values():
+            self.assertFalse(os.path.exists(f"/proc/{process}"))
+
+    def test_ctrl_c_keeps_what_there_is_and_resume_goes_on(self):
+        arguments = ["--executor", "local", "--collectives", "ring_scan,all_scan", *SMALL, "-n", "20000"]
+        launched = self.start(*arguments)
+        wait_until(lambda: os.path.getsize(self.path) > 0 if os.path.exists(self.path) else False, 30)
+        time.sleep(0.1)
+        launched.send_signal(signal.SIGINT)
+        _, errors, records = self.end_of(launched, 130)
+        self.assertRegex(errors, r"^baton: interrupted in all_scan/local/.*\nbaton: 1 of 2 rows were measured, their records are "
+                                 rf"in {self.path}; the same command with --resume {self.path} goes on\n$")
+        self.assertEqual([record["name"] for record in records], ["ring_scan"])
+        resumed = subprocess.run([BENCH, *arguments, "--resume", self.path], check=True, capture_output=True, text=True)
+        self.assertNotIn("\nring_scan", resumed.stdout)
+        with open(self.path) as file:
+            records = [json.loads(line) for line in file]
+        self.assertEqual([record["name"] for record in records], ["ring_scan", "all_scan"])
+        self.assertEqual(records[0]["run"], records[1]["run"])
+
+    def test_nothing_of_a_launch_is_left(self):
+        with tempfile.TemporaryDirectory() as folder:
+            launched = subprocess.Popen([BENCH, *ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                        env={**os.environ, "TMPDIR": folder})
+            self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
+            self.assertNotEqual(os.listdir(folder), [])
+            launched.send_signal(signal.SIGTERM)
+            launched.communicate(timeout=60)
+            self.assertEqual(launched.returncode, 130)
+            wait_until(lambda: os.listdir(folder) == [], 5)
+
+
+class UnderTheUsersLauncher(unittest.TestCase):
+    def test_a_failure_says_how_to_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", BENCH, "--collectives",
+                       "two_shot,ring_scan", *SMALL, "-n", "20000", "-T", "1", "-J", path]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(ended.returncode, 0)
+            self.assertIn(f"the same command with --resume {path} goes on", ended.stderr)
 
 
 if __name__ == "__main__":

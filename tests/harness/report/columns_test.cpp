@@ -93,8 +93,25 @@ TEST(Columns, RoundsBackToBackAreBoundByBytesAlone) {
 TEST(Columns, ARatioHasItsInterval) {
   Record record = timed_record({0.001});
   EXPECT_EQ(cell(record, "ratio"), "-");
-  record.ratio = Ratio{1.234, {1.1, 1.3}};
+  record.standing.ratio = Ratio{1.234, {1.1, 1.3}};
   EXPECT_EQ(cell(record, "ratio"), "1.23 [1.10,1.30]");
+}
+
+TEST(Columns, LaunchesTakeThePlaceOfOneLaunch) {
+  Record record = timed_record({0.001});
+  record.standing.ratio = Ratio{2, {1, 3}};
+  record.over_launches = OverLaunches{3, summarise({0.003}), {Ratio{4, {3, 5}}, std::nullopt}};
+  EXPECT_EQ(cell(record, "median"), "3000");
+  EXPECT_EQ(cell(record, "ratio"), "4.00 [3.00,5.00]");
+  const Table one = within_one_launch(collective_table());
+  EXPECT_EQ(one.head().find("95 % interval"), std::string::npos);
+  EXPECT_THAT(one.head(), HasSubstr("within one launch"));
+}
+
+TEST(Columns, AFailedCaseHasItsReason) {
+  Record record = record_of(2);
+  record.failure = Failure{.reason = "rank 1 died", .rank = 1, .step = {}};
+  EXPECT_THAT(collective_table().row(record), HasSubstr("failed: rank 1 died"));
 }
 
 TEST(Columns, AnErrorIsShownWhereRoundingsAreAllowed) {
@@ -138,8 +155,20 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   EXPECT_EQ(cell(record, "mode", table), "exposed");
   EXPECT_EQ(cell(record, "verified", table), "20");
   EXPECT_EQ(cell(record, "hidden", table), "-");
-  record.hidden = 0.456;
+  record.standing.hidden = 0.456;
   EXPECT_EQ(cell(record, "hidden", table), "46");
+}
+
+TEST(Columns, WideOnesStandBehindTheOthers) {
+  Record record = timed_record({0.001, 0.002, 0.003});
+  const Table table = wide(collective_table());
+  EXPECT_EQ(cell(record, "p99"), "no such column");
+  EXPECT_EQ(cell(record, "p50", table), "2000");
+  EXPECT_EQ(cell(record, "p99", table), "3000");
+  EXPECT_EQ(cell(record, "last", table), "-") << "one process has all ranks";
+  record.samples.rank_seconds = {{1, 1, 1}, {1, 2, 3}, {2, 1, 1}, {0, 0, 0}};
+  EXPECT_EQ(cell(record, "last", table), "1: 67");
+  EXPECT_EQ(table.row(record).size() - 1, table.head().find('\n'));
 }
 
 TEST(Columns, ANativeIsCalledOne) {

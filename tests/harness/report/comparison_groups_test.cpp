@@ -25,29 +25,60 @@ Case layer_case(Mode mode) {
           .ranks = 4};
 }
 
+Standing added(ComparisonGroups& groups, const Case& bench_case, const std::vector<double>& seconds) {
+  groups.add(bench_case, seconds);
+  return groups.standing(bench_case);
+}
+
 TEST(ComparisonGroups, RatiosReferToTheBaselineOfTheGroup) {
   ComparisonGroups groups("ring_scan");
-  EXPECT_FALSE(groups.add(scan_case("two_shot"), {1}).ratio) << "the baseline has not run";
-  EXPECT_EQ(groups.add(scan_case("ring_scan"), {2}).ratio->value, 1);
-  EXPECT_EQ(groups.add(scan_case("two_shot"), {3, 3, 3}).ratio->value, 1.5);
-  EXPECT_FALSE(groups.add(scan_case("two_shot", 1, 3), {3}).ratio) << "another number of ranks";
+  EXPECT_FALSE(added(groups, scan_case("two_shot"), {1}).ratio) << "the baseline has not run";
+  EXPECT_EQ(added(groups, scan_case("ring_scan"), {2}).ratio->value, 1);
+  EXPECT_EQ(added(groups, scan_case("two_shot"), {3, 3, 3}).ratio->value, 1.5);
+  EXPECT_FALSE(added(groups, scan_case("two_shot", 1, 3), {3}).ratio) << "another number of ranks";
 }
 
 TEST(ComparisonGroups, ABaselineOfSeveralBlockCountsIsTheSameCountOrItsFastest) {
   ComparisonGroups groups("all_scan");
   groups.add(scan_case("all_scan", 1), {4});
   groups.add(scan_case("all_scan", 8), {2});
-  EXPECT_EQ(groups.add(scan_case("hierarchical_scan_chain", 1), {2}).ratio->value, 0.5);
-  EXPECT_EQ(groups.add(scan_case("ring_scan"), {3}).ratio->value, 1.5);
+  EXPECT_EQ(added(groups, scan_case("hierarchical_scan_chain", 1), {2}).ratio->value, 0.5);
+  EXPECT_EQ(added(groups, scan_case("ring_scan"), {3}).ratio->value, 1.5);
 }
 
 TEST(ComparisonGroups, TheHiddenShareNeedsAllThreeModes) {
   ComparisonGroups groups("");
   groups.add(layer_case(Mode::compute_only), {2});
-  EXPECT_FALSE(groups.add(layer_case(Mode::overlapped), {3}).hidden);
-  EXPECT_FALSE(groups.add(layer_case(Mode::exposed), {6}).hidden) << "of overlapped rows only";
-  EXPECT_EQ(groups.add(layer_case(Mode::overlapped), {3}).hidden, 0.75);
-  EXPECT_FALSE(groups.add(layer_case(Mode::overlapped), {3}).ratio);
+  EXPECT_FALSE(added(groups, layer_case(Mode::overlapped), {3}).hidden);
+  EXPECT_FALSE(added(groups, layer_case(Mode::exposed), {6}).hidden) << "of overlapped rows only";
+  EXPECT_EQ(added(groups, layer_case(Mode::overlapped), {3}).hidden, 0.75);
+  EXPECT_FALSE(added(groups, layer_case(Mode::overlapped), {3}).ratio);
+}
+
+TEST(ComparisonGroups, ACaseThatWasNotAddedStandsNowhere) {
+  ComparisonGroups groups("ring_scan");
+  groups.add(scan_case("ring_scan"), {2});
+  EXPECT_FALSE(groups.standing(scan_case("two_shot")).ratio);
+  EXPECT_EQ(groups.seconds(scan_case("two_shot")), nullptr);
+  EXPECT_EQ(*groups.seconds(scan_case("ring_scan")), std::vector<double>{2});
+}
+
+TEST(OverLaunches, RatiosAreFormedLaunchByLaunch) {
+  EXPECT_FALSE(over_launches({{1, 1}}, {{}}));
+  const Ratio twice{2, {}}, half{0.5, {}};
+  const auto over = over_launches({{1, 1, 7}, {4, 4, 4}}, {{twice, 0.25}, {half, 0.75}});
+  EXPECT_EQ(over->launches, 2);
+  EXPECT_DOUBLE_EQ(over->summary.median, 2) << "the geometric mean of the launches' medians";
+  EXPECT_EQ(over->summary.max, 7) << "of all rounds";
+  EXPECT_DOUBLE_EQ(over->standing.ratio->value, 1);
+  EXPECT_LT(over->standing.ratio->ci95[0], 0.01) << "two launches say little";
+  EXPECT_EQ(over->standing.hidden, 0.5);
+}
+
+TEST(OverLaunches, ALaunchWithoutTheBaselineHasNoRatio) {
+  const auto over = over_launches({{1}, {1}}, {{}, {Ratio{1, {}}, {}}});
+  EXPECT_FALSE(over->standing.ratio);
+  EXPECT_FALSE(over->standing.hidden);
 }
 
 }  // namespace

@@ -46,11 +46,13 @@ Record full_record() {
   record.messages = 24;
   record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
   record.device_facts = {{"gpu", "some"}};
+  record.samples.rank_seconds.resize(4, {1, 2, 3});
   record.samples.reading_names = {"throttle_reasons"};
   record.samples.readings_before = record.samples.readings_after = {{1}};
   record.topology = "some machine";
   record.predicted_seconds = 1;
   record.extrapolated = "for a reason";
+  record.over_launches = OverLaunches{3, record.summary, {}};
   return record;
 }
 
@@ -64,7 +66,7 @@ Layer small_layer() {
 Record full_operator_record() {
   Record record = full_record();
   record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::layer);
-  record.hidden = 0.5;
+  record.standing.hidden = 0.5;
   record.verified.verified_case = record.bench_case;
   return record;
 }
@@ -73,7 +75,9 @@ std::set<std::string> written_keys() {
   std::set<std::string> keys;
   Record skipped = timed_record();
   skipped.skipped = "for a reason";
-  for (const Record& record : {full_record(), full_operator_record(), skipped}) {
+  Record failed = timed_record();
+  failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
+  for (const Record& record : {full_record(), full_operator_record(), skipped, failed}) {
     const auto json = to_json(record);
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }
@@ -118,6 +122,23 @@ TEST(Record, TellsWhatWasMeasured) {
   EXPECT_EQ(json["blocks_asked"], "auto");
   EXPECT_EQ(json["machine"]["cpu"], "some");
   EXPECT_DOUBLE_EQ(json["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
+}
+
+TEST(Record, ItsCaseHasNoCycleAndTheBlocksThatWereAsked) {
+  Record record = timed_record();
+  const std::string key = to_json(record)["case"];
+  EXPECT_EQ(key, record.bench_case.name());
+  EXPECT_TRUE(key.ends_with("/blocks:auto")) << key;
+  record.bench_case.cycle = 3;
+  record.blocks = 16;
+  EXPECT_EQ(to_json(record)["case"], key);
+}
+
+TEST(Record, TellsHowOftenEachRankWasLast) {
+  Record record = timed_record();
+  EXPECT_FALSE(to_json(record).contains("rounds_as_last")) << "one process has all ranks";
+  record.samples.rank_seconds = {{1, 2, 3}, {1, 3, 3}, {0, 0, 4}, {0, 0, 0}};
+  EXPECT_EQ(to_json(record)["rounds_as_last"], (std::vector<int>{1, 1, 1, 0})) << "the first of equals";
 }
 
 TEST(Record, TellsWhatTheDevicesWereAndShowed) {

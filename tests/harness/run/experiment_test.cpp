@@ -152,7 +152,9 @@ class OneCase : public testing::Test {
   BenchmarkCase::Result run(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
     const Case bench_case{.workload = workload, .executor = executor, .ranks = 2};
     options_.cases = {bench_case};
-    return Experiment(options_, topology_, world_, collective_table()).run(bench_case);
+    Ledger ledger;
+    ledger.start_launch(1);
+    return Experiment(options_, topology_, world_, collective_table(), ledger, "").run(0);
   }
 
   Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = testing::TempDir() + "one_case.json"};

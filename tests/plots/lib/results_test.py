@@ -98,6 +98,26 @@ class Choosing(unittest.TestCase):
         first, second = record(cycle=0), record(cycle=1)
         self.assertEqual(results.newest([first, second]), [second])
 
+    def test_launches_of_one_run_are_one_case(self):
+        older = record(milliseconds=9, run="before", launch=1)
+        launches = [record(milliseconds=one, launch=number, over_launches={"ci95_seconds": [0.0, number]})
+                    for number, one in enumerate((1, 4, 2), start=1)]
+        (found,) = results.newest([older, *launches])
+        self.assertEqual((found["median_seconds"], found["mean_seconds"]), (2e-3, 2e-3), "the median of the launches")
+        self.assertEqual((found["ci95_seconds"], found["seconds"]), ([0.0, 3], launches[2]["seconds"]))
+
+    def test_a_launch_without_a_time_stands_for_all(self):
+        launches = [record(launch=1), {**skipped(""), "failed": "signal 9", "launch": 2}, record(launch=3)]
+        del launches[1]["skipped"]
+        (found,) = results.newest(launches)
+        self.assertEqual(results.why_no_time(found), "failed: signal 9")
+
+    def test_what_was_measured_comes_before_what_was_simulated(self):
+        measured = [record(ranks=2)]
+        simulated = [record(ranks=ranks, executor="simulator", topology="t") for ranks in (2, 4, 8)]
+        self.assertEqual(results.widest_setting(simulated + measured), measured)
+        self.assertEqual(results.widest_setting(simulated), simulated)
+
     def test_an_operators_cases_are_told_apart(self):
         cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
                  layer(gate="none"), layer(tokens=512), local()]

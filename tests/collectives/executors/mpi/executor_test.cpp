@@ -16,6 +16,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"
+#include "tests/relaunch.hpp"
 
 namespace {
 
@@ -208,15 +209,15 @@ TEST(MpiExecutor, TimesMessagesBetweenTwoRanksOnly) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int result = 1;
-  const int failed = baton::exit_code_of([&] {
-    baton::relaunch(ranks, 1, argv);
+  return baton::exit_code_of([&] {
+    int result = 1;
+    baton::relaunch(ranks, argv);
     baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
       world.require(ranks);
       the_world = &world;
       testing::InitGoogleTest(&argc, argv);
       result = RUN_ALL_TESTS();
     });
+    return result;
   });
-  return failed != 0 ? failed : result;
 }

@@ -9,6 +9,7 @@
 
 #include "collectives/executors/peer/device/gpu.cuh"
 #include "tests/collectives/executors/peer/rig.cuh"
+#include "tests/relaunch.hpp"
 
 namespace {
 
@@ -172,18 +173,18 @@ int most_ranks() {
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
-  int result = 1;
-  const int failed = baton::exit_code_of([&] {
+  return baton::exit_code_of([&] {
+    int result = 1;
     if (!baton::is_launched()) {
       const int ranks = most_ranks();
-      if (ranks == 0) return void(result = skipped);
-      baton::relaunch(ranks, 1, argv);
+      if (ranks == 0) return skipped;
+      baton::relaunch(ranks, argv);
     }
     baton::run_in_world(&argc, &argv, [&](const baton::World& world) {
       baton::the_world() = &world;
       testing::InitGoogleTest(&argc, argv);
       result = RUN_ALL_TESTS();
     });
+    return result;
   });
-  return failed != 0 ? failed : result;
 }

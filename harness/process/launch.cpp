@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/process/launch.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/process/world.hpp"
+
+namespace baton {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Binds if every thread can have its own core: a bound rank that shares a core is slower than an
+/// unbound one.
+std::vector<std::string> binding(int processes, int threads) {
+  if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
+    return {"--bind-to", "none"};
+  return {"--map-by", "slot:PE=" + std::to_string(threads), "--bind-to", "core"};
+}
+
+/// A new folder in `parent`; empty if none can be made there.
+std::string new_folder(const fs::path& parent) {
+  std::string path = parent / "baton-XXXXXX";
+  return mkdtemp(path.data()) == nullptr ? std::string{} : path;
+}
+
+volatile sig_atomic_t interrupts = 0;
+void on_interrupt(int) { interrupts = interrupts + 1; }
+
+/// Notes the signals that ask this process to end, while a launch runs.
+class Interrupts {
+ public:
+  Interrupts() {
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;  // without SA_RESTART, so that reading ends
+    for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+  }
+  ~Interrupts() {
+    for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+ private:
+  static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, signals.size()> before_{};
+};
+
+/// Takes the standard error of a launch apart, line by line.
+class ErrorLines {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) {
+      line_ += c;
+      if (c == '\n') take(), line_.clear();
+    }
+    // A progress line ends without a newline.
+    if (!line_.empty() && line_[0] == '\r') pass_on(), line_.clear();
+  }
+  const std::vector<std::string>& reports() const { return reports_; }
+  const std::string& signal() const { return signal_; }
+
+ private:
+  void take() {
+    constexpr std::string_view report = "baton: ";
+    const bool is_rule = line_.size() > 20 && line_.find_first_not_of("-\n") == std::string::npos;
+    if (is_rule) {
+      in_notice_ = !in_notice_;  // the launcher's notices stand between two rules
+    } else if (line_.rfind(report, 0) == 0) {
+      reports_.push_back(line_.substr(report.size(), line_.size() - report.size() - 1));
+    } else if (const auto at = line_.find("exited on signal "); in_notice_ && at != std::string::npos) {
+      signal_ = line_.substr(at + std::strlen("exited on "),
+                             line_.find(')', at) + 1 - at - std::strlen("exited on "));
+    } else if (!in_notice_ && !is_of_launcher()) {
+      pass_on();
+    }
+  }
+
+  void pass_on() const {
+    [[maybe_unused]] const auto written = write(STDERR_FILENO, line_.data(), line_.size());
+  }
+
+  /// True for a line such as "[host:4711] *** Process received signal ***".
+  bool is_of_launcher() const {
+    const auto colon = line_.find(':'), end = line_.find("] ");
+    return line_[0] == '[' && colon < end && end != std::string::npos &&
+           std::all_of(line_.begin() + colon + 1, line_.begin() + end,
+                       [](char c) { return c >= '0' && c <= '9'; });
+  }
+
+  std::string line_;
+  bool in_notice_ = false;
+  std::vector<std::string> reports_;
+  std::string signal_;
+};
+
+/// The processes whose parent is this one.
+std::vector<pid_t> children() {
+  std::ifstream file("/proc/thread-self/children");
+  std::vector<pid_t> all;
+  for (pid_t child = 0; file >> child;) all.push_back(child);
+  return all;
+}
+
+/// Ends what the launch left: ranks whose launcher died become children of this process.
+void end_orphans() {
+  for (std::vector<pid_t> left = children(); !left.empty(); left = children())
+    for (const pid_t child : left) {
+      kill(child, SIGKILL);
+      waitpid(child, nullptr, 0);
+    }
+}
+
+/// Starts `command` in a process group of its own: the terminal's Ctrl-C reaches this process
+/// alone, which decides what follows.
+pid_t start(std::vector<std::string> command, int errors) {
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child != 0) return child;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // A process outside the terminal's group must not read from it.
+  if (const int nothing = open("/dev/null", O_RDONLY); nothing >= 0) dup2(nothing, STDIN_FILENO);
+  dup2(errors, STDERR_FILENO);
+  execvp(arguments[0], arguments.data());
+  const std::string text = "baton: cannot start " + command[0] + ": " + std::strerror(errno) + "\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(127);
+}
+
+/// Reads until the launcher has closed its end, and waits for it. Returns its status.
+int watch(pid_t launcher, int errors, ErrorLines& lines) {
+  std::array<char, 4096> buffer;
+  int status = 0, passed_on = interrupts;
+  const auto pass_on_interrupts = [&] {
+    while (passed_on < interrupts) kill(launcher, ++passed_on < 3 ? SIGTERM : SIGKILL);
+  };
+  while (true) {
+    const ssize_t count = read(errors, buffer.data(), buffer.size());
+    pass_on_interrupts();
+    if (count > 0) lines.add({buffer.data(), static_cast<std::size_t>(count)});
+    if (count == 0 || (count < 0 && errno != EINTR)) break;
+  }
+  while (waitpid(launcher, &status, 0) < 0 && errno == EINTR) pass_on_interrupts();
+  return status;
+}
+
+}  // namespace
+
+std::vector<std::string> launch_command(int processes, int threads, char** argv) {
+  std::vector<std::string> command;
+  if (processes > 0) {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    command = {"mpiexec", "-n", std::to_string(processes), "--oversubscribe"};
+    for (const std::string& word : binding(processes, threads)) command.push_back(word);
+  }
+  command.push_back(fs::read_symlink("/proc/self/exe"));
+  for (char** argument = argv + 1; *argument != nullptr; ++argument) command.emplace_back(*argument);
+  return command;
+}
+
+LaunchFolder::LaunchFolder()
+    : path_(new_folder(fs::temp_directory_path())), shared_memory_(new_folder("/dev/shm")) {
+  if (path_.empty())
+    throw SystemError("cannot make a folder in '" + fs::temp_directory_path().string() + "'");
+  // Open MPI's own files and its shared memory, which it leaves behind when it is killed.
+  setenv("OMPI_MCA_orte_tmpdir_base", path_.c_str(), 0);
+  if (!shared_memory_.empty()) setenv("OMPI_MCA_btl_vader_backing_directory", shared_memory_.c_str(), 0);
+}
+
+LaunchFolder::~LaunchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  if (!shared_memory_.empty()) fs::remove_all(shared_memory_, ignored);
+}
+
+LaunchEnd run_launch(const std::vector<std::string>& command) {
+  std::array<int, 2> pipe_ends;
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe");
+  const Interrupts while_it_runs;
+  const int interrupts_before = interrupts;
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const auto began = std::chrono::steady_clock::now();
+  const pid_t launcher = start(command, pipe_ends[1]);
+  close(pipe_ends[1]);
+  if (launcher < 0) throw SystemError("cannot start " + command[0] + ": " + std::strerror(errno));
+  ErrorLines lines;
+  const int status = watch(launcher, pipe_ends[0], lines);
+  close(pipe_ends[0]);
+  end_orphans();
+  return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+          .interrupted = interrupts > interrupts_before,
+          .reports = lines.reports(),
+          .signal = lines.signal(),
+          .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+}
+
+}  // namespace baton

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the command line to the launches, and the part of each process in its launch.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/run/experiment.hpp"
+
+namespace baton {
+namespace {
+
+/// The ledger of this process's launch. Rank 0 has the outcomes of earlier launches, the others
+/// know the number of the launch. Under the user's own launcher this is the first launch that lacks
+/// a case.
+Ledger ledger_of(const Options& options, const World& world) {
+  Ledger ledger(world.rank() == 0 ? options.ledger : "");
+  if (options.ledger.empty() && world.rank() == 0) {
+    if (!options.resume.empty())
+      ledger.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+    int launch = 1;
+    while (launch < options.launches && ledger.is_complete(launch, static_cast<int>(options.cases.size())))
+      ++launch;
+    ledger.start_launch(launch);
+  }
+  const int launch = static_cast<int>(world.all().max(ledger.launch()));
+  if (world.rank() > 0) ledger.start_launch(launch);
+  return ledger;
+}
+
+/// How a user whose own launcher started this launch goes on after it; empty if a director will.
+std::string way_on(const Options& options) {
+  if (!options.ledger.empty()) return {};
+  if (options.journal.empty()) return "the rows above stand; with -J FILE their records would be kept";
+  return fmt::format(
+      "the rows above stand, and their records in {}; the same command with --resume {} goes on",
+      options.journal, options.journal);
+}
+
+/// Runs the cases, every other launch in reverse order, so that the last one runs in order.
+void run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
+               const Table& table) {
+  Ledger ledger = ledger_of(options, world);
+  Experiment experiment(options, topology, world, table, ledger, way_on(options));
+  std::vector<BenchmarkCase> cases;
+  for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
+    cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});
+  if ((options.launches - ledger.launch()) % 2 == 1) std::reverse(cases.begin(), cases.end());
+  run_benchmarks(cases, options.rounds, world.rank() == 0);
+  experiment.finish();
+  if (options.ledger.empty() && world.rank() == 0) ledger.require_good(options.cases);
+  if (options.ledger.empty() && world.rank() == 0 && ledger.launch() < options.launches)
+    fmt::print(stderr, "baton: launch {} of {} is done; {}\n", ledger.launch(), options.launches,
+               way_on(options));
+}
+
+/// Refuses outputs that cannot be written, before any process starts.
+void require_files(const Options& options) {
+  require_benchmark_out(options.benchmark_arguments);
+  Journal(options.journal);
+  CsvFile(options.csv);
+  require_outputs(options);
+}
+
+int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
+  std::optional<Options> options = parse(argc, argv);
+  if (!options) return 0;
+  const std::optional<Topology> topology = read_machine(*options);
+  if (options->dry_run && launched_rank() == 0) print_dry_run(options->cases, options->print_schedules);
+  if (options->dry_run) return 0;
+  refuse_if_nothing_runs(*options);
+  if (launched_rank() == 0) require_files(*options);
+  const Table shown = options->wide ? wide(table) : table;
+  if (!is_launched() && options->ledger.empty()) return direct(*options, shown, argv);
+
+  initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
+  run_in_world(&argc, &argv, [&](const World& world) {
+    world.require(options->processes());
+    run_cases(*options, topology, world, shown);
+  });
+  return 0;
+}
+
+}  // namespace
+
+int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table) {
+  return exit_code_of([&] { return bench(argc, argv, parse, table); });
+}
+
+}  // namespace baton

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch writes to the ledger when a case begins and when it ends. So after a launch that did not
+// end well the last case that began is the one that ended it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <regex>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/process/launch.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/experiment.hpp"
+#include "harness/run/ledger.hpp"
+
+namespace baton {
+namespace {
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+  return text;
+}
+
+std::optional<int> number_after(const std::string& word, const std::string& text) {
+  std::smatch found;
+  if (!std::regex_search(text, found, std::regex("\\b" + word + " (\\d{1,9})\\b"))) return std::nullopt;
+  return std::stoi(found[1]);
+}
+
+/// What `end` says of the case called `name`: the first report of a failure, and of the ranks that
+/// were in a step one that waited for the rank that failed.
+Failure failure_of(const LaunchEnd& end, const std::string& name) {
+  std::string first, waits;
+  for (const std::string& report : end.reports) {
+    const std::string text = replaced(report, " in " + name, "");
+    const bool tells_where_it_was = report.find(" was in " + name) != std::string::npos;
+    if (!tells_where_it_was && first.empty()) first = text;
+    if (tells_where_it_was && report.find(" at step ") != std::string::npos && waits.empty()) waits = text;
+  }
+  if (first.empty()) first = fmt::format("its launch ended with exit code {}", end.exit_code);
+  if (!end.signal.empty() && first.find(" died") != std::string::npos) first += " of " + end.signal;
+  if (first.find(" at step ") == std::string::npos && !waits.empty()) first += "; " + waits;
+  return {.reason = first,
+          .rank = number_after("rank", first),
+          .step = number_after("step", first),
+          .exit_code = end.exit_code,
+          .seconds = end.seconds};
+}
+
+class Director {
+ public:
+  Director(const Options& options, const Table& table, char** argv)
+      : options_(options), table_(table), ledger_(new_file(folder_.path() + "/ledger")) {
+    command_ = launch_command(options.processes(), options.threads, argv);
+    command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
+    if (!options.resume.empty())
+      ledger_.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+    ledger_.run();
+  }
+
+  int run() {
+    for (int launch = 1; launch <= options_.launches; ++launch)
+      if (const std::optional<int> code = run_launches(launch)) return *code;
+    return summary();
+  }
+
+ private:
+  static std::string new_file(const std::string& path) {
+    write_text(path, "");
+    return path;
+  }
+
+  /// Runs a launch until it ends well; the result is the exit code if the run is over.
+  std::optional<int> run_launches(int launch);
+  void fail(int index, Failure failure);
+  void give_up_like(int index);
+  int interrupted() const;
+  int summary() const;
+  std::string missing() const;
+
+  const Options& options_;
+  const Table& table_;
+  LaunchFolder folder_;
+  Ledger ledger_;
+  std::vector<std::string> command_;
+  std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
+};
+
+std::optional<int> Director::run_launches(int launch) {
+  int starts_in_vain = 0;
+  while (true) {
+    ledger_.start_launch(launch);
+    const std::size_t ended_before = ledger_.ended();
+    const LaunchEnd end = run_launch(command_);
+    ledger_ = Ledger(folder_.path() + "/ledger");
+    if (end.interrupted) return interrupted();
+    if (end.exit_code == 0) return std::nullopt;
+    const std::string report = end.reports.empty() ? "" : end.reports.front();
+    if (end.exit_code == ExitCode::usage) throw UsageError(report);
+    const std::optional<int> index = ledger_.unfinished();
+    if (!index) {
+      const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
+                                           end.exit_code, report.empty() ? "" : ": " + report);
+      if (ledger_.ended() == ended_before && ++starts_in_vain > 1) throw SystemError(what);
+      fmt::print(stderr, "baton: {}; it is started again\n", what);
+      continue;
+    }
+    fail(*index, failure_of(end, options_.cases[*index].name()));
+    give_up_like(*index);
+  }
+}
+
+/// Notes that a case failed in the present launch, with its row and its record.
+void Director::fail(int index, Failure failure) {
+  Record record;
+  record.bench_case = options_.cases[index];
+  record.warmup = options_.warmup;
+  record.rounds = options_.rounds;
+  record.failure = std::move(failure);
+  std::cout << table_.row(record) << std::flush;
+  const std::string line = json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch()));
+  Journal(options_.journal).append(line);
+  CsvFile(options_.csv).append(line);
+  ledger_.note(index, {Outcome::State::failed, {}, record.failure->reason});
+}
+
+/// After three cases of the same executor and ranks in a row the others of them are not tried: each
+/// might take as long as the time limit.
+void Director::give_up_like(int index) {
+  constexpr std::size_t enough = 3;
+  const auto is_alike = [&](const Case& a, const Case& b) {
+    return a.executor == b.executor && a.ranks == b.ranks;
+  };
+  const Case& failed = options_.cases[index];
+  if (!failed_in_a_row_.empty() && !is_alike(options_.cases[failed_in_a_row_.back()], failed))
+    failed_in_a_row_.clear();
+  failed_in_a_row_.push_back(index);
+  if (failed_in_a_row_.size() < enough) return;
+  for (int other = 0; other < static_cast<int>(options_.cases.size()); ++other)
+    if (is_alike(options_.cases[other], failed) && !ledger_.is_settled(other))
+      fail(other, {.reason = fmt::format("not tried, since {} cases of {} at {} ranks failed before", enough,
+                                         failed.executor, failed.ranks),
+                   .rank = {},
+                   .step = {}});
+}
+
+/// How many cases are missing, and the way to get them.
+std::string Director::missing() const {
+  int done = 0;
+  for (int launch = 1; launch <= options_.launches; ++launch)
+    for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index) {
+      const Outcome* outcome = ledger_.outcome(launch, index);
+      done += outcome != nullptr && outcome->state != Outcome::State::begun;
+    }
+  const std::string count =
+      fmt::format("{} of {} rows were measured", done, options_.launches * options_.cases.size());
+  if (options_.journal.empty()) return count + "; with -J FILE their records would be kept";
+  return fmt::format("{}, their records are in {}; the same command with --resume {} goes on", count,
+                     options_.journal, options_.journal);
+}
+
+int Director::interrupted() const {
+  const std::optional<int> index = ledger_.unfinished();
+  fmt::print(stderr, "baton: interrupted{}\nbaton: {}\n", index ? " in " + options_.cases[*index].name() : "",
+             missing());
+  return ExitCode::interrupted;
+}
+
+/// The exit code that a run ends with for `state`, and how bad it is.
+struct Verdict {
+  Outcome::State state;
+  const char* word;
+  int code;
+};
+constexpr std::array verdicts{Verdict{Outcome::State::wrong, "wrong", ExitCode::wrong},
+                              Verdict{Outcome::State::invalid, "its schedule is wrong", ExitCode::schedule},
+                              Verdict{Outcome::State::failed, "failed", ExitCode::failed}};
+
+/// Names each case that gave no time though nothing refused it, the worst first.
+int Director::summary() const {
+  std::string lines;
+  int count = 0, code = 0;
+  for (const Verdict& verdict : verdicts)
+    for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index)
+      for (int launch = 1; launch <= ledger_.launch(); ++launch) {
+        const Outcome* outcome = ledger_.outcome(launch, index);
+        if (outcome == nullptr || outcome->state != verdict.state) continue;
+        ++count;
+        if (code == 0) code = verdict.code;
+        lines +=
+            fmt::format("baton: {}: {}: {}\n", options_.cases[index].name(), verdict.word, outcome->reason);
+      }
+  if (count > 0)
+    fmt::print(stderr, "baton: {} of {} cases gave no time\n{}", count, options_.cases.size(), lines);
+  return code;
+}
+
+}  // namespace
+
+int direct(const Options& options, const Table& table, char** argv) {
+  return Director(options, table, argv).run();
+}
+
+}  // namespace baton
