@@ -175,7 +175,8 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   json["commit"] = provenance.commit;
   json["time"] = utc_now();
   json["run"] = provenance.run;
-  return json.dump();
+  // Names and variables of the environment may hold any bytes.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace baton

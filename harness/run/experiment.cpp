@@ -59,6 +59,10 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
                         CaseRunner& runner) {
   if (path.empty()) return {};
   if (!record.is_timed()) return "# no trace: nothing was timed\n";
+  constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
+  if (const double steps = extent_of(prepared.bench_case, record.blocks).steps; steps > most_steps)
+    return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
+                       steps, steps * 3.5 / (1 << 20), most_steps);
   const auto [schedules, times] = runner.trace(prepared);
   const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
                                      [](const Schedule& schedule) { return !schedule.steps().empty(); });
@@ -156,6 +160,7 @@ void Experiment::keep(const Record& record) {
   prediction_errors_.add(record);
   print(table_.row(record));  // first, so that the row is there even if the journal's disk is full
   journal_.append(json_line(record, provenance_));
+  require_output();
 }
 
 void Experiment::print(const std::string& text) const {
@@ -181,7 +186,7 @@ std::string Experiment::head(const std::string& round_start) const {
 
 void Experiment::finish() {
   print(prediction_errors_.table());
-  if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
+  if (world_.rank() == 0) require_output();
   if (!wrong_.empty()) throw WrongResult(wrong_);
 }
 
@@ -206,9 +211,8 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
   refuse_if_nothing_runs(*options);
   if (launched_rank() == 0) {
     // Before the processes start: a run whose output cannot be written need not start.
-    require_benchmark_out(options->benchmark_arguments);
-    Journal(options->journal);
     require_outputs(*options);
+    refuse_too_many_processes(*options);
   }
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   relaunch(options->processes(), options->threads, argv);
@@ -222,7 +226,12 @@ void bench(int argc, char** argv, const ParseOptions& parse, const Table& table)
 }  // namespace
 
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table) {
-  return exit_code_of([&] { bench(argc, argv, parse, table); });
+  forget_benchmark_environment(argv);
+  keep_streams_open();
+  return exit_code_of([&] {
+    bench(argc, argv, parse, table);
+    require_output();
+  });
 }
 
 }  // namespace baton
