@@ -59,8 +59,8 @@ std::uint64_t byte_count(const FlagRules& rules, const std::string& word) {
   const std::string number = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
   const std::size_t end = std::min(number.find_first_not_of("0123456789"), number.size());
   std::string unit = CLI::detail::to_lower(number.substr(end));
-  if (unit.size() > 1 && unit.ends_with("ib")) unit.pop_back();
-  if (unit.ends_with('b') || unit.ends_with('i')) unit.pop_back();
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.size() == 2 && unit.ends_with('i') && number.size() == end + 3) unit.pop_back();
   const std::string units = "kmgtpe";
   const std::size_t power = unit.empty() ? 0 : units.find(unit) + 1;
   if (end == 0 || unit.size() > 1 || (power == 0 && !unit.empty()))
@@ -86,14 +86,21 @@ void read_words(const FlagRules& rules, const std::vector<std::string>& words, V
   read_word(rules, words.back(), value);
 }
 
+/// The parts of `word` between its commas, empty ones too.
+std::vector<std::string> parts_of(const std::string& word) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= word.size(); begin += parts.back().size() + 1)
+    parts.push_back(word.substr(begin, word.find(',', begin) - begin));
+  return parts;
+}
+
 /// Several words, and several in one word between commas.
 template <class Value>
 void read_words(const FlagRules& rules, const std::vector<std::string>& words, std::vector<Value>& values) {
   constexpr std::size_t most_values = 4096;
   values.clear();
   for (const std::string& word : words)
-    for (const std::string& part : CLI::detail::split(word, ','))
-      read_word(rules, part, values.emplace_back());
+    for (const std::string& part : parts_of(word)) read_word(rules, part, values.emplace_back());
   if (values.size() > most_values)
     throw UsageError(fmt::format("{}: {} values, at most {}", rules.name, values.size(), most_values));
 }

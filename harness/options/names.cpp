@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <regex>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/options.hpp"
@@ -32,11 +33,18 @@ std::size_t edits(const std::string& a, const std::string& b) {
 
 bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
 
+void require_expression(const std::string& name, const std::string& value) try {
+  std::regex(value, std::regex::extended);
+} catch (const std::regex_error& error) {
+  throw UsageError(name + ": " + quoted(value) + " is no regular expression: " + error.what());
+}
+
 /// Refuses a value that would make Google Benchmark end the process, or run none of the cases,
 /// without a word.
 void refuse_odd_value(const std::string& name, const std::string& value) {
   constexpr std::size_t longest = 1000;  // its regular expressions recurse
   if (value.size() > longest) throw UsageError(name + ": " + quoted(value) + " is too long");
+  if (name == "--benchmark_filter") require_expression(name, value);
   if (name == "--benchmark_out_format" && value != "json" && value != "csv" && value != "console")
     throw UsageError(name + ": " + quoted(value) + " is not one of json, csv, console");
 }

@@ -10,6 +10,8 @@ import math
 
 SCHEMA = 1  # of the records that these programs read
 
+PASSES = ("forward", "backward", "both")
+MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
 MOST = 1e18  # of counts, bytes and rates
 
@@ -26,7 +28,8 @@ def is_text(value):
 
 
 def is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST and math.isfinite(value)
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_one and abs(value) <= MOST and math.isfinite(value)
 
 
 def is_count(value, least=0):
@@ -71,27 +74,38 @@ TEXT, COUNT, SIZE, NUMBER = ((is_text, "one line of text"), (is_count, "a whole 
                              (is_size, "a whole number from 1"), (is_number, "a finite number"))
 TIME = (is_time, f"seconds from {LEAST_SECONDS:g} to {MOST_SECONDS:g}")
 
-# What may stand at a key, and how errors call it.
+BOUND = (lambda value: is_number(value) and value >= 0, "seconds from 0")
+READINGS = (is_readings, "an object of lists of numbers")
+
+
+def one_of(words):
+    return words.__contains__, " or ".join(words)
+
+
+def or_null(kind):
+    is_kind, expected = kind
+    return lambda value: value is None or is_kind(value), f"{expected}, or null"
+
+
+# What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell.
 KINDS = {
-    **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "pass", "mode", "gate",
-                     "gates", "dtype", "scan", "commit", "time", "run", "skipped", "topology", "extrapolated", "peer",
-                     "version", "kernel", "gpu", "failed"), TEXT),
-    **dict.fromkeys(("warmup", "wrong", "sent_bytes", "hops"), COUNT),
+    **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
+                     "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
+                     "kernel", "gpu"), TEXT),
     **dict.fromkeys(("ranks", "heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks", "rounds"), SIZE),
+    **dict.fromkeys(("warmup", "wrong"), COUNT),
+    **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
     **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
-    **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "busbw_bytes_per_second", "relative_error"),
-                    NUMBER),
+    **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
+    **dict.fromkeys(("busbw_bytes_per_second", "hidden"), or_null(NUMBER)),
+    **dict.fromkeys(("device_before", "device_after"), READINGS),
+    "pass": one_of(PASSES), "mode": one_of(MODES),
+    "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
     "machine": (is_machine, "an object with cpu and cores"),
     "device": (is_device, "an object of texts, with the text gpu"),
-    "device_before": (is_readings, "an object of lists of numbers"),
-    "device_after": (is_readings, "an object of lists of numbers"),
 }
-# Keys that may also be null, where something is not known.
-KINDS_OR_NULL = {"bound_seconds": (lambda value: is_number(value) and value >= 0, "seconds from 0"),
-                 "predicted_seconds": TIME, "hidden": NUMBER, "messages": COUNT}
-NULL_TOO = ("sent_bytes", "hops", "busbw_bytes_per_second")  # a native may not tell
 
 
 def check(record, needed, where):
@@ -102,15 +116,18 @@ def check(record, needed, where):
     if missing:
         raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
     for key, value in record.items():
-        nullable = key in KINDS_OR_NULL or (key in NULL_TOO)
-        is_kind, expected = KINDS.get(key) or KINDS_OR_NULL.get(key) or (None, "")
-        if is_kind and not is_kind(value) and not (nullable and value is None):
+        is_kind, expected = KINDS.get(key, (None, ""))
+        if is_kind and not is_kind(value):
             raise ResultsError(f"{where}: {key}: expected {expected}, found {shown(value)}")
+    check_interval(record, where)
+    return record
+
+
+def check_interval(record, where):
     if "median_seconds" in record and "ci95_seconds" in record:
         low, high = record["ci95_seconds"]
         if not low <= record["median_seconds"] <= high:
-            raise ResultsError(f"{where}: ci95_seconds: expected the median in it, found {shown(record['ci95_seconds'])}")
-    return record
+            raise ResultsError(f"{where}: ci95_seconds: expected the median in it, found {shown([low, high])}")
 
 
 def shown(value):

@@ -46,7 +46,8 @@ def load(paths, bench="collective"):
 
 def load_peers(paths):
     """Returns the measurements of other projects, made by the scripts of peers/. Throws ResultsError."""
-    return [checks.check(record, PEER_NEEDED, where) for path in paths for record, where in _lines(path) if "peer" in record]
+    return [checks.check(record, PEER_NEEDED, where)
+            for path in paths for record, where in _lines(path) if "peer" in record]
 
 
 def _lines(path):
@@ -65,7 +66,7 @@ def _lines(path):
 def _checked(record, where):
     needed = NEEDED + BENCHES[record["bench"]].needed
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
-    if "skipped" not in record:
+    if "skipped" not in record and "failed" not in record:
         needed += ("wrong",)
         needed += () if record.get("wrong") else NEEDED_IF_TIMED
         needed += NEEDED_ON_GPUS if record.get("device") and not record.get("wrong") else ()

@@ -20,7 +20,8 @@ LABEL = {"fontsize": 8.5, "fontweight": "bold"}
 
 def use():
     # Names of machines and cases are no formulas, whatever their signs.
-    plt.rcParams.update({"text.parse_math": False, "svg.hashsalt": "baton", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
+    plt.rcParams.update({"text.parse_math": False, "svg.hashsalt": "baton", "font.size": 10, "text.color": INK,
+                         "axes.edgecolor": INK,
                          "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
 
 
