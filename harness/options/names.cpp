@@ -60,7 +60,7 @@ void refuse_unless_harmless(const std::string& argument) {
        {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
     if (name == std::string("--benchmark_") + harmless)
       return refuse_odd_value(name, argument.substr(std::min(end + 1, argument.size())));
-  throw UsageError(quoted(name) +
+  throw UsageError(name +
                    " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
                    "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
 }

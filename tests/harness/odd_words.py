@@ -82,7 +82,7 @@ class OddWords:
         """Returns arguments that no bench can take, and the words of which the error must have one."""
         flag = self.random.choice([*NUMBERS, *WORDS, "--json", "--trace", "--list", "--dry-run"])
         return self.random.choice((
-            ([flag + "x"], (flag + "x", "belongs")), ([flag + "="], (flag,)), ([flag[1:]], (flag[1:3], flag)),
+            ([flag + "x"], (flag + "x", "belongs")), ([flag + "="], (flag,)), ([flag[1:]], ("--", flag[1:3])),
             (["stray", flag], ("stray", flag)), (["--json"], ("--json",)), (["--dry-run=3"], ("--dry-run",)),
             (["--list", "x"], ("x",)), (["--heads", "2", "--heads", "2"], ("--heads",)),
             (["--max-bytes", "1M"], ("--max-bytes",)), (["--factor", "2"], ("--factor",)),
