@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-
-#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
@@ -59,20 +56,6 @@ std::shared_ptr<const Workload> Record::verified_workload() const {
   const Case& verified_as = verified.verified_case ? *verified.verified_case : bench_case;
   const auto smaller = verified_as.workload->affordable(verified_as.ranks);
   return smaller ? smaller : verified_as.workload;
-}
-
-Journal::Journal(const std::string& path) : path_(path) {
-  if (path.empty()) return;
-  if (std::filesystem::is_directory(path))
-    throw UsageError("cannot write records to '" + path + "': it is a directory");
-  file_.open(path, std::ios::app);
-  if (!file_) throw UsageError("cannot write records to '" + path + "'");
-}
-
-void Journal::append(const std::string& line) {
-  if (path_.empty()) return;
-  file_ << line << '\n' << std::flush;
-  if (!file_) throw SystemError("cannot append to '" + path_ + "'");
 }
 
 void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {

@@ -59,6 +59,10 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
                         CaseRunner& runner) {
   if (path.empty()) return {};
   if (!record.is_timed()) return "# no trace: nothing was timed\n";
+  constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
+  if (const double steps = extent_of(prepared.bench_case, record.blocks).steps; steps > most_steps)
+    return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
+                       steps, steps * 3.5 / (1 << 20), most_steps);
   const auto [schedules, times] = runner.trace(prepared);
   const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
                                      [](const Schedule& schedule) { return !schedule.steps().empty(); });
@@ -244,6 +248,7 @@ void Experiment::keep(int index, const Record& record) {
   const std::string line = json_line(record, provenance_);
   journal_.append(line);
   csv_.append(line);
+  require_output();
   ledger_.note(index, outcome_of(record));
 }
 
@@ -277,7 +282,7 @@ std::string Experiment::head(const std::string& round_start) const {
 
 void Experiment::finish() {
   if (prints_rows()) print(prediction_errors_.table());
-  if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
+  if (world_.rank() == 0) require_output();
 }
 
 }  // namespace baton

@@ -18,6 +18,7 @@
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
@@ -139,9 +140,9 @@ struct BenchmarkCase {
   std::function<Result()> run;
 };
 
-/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would
-/// just exit.
-void require_benchmark_out(const std::vector<std::string>& arguments);
+/// Starts this program anew without Google Benchmark's environment variables, if there are any: they
+/// would set flags, those that are refused here too.
+void forget_benchmark_environment(char** argv);
 
 /// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
 /// its files. Throws UsageError for a flag that Google Benchmark does not know.

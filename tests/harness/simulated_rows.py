@@ -34,7 +34,10 @@ class Simulator(unittest.TestCase):
         self.assertIn("# simulator, 8 ranks on made up: ", table)
         self.assertIn("calibrated on nothing", table)
         self.assertEqual(len(records), 9)
-        for r in records:
+        alone = [r for r in records if "skipped" in r]
+        self.assertEqual([(r["name"], r["ranks"]) for r in alone], [("all_scan", 1), ("all_scan", 1)])
+        self.assertIn("takes no time", alone[0]["skipped"])
+        for r in filter(lambda r: "skipped" not in r, records):
             self.assertEqual((r["executor"], r["topology"], r["rounds"], r["warmup"]), ("simulator", "made up", 1, 0))
             self.assertEqual((len(r["seconds"]), r["wrong"], r["predicted_seconds"]), (1, 0, None))
             self.assertNotIn("rank_seconds", r)
