@@ -46,9 +46,9 @@ Record full_record() {
   record.messages = 24;
   record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
   record.device_facts = {{"gpu", "some"}};
+  record.samples.rank_seconds.resize(4, {1, 2, 3});
   record.verified.elements = 7;
   record.verified.heads = {0, 1};
-  record.samples.rank_seconds.resize(4, {1, 2, 3});
   record.samples.reading_names = {"throttle_reasons"};
   record.samples.readings_before = record.samples.readings_after = {{1}};
   record.topology = "some machine";
@@ -228,25 +228,6 @@ TEST(Record, ARankAloneHasNoBound) {
   Record record = timed_record();
   record.bench_case.ranks = 1;
   EXPECT_FALSE(record.bound_seconds());
-}
-
-TEST(Journal, AppendsAndNeverOverwrites) {
-  const auto path = std::filesystem::temp_directory_path() / "baton_journal_test.jsonl";
-  std::filesystem::remove(path);
-  Journal(path).append(R"({"line":1})");
-  Journal(path).append(R"({"line":2})");
-  std::ifstream file(path);
-  std::string first, second;
-  std::getline(file, first);
-  std::getline(file, second);
-  EXPECT_EQ(first, "{\"line\":1}");
-  EXPECT_EQ(second, "{\"line\":2}");
-  std::filesystem::remove(path);
-}
-
-TEST(Journal, RefusesDirectoriesAndPlacesThatCannotBeWritten) {
-  EXPECT_THROW(Journal{std::filesystem::temp_directory_path()}, UsageError);
-  EXPECT_THROW(Journal{"/no/such/folder/file.jsonl"}, UsageError);
 }
 
 }  // namespace

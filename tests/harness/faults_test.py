@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every planted fault is noticed by a run of the bench that times it, which ends with exit code 4 and calls the row
+wrong. Prints which row and which output showed it: python3 faults_test.py FAULTY_COLLECTIVE_BENCH FAULTY_OPERATOR_BENCH
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OPERATOR = sys.argv.pop(2)
+COLLECTIVE = sys.argv.pop(1)
+ROUNDS = ["--executor", "faulty", "-w", "2", "-n", "8", "-T", "100"]
+# 4096 rows, and 512 KiB a state: messages over 256 KiB in one block.
+STATES = [COLLECTIVE, "--collectives", "all_scan,all_gather_scan", "--heads", "32", "--d-k", "128", "--d-v", "32",
+          "--blocks", "1,16", *ROUNDS]
+LAYER = [OPERATOR, "--blocks", "1", *ROUNDS]
+LONG = [*LAYER, "--methods", "zeco", "--tokens", "4160", "--heads", "2", "--d-k", "16", "--d-v", "16"]
+HEADS = [*LAYER, "--methods", "zeco,lasp2", "--tokens", "128", "--heads", "20", "--d-k", "16", "--d-v", "16"]
+# 320 KiB a state.
+WIDE = [*LAYER, "--methods", "zeco", "--tokens", "128", "--heads", "20", "--d-k", "64", "--d-v", "64"]
+
+# The fault of a run, its ranks, and the bench and the sizes that reach it.
+FAULTS = [
+    ("chunk_at_192", 2, LONG),
+    ("blocks_swapped", 2, STATES),
+    ("combine_left_out", 4, STATES), ("combine_left_out", 4, HEADS),
+    ("combines_lost", 4, STATES), ("combines_lost", 4, HEADS),
+    ("mask_every_64th", 2, LONG),
+    ("mask_at_191", 2, LONG),
+    ("dg_twice", 2, HEADS),
+    ("one_round_late", 2, STATES), ("one_round_late", 2, HEADS),
+    ("never_refreshed", 2, STATES), ("never_refreshed", 2, HEADS),
+    ("above_4096_tokens", 2, LONG),
+    ("heads_from_16", 2, HEADS),
+    ("heads_from_2", 2, HEADS),
+    ("rows_from_2048", 4, STATES),
+    ("garbage_once", 2, STATES), ("garbage_once", 2, HEADS),
+    ("last_element_lost", 2, STATES), ("last_element_lost", 2, WIDE),
+    ("wire_of_bf16", 2, STATES), ("wire_of_bf16", 2, HEADS),
+    ("rank_0_dropped", 4, STATES), ("rank_0_dropped", 4, HEADS),
+    ("prefix_ignored", 4, STATES), ("prefix_ignored", 4, HEADS),
+    ("idle_after_four", 2, STATES), ("idle_after_four", 2, HEADS),
+    ("nearest_rank_alone", 4, STATES), ("nearest_rank_alone", 4, HEADS),
+]
+
+
+def run(command, ranks, fault=""):
+    """The exit code, the records and the last line of a run."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        ended = subprocess.run([*command, "--ranks", str(ranks), "-J", file.name], capture_output=True, text=True,
+                               timeout=300, env={**os.environ, "BATON_FAULT": fault})
+        return ended.returncode, [json.loads(line) for line in file], ended.stderr
+
+
+def noticed_by(code, records, errors):
+    """What showed the fault, or an empty string."""
+    if code != 4 or not any(record["wrong"] for record in records):
+        return ""
+    found = re.search(r"wrong elements, first (.*)", errors)
+    return found.group(1) if found else "wrong"
+
+
+class PlantedFaults(unittest.TestCase):
+    def test_each_is_noticed(self):
+        slipped = []
+        for fault, ranks, command in FAULTS:
+            bench = os.path.basename(command[0]).removeprefix("faulty_")
+            noticed = noticed_by(*run(command, ranks, fault))
+            print(f"{fault:20} {bench:18} {ranks} ranks  {noticed or 'NOT NOTICED'}", flush=True)
+            if not noticed:
+                slipped.append(f"{fault} ({bench}, {ranks} ranks)")
+        self.assertEqual(slipped, [])
+
+    def test_without_a_fault_every_row_is_right(self):
+        for command in (STATES, LONG, HEADS, WIDE):
+            code, records, errors = run(command, 4)
+            self.assertEqual(code, 0, errors)
+            self.assertTrue(records)
+            self.assertEqual([record["wrong"] for record in records], [0] * len(records))
+
+
+if __name__ == "__main__":
+    unittest.main()
