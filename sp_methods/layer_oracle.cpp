@@ -5,135 +5,197 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
+#include <mutex>
+#include <numeric>
 
-#include "collectives/schedule/slice.hpp"
 #include "sp_methods/kernels/reference/attention.hpp"
 
 namespace baton {
 namespace {
 
-/// The number of `dtype` nearest to it.
-double rounded(float value, Dtype dtype) { return dtype == Dtype::f32 ? value : from_bf16(to_bf16(value)); }
+/// One head's inputs over a sequence.
+struct HeadInputs {
+  GlaShape shape;
+  std::vector<double> q, k, v, g, d_o;
+
+  HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens)
+      : shape(inputs.problem().share) {
+    shape.tokens = tokens;
+    const auto rows = [&](const char* name) { return inputs.of_head(name, head, first, tokens); };
+    q = rows("q"), k = rows("k"), v = rows("v"), g = rows("g"), d_o = rows("d_o");
+  }
+
+  ReferenceInputs reference() const { return {q, k, v, g, {}}; }
+};
+
+/// Columns [first, last) of rows [tokens, width].
+std::vector<double> columns(const std::vector<double>& rows, std::int64_t width, std::int64_t first,
+                            std::int64_t last) {
+  std::vector<double> part;
+  part.reserve(rows.size() / width * (last - first));
+  for (auto row = rows.begin(); row != rows.end(); row += width)
+    part.insert(part.end(), row + first, row + last);
+  return part;
+}
+
+/// One head's results, to which several threads add. Locks are of runs of elements, and each thread
+/// starts at another one, so that threads rarely meet.
+class Sums {
+ public:
+  Sums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients) {
+    const auto add = [&](const char* name) { sums_[name].assign(tokens * problem.width(name), 0.0); };
+    for (const char* name : {"o", "lse"}) add(name);
+    for (const char* name : {"dq", "dk", "dv", "dg"})
+      if (has_gradients) add(name);
+  }
+
+  void add(const std::string& name, const std::vector<double>& part, int unit) {
+    std::vector<double>& sum = sums_.at(name);
+    for (std::size_t i = 0; i < runs; ++i) {
+      const std::size_t run = (i + 7 * static_cast<std::size_t>(unit)) % runs;
+      const std::lock_guard lock(locks_[run]);
+      for (std::size_t at = part.size() * run / runs; at < part.size() * (run + 1) / runs; ++at)
+        sum[at] += part[at];
+    }
+  }
+  /// Adds columns from `first` on to rows of `width`, which no other thread adds to.
+  void add_columns(const std::string& name, const std::vector<double>& part, std::int64_t width,
+                   std::int64_t first, std::int64_t last) {
+    std::vector<double>& sum = sums_.at(name);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      sum[i / (last - first) * width + first + i % (last - first)] += part[i];
+  }
+
+  std::map<std::string, std::vector<double>>& all() { return sums_; }
+
+ private:
+  static constexpr std::size_t runs = 64;
+  std::map<std::string, std::vector<double>> sums_;
+  std::mutex locks_[runs];
+};
+
+/// Some columns of v and d_o.
+void solve_columns(Sums& sums, const HeadInputs& head, bool has_gradients, int unit, int units) {
+  const std::int64_t d_v = head.shape.d_v, first = d_v * unit / units, last = d_v * (unit + 1) / units;
+  const std::vector<double> v = columns(head.v, d_v, first, last), d_o = columns(head.d_o, d_v, first, last);
+  GlaShape shape = head.shape;
+  shape.d_v = last - first;
+  const ReferenceInputs in{head.q, head.k, v, head.g, {}};
+  sums.add_columns("o", gla_reference_forward(in, shape).o, d_v, first, last);
+  if (!has_gradients) return;
+  const ReferenceGradients gradients = gla_reference_backward(in, d_o, {}, shape);
+  sums.add_columns("dv", gradients.dv, d_v, first, last);
+  sums.add("dq", gradients.dq, unit);
+  sums.add("dk", gradients.dk, unit);
+  sums.add("dg", gradients.dg, unit);
+}
+
+/// Some blocks of queries.
+void solve_queries(Sums& sums, const HeadInputs& head, bool has_gradients, int unit, int units) {
+  const QueryTurn turn{unit, units};
+  const SoftmaxOutputs out = softmax_reference_forward(head.reference(), head.shape, turn);
+  sums.add("o", out.o, unit);
+  sums.add("lse", out.lse, unit);
+  if (!has_gradients) return;
+  const ReferenceGradients gradients =
+      softmax_reference_backward(head.reference(), head.d_o, head.shape, turn);
+  sums.add("dq", gradients.dq, unit);
+  sums.add("dk", gradients.dk, unit);
+  sums.add("dv", gradients.dv, unit);
+}
 
 }  // namespace
 
-const char* to_string(GateDraw draw) { return draw == GateDraw::layer ? "layer" : "strong"; }
+double oracle_flop(const LayerProblem& problem) {
+  const GlaShape& share = problem.share;
+  const double tokens = static_cast<double>(share.tokens) * problem.ranks;
+  if (problem.attention == Attention::linear) return 25 * tokens * static_cast<double>(share.d_k * share.d_v);
+  return 3.5 * tokens * static_cast<double>(problem.sequence()) * static_cast<double>(share.d_k + share.d_v);
+}
 
-LayerOracle::LayerOracle(Attention attention, const GlaShape& share, int ranks, bool alone, GateDraw gates,
-                         std::uint64_t seed, Dtype dtype)
-    : attention_(attention), share_(share), ranks_(ranks), alone_(alone) {
-  draw(gates, seed, dtype);
-  const std::int64_t tokens = share.tokens * (alone ? 1 : ranks);
-  for (std::int64_t first = 0; first < share.tokens * ranks; first += tokens) solve(first, tokens);
+LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work)
+    : inputs_(problem), work_(work) {
+  if (work_.heads.empty()) {
+    work_.heads.resize(problem.share.heads);
+    std::iota(work_.heads.begin(), work_.heads.end(), 0);
+  }
+  for (const std::int64_t head : work_.heads)
+    for (std::int64_t first = 0; first < problem.share.tokens * problem.ranks; first += problem.sequence())
+      solve_head(head, first);
+}
+
+void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
+  const std::int64_t tokens = problem().sequence();
+  const HeadInputs in(inputs_, head, first_token, tokens);
+  Sums sums(problem(), tokens, work_.has_gradients);
+  const bool is_linear = problem().attention == Attention::linear;
+  const int most = is_linear ? static_cast<int>(in.shape.d_v) : 1 << 20;
+  const int units = std::min(most, work_.parts * work_.threads);
+  work_.for_each((units - work_.part + work_.parts - 1) / work_.parts, [&](int i) {
+    (is_linear ? solve_columns : solve_queries)(sums, in, work_.has_gradients, work_.part + i * work_.parts,
+                                                units);
+  });
+  for (auto& [name, sum] : sums.all()) {
+    work_.sum(sum);
+    Tensor& whole = results_[name][head];
+    whole.insert(whole.end(), sum.begin(), sum.end());
+  }
 }
 
 std::vector<float> LayerOracle::input(const std::string& name, int rank, const Positions& positions) const {
   if (name == "prefix") return prefix(rank);
-  const Tensor rows = expected(name == "out" ? "o" : name, positions);
-  return {rows.begin(), rows.end()};
+  if (name == "out" || name == "lse") return saved(name, positions);
+  return inputs_.of_rank(name, positions);
 }
 
 std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions) const {
-  const Tensor& all = tensors_.at(name);
-  const std::int64_t row = share_.heads * width(name);
-  Tensor rows;
-  for (std::int64_t t = 0; t < share_.tokens; ++t) {
-    const auto begin = all.begin() + positions.at(t) * row;
-    rows.insert(rows.end(), begin, begin + row);
-  }
+  const std::int64_t width = problem().width(name);
+  const auto& heads = results_.at(name);
+  std::vector<double> rows;
+  rows.reserve(problem().share.tokens * heads.size() * width);
+  for (std::int64_t t = 0; t < problem().share.tokens; ++t)
+    for (const auto& [head, tensor] : heads) {
+      const auto row = tensor.begin() + positions.at(t) * width;
+      rows.insert(rows.end(), row, row + width);
+    }
   return rows;
 }
 
-void LayerOracle::draw(GateDraw gates, std::uint64_t seed, Dtype dtype) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::uniform_real_distribution<float> uniform(-8, 0);
-  const std::int64_t rows = share_.tokens * ranks_ * share_.heads;
-  // The references get the very numbers that the kernels get.
-  for (const char* name : {"q", "k", "v", "d_o"}) {
-    Tensor& tensor = tensors_[name];
-    tensor.resize(rows * width(name));
-    for (double& value : tensor) value = rounded(normal(random), dtype);
-  }
-  Tensor& gate = tensors_["g"];
-  gate.resize(rows * width("g"));
-  for (double& value : gate) {
-    const double drawn =
-        gates == GateDraw::layer ? log_sigmoid<double>(normal(random)) / 16 : uniform(random);
-    value = rounded(static_cast<float>(drawn), dtype);
-  }
-  for (const char* name : {"o", "dq", "dk", "dv", "dg", "lse"}) tensors_[name].resize(rows * width(name));
-}
-
-void LayerOracle::solve(std::int64_t first_token, std::int64_t tokens) {
-  for (std::int64_t head = 0; head < share_.heads; ++head) solve_head(first_token, tokens, head);
-}
-
-void LayerOracle::solve_head(std::int64_t first_token, std::int64_t tokens, std::int64_t head) {
-  const auto rows = [&](const char* name) { return head_rows(name, first_token, tokens, head); };
-  const Tensor q = rows("q"), k = rows("k"), v = rows("v"), g = rows("g"), d_o = rows("d_o");
-  const ReferenceInputs in{q, k, v, g, {}};
-  GlaShape shape = share_;
-  shape.tokens = tokens;
-  const bool linear = attention_ == Attention::linear;
-  const auto gradients =
-      linear ? gla_reference_backward(in, d_o, {}, shape) : softmax_reference_backward(in, d_o, shape);
-  put_head("o", first_token, head,
-           linear ? gla_reference_forward(in, shape).o : softmax_reference_forward(in, shape));
-  put_head("dq", first_token, head, gradients.dq);
-  put_head("dk", first_token, head, gradients.dk);
-  put_head("dv", first_token, head, gradients.dv);
-  put_head("dg", first_token, head, gradients.dg);
-  if (!linear) put_head("lse", first_token, head, softmax_reference_lse(in, shape));
-}
-
-LayerOracle::Tensor LayerOracle::head_rows(const std::string& name, std::int64_t first_token,
-                                           std::int64_t tokens, std::int64_t head) const {
-  const std::int64_t w = width(name);
-  Tensor rows;
-  for (std::int64_t t = first_token; t < first_token + tokens; ++t) {
-    const auto begin = tensors_.at(name).begin() + (t * share_.heads + head) * w;
-    rows.insert(rows.end(), begin, begin + w);
-  }
+/// What a forward pass of softmax attention leaves to its backward pass.
+std::vector<float> LayerOracle::saved(const std::string& name, const Positions& positions) const {
+  const std::int64_t width = problem().width(name), heads = problem().share.heads;
+  constexpr float large_lse = 10;
+  std::vector<float> rows = name == "out" ? inputs_.of_rank(name, positions)
+                                          : std::vector<float>(problem().share.tokens * heads, large_lse);
+  for (const auto& [head, tensor] : results_.at(name == "out" ? "o" : name))
+    for (std::int64_t t = 0; t < problem().share.tokens; ++t)
+      std::copy_n(tensor.begin() + positions.at(t) * width, width, rows.begin() + (t * heads + head) * width);
   return rows;
-}
-
-void LayerOracle::put_head(const std::string& name, std::int64_t first_token, std::int64_t head,
-                           const Tensor& rows) {
-  const std::int64_t w = width(name);
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows.size()); ++i)
-    tensors_[name][((first_token + i / w) * share_.heads + head) * w + i % w] = rows[i];
 }
 
 std::vector<float> LayerOracle::prefix(int rank) const {
-  const std::int64_t state = share_.d_k * share_.d_v, tokens = share_.tokens * rank;
-  std::vector<float> all(share_.heads * state, 0.0f);
-  if (alone_ || tokens == 0) return all;
-  for (std::int64_t head = 0; head < share_.heads; ++head) {
-    const auto rows = [&](const char* name) { return head_rows(name, 0, tokens, head); };
-    const Tensor q = rows("q"), k = rows("k"), v = rows("v"), g = rows("g");
-    GlaShape shape = share_;
-    shape.tokens = tokens;
-    const Tensor final_state = gla_reference_forward({q, k, v, g, {}}, shape).final_state;
+  const GlaShape& share = problem().share;
+  const std::int64_t state = share.d_k * share.d_v, tokens = share.tokens * rank;
+  if (const auto known = prefixes_.find(rank); known != prefixes_.end()) return known->second;
+  std::vector<float>& all = prefixes_[rank];
+  all.assign(share.heads * state, 0.0f);
+  if (problem().alone || tokens == 0) return all;
+  work_.for_each(static_cast<int>(share.heads), [&](int head) {
+    const HeadInputs in(inputs_, head, 0, tokens);
+    const auto final_state = gla_reference_forward(in.reference(), in.shape).final_state;
     std::copy(final_state.begin(), final_state.end(), all.begin() + head * state);
-  }
+  });
   return all;
 }
 
-std::int64_t LayerOracle::width(const std::string& name) const {
-  if (name == "g" || name == "dg") return share_.gate_width();
-  if (name == "lse") return 1;
-  return name == "q" || name == "k" || name == "dq" || name == "dk" ? share_.d_k : share_.d_v;
-}
-
-double relative_error(const std::vector<float>& got, const std::vector<double>& expected) {
+double relative_error(const std::vector<float>& got, const std::vector<double>& expected, double least_rms) {
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     if (!std::isfinite(got[i])) return std::numeric_limits<double>::infinity();
     difference += (got[i] - expected[i]) * (got[i] - expected[i]);
     norm += expected[i] * expected[i];
   }
+  norm = std::max(norm, least_rms * least_rms * static_cast<double>(got.size()));
   return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
 }
 

@@ -1,64 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random layers and their results by the double-precision references over the whole sequence, cut
-// into ranks.
+// The results of a random layer by the double-precision references over the whole sequence, for
+// some of its heads.
 //
-//   draw q, k, v, g, d_o of all P L tokens in the kernels' type
-//   for each head and sequence: reference forward and backward in double
+//   for each head and sequence: draw q, k, v, g, d_o; reference forward and backward in double,
+//   cut into units of work: columns of v, or blocks of queries
+//   the sum over the units, and over the processes that took some of them, is the result
 //   a rank's tensors are the rows of its positions
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "sp_methods/layer_inputs.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 
-/// How log gates are drawn: as gated linear attention's layer makes them, logsigmoid(N(0,1)) / 16;
-/// or uniform in [-8, 0], strong enough to need the kernels' safe path.
-enum class GateDraw { layer, strong };
+/// How the work of an oracle is shared.
+struct OracleWork {
+  /// The heads that are solved, ascending; all if empty.
+  std::vector<std::int64_t> heads;
+  /// False if only o and lse are asked for.
+  bool has_gradients = true;
+  /// This process takes every `parts`-th unit of work, from `part` on.
+  int part = 0;
+  int parts = 1;
+  /// Units of work that a process can do at once.
+  int threads = 1;
+  /// Runs `body` for 0 .. count - 1, in any order or at once.
+  std::function<void(int count, const std::function<void(int)>& body)> for_each =
+      [](int count, const std::function<void(int)>& body) {
+        for (int i = 0; i < count; ++i) body(i);
+      };
+  /// Adds up the numbers of all processes, on all of them.
+  std::function<void(std::span<double>)> sum = [](std::span<double>) {};
+};
 
-const char* to_string(GateDraw draw);
+/// The flop of one head of a layer by the references.
+double oracle_flop(const LayerProblem& problem);
 
-/// One layer over all ranks with its inputs and its results.
+/// One layer over all ranks with its inputs and the results of some heads.
 class LayerOracle {
  public:
-  /// Draws numbers that `dtype` holds exactly, and solves. `alone` makes every rank's tokens a
-  /// sequence of their own. Throws nothing.
-  LayerOracle(Attention attention, const GlaShape& share, int ranks, bool alone, GateDraw gates,
-              std::uint64_t seed, Dtype dtype = Dtype::f32);
+  /// Solves. Collective over the processes of `work`. Throws nothing.
+  explicit LayerOracle(const LayerProblem& problem, const OracleWork& work = {});
 
-  /// The values of an input called q, k, v, g, d_o, prefix, out or lse for the tokens at
-  /// `positions` of `rank`.
+  const LayerProblem& problem() const { return inputs_.problem(); }
+  /// The heads that were solved, ascending.
+  const std::vector<std::int64_t>& heads() const { return work_.heads; }
+
+  /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, prefix, out or lse for
+  /// the tokens at `positions` of `rank`. In heads that were not solved, `out` is random and lse is
+  /// 10, so large that no weight overflows.
   std::vector<float> input(const std::string& name, int rank, const Positions& positions) const;
 
-  /// What the output called o, dq, dk, dv or dg must hold there.
+  /// What the output called o, dq, dk, dv or dg must hold there, in the solved heads
+  /// [tokens, solved heads, width].
   std::vector<double> expected(const std::string& name, const Positions& positions) const;
 
  private:
-  using Tensor = std::vector<double>;  // [tokens, heads, width]
+  using Tensor = std::vector<double>;  // [tokens, width] of one head
 
-  void draw(GateDraw gates, std::uint64_t seed, Dtype dtype);
-  void solve(std::int64_t first_token, std::int64_t tokens);
-  void solve_head(std::int64_t first_token, std::int64_t tokens, std::int64_t head);
-  Tensor head_rows(const std::string& name, std::int64_t first_token, std::int64_t tokens,
-                   std::int64_t head) const;
-  void put_head(const std::string& name, std::int64_t first_token, std::int64_t head, const Tensor& rows);
+  void solve_head(std::int64_t head, std::int64_t first_token);
+  std::vector<float> saved(const std::string& name, const Positions& positions) const;
   std::vector<float> prefix(int rank) const;
-  std::int64_t width(const std::string& name) const;
 
-  Attention attention_;
-  GlaShape share_;
-  int ranks_;
-  bool alone_;
-  std::map<std::string, Tensor> tensors_;
+  LayerInputValues inputs_;
+  OracleWork work_;
+  std::map<std::string, std::map<std::int64_t, Tensor>> results_;  // by name and head
+  mutable std::map<int, std::vector<float>> prefixes_;             // of the ranks that were asked for
 };
 
 /// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value
-/// is not finite.
-double relative_error(const std::vector<float>& got, const std::vector<double>& expected);
+/// is not finite. Expected values of less than `least_rms` count as if they were of it.
+double relative_error(const std::vector<float>& got, const std::vector<double>& expected,
+                      double least_rms = 0);
 
 }  // namespace baton

@@ -3,6 +3,8 @@
 // registry.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +67,11 @@ class Device {
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
 };
 
+/// A checksum is the sum modulo 2^64 of word * (index * checksum_step | 1) over elements. Factors
+/// are odd and differ, so that the change of one element always changes the sum. The order of
+/// summation does not matter.
+inline constexpr std::uint64_t checksum_step = 0x9e3779b97f4a7c15;
+
 /// Runs the schedules of a fixed number of ranks.
 class Executor {
  public:
@@ -83,6 +90,12 @@ class Executor {
   /// Copies into, or out of, a slice of a local rank's buffers.
   virtual void write(int rank, const Slice& into, std::span<const float> from) = 0;
   virtual void read(std::span<float> into, int rank, const Slice& from) const = 0;
+
+  /// The checksum of slices of one local rank, made where their memory is. Equal bits in equal
+  /// slices give equal sums on one executor, whereas executors may differ.
+  virtual std::uint64_t checksum(int rank, std::span<const Slice> slices) const;
+  /// Overwrites the first of every `stride` elements of a slice of a local rank.
+  virtual void scatter(int rank, const Slice& into, std::int64_t stride, float value);
 
   /// Waits for all ranks and returns on all of them at about the same time.
   virtual void synchronise() = 0;
@@ -114,6 +127,26 @@ class Executor {
   /// The accelerators behind the ranks, or a null pointer if ranks are processors.
   virtual Device* device() { return nullptr; }
 };
+
+inline std::uint64_t Executor::checksum(int rank, std::span<const Slice> slices) const {
+  constexpr std::int64_t piece = 1 << 14;  // elements that stay in a cache
+  std::vector<float> values(piece);
+  std::uint64_t sum = 0, index = 0;
+  for (const Slice& slice : slices)
+    for (std::int64_t from = 0; from < slice.count; from += piece) {
+      const auto count = static_cast<std::size_t>(std::min(piece, slice.count - from));
+      const auto part = std::span(values).first(count);
+      read(part, rank, slice.part(from, static_cast<std::int64_t>(count)));
+      for (std::size_t i = 0; i < count; ++i)
+        sum += std::bit_cast<std::uint32_t>(part[i]) * ((index + i) * checksum_step | 1);
+      index += count;
+    }
+  return sum;
+}
+
+inline void Executor::scatter(int rank, const Slice& into, std::int64_t stride, float value) {
+  for (std::int64_t i = 0; i < into.count; i += stride) write(rank, into.part(i, 1), {&value, 1});
+}
 
 /// The largest relative error that a message adds to an f32 element; 0 if elements arrive
 /// unchanged.

@@ -7,6 +7,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/verify.hpp"
 
 namespace baton {
 namespace {
@@ -46,6 +47,14 @@ void add_group(std::vector<Case>& all, const Axes& axes,
 }
 
 }  // namespace
+
+Comparison Workload::verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                            Oracles& oracles) const {
+  load(executor, schedules, seed, oracles);
+  executor.synchronise();
+  executor.run();
+  return compare(executor, schedules, seed, oracles);
+}
 
 std::vector<Schedule> Workload::build(const Split& split) const {
   std::vector<Schedule> schedules;

@@ -14,6 +14,7 @@
 
 namespace baton {
 
+class Oracles;
 struct Comparison;
 struct SpMethod;
 struct Layer;
@@ -64,21 +65,19 @@ class Workload {
   /// The cost according to its author; empty if the author does not say.
   virtual std::optional<Cost> claim(const Split& split) const = 0;
 
-  /// The workload that `verify` is to run in its place because the oracle would take too long; null
-  /// if it can verify itself.
-  virtual std::shared_ptr<const Workload> affordable(int /*ranks*/) const { return nullptr; }
-  /// Runs on inputs of `seed` and compares with the oracle. The executor has prepared `schedules`,
-  /// which are those of `build`, one a rank. Collective over the executor's ranks.
-  virtual Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
-                            std::uint64_t seed) const = 0;
-  /// Fills the inputs for the timed rounds and poisons the outputs, so that no result of a verified
-  /// run is left.
-  virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const = 0;
-  /// Compares the outputs of the timed rounds with the oracle of the inputs from `load`.
-  virtual Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
-                                  std::uint64_t seed) const = 0;
-  /// The same algorithm at a size that a single process verifies in milliseconds.
-  virtual std::shared_ptr<const Workload> reduced() const = 0;
+  /// Fills the inputs by `seed`, and poisons the outputs, of this process's ranks. The executor has
+  /// prepared `schedules`, which are those of `build`, one a rank. Collective over the processes of
+  /// `oracles`, as are the two below.
+  virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                    Oracles& oracles) const = 0;
+  /// Compares what rounds over the inputs of `seed` left with the oracle.
+  virtual Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules,
+                             std::uint64_t seed, Oracles& oracles) const = 0;
+  /// Loads, runs once and compares.
+  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                    Oracles& oracles) const;
+  /// The same algorithm at a size that a single process verifies on `ranks` ranks in milliseconds.
+  virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;
 
   /// Bytes of a rank's result, and those of them that must cross its port (docs/metrics.md).
   virtual double payload_bytes(int ranks) const = 0;

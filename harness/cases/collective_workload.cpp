@@ -29,22 +29,16 @@ class CollectiveWorkload : public Workload {
     return collective_.claim(shape_, directed(split));
   }
 
-  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
-                    std::uint64_t seed) const override {
-    write_inputs(executor, subject(schedules, seed));
-    executor.synchronise();
-    executor.run();
-    return compare(executor, subject(schedules, seed));
-  }
-  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const override {
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+            Oracles&) const override {
     write_inputs(executor, subject(schedules, seed));
   }
-  Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
-                          std::uint64_t seed) const override {
-    return compare(executor, subject(schedules, seed));
+  Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                     Oracles& oracles) const override {
+    return baton::compare(executor, subject(schedules, seed), oracles);
   }
 
-  std::shared_ptr<const Workload> reduced() const override {
+  std::shared_ptr<const Workload> reduced(int) const override {
     const Shape small{.heads = 2, .d_k = 32, .d_v = 4, .tokens = 8};
     return collective_workload(collective_, small, direction_);
   }

@@ -1,49 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers as workloads, timed at full size. If the oracle would take too long at that size, fewer
-// tokens and heads of the same layer are verified.
+// Layers as workloads. The size that is timed is verified: some heads at full length by the
+// recurrence, and all heads by the other methods of the comparison group.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <random>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/cases/verify.hpp"
+#include "harness/cases/layer_verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
-
-/// The share that is verified: at most about a second of double-precision recurrence per process.
-GlaShape verified_share(const Layer& layer, int ranks) {
-  const GlaShape& share = layer.share;
-  const double work = share.token_rows() * ranks * static_cast<double>(share.d_k * share.d_v);
-  if (work <= 2e7) return share;
-  GlaShape smaller = share;
-  // Two chunks and a short one, an even number.
-  smaller.tokens = std::min(share.tokens, 2 * (share.chunk + share.chunk / 4));
-  smaller.heads = std::min<std::int64_t>(share.heads, std::max(2, layer.groups));
-  return smaller;
-}
-
-/// Inputs of the timed rounds, whose results are only checked for finite values: normal values,
-/// gates as a layer makes them, and log-sum-exps of scores that are large enough for no weight to
-/// overflow.
-std::vector<float> timed_input(const std::string& name, std::int64_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> drawn(65521);  // a prime: rows of tensors do not repeat in step
-  for (float& value : drawn) {
-    value = normal(random);
-    if (name == "g") value = log_sigmoid(value) / 16;
-    if (name == "lse") value = 10;
-  }
-  std::vector<float> values(count);
-  for (std::int64_t i = 0; i < count; ++i) values[i] = drawn[i % drawn.size()];
-  return values;
-}
 
 class OperatorWorkload : public Workload {
  public:
@@ -78,30 +47,21 @@ class OperatorWorkload : public Workload {
     return method_.claim(layer, split);
   }
 
-  std::shared_ptr<const Workload> affordable(int ranks) const override;
-  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
-                    std::uint64_t seed) const override;
-  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const override;
-  Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
-                          std::uint64_t seed) const override;
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+            Oracles& oracles) const override;
+  Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                     Oracles& oracles) const override;
 
-  std::shared_ptr<const Workload> reduced() const override {
-    Layer small = layer_;
-    small.dtype = Dtype::f32;  // the same text, on a host
-    small.share.heads = std::max<std::int64_t>(2, layer_.groups);
-    small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
-    small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
-    small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
-    // Two chunks and a short one, an even number.
-    small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
-    return operator_workload(method_, small, gates_);
-  }
+  std::shared_ptr<const Workload> reduced(int ranks) const override;
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   Description describe() const override;
 
  private:
+  LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
+  std::string oracle_key(const LayerProblem& problem) const;
+  std::shared_ptr<const LayerOracle> oracle(const LayerProblem& problem, Oracles& oracles) const;
   bool is_alone() const { return layer_.mode == Mode::compute_only || method_.name == "local"; }
 
   const SpMethod& method_;
@@ -110,48 +70,67 @@ class OperatorWorkload : public Workload {
   std::string scan_;
 };
 
-std::shared_ptr<const Workload> OperatorWorkload::affordable(int ranks) const {
-  Layer smaller = layer_;
-  smaller.share = verified_share(layer_, ranks);
-  if (smaller.share.tokens == layer_.share.tokens && smaller.share.heads == layer_.share.heads)
-    return nullptr;
-  return operator_workload(method_, smaller, gates_);
+std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
+  Layer small = layer_;
+  small.dtype = Dtype::f32;  // the same text, on a host
+  small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
+  small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
+  small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
+  // Two chunks and a short one, an even number.
+  small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
+  // As few heads as the method takes: one may cut them.
+  small.share.heads = std::max<std::int64_t>(2, layer_.groups);
+  while (method_.unsupported && method_.unsupported(small, ranks) && small.share.heads < layer_.share.heads)
+    ++small.share.heads;
+  return operator_workload(method_, small, gates_);
 }
 
-Comparison OperatorWorkload::verify(Executor& executor, const std::vector<Schedule>& schedules,
-                                    std::uint64_t seed) const {
-  const GlaShape& share = layer_.share;
-  const int ranks = static_cast<int>(schedules.size());
-  const LayerOracle oracle(method_.attention, share, ranks, is_alone(), gates_, seed, layer_.dtype);
-  write_layer(executor, schedules, method_, oracle, share.tokens);
-  executor.synchronise();
-  executor.run();
-  return compare_layer(executor, schedules, method_, oracle, share.tokens);
+LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
+  return {.attention = method_.attention,
+          .share = layer_.share,
+          .ranks = static_cast<int>(ranks),
+          .alone = is_alone(),
+          .gates = gates_,
+          .seed = seed,
+          .dtype = layer_.dtype};
 }
 
-void OperatorWorkload::load(Executor& executor, const std::vector<Schedule>& schedules,
-                            std::uint64_t seed) const {
-  for (int rank : executor.local_ranks())
-    for (const Buffer& buffer : schedules[rank].buffers()) {
-      const Slice slice = schedules[rank].buffer(buffer.name);
-      if (buffer.role == Role::input)
-        executor.write(rank, slice, timed_input(buffer.name, buffer.count, seed + rank));
-      if (buffer.role == Role::output) executor.write(rank, slice, std::vector<float>(buffer.count, NAN));
-    }
+/// Methods share what this names, whatever pass they run.
+std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
+  const GlaShape& s = problem.share;
+  return fmt::format("{} layer: {}/{}/{}, {} tokens, {} heads, {} x {}, chunk {}, {} ranks{}, seed {}",
+                     problem.attention == Attention::linear ? "linear" : "softmax", to_string(s.gate),
+                     to_string(problem.gates), to_string(problem.dtype), s.tokens, s.heads, s.d_k, s.d_v,
+                     s.chunk, problem.ranks, problem.alone ? " alone" : "", problem.seed);
 }
 
-Comparison OperatorWorkload::verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
-                                          std::uint64_t) const {
-  Comparison result;
-  for (int rank : executor.local_ranks())
-    for (const Buffer& buffer : schedules[rank].buffers()) {
-      if (buffer.role != Role::output) continue;
-      std::vector<float> got(buffer.count);
-      executor.read(got, rank, schedules[rank].buffer(buffer.name));
-      if (std::all_of(got.begin(), got.end(), [](float value) { return std::isfinite(value); })) continue;
-      if (result.wrong++ == 0) result.first = fmt::format("rank {}, {}: not finite", rank, buffer.name);
-    }
-  return result;
+std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
+                                                            Oracles& oracles) const {
+  const GlaShape& s = problem.share;
+  const OracleWork work = oracle_work(oracles.team(), problem);
+  const double bytes = 8.0 * static_cast<double>(work.heads.size() * s.tokens * problem.ranks) *
+                       static_cast<double>(3 * s.d_k + 2 * s.d_v);
+  return oracles.get<LayerOracle>(oracle_key(problem), bytes, [&] { return LayerOracle(problem, work); });
+}
+
+void OperatorWorkload::load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                            Oracles& oracles) const {
+  write_layer(executor, schedules, method_, *oracle(problem(schedules.size(), seed), oracles));
+}
+
+Comparison OperatorWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
+                                     std::uint64_t seed, Oracles& oracles) const {
+  const LayerProblem layer = problem(schedules.size(), seed);
+  LayerSketch sketch{.method = method_.name, .tensors = {}};
+  Comparison found = compare_layer(executor, schedules, method_, *oracle(layer, oracles), &sketch);
+  if (oracles.team().sum(found.wrong) > 0) return found;  // it must not be what others are compared with
+  for (auto& [name, sums] : sketch.tensors) oracles.team().sum(sums);
+  const double bytes = 40.0 * static_cast<double>(layer.share.tokens * layer.ranks * layer.share.heads);
+  const auto first =
+      oracles.get<LayerSketch>(fmt::format("sketch of {}, {}", to_string(layer_.pass), oracle_key(layer)),
+                               bytes, [&] { return sketch; });
+  if (oracles.team().rank() > 0) return found;  // all have the same sketches
+  return sum(std::move(found), compare_sketches(sketch, *first, layer.share.heads, found.tolerance));
 }
 
 Description OperatorWorkload::describe() const {

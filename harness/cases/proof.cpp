@@ -107,7 +107,7 @@ Refusal prove_scan(const Collective& collective, int all_settings_to) {
 
 std::set<std::string> scans_of(const Workload& workload) {
   std::set<std::string> scans;
-  const auto small = workload.reduced();
+  const auto small = workload.reduced(2);
   if (small->unsupported(2)) return scans;
   const auto is_scan = [](const std::string& name) {
     return !name.empty() && find_collective(name).kind == Kind::exclusive_scan;

@@ -4,45 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
-#include <random>
+#include <span>
 #include <vector>
 
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/cases/inputs.hpp"
 
 namespace baton {
 namespace {
-
-/// 64 bits of which any change of `x` changes about half: the finaliser of SplitMix64.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-constexpr int drawn_bits = 16;
-
-/// Normal values to draw from with replacement: a logarithm per element would take longer than the
-/// rounds.
-const std::array<float, 1 << drawn_bits>& normal_values() {
-  static const auto values = [] {
-    std::array<float, 1 << drawn_bits> drawn{};
-    std::mt19937_64 random(1);
-    std::normal_distribution<float> normal;
-    for (float& value : drawn) value = normal(random);
-    return drawn;
-  }();
-  return values;
-}
-
-float normal_value(std::uint64_t number) { return normal_values()[mixed(number) >> (64 - drawn_bits)]; }
-
-/// A value that no result has. An element that still has it was not written.
-constexpr float poison = -12345.6789f;
 
 /// The buffers of a collective are "own" and "into", in this order (collective.hpp).
 Slice own(std::int64_t count) { return {0, 0, count}; }
@@ -75,121 +49,127 @@ std::unique_ptr<const Inputs> inputs_for(const Executor& executor, const Subject
   return std::make_unique<ExactInputs>(subject.seed, subject.ranks);
 }
 
-/// The expected output of a rank. Each element may be off by `tolerance` times its magnitude.
-template <class T>
+/// The expected output of a rank and the most that each element may be off; no `limits` demand
+/// every bit. The error of all together may be `most_error`.
 struct Expected {
-  std::span<const T> values;
-  std::span<const T> magnitudes;
-  double tolerance = 0;
+  std::span<const float> values;
+  std::span<const float> limits;
+  double most_error = std::numeric_limits<double>::infinity();
 };
 
-template <class T>
-void compare_with(const Expected<T>& expected, std::int64_t offset, int rank, const Executor& executor,
+/// Compares a part of a rank's output, from element `offset` on, which begins with `got`.
+void compare_with(const Expected& expected, std::span<const float> got, std::int64_t offset, int rank,
                   Comparison& result) {
-  std::vector<float> got(expected.values.size());
-  executor.read(got, rank, {1, offset, static_cast<std::int64_t>(got.size())});
   double errors = 0, values = 0;  // squared
+  result.elements += static_cast<std::int64_t>(got.size());
+  const std::int64_t wrong_before = result.wrong;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double value = expected.values[i], error = std::abs(got[i] - value);
     errors += error * error;
     values += value * value;
-    if (error <= expected.tolerance * std::abs(expected.magnitudes[i])) continue;
+    if (error <= (expected.limits.empty() ? 0.0 : static_cast<double>(expected.limits[i]))) continue;
     if (result.wrong++ == 0)
       result.first = fmt::format("rank {}, element {}: {} where {} was expected", rank, offset + i, got[i],
                                  static_cast<float>(value));
   }
-  result.tolerance = std::max(result.tolerance, expected.tolerance);
-  if (expected.tolerance > 0 && values > 0)
-    result.relative_error = std::max(result.relative_error, std::sqrt(errors / values));
+  if (expected.limits.empty() || values == 0) return;
+  result.relative_error = std::max(result.relative_error, std::sqrt(errors / values));
+  if (std::isfinite(expected.most_error))
+    result.tolerance = std::max(result.tolerance, expected.most_error / std::sqrt(values));
+  if (std::sqrt(errors) <= expected.most_error || result.wrong > wrong_before) return;
+  if (result.wrong++ == 0)
+    result.first = fmt::format("rank {}: relative error {:.1e}, at most {:.1e} is expected of the wire", rank,
+                               std::sqrt(errors / values), expected.most_error / std::sqrt(values));
+}
+
+std::vector<float> output(const Executor& executor, int rank, std::int64_t offset, std::size_t count) {
+  std::vector<float> got(count);
+  executor.read(got, rank, {1, offset, static_cast<std::int64_t>(count)});
+  return got;
 }
 
 /// Compares with a contribution that arrived unchanged, or was rounded once.
 void compare_copy(std::span<const float> sent, std::int64_t offset, int rank, const Executor& executor,
                   Comparison& result) {
-  compare_with<float>({sent, sent, wire_roundoff(executor)}, offset, rank, executor, result);
+  std::vector<float> limits;
+  const auto roundoff = static_cast<float>(wire_roundoff(executor));
+  if (roundoff > 0)
+    for (const float value : sent) limits.push_back(std::abs(value) * roundoff);
+  compare_with({sent, limits}, output(executor, rank, offset, sent.size()), offset, rank, result);
+  result.tolerance = std::max(result.tolerance, wire_roundoff(executor));
 }
 
-bool is_local(const Executor& executor, int rank) {
-  const auto ranks = executor.local_ranks();
-  return std::binary_search(ranks.begin(), ranks.end(), rank);
-}
+/// What a rank must hold after a scan, and on a wire that rounds how far each element may be off.
+struct ExpectedPrefix {
+  std::vector<float> values;
+  std::vector<float> limits;
+  double most_error = 0;
+};
 
-/// Folds the maps in scan order, in double, and compares each rank's output with the fold of the
-/// ranks before it.
-void compare_scan(const Executor& executor, const Subject& subject, const Inputs& inputs,
-                  Comparison& result) {
-  const std::int64_t rows = subject.shape.rows(), row = subject.shape.d_v;
-  const double roundoff = wire_roundoff(executor);
-  const std::vector<float> untouched(rows * row, poison);
-  std::vector<double> prefix(rows * row, 0.0);
-  std::vector<double> magnitude(roundoff > 0 ? prefix.size() : 0, 0.0);  // with all signs positive
-  for (int place = 0; place < subject.ranks; ++place) {
-    const int rank = subject.direction == Direction::forward ? place : subject.ranks - 1 - place;
-    if (is_local(executor, rank) && place == 0)
-      compare_with<float>({untouched, untouched}, 0, rank, executor, result);
-    else if (is_local(executor, rank))
-      compare_with<double>({prefix, roundoff > 0 ? magnitude : prefix, scan_tolerance(roundoff, place)}, 0,
-                           rank, executor, result);
-    const auto map = contribution(subject, inputs, rank);
-    for (std::int64_t i = 0; i < rows * row; ++i) prefix[i] = map[i / row] * prefix[i] + map[rows + i];
-    for (std::size_t i = 0; i < magnitude.size(); ++i)
-      magnitude[i] = map[i / row] * magnitude[i] + std::abs(map[rows + i]);
+/// The fold of the maps of some ranks in scan order, in double.
+class Fold {
+ public:
+  Fold(const Subject& subject, bool wire_rounds)
+      : row_(subject.shape.d_v),
+        prefix_(subject.shape.state_elements(), 0.0),
+        errors_(wire_rounds ? prefix_.size() : 0) {}
+
+  void take(std::span<const float> map) {
+    ++maps_;
+    const std::size_t rows = prefix_.size() / row_;
+    for (std::size_t i = 0, row = 0; row < rows; ++row)
+      for (const std::size_t end = i + row_; i < end; ++i) prefix_[i] = map[row] * prefix_[i] + map[rows + i];
+    for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i].take(map[i / row_], map[rows + i]);
   }
-}
 
-}  // namespace
+  ExpectedPrefix prefix() const {
+    constexpr double most_of_an_element = 12;  // times its root mean square
+    const double worst = scan_tolerance(bf16_roundoff, maps_);
+    ExpectedPrefix expected;
+    expected.values.assign(prefix_.begin(), prefix_.end());
+    double variance = 0;
+    for (const WireError& error : errors_) {
+      expected.limits.push_back(
+          static_cast<float>(std::min(most_of_an_element * std::sqrt(error.of_prefix()), worst * error.sum)));
+      variance += error.of_prefix();
+    }
+    expected.most_error = most_rms(static_cast<std::int64_t>(errors_.size())) * std::sqrt(variance);
+    return expected;
+  }
 
-ExactInputs::ExactInputs(std::uint64_t seed, int ranks)
-    : seed_(mixed(seed)), ranks_between_halves_(std::max(2, (ranks + 5) / 6)) {}
+ private:
+  std::size_t row_;
+  int maps_ = 0;
+  std::vector<double> prefix_;
+  std::vector<WireError> errors_;
+};
 
-void ExactInputs::fill_decay(int rank, std::span<float> decay) const {
-  for (std::size_t row = 0; row < decay.size(); ++row)
-    decay[row] = (mixed(seed_ ^ row) + rank) % ranks_between_halves_ == 0 ? 0.5f : 1.0f;
-}
-
-void ExactInputs::fill_state(int rank, std::span<float> state) const {
-  const std::uint64_t key = mixed(seed_ + static_cast<std::uint64_t>(rank) + 1);
-  for (std::size_t i = 0; i < state.size(); ++i)
-    state[i] = static_cast<float>(static_cast<int>(mixed(key ^ i) % 17) - 8);
-}
-
-void GaussianInputs::fill_decay(int rank, std::span<float> decay) const {
-  const std::uint64_t key = mixed(~(seed_ + static_cast<std::uint64_t>(rank)));
-  for (std::size_t row = 0; row < decay.size(); ++row)
-    decay[row] = 1 / (1 + std::exp(-2 - normal_value(key ^ row)));
-}
-
-void GaussianInputs::fill_state(int rank, std::span<float> state) const {
-  const std::uint64_t key = mixed(seed_ + static_cast<std::uint64_t>(rank) + 1);
-  for (std::size_t i = 0; i < state.size(); ++i) state[i] = normal_value(key ^ i);
-}
-
-GaussianInputs::GaussianInputs(std::uint64_t seed) : seed_(mixed(seed)) {}
-
-double scan_tolerance(double roundoff, int before) {
-  if (roundoff <= 0 || before < 1) return 0;
-  constexpr double f32_roundoff = 1.0 / (1 << 24);
-  // The values of a tree that merges the maps; each is rounded at most once on its way.
-  const int values = 2 * before - 1;
-  return std::expm1(values * (std::log1p(roundoff) + 2 * std::log1p(f32_roundoff)));
-}
-
-void write_inputs(Executor& executor, const Subject& subject) {
+/// Calls `visit` with each of this process's ranks and what it must hold after a scan.
+void fold_all(const Executor& executor, const Subject& subject,
+              const std::function<void(int, ExpectedPrefix)>& visit) {
   const auto inputs = inputs_for(executor, subject);
-  const std::vector<float> poisoned(into_count(subject), poison);
-  for (int rank : executor.local_ranks()) {
-    executor.write(rank, own(own_count(subject)), contribution(subject, *inputs, rank));
-    executor.write(rank, into(into_count(subject)), poisoned);
+  const auto ranks = executor.local_ranks();
+  const bool is_forward = subject.direction == Direction::forward;
+  const int last = is_forward ? ranks.back() : subject.ranks - 1 - ranks.front();
+  Fold fold(subject, wire_roundoff(executor) > 0);
+  for (int place = 0; place <= last; ++place) {
+    const int rank = is_forward ? place : subject.ranks - 1 - place;
+    if (place == 0 && std::binary_search(ranks.begin(), ranks.end(), rank))
+      visit(rank, {std::vector<float>(subject.shape.state_elements(), poison), {}});  // it is left untouched
+    else if (std::binary_search(ranks.begin(), ranks.end(), rank))
+      visit(rank, fold.prefix());
+    if (place < last) fold.take(contribution(subject, *inputs, rank));
   }
 }
 
-Comparison compare(const Executor& executor, const Subject& subject) {
+void compare_prefix(const Executor& executor, int rank, const ExpectedPrefix& expected, Comparison& result) {
+  compare_with({expected.values, expected.limits, expected.most_error},
+               output(executor, rank, 0, expected.values.size()), 0, rank, result);
+}
+
+Comparison compare_copies(const Executor& executor, const Subject& subject) {
   const auto inputs = inputs_for(executor, subject);
   Comparison result;
-  if (subject.kind == Kind::exclusive_scan) {
-    compare_scan(executor, subject, *inputs, result);
-    return result;
-  }
   for (int rank : executor.local_ranks()) {
     if (subject.kind == Kind::exchange)
       compare_copy(contribution(subject, *inputs, (rank + 1) % subject.ranks), 0, rank, executor, result);
@@ -199,47 +179,68 @@ Comparison compare(const Executor& executor, const Subject& subject) {
   return result;
 }
 
-double layer_tolerance(Dtype dtype, double roundoff, int ranks) {
-  // dg is the difference of two sums of products, each of two tensors that were computed from
-  // messages.
-  constexpr int tensors = 4;
-  return (dtype == Dtype::bf16 ? 5e-3 : 2e-5) + tensors * scan_tolerance(roundoff, ranks - 1);
+}  // namespace
+
+Comparison sum(Comparison before, const Comparison& after) {
+  before.wrong += after.wrong;
+  if (before.first.empty()) before.first = after.first;
+  before.relative_error = std::max(before.relative_error, after.relative_error);
+  before.tolerance = std::max(before.tolerance, after.tolerance);
+  before.elements = std::max(before.elements, after.elements);
+  before.tokens = std::max(before.tokens, after.tokens);
+  std::vector<std::int64_t> heads;
+  std::set_union(before.heads.begin(), before.heads.end(), after.heads.begin(), after.heads.end(),
+                 std::back_inserter(heads));
+  before.heads = std::move(heads);
+  return before;
 }
 
-void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
-                 const LayerOracle& oracle, std::int64_t tokens) {
+double scan_tolerance(double roundoff, int before) {
+  if (roundoff <= 0 || before < 1) return 0;
+  constexpr double f32_roundoff = 1.0 / (1 << 24);
+  // The values of a tree that merges the maps; each is rounded at most once on its way.
+  const int values = 2 * before - 1;
+  return std::expm1(values * (std::log1p(roundoff) + 2 * std::log1p(f32_roundoff)));
+}
+
+double most_rms(std::int64_t count) {
+  return 4 + 8 / std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1)));
+}
+
+void write_inputs(Executor& executor, const Subject& subject) {
+  const auto inputs = inputs_for(executor, subject);
   for (int rank : executor.local_ranks()) {
-    const Schedule& s = schedules[rank];
-    const Positions positions = positions_of(method, rank, s.ranks(), tokens);
-    for (const Buffer& buffer : s.buffers()) {
-      const Slice slice = s.buffer(buffer.name);
-      if (buffer.role == Role::input) executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
-      if (buffer.role == Role::output)
-        executor.write(rank, slice,
-                       std::vector<float>(buffer.count, std::numeric_limits<float>::quiet_NaN()));
-    }
+    executor.write(rank, own(own_count(subject)), contribution(subject, *inputs, rank));
+    executor.write(rank, into(into_count(subject)), std::vector<float>(into_count(subject), poison));
   }
 }
 
-Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
-                         const SpMethod& method, const LayerOracle& oracle, std::int64_t tokens) {
+Comparison compare(const Executor& executor, const Subject& subject) {
+  if (subject.kind != Kind::exclusive_scan) return compare_copies(executor, subject);
   Comparison result;
-  for (int rank : executor.local_ranks()) {
-    const Schedule& s = schedules[rank];
-    const Positions positions = positions_of(method, rank, s.ranks(), tokens);
-    for (const Buffer& buffer : s.buffers()) {
-      if (buffer.role != Role::output) continue;
-      std::vector<float> got(buffer.count);
-      executor.read(got, rank, s.buffer(buffer.name));
-      const double error = relative_error(got, oracle.expected(buffer.name, positions));
-      result.relative_error = std::max(result.relative_error, error);
-      const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks());
-      result.tolerance = std::max(result.tolerance, tolerance);
-      if (error <= tolerance) continue;
-      if (result.wrong++ == 0)
-        result.first = fmt::format("rank {}, {}: relative error {:.1e}", rank, buffer.name, error);
-    }
-  }
+  fold_all(executor, subject, [&](int rank, const ExpectedPrefix& expected) {
+    compare_prefix(executor, rank, expected, result);
+  });
+  return result;
+}
+
+Comparison compare(const Executor& executor, const Subject& subject, Oracles& oracles) {
+  constexpr double most_kept = 2.5e8;  // bytes; a fold of many ranks in one process is made anew
+  const double values = wire_roundoff(executor) > 0 ? 2 : 1;
+  const double bytes = values * static_cast<double>(subject.shape.state_bytes() * subject.ranks);
+  if (subject.kind != Kind::exclusive_scan || bytes > most_kept) return compare(executor, subject);
+  using Prefixes = std::map<int, ExpectedPrefix>;
+  const Shape& shape = subject.shape;
+  const std::string key =
+      fmt::format("scan of {} ranks {}, {} {} {}, seed {}, {}", subject.ranks, to_string(subject.direction),
+                  shape.heads, shape.d_k, shape.d_v, subject.seed, to_string(executor.wire_dtype()));
+  const auto prefixes = oracles.get<Prefixes>(key, bytes, [&] {
+    Prefixes all;
+    fold_all(executor, subject, [&](int rank, ExpectedPrefix expected) { all[rank] = std::move(expected); });
+    return all;
+  });
+  Comparison result;
+  for (const auto& [rank, expected] : *prefixes) compare_prefix(executor, rank, expected, result);
   return result;
 }
 

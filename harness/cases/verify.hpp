@@ -1,23 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracles: inputs of every rank, the results that they must give, and comparisons with them.
+// The oracle of collectives: inputs of every rank, the results that they must give, and comparisons
+// with them.
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
+#include <list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton {
 
-struct SpMethod;
-class LayerOracle;
+/// Expected results that several cases share, so that the cases of one comparison group pay for
+/// them once, and the processes that make them together.
+class Oracles {
+ public:
+  /// `most_bytes` of values are kept, as their makers count them.
+  explicit Oracles(Team team, double most_bytes = 1e9) : team_(std::move(team)), most_bytes_(most_bytes) {}
+
+  /// The processes that verify together.
+  const Team& team() const { return team_; }
+
+  /// The value called `key`, which `make` makes if it is not kept. A key stands for one type. All
+  /// processes must ask for the same keys in the same order, with the same `bytes`, if `make` is
+  /// collective.
+  template <class Value>
+  std::shared_ptr<const Value> get(const std::string& key, double bytes, const std::function<Value()>& make) {
+    for (auto entry = kept_.begin(); entry != kept_.end(); ++entry) {
+      if (entry->key != key) continue;
+      kept_.splice(kept_.begin(), kept_, entry);
+      return std::static_pointer_cast<const Value>(entry->value);
+    }
+    auto value = std::make_shared<const Value>(make());
+    kept_.push_front({key, bytes, value});
+    bytes_ += bytes;
+    for (; bytes_ > most_bytes_ && kept_.size() > 1; kept_.pop_back()) bytes_ -= kept_.back().bytes;
+    return value;
+  }
+
+ private:
+  struct Entry {
+    std::string key;
+    double bytes;
+    std::shared_ptr<const void> value;
+  };
+
+  Team team_;
+  double most_bytes_;
+  double bytes_ = 0;
+  std::list<Entry> kept_;  // the last one asked for first
+};
 
 /// The result of a comparison with the oracle on this process's ranks.
 struct Comparison {
-  /// Elements that differ, or tensors outside their tolerance.
+  /// Elements that differ, tensors outside their tolerance, and rounds that left other results.
   std::int64_t wrong = 0;
   /// The first of them, for people.
   std::string first;
@@ -25,50 +67,18 @@ struct Comparison {
   double relative_error = 0;
   /// The largest relative error that would have passed; 0 if the comparison is exact.
   double tolerance = 0;
+  /// Elements of a collective's results that were compared.
+  std::int64_t elements = 0;
+  /// Tokens a rank and heads of a layer that were compared with the recurrence.
+  std::int64_t tokens = 0;
+  std::vector<std::int64_t> heads;
 };
 
-/// One set of inputs of a collective for all ranks; every process can make those of any rank.
-class Inputs {
- public:
-  virtual ~Inputs() = default;
+/// The findings of two comparisons.
+Comparison sum(Comparison before, const Comparison& after);
 
-  /// The decays [rows] of `rank`'s map.
-  virtual void fill_decay(int rank, std::span<float> decay) const = 0;
-  /// A state, or any other payload, of `rank`.
-  virtual void fill_state(int rank, std::span<float> state) const = 0;
-};
-
-/// Inputs whose every sum and product is exact in f32, so that all algorithms and all orders of
-/// combination must agree to the last bit: states of small integers, decays of 1 and 1/2 with at
-/// most six halves in any column of ranks.
-///
-/// With |state| <= 8 and P ranks a prefix has at most 4 + log2 P bits before the binary point and 6
-/// after it: 24 at P = 16384.
-class ExactInputs : public Inputs {
- public:
-  ExactInputs(std::uint64_t seed, int ranks);
-
-  void fill_decay(int rank, std::span<float> decay) const override;
-  void fill_state(int rank, std::span<float> state) const override;
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t ranks_between_halves_;
-};
-
-/// Inputs as real layers have them, for executors that round: states of N(0, 1), decays of
-/// sigmoid(N(2, 1)), most of them between 0.7 and 0.95. Each value has all bits of an f32, so that
-/// every rounding changes it.
-class GaussianInputs : public Inputs {
- public:
-  explicit GaussianInputs(std::uint64_t seed);
-
-  void fill_decay(int rank, std::span<float> decay) const override;
-  void fill_state(int rank, std::span<float> state) const override;
-
- private:
-  std::uint64_t seed_;
-};
+/// A value that no result has. An element that still has it was not written.
+inline constexpr float poison = -12345.6789f;
 
 /// One collective's run to be checked.
 struct Subject {
@@ -79,29 +89,48 @@ struct Subject {
   std::uint64_t seed = 1;
 };
 
+/// The root mean square of the relative error of a value rounded to bf16: the error is uniform
+/// within half a unit in the last place, and the mantissa's logarithm is uniform.
+inline constexpr double bf16_rms_roundoff = 0.43 * bf16_roundoff;
+
 /// The largest relative error of a state that folds the maps of `before` ranks if each message is
 /// rounded by at most `roundoff`; 0 if messages are not rounded. Holds for every algorithm:
 /// docs/metrics.md derives it.
 double scan_tolerance(double roundoff, int before);
+
+/// What rounding on the wire is expected to do to one element of a scan.
+struct WireError {
+  double sum = 0;        ///< The fold with all signs made positive.
+  double magnitude = 0;  ///< The expected square of the element.
+  double variance = 0;   ///< The expected square of its error.
+
+  /// Takes the map of one more rank, whatever the algorithm. A carry, a decay and a state are each
+  /// rounded at most once on their way into the prefix of the next rank (docs/metrics.md).
+  void take(double decay, double state) {
+    constexpr double u = bf16_rms_roundoff * bf16_rms_roundoff;
+    variance = decay * decay * (variance + 2 * u * magnitude) + u * state * state;
+    magnitude = decay * decay * magnitude + state * state;
+    sum = decay * sum + (state < 0 ? -state : state);
+  }
+  /// The variance of a prefix that may be rounded once more on its way to its rank.
+  double of_prefix() const { return variance + bf16_rms_roundoff * bf16_rms_roundoff * magnitude; }
+};
+
+/// How many times the predicted root mean square an error of `count` values may be: 4, and more for
+/// few values, which do not make an average.
+double most_rms(std::int64_t count);
 
 /// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact
 /// ones, or Gaussian ones if the executor rounds what it sends.
 void write_inputs(Executor& executor, const Subject& subject);
 
 /// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the
-/// executor rounds, element by element within `scan_tolerance` of the fold of absolute values.
+/// executor rounds, each rank's error with the one that rounding is expected to cause, and each
+/// element's with 12 times its share of that and with `scan_tolerance` of the fold of absolute
+/// values.
 Comparison compare(const Executor& executor, const Subject& subject);
 
-/// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks:
-/// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
-double layer_tolerance(Dtype dtype, double roundoff, int ranks);
-
-/// Writes the oracle's inputs into, and NaN over the outputs of, this process's ranks.
-void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
-                 const LayerOracle& oracle, std::int64_t tokens);
-
-/// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance.
-Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
-                         const SpMethod& method, const LayerOracle& oracle, std::int64_t tokens);
+/// The same, with a fold that is kept in `oracles` for the other collectives of its kind.
+Comparison compare(const Executor& executor, const Subject& subject, Oracles& oracles);
 
 }  // namespace baton

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/samples.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,15 +12,18 @@
 namespace baton {
 namespace {
 
+/// Elements of an output that are poisoned before a round.
+constexpr std::int64_t poisoned = 64;
+
 /// Runs the rounds of one case and collects this process's times.
 class Rounds {
  public:
-  Rounds(Executor& executor, const Team& team, TimingMode timing)
-      : executor_(executor), team_(team), timing_(timing), readings_before_(read_devices()) {}
+  Rounds(Executor& executor, const Team& team, TimingMode timing, RoundWatch* watch)
+      : executor_(executor), team_(team), timing_(timing), watch_(watch), readings_before_(read_devices()) {}
 
   void warm_up(int rounds) {
     for (int i = 0; i < rounds; ++i) {
-      const double seconds = run_once();
+      const double seconds = run_once(fmt::format("warm-up round {} of {}", i + 1, rounds));
       if (i == 0) samples_.first_seconds = seconds;
     }
     mine_.clear();
@@ -26,7 +31,8 @@ class Rounds {
 
   void run(int rounds) {
     if (timing_ == TimingMode::streaming) return run_stream(rounds);
-    for (int i = 0; i < rounds; ++i) samples_.seconds.push_back(run_once());
+    for (int i = 0; i < rounds; ++i)
+      samples_.seconds.push_back(run_once(fmt::format("round {} of {}", i + 1, rounds)));
   }
 
   Samples samples() && {
@@ -42,15 +48,19 @@ class Rounds {
 
  private:
   /// The slowest rank's seconds of one round.
-  double run_once() {
+  double run_once(const std::string& name) {
+    if (watch_ != nullptr) watch_->before_round();
     executor_.synchronise();
     mine_.push_back(timing_ == TimingMode::graph ? executor_.device()->replay() : executor_.run());
+    if (watch_ != nullptr) watch_->after_round(name);
     return team_.max(mine_.back());
   }
 
   void run_stream(int rounds) {
+    if (watch_ != nullptr) watch_->before_round();
     executor_.synchronise();
     mine_ = executor_.stream(rounds);
+    if (watch_ != nullptr) watch_->after_round(fmt::format("the stream of {} rounds", rounds));
     const auto all = team_.gather(mine_);
     for (int i = 0; i < rounds; ++i) {
       const auto slowest =
@@ -69,6 +79,7 @@ class Rounds {
   Executor& executor_;
   const Team& team_;
   TimingMode timing_;
+  RoundWatch* watch_;
   std::vector<double> readings_before_;
   std::vector<double> mine_;
   Samples samples_;
@@ -94,11 +105,57 @@ double resampled_median(const std::vector<double>& values, std::mt19937_64& rand
 
 }  // namespace
 
-Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds) {
-  Rounds all(executor, team, timing);
+RoundWatch::RoundWatch(Executor& executor, std::span<const Schedule> schedules) : executor_(executor) {
+  for (const int rank : executor.local_ranks()) {
+    Rank& watched = ranks_.emplace_back(Rank{rank, {}, {}, std::nullopt});
+    for (const Buffer& buffer : schedules[rank].buffers()) {
+      if (buffer.role != Role::output || buffer.count == 0) continue;
+      watched.outputs.push_back(schedules[rank].buffer(buffer.name));
+      if (buffer.covered) watched.covered.push_back(watched.outputs.back());
+    }
+  }
+}
+
+void RoundWatch::before_round() {
+  const double start = monotonic_seconds();
+  for (const Rank& watched : ranks_)
+    for (const Slice& output : watched.covered)
+      executor_.scatter(watched.rank, output, (output.count + poisoned - 1) / poisoned, poison);
+  seconds_ += monotonic_seconds() - start;
+}
+
+void RoundWatch::after_round(const std::string& name) {
+  const double start = monotonic_seconds();
+  if (first_round_.empty()) first_round_ = name;
+  bool differs = false;
+  for (Rank& watched : ranks_) {
+    const std::uint64_t checksum = executor_.checksum(watched.rank, watched.outputs);
+    if (!watched.checksum) watched.checksum = checksum;
+    if (watched.checksum == checksum) continue;
+    differs = true;
+    if (found_.first.empty())
+      found_.first =
+          fmt::format("{} left other results than {} on rank {}", name, first_round_, watched.rank);
+  }
+  found_.wrong += differs;
+  seconds_ += monotonic_seconds() - start;
+}
+
+Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds,
+                       RoundWatch* watch) {
+  Rounds all(executor, team, timing, watch);
   all.warm_up(warmup);
   all.run(rounds);
   return std::move(all).samples();
+}
+
+void run_untimed(Executor& executor, TimingMode timing) {
+  executor.synchronise();
+  switch (timing) {
+    case TimingMode::isolated: executor.run(); break;
+    case TimingMode::streaming: executor.stream(2); break;
+    case TimingMode::graph: executor.device()->replay(); break;
+  }
 }
 
 Interval median_ci95(std::vector<double> values) {

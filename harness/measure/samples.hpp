@@ -7,13 +7,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/timing.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/cases/verify.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -34,8 +37,50 @@ struct Samples {
   std::vector<std::vector<double>> readings_after;
 };
 
-/// Runs `warmup` rounds and then `rounds` measured ones. Collective over `team`.
-Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds);
+/// Whether all rounds of a case leave the same bits.
+///
+///   before each round:  some elements of every output are poisoned, so that a round that writes
+///                       nothing cannot look like the one before it
+///   after each round:   a checksum of the outputs, where they lie, is compared with the first one
+///
+/// Both run outside the clock. All rounds have the same inputs, and no body here adds in an order
+/// that may change, so results are equal in every bit.
+class RoundWatch {
+ public:
+  /// Watches the ranks of this process. `executor` must outlive it.
+  RoundWatch(Executor& executor, std::span<const Schedule> schedules);
+
+  void before_round();
+  /// `name` is for people, such as "round 17 of 50".
+  void after_round(const std::string& name);
+
+  /// How many rounds left other results than the first one, and the first of them.
+  const Comparison& found() const { return found_; }
+  /// The seconds that this process spent here.
+  double seconds() const { return seconds_; }
+
+ private:
+  struct Rank {
+    int rank;
+    std::vector<Slice> outputs;
+    std::vector<Slice> covered;  // the outputs that a round must write
+    std::optional<std::uint64_t> checksum;
+  };
+
+  Executor& executor_;
+  std::vector<Rank> ranks_;
+  std::string first_round_;
+  Comparison found_;
+  double seconds_ = 0;
+};
+
+/// Runs `warmup` rounds and then `rounds` measured ones. `watch`, if any, looks at each round that
+/// stands alone, and at a stream as a whole. Collective over `team`.
+Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds,
+                       RoundWatch* watch = nullptr);
+
+/// One round that nobody times, in the same cadence: two rounds of a stream, one replay of a graph.
+void run_untimed(Executor& executor, TimingMode timing);
 
 using Interval = std::array<double, 2>;
 

@@ -20,7 +20,7 @@ struct RawOperators {
   std::vector<std::int64_t> tokens{8192};
   std::string scan;
   std::string gate_kind = "vector";
-  std::string gate_draw = "layer";
+  std::string gate_draw = "mixed";
   int groups = 1;
   std::int64_t heads = 16;
   std::int64_t d_k = 128;
@@ -35,7 +35,8 @@ const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
-const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer}, {"strong", GateDraw::strong}};
+const Choices<GateDraw> gate_draw_choices{
+    {"layer", GateDraw::layer}, {"mixed", GateDraw::mixed}, {"strong", GateDraw::strong}};
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
@@ -123,7 +124,8 @@ void declare(Flags& flags, RawOperators& raw) {
       .one_of({"auto", "f32", "bf16"});
   flags
       .add("--gate-draw,--gates", raw.gate_draw,
-           "verify with gates as a layer makes them, or with strong ones")
+           "gates as a layer makes them; mixed with some that keep a state over all ranks and some that "
+           "forget within a chunk; or strong ones")
       .one_of(words_of(gate_draw_choices));
 }
 

@@ -30,6 +30,10 @@ double Team::max(double value) const { return size() > 1 ? comm_->comm->max(valu
 
 std::int64_t Team::sum(std::int64_t value) const { return size() > 1 ? comm_->comm->sum(value) : value; }
 
+void Team::sum(std::span<double> values) const {
+  if (size() > 1) comm_->comm->sum(values);
+}
+
 std::string Team::first(const std::string& text) const {
   return size() > 1 ? comm_->comm->first(text) : text;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Team {
 
   double max(double value) const;
   std::int64_t sum(std::int64_t value) const;
+  /// Overwrites each number by its sum over the members.
+  void sum(std::span<double> values) const;
   /// The first text, by rank, that is not empty. All members get the same.
   std::string first(const std::string& text) const;
   /// One row for each process. Every process gives equally many values.

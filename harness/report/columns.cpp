@@ -85,9 +85,12 @@ std::string bound(const Record& record) {
   return seconds ? number(*seconds * 1e6) : no_value;
 }
 
-std::string verified(const Record& record) {
-  return fmt::format("{}", record.verified_workload()->describe().tokens);
+/// Tokens a rank times heads that were compared with the recurrence.
+std::string verified_layer(const Record& record) {
+  return fmt::format("{}x{}", record.verified.tokens, record.verified.heads.size());
 }
+
+std::string verified_elements(const Record& record) { return binary_size(record.verified.elements); }
 
 std::string first(const Record& record) {
   const auto& seconds = record.samples.first_seconds;
@@ -198,6 +201,7 @@ const Table& collective_table() {
                    {"% bound", "", 7, timed(share_of_bound)},
                    model,
                    ratio_to_baseline,
+                   {"verified", "elements", 8, verified_elements},
                    error,
                    wrong}),
   };
@@ -220,7 +224,7 @@ const Table& operator_table() {
                    {"hidden", "%", 6, timed(hidden)},
                    model,
                    ratio_to_baseline,
-                   {"verified", "tokens", 8, verified},
+                   {"verified", "tok x heads", 11, verified_layer},
                    error,
                    wrong}),
   };

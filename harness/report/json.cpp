@@ -69,34 +69,40 @@ void add_cost(Json& json, const Record& record) {
   }
 }
 
-/// Adds the sizes that were verified, if they may differ from those of the case.
+/// Adds what was compared, and the sizes of the smaller case that was, if there is one.
 void add_verified_sizes(Json& json, const Record& record) {
-  const Description d = record.verified_workload()->describe();
-  if (const auto& smaller = record.verified.verified_case) {
-    json["verified_heads"] = d.heads;
-    json["verified_d_k"] = d.d_k;
-    json["verified_d_v"] = d.d_v;
-    json["verified_tokens"] = d.tokens;
-    if (d.layer) json["verified_chunk"] = d.layer->chunk;
-    if (d.layer) json["verified_dtype"] = d.layer->dtype;
-    json["verified_blocks"] = smaller->blocks;
-    json["verified_ranks"] = smaller->ranks;
-  } else if (d.layer) {
-    json["verified_tokens"] = d.tokens;
-    json["verified_heads"] = d.heads;
+  const Verified& verified = record.verified;
+  if (verified.elements > 0) json["verified_elements"] = verified.elements;
+  if (!verified.heads.empty()) {
+    json["verified_tokens"] = verified.tokens;
+    json["verified_heads"] = verified.heads.size();
+    json["verified_head_numbers"] = verified.heads;
   }
+  if (!verified.verified_case) return;
+  const Case& smaller = *verified.verified_case;
+  const Description d = smaller.workload->describe();
+  json["verified_heads"] = d.heads;
+  json["verified_d_k"] = d.d_k;
+  json["verified_d_v"] = d.d_v;
+  json["verified_tokens"] = d.tokens;
+  if (d.layer) json["verified_chunk"] = d.layer->chunk;
+  if (d.layer) json["verified_dtype"] = d.layer->dtype;
+  json["verified_blocks"] = smaller.blocks;
+  json["verified_ranks"] = smaller.ranks;
 }
 
 void add_verification(Json& json, const Record& record) {
   json["wrong"] = record.verified.wrong;
   json["relative_error"] = record.verified.relative_error;
   json["tolerance"] = record.verified.tolerance;
+  json["verification_seconds"] = record.verified.seconds;
   add_verified_sizes(json, record);
 }
 
 void add_timings(Json& json, const Record& record) {
   json["seconds"] = rounded(record.samples.seconds);
   for (const auto& row : record.samples.rank_seconds) json["rank_seconds"].push_back(rounded(row));
+  json["timed_seconds"] = record.timed_seconds;
   json["first_seconds"] = or_null(record.samples.first_seconds);
   json["mean_seconds"] = record.summary.mean;
   json["median_seconds"] = record.summary.median;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "collectives/schedule/errors.hpp"
 
@@ -30,6 +32,13 @@ Verified sum(Verified before, const Verified& after) {
   before.wrong += after.wrong;
   before.relative_error = std::max(before.relative_error, after.relative_error);
   before.tolerance = std::max(before.tolerance, after.tolerance);
+  before.seconds += after.seconds;
+  before.elements = std::max(before.elements, after.elements);
+  before.tokens = std::max(before.tokens, after.tokens);
+  std::vector<std::int64_t> heads;
+  std::set_union(before.heads.begin(), before.heads.end(), after.heads.begin(), after.heads.end(),
+                 std::back_inserter(heads));
+  before.heads = std::move(heads);
   if (before.first_wrong.empty()) before.first_wrong = after.first_wrong;
   return before;
 }
@@ -53,12 +62,6 @@ std::vector<int> Record::rounds_as_last() const {
     ++rounds[slowest - ranks.begin()];
   }
   return rounds;
-}
-
-std::shared_ptr<const Workload> Record::verified_workload() const {
-  const Case& verified_as = verified.verified_case ? *verified.verified_case : bench_case;
-  const auto smaller = verified_as.workload->affordable(verified_as.ranks);
-  return smaller ? smaller : verified_as.workload;
 }
 
 Journal::Journal(const std::string& path) : path_(path) {

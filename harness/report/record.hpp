@@ -31,6 +31,13 @@ struct Verified {
   double relative_error = 0;
   /// The largest relative error that would have passed; 0 if the comparison was exact.
   double tolerance = 0;
+  /// Elements of a collective's results that were compared, over all ranks.
+  std::int64_t elements = 0;
+  /// Tokens a rank, and the heads, of a layer that were compared with the recurrence.
+  std::int64_t tokens = 0;
+  std::vector<std::int64_t> heads;
+  /// Seconds of the slowest process that went into verifying.
+  double seconds = 0;
   /// The smaller case that was verified in place of a simulated one.
   std::optional<Case> verified_case;
 };
@@ -89,6 +96,8 @@ struct Record {
   /// The dtype of f32 elements within messages.
   Dtype wire = Dtype::f32;
   Samples samples;
+  /// Seconds that the slowest process spent in the warm-up and the timed rounds.
+  double timed_seconds = 0;
   Summary summary;
   Standing standing;
   std::optional<OverLaunches> over_launches;
@@ -108,8 +117,6 @@ struct Record {
   /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
   /// the ranks' times are not known one by one.
   std::vector<int> rounds_as_last() const;
-  /// The workload that was compared with the oracle: its own, or a smaller one.
-  std::shared_ptr<const Workload> verified_workload() const;
 };
 
 /// The origin of all records of one run.

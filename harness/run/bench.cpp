@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/proof.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {

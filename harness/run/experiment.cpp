@@ -8,7 +8,6 @@
 #include <random>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/cases/proof.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace baton {
@@ -29,12 +28,13 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .failure = std::nullopt,
           .cost = timed.cost ? timed.cost : prepared.cost,
           .messages = timed.messages,
-          .alpha_beta = prepared.alpha_beta,
+          .alpha_beta = timed.alpha_beta.value_or(prepared.alpha_beta),
           .device_facts = prepared.device_facts,
           .start_skew_seconds = start_skew_seconds,
           .verified = verified,
           .wire = prepared.wire,
           .samples = is_timed ? timed.samples : Samples{},
+          .timed_seconds = timed.seconds,
           .summary = is_timed ? summarise(timed.samples.seconds) : Summary{},
           .standing = standing,
           .over_launches = over_launches,
@@ -45,11 +45,15 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
 
 }  // namespace
 
-Verified CaseRunner::with(Verified so_far, const Comparison& here) const {
+Verified CaseRunner::with(Verified so_far, const Comparison& here, double seconds) const {
   return sum(std::move(so_far), {.wrong = team_.sum(here.wrong),
                                  .first_wrong = team_.first(here.first),
                                  .relative_error = team_.max(here.relative_error),
                                  .tolerance = team_.max(here.tolerance),
+                                 .elements = team_.sum(here.elements),
+                                 .tokens = here.tokens,
+                                 .heads = here.heads,
+                                 .seconds = team_.max(seconds),
                                  .verified_case = std::nullopt});
 }
 

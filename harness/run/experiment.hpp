@@ -55,6 +55,10 @@ struct Prepared {
 /// The results of the rounds of a case.
 struct Timed {
   Samples samples;
+  /// Seconds that the slowest process spent in the warm-up and the timed rounds.
+  double seconds = 0;
+  /// The link as it was measured once more, where the times did not suit it.
+  std::optional<AlphaBeta> alpha_beta;
   /// The comparison of what the rounds left.
   Verified verified;
   /// Counted by simulated rounds.
@@ -98,8 +102,9 @@ class CaseRunner {
   virtual TracedRound trace(const Prepared& prepared) = 0;
 
  protected:
-  /// `so_far` with the comparisons of all processes added.
-  Verified with(Verified so_far, const Comparison& here) const;
+  /// `so_far` with the comparisons of all processes added, and with the `seconds` that this process
+  /// verified for.
+  Verified with(Verified so_far, const Comparison& here, double seconds = 0) const;
 
  private:
   Team team_;

@@ -52,6 +52,7 @@ class MeasuredRunner : public CaseRunner {
                  int ranks, Team team)
       : CaseRunner(std::move(team)), options_(options), name_(name), ranks_(ranks) {
     if (!this->team().is_member()) return;
+    oracles_.emplace(this->team());
     executor_ = find_executor(name).make(ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
     topology_ = topology;
@@ -73,6 +74,8 @@ class MeasuredRunner : public CaseRunner {
   TracedRound trace(const Prepared& prepared) override;
 
  private:
+  Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
+  Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
   bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
@@ -87,6 +90,7 @@ class MeasuredRunner : public CaseRunner {
   std::string name_;
   int ranks_;
   std::unique_ptr<Executor> executor_;
+  std::optional<Oracles> oracles_;
   AlphaBeta alpha_beta_;
   std::optional<Topology> topology_;  // the base of predictions
   // Unknown on devices, whose start the host does not see.
@@ -198,31 +202,63 @@ Prepared MeasuredRunner::prepare(const Case& bench_case) {
   return prepared;
 }
 
-Verified MeasuredRunner::verify(const Prepared& prepared) {
+/// One untimed round of the case over the inputs of `seed`, in its cadence, compared.
+Comparison MeasuredRunner::checked_round(const Prepared& prepared, std::uint64_t seed) {
   const Case& bench_case = prepared.bench_case;
-  const auto smaller = bench_case.workload->affordable(bench_case.ranks);
-  const Workload& workload = smaller ? *smaller : *bench_case.workload;
-  const auto smaller_schedules =
-      smaller ? smaller->build(bench_case.split(prepared.blocks)) : std::vector<Schedule>{};
-  const std::vector<Schedule>& schedules = smaller ? smaller_schedules : prepared.schedules;
-  executor_->prepare(schedules);
-  Verified verified;
+  bench_case.workload->load(*executor_, prepared.schedules, seed, *oracles_);
+  run_untimed(*executor_, bench_case.timing);
+  return bench_case.workload->compare(*executor_, prepared.schedules, seed, *oracles_);
+}
+
+Verified MeasuredRunner::verify(const Prepared& prepared) {
+  executor_->prepare(prepared.schedules);
+  const double start = monotonic_seconds();
+  Comparison found;
   for (int i = 0; i < options_.checks; ++i)
-    verified = with(std::move(verified), workload.verify(*executor_, schedules, options_.seed + i));
-  if (smaller) executor_->prepare(prepared.schedules);
-  return verified;
+    found = sum(std::move(found), checked_round(prepared, options_.seed + i));
+  return with({}, found, monotonic_seconds() - start);
+}
+
+/// An error where the median is so far below the bound that the rounds cannot have done their work.
+/// The link is measured once more first, since it may have been busy the first time.
+Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
+  const Case& bench_case = prepared.bench_case;
+  if (!prepared.cost || ranks_ < 2 || bench_case.timing != TimingMode::isolated ||
+      !find_backend(bench_case.executor).process_a_rank)
+    return {};
+  const auto bound = [&] {
+    return alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes);
+  };
+  const double seconds = median(samples.seconds);
+  if (seconds >= bound() / 2) return {};
+  alpha_beta_ = measure_alpha_beta(*executor_, team(), ranks_);
+  executor_->prepare(prepared.schedules);
+  if (seconds >= bound() / 2 || team().rank() > 0) return {};
+  return {.wrong = 1,
+          .first = fmt::format("the median of {:.3g} us is below half of the bound of {:.3g} us",
+                               seconds * 1e6, bound() * 1e6)};
 }
 
 Timed MeasuredRunner::time(const Prepared& prepared) {
-  const Workload& workload = *prepared.bench_case.workload;
+  const Case& bench_case = prepared.bench_case;
+  const Workload& workload = *bench_case.workload;
   // Inputs that no verified run has had, so that only the timed rounds can have computed their
   // results.
   const std::uint64_t seed = options_.seed + options_.checks;
-  workload.load(*executor_, prepared.schedules, seed);
+  const double start = monotonic_seconds();
+  workload.load(*executor_, prepared.schedules, seed, *oracles_);
+  RoundWatch watch(*executor_, prepared.schedules);
+  const double before_rounds = monotonic_seconds();
   Timed timed;
   timed.samples =
-      measure_rounds(*executor_, team(), prepared.bench_case.timing, options_.warmup, options_.rounds);
-  timed.verified = with({}, workload.verify_timed(*executor_, prepared.schedules, seed));
+      measure_rounds(*executor_, team(), bench_case.timing, options_.warmup, options_.rounds, &watch);
+  const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();
+  Comparison found = sum(watch.found(), workload.compare(*executor_, prepared.schedules, seed, *oracles_));
+  found = sum(std::move(found), checked_round(prepared, options_.seed));
+  found = sum(std::move(found), compare_with_bound(prepared, timed.samples));
+  timed.alpha_beta = alpha_beta_;
+  timed.seconds = team().max(in_rounds);
+  timed.verified = with({}, found, monotonic_seconds() - start - in_rounds);
   return timed;
 }
 

@@ -104,8 +104,8 @@ Prepared SimulatedRunner::prepare(const Case& bench_case) {
 Verified SimulatedRunner::verify(const Prepared& prepared) {
   constexpr int most_ranks = 16, most_blocks = 64;
   Case small = prepared.bench_case;
-  small.workload = small.workload->reduced();
   small.ranks = std::min(ranks_, most_ranks);
+  small.workload = small.workload->reduced(small.ranks);
   if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
   small.executor = "local";
   small.blocks = std::min(prepared.blocks, most_blocks);
@@ -113,9 +113,12 @@ Verified SimulatedRunner::verify(const Prepared& prepared) {
   const auto schedules = small.workload->build(small.split(small.blocks));
   check(small.workload->name(), schedules);
   local->prepare(schedules);
-  Verified verified;
+  const double start = monotonic_seconds();
+  Oracles oracles(team());
+  Comparison found;
   for (int i = 0; i < options_.checks; ++i)
-    verified = with(std::move(verified), small.workload->verify(*local, schedules, options_.seed + i));
+    found = sum(std::move(found), small.workload->verify(*local, schedules, options_.seed + i, oracles));
+  Verified verified = with({}, found, monotonic_seconds() - start);
   verified.verified_case = small;
   return verified;
 }

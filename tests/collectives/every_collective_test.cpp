@@ -38,8 +38,9 @@ class EveryCollective : public testing::Test {
       GTEST_SKIP() << refusal.reason();
     }
     executor.prepare(schedules);
+    Oracles oracles(team);
     for (std::uint64_t seed : {1, 2}) {
-      const Comparison comparison = case_.workload->verify(executor, schedules, seed);
+      const Comparison comparison = case_.workload->verify(executor, schedules, seed, oracles);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }

@@ -14,7 +14,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/cases/verify.hpp"
+#include "harness/cases/layer_verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/launched_tests.hpp"
 
@@ -66,13 +66,13 @@ class EveryMethod : public testing::Test {
       GTEST_SKIP() << refusal.reason();
     }
     executor.prepare(schedules);
-    const LayerOracle oracle(method->attention, layer.share, ranks, problem_.is_alone(), gates, seed,
-                             layer.dtype);
+    const LayerOracle oracle(
+        {method->attention, layer.share, ranks, problem_.is_alone(), gates, seed, layer.dtype});
     for (int round = 0; round < 2; ++round) {
-      write_layer(executor, schedules, *method, oracle, layer.share.tokens);
+      write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
-      const Comparison comparison = compare_layer(executor, schedules, *method, oracle, layer.share.tokens);
+      const Comparison comparison = compare_layer(executor, schedules, *method, oracle);
       EXPECT_EQ(team.sum(comparison.wrong), 0) << team.first(comparison.first);
     }
   }

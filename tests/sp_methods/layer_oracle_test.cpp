@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace {
 
@@ -12,8 +14,8 @@ using namespace baton;
 constexpr GlaShape share{6, 2, 3, 4, 4, GateKind::vector};
 
 TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
-  const LayerOracle together(Attention::linear, share, 2, false, GateDraw::layer, 5);
-  const LayerOracle alone(Attention::linear, share, 2, true, GateDraw::layer, 5);
+  const LayerOracle together({Attention::linear, share, 2, false, GateDraw::layer, 5});
+  const LayerOracle alone({Attention::linear, share, 2, true, GateDraw::layer, 5});
   const auto first = contiguous_positions(0, 6), second = contiguous_positions(1, 6);
   EXPECT_EQ(together.input("q", 1, second), alone.input("q", 1, second));
   EXPECT_EQ(together.expected("o", first),
@@ -24,7 +26,8 @@ TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
 }
 
 TEST(LayerOracle, ThePrefixIsWhatTheTokensBeforeLeave) {
-  const LayerOracle oracle(Attention::linear, {1, 1, 2, 2, 1, GateKind::none}, 2, false, GateDraw::layer, 5);
+  const LayerOracle oracle(
+      {Attention::linear, {1, 1, 2, 2, 1, GateKind::none}, 2, false, GateDraw::layer, 5});
   const auto k = oracle.input("k", 0, contiguous_positions(0, 1)),
              v = oracle.input("v", 0, contiguous_positions(0, 1));
   const auto prefix = oracle.input("prefix", 1, contiguous_positions(1, 1));
@@ -35,7 +38,7 @@ TEST(LayerOracle, ThePrefixIsWhatTheTokensBeforeLeave) {
 
 TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
   const GlaShape softmax{4, 1, 2, 2, 4, GateKind::none};
-  const LayerOracle oracle(Attention::softmax, softmax, 2, false, GateDraw::layer, 1);
+  const LayerOracle oracle({Attention::softmax, softmax, 2, false, GateDraw::layer, 1});
   const auto front = oracle.input("q", 0, contiguous_positions(0, 4)),
              back = oracle.input("q", 1, contiguous_positions(1, 4));
   const auto zigzag = oracle.input("q", 0, zigzag_positions(0, 2, 4));
@@ -43,14 +46,44 @@ TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
   EXPECT_EQ(std::vector(zigzag.begin() + 4, zigzag.end()), std::vector(back.begin() + 4, back.end()));
 }
 
-TEST(LayerOracle, StrongGatesAreStrong) {
-  const LayerOracle oracle(Attention::linear, share, 2, false, GateDraw::strong, 5);
-  double sum = 0;
-  for (float gate : oracle.input("g", 0, contiguous_positions(0, 6))) {
-    EXPECT_LE(gate, 0);
-    sum += gate;
+TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
+  for (const Attention attention : {Attention::linear, Attention::softmax}) {
+    GlaShape shape{140, 3, 4, 5, 4, attention == Attention::linear ? GateKind::vector : GateKind::none};
+    const LayerProblem problem{attention, shape, 2, false, GateDraw::mixed, 5};
+    const LayerOracle whole(problem);
+    // Three processes with two threads each, one after the other; the sums of the first two are
+    // kept.
+    std::vector<std::vector<double>> sums;
+    std::size_t next = 0;
+    OracleWork work{.heads = {1}, .parts = 3, .threads = 2};
+    work.sum = [&](std::span<double> values) {
+      if (next == sums.size()) sums.emplace_back(values.size(), 0.0);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = sums[next][i] += values[i];
+      ++next;
+    };
+    for (work.part = 0; work.part < 2; ++work.part, next = 0) LayerOracle(problem, work);
+    const LayerOracle shared(problem, work);
+    EXPECT_EQ(shared.heads(), std::vector<std::int64_t>{1});
+    for (const char* name : {"o", "dq", "dk", "dv", "dg"}) {
+      const auto positions = contiguous_positions(1, 140);
+      const auto all = whole.expected(name, positions), one = shared.expected(name, positions);
+      const std::int64_t width = problem.width(name);
+      ASSERT_EQ(all.size(), 3 * one.size());
+      for (std::size_t i = 0; i < one.size(); ++i)
+        ASSERT_NEAR(one[i], all[(i / width * 3 + 1) * width + i % width], 1e-12) << name;
+    }
   }
-  EXPECT_LT(sum / (6 * 2 * 3), -2);
+}
+
+TEST(LayerOracle, WhatIsSavedIsOnlyKnownOfSolvedHeads) {
+  const GlaShape softmax{4, 2, 2, 2, 4, GateKind::none};
+  const LayerProblem problem{Attention::softmax, softmax, 2, false, GateDraw::layer, 1};
+  const LayerOracle whole(problem), one(problem, {.heads = {1}});
+  const auto positions = contiguous_positions(1, 4);
+  const auto lse = one.input("lse", 1, positions);
+  EXPECT_EQ(lse[0], 10);
+  EXPECT_EQ(lse[1], whole.input("lse", 1, positions)[1]);
+  EXPECT_EQ(one.input("out", 1, positions)[3], whole.input("out", 1, positions)[3]);
 }
 
 TEST(RelativeError, IsOfTheNormAndNeverPassesWhatIsNotFinite) {
@@ -58,6 +91,7 @@ TEST(RelativeError, IsOfTheNormAndNeverPassesWhatIsNotFinite) {
   EXPECT_DOUBLE_EQ(relative_error({3, 5}, {3, 4}), 0.2);
   EXPECT_DOUBLE_EQ(relative_error({0, 2}, {0, 0}), 2);
   EXPECT_TRUE(std::isinf(relative_error({NAN}, {1})));
+  EXPECT_FLOAT_EQ(relative_error({0.02F, 0}, {0, 0.02F}, 1), 0.02F) << "small values count as large ones";
 }
 
 }  // namespace

@@ -156,6 +156,14 @@ void CudaExecutor::throw_if_failed() const {
   throw SystemError(start + (start.empty() || round.empty() ? "" : "; ") + round);
 }
 
+std::uint64_t CudaExecutor::checksum(int, std::span<const Slice> slices) const {
+  return checksum_.of(*memory_, slices, stream_);
+}
+
+void CudaExecutor::scatter(int, const Slice& into, std::int64_t stride, float value) {
+  scatter_on_device(*memory_, into, stride, value, stream_);
+}
+
 double CudaExecutor::run() {
   begin_timed();
   round_->enqueue(stream_);

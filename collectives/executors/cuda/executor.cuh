@@ -59,6 +59,8 @@ class CudaExecutor : public Executor, public Device {
   std::vector<int> local_ranks() const override { return {ranks_.rank()}; }
   void write(int, const Slice& into, std::span<const float> from) override { memory_->write(into, from); }
   void read(std::span<float> into, int, const Slice& from) const override { memory_->read(into, from); }
+  std::uint64_t checksum(int, std::span<const Slice> slices) const override;
+  void scatter(int, const Slice& into, std::int64_t stride, float value) override;
   void synchronise() override { ranks_.barrier(); }
   double run() override;
   std::vector<double> stream(int rounds) override;
@@ -114,6 +116,7 @@ class CudaExecutor : public Executor, public Device {
   Stopwatch stopwatch_;
   Stopwatch trace_;
   GpuMonitor monitor_;
+  ChecksumDevice checksum_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Round> round_;
   cudaGraphExec_t recording_ = nullptr;

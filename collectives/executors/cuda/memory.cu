@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <exception>
 #include <utility>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
+#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
@@ -31,6 +34,32 @@ std::vector<std::uint16_t> narrowed(std::span<const float> values) {
 /// An inter-process handle stands for whole pages of the device: smaller allocations would share
 /// theirs with others.
 constexpr std::size_t page = std::size_t{2} << 20;
+
+constexpr int threads = 256;
+
+/// Blocks of `threads` for `count` elements, several elements a thread where there are many.
+unsigned blocks_for(std::int64_t count) {
+  constexpr std::int64_t most = 1024;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((count + threads - 1) / threads, 1, most));
+}
+
+/// Adds the terms of elements numbered from `first` to `sum`.
+template <class Word>
+__global__ void checksum_kernel(unsigned long long* sum, const Word* words, std::int64_t count,
+                                std::uint64_t first) {
+  const std::int64_t all = static_cast<std::int64_t>(gridDim.x) * threads;
+  std::uint64_t mine = 0;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += all)
+    mine += words[i] * ((first + static_cast<std::uint64_t>(i)) * checksum_step | 1);
+  for (int apart = 16; apart > 0; apart /= 2) mine += __shfl_xor_sync(0xffffffffU, mine, apart);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, static_cast<unsigned long long>(mine));
+}
+
+template <class Word>
+__global__ void scatter_kernel(Word* words, std::int64_t count, std::int64_t stride, Word value) {
+  const std::int64_t i = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) * stride;
+  if (i < count) words[i] = value;
+}
 
 }  // namespace
 
@@ -96,6 +125,45 @@ void DeviceMemory::read(std::span<float> into, const Slice& from) const {
   std::vector<std::uint16_t> narrow(into.size());
   cuda(cudaMemcpy(narrow.data(), at(from), narrow.size() * sizeof narrow[0], cudaMemcpyDeviceToHost));
   for (std::size_t i = 0; i < into.size(); ++i) into[i] = from_bf16(narrow[i]);
+}
+
+std::uint64_t ChecksumDevice::of(const DeviceMemory& memory, std::span<const Slice> slices,
+                                 cudaStream_t stream) const {
+  auto* sum = reinterpret_cast<unsigned long long*>(sum_.get());
+  cuda(cudaMemsetAsync(sum, 0, sizeof *sum, stream));
+  std::uint64_t first = 0;
+  for (const Slice& slice : slices) {
+    if (slice.empty()) continue;
+    const void* words = memory.at(slice);
+    if (slice.dtype == Dtype::bf16)
+      checksum_kernel<<<blocks_for(slice.count), threads, 0, stream>>>(
+          sum, static_cast<const std::uint16_t*>(words), slice.count, first);
+    else
+      checksum_kernel<<<blocks_for(slice.count), threads, 0, stream>>>(
+          sum, static_cast<const std::uint32_t*>(words), slice.count, first);
+    cuda(cudaGetLastError());
+    first += static_cast<std::uint64_t>(slice.count);
+  }
+  std::uint64_t total = 0;
+  cuda(cudaMemcpyAsync(&total, sum, sizeof total, cudaMemcpyDeviceToHost, stream));
+  cuda(cudaStreamSynchronize(stream));
+  return total;
+}
+
+void scatter_on_device(const DeviceMemory& memory, const Slice& into, std::int64_t stride, float value,
+                       cudaStream_t stream) {
+  if (into.empty()) return;
+  void* words = memory.at(into);
+  const std::int64_t written = (into.count + stride - 1) / stride;
+  const auto blocks = static_cast<unsigned>((written + threads - 1) / threads);
+  if (into.dtype == Dtype::bf16)
+    scatter_kernel<<<blocks, threads, 0, stream>>>(static_cast<std::uint16_t*>(words), into.count, stride,
+                                                   to_bf16(value));
+  else
+    scatter_kernel<<<blocks, threads, 0, stream>>>(static_cast<std::uint32_t*>(words), into.count, stride,
+                                                   std::bit_cast<std::uint32_t>(value));
+  cuda(cudaGetLastError());
+  cuda(cudaStreamSynchronize(stream));
 }
 
 SharedBuffer::SharedBuffer(const CudaRanks& ranks, std::size_t bytes)

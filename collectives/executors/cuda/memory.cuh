@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: one rank's buffers, and allocations that all ranks of a host share.
+// Device memory: one rank's buffers and their checksums, and allocations that all ranks of a host
+// share.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -61,6 +63,24 @@ class DeviceMemory {
   std::size_t bytes_;
   std::vector<std::size_t> offsets_;  // of each buffer
 };
+
+/// The place of a sum on the current GPU.
+class ChecksumDevice {
+ public:
+  ChecksumDevice() : sum_(sizeof(std::uint64_t)) {}
+
+  /// The checksum of `slices` of `memory`, in bits of their dtypes. Waits for `stream`. Throws
+  /// SystemError if CUDA fails.
+  std::uint64_t of(const DeviceMemory& memory, std::span<const Slice> slices, cudaStream_t stream) const;
+
+ private:
+  DeviceBytes sum_;
+};
+
+/// Overwrites the first of every `stride` elements of `into`, and waits. Throws SystemError if CUDA
+/// fails.
+void scatter_on_device(const DeviceMemory& memory, const Slice& into, std::int64_t stride, float value,
+                       cudaStream_t stream);
 
 /// One allocation a rank, equally large, all zeros at first. The other ranks of the host open it
 /// through CUDA's inter-process handles, and all read and write it.

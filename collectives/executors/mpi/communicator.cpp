@@ -77,6 +77,11 @@ std::int64_t Communicator::sum(std::int64_t mine) const {
   return mine;
 }
 
+void Communicator::sum(std::span<double> values) const {
+  mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM,
+                    comm_));
+}
+
 bool Communicator::all(bool mine) const {
   int all = mine;
   mpi(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, comm_));

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -51,6 +52,8 @@ class Communicator {
   double min(double mine) const;
   double max(double mine) const;
   std::int64_t sum(std::int64_t mine) const;
+  /// Overwrites each number by its sum over the ranks; at most 2^31 - 1 of them.
+  void sum(std::span<double> values) const;
   /// True if `mine` is true on all ranks, or on any.
   bool all(bool mine) const;
   bool any(bool mine) const { return !all(!mine); }

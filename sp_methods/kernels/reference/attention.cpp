@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracles of gated linear and of softmax attention, token by token in double precision.
+// The oracles of gated linear and of softmax attention in double precision.
 #include "sp_methods/kernels/reference/attention.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 
 namespace baton {
@@ -12,6 +13,10 @@ using Eigen::Index;
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using View = Eigen::Map<Matrix>;
 using ConstView = Eigen::Map<const Matrix>;
+/// A state [d_k, d_v] by columns: a column's d_k numbers are contiguous, and each column has a
+/// recurrence of its own.
+using HeadState = Eigen::ArrayXXd;
+using Row = Eigen::Map<const Eigen::ArrayXd>;
 
 /// The inputs as matrices, one token a row.
 class Recurrence {
@@ -25,21 +30,26 @@ class Recurrence {
         g(in.g.data(), tokens, shape.gate_width()),
         initial_(in.initial_state) {}
 
-  Matrix initial_state() const {
-    if (initial_.empty()) return Matrix::Zero(k.cols(), v.cols());
-    return ConstView(initial_.data(), k.cols(), v.cols());
+  HeadState initial_state() const {
+    if (initial_.empty()) return HeadState::Zero(k.cols(), v.cols());
+    return ConstView(initial_.data(), k.cols(), v.cols()).array();
   }
 
-  /// e^{g_t} [d_k], whatever the kind of gate.
-  Eigen::VectorXd alpha(Index t) const {
-    if (g.cols() == 0) return Eigen::VectorXd::Ones(k.cols());
-    if (g.cols() == 1) return Eigen::VectorXd::Constant(k.cols(), std::exp(g(t, 0)));
-    return g.row(t).array().exp().matrix().transpose();
+  /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
+  void set_alpha(Eigen::ArrayXd& alpha, Index t) const {
+    if (g.cols() == 0)
+      alpha.setOnes(k.cols());
+    else if (g.cols() == 1)
+      alpha.setConstant(k.cols(), std::exp(g(t, 0)));
+    else
+      alpha = g.row(t).array().exp().transpose();
   }
+  static Row row(const ConstView& x, Index t) { return {x.data() + t * x.cols(), x.cols()}; }
 
-  void step(Matrix& state, Index t) const {
-    state = alpha(t).asDiagonal() * state;
-    state.noalias() += k.row(t).transpose() * v.row(t);
+  /// Sets `state` to that after token t, from the state before it; both may be the same.
+  void step(HeadState& state, const HeadState& before, const Eigen::ArrayXd& alpha, Index t) const {
+    const Row key = row(k, t);
+    for (Index j = 0; j < v.cols(); ++j) state.col(j) = alpha * before.col(j) + v(t, j) * key;
   }
 
   const Index tokens;
@@ -50,142 +60,180 @@ class Recurrence {
   std::span<const double> initial_;
 };
 
-/// The gradients as matrices over vectors of the right size.
-struct GradientRows {
-  explicit GradientRows(ReferenceGradients& out, const Recurrence& r)
-      : dq(allocate(out.dq, r.tokens, r.k.cols())),
-        dk(allocate(out.dk, r.tokens, r.k.cols())),
-        dv(allocate(out.dv, r.tokens, r.v.cols())),
-        dg(allocate(out.dg, r.tokens, r.g.cols())) {}
-
-  static View allocate(std::vector<double>& x, Index rows, Index cols) {
-    x.resize(static_cast<std::size_t>(rows * cols));
-    return {x.data(), rows, cols};
-  }
-
-  View dq, dk, dv, dg;
-};
-
-/// One reverse step over token t, from the state before it; D is the gradient of the state after
-/// it.
-void reverse_step(GradientRows& out, Matrix& gradient, const Recurrence& r, const Matrix& before,
-                  const ConstView& d_o, Index t) {
-  Matrix state = before;
-  r.step(state, t);
-  gradient.noalias() += r.scale * (r.q.row(t).transpose() * d_o.row(t));
-  out.dq.row(t).noalias() = r.scale * (d_o.row(t) * state.transpose());
-  out.dk.row(t).noalias() = r.v.row(t) * gradient.transpose();
-  out.dv.row(t).noalias() = r.k.row(t) * gradient;
-  gradient = r.alpha(t).asDiagonal() * gradient;
-  const Eigen::RowVectorXd dg = gradient.cwiseProduct(before).rowwise().sum();
-  if (r.g.cols() == 1) {
-    out.dg(t, 0) = dg.sum();
-  } else if (r.g.cols() > 1) {
-    out.dg.row(t) = dg;
-  }
+View allocate(std::vector<double>& x, Index rows, Index cols) {
+  x.assign(static_cast<std::size_t>(rows * cols), 0.0);
+  return {x.data(), rows, cols};
 }
+
+std::vector<double> by_rows(const HeadState& state) {
+  std::vector<double> all;
+  allocate(all, state.rows(), state.cols()) = state.matrix();
+  return all;
+}
+
+/// The gradients as matrices over vectors of the right size, and the gradient of the state.
+class Reverse {
+ public:
+  Reverse(ReferenceGradients& out, const Recurrence& r, const ConstView& d_o, HeadState gradient)
+      : r_(r),
+        d_o_(d_o),
+        dq_(allocate(out.dq, r.tokens, r.k.cols())),
+        dk_(allocate(out.dk, r.tokens, r.k.cols())),
+        dv_(allocate(out.dv, r.tokens, r.v.cols())),
+        dg_(allocate(out.dg, r.tokens, r.g.cols())),
+        gradient_(std::move(gradient)) {}
+
+  /// One reverse step over token t, from the state before it.
+  void step(const HeadState& before, Index t) {
+    const Row query = Recurrence::row(r_.q, t), key = Recurrence::row(r_.k, t);
+    Eigen::Map<Eigen::ArrayXd> dq(dq_.data() + t * dq_.cols(), dq_.cols()),
+        dk(dk_.data() + t * dk_.cols(), dk_.cols());
+    r_.set_alpha(alpha_, t);
+    gates_.setZero(key.size());
+    for (Index j = 0; j < r_.v.cols(); ++j) {
+      auto gradient = gradient_.col(j);
+      gradient += r_.scale * d_o_(t, j) * query;
+      dq += r_.scale * d_o_(t, j) * (alpha_ * before.col(j) + r_.v(t, j) * key);
+      dk += r_.v(t, j) * gradient;
+      dv_(t, j) = key.matrix().dot(gradient.matrix());
+      gradient *= alpha_;
+      gates_ += gradient * before.col(j);
+    }
+    if (r_.g.cols() == 1) dg_(t, 0) = gates_.sum();
+    if (r_.g.cols() > 1) dg_.row(t) = gates_.transpose();
+  }
+
+  const HeadState& gradient() const { return gradient_; }
+
+ private:
+  const Recurrence& r_;
+  const ConstView& d_o_;
+  View dq_, dk_, dv_, dg_;
+  HeadState gradient_;
+  Eigen::ArrayXd alpha_, gates_;
+};
 
 }  // namespace
 
 ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape& shape) {
   const Recurrence r(in, shape);
   ReferenceOutputs out;
-  out.o.resize(static_cast<std::size_t>(r.tokens * shape.d_v));
-  View o(out.o.data(), r.tokens, shape.d_v);
-  Matrix state = r.initial_state();
+  View o = allocate(out.o, r.tokens, shape.d_v);
+  HeadState state = r.initial_state();
+  Eigen::ArrayXd alpha;
   for (Index t = 0; t < r.tokens; ++t) {
-    r.step(state, t);
-    o.row(t).noalias() = r.scale * (r.q.row(t) * state);
+    r.set_alpha(alpha, t);
+    r.step(state, state, alpha, t);
+    for (Index j = 0; j < shape.d_v; ++j)
+      o(t, j) = r.scale * Recurrence::row(r.q, t).matrix().dot(state.col(j).matrix());
   }
-  out.final_state.assign(state.data(), state.data() + state.size());
+  out.final_state = by_rows(state);
   return out;
 }
 
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const GlaShape& shape) {
   const Recurrence r(in, shape);
-  ReferenceGradients out;
-  GradientRows rows(out, r);
   const auto run = std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(r.tokens))));
-  std::vector<Matrix> kept;  // the state before every token whose number is a multiple of run
-  Matrix state = r.initial_state();
+  std::vector<HeadState> kept;  // the state before every token whose number is a multiple of run
+  HeadState state = r.initial_state();
+  Eigen::ArrayXd alpha;
   for (Index t = 0; t < r.tokens; ++t) {
     if (t % run == 0) kept.push_back(state);
-    r.step(state, t);
+    r.set_alpha(alpha, t);
+    r.step(state, state, alpha, t);
   }
-  Matrix gradient = Matrix::Zero(shape.d_k, shape.d_v);
-  if (!d_final_state.empty()) gradient = ConstView(d_final_state.data(), shape.d_k, shape.d_v);
+  HeadState gradient = HeadState::Zero(shape.d_k, shape.d_v);
+  if (!d_final_state.empty()) gradient = ConstView(d_final_state.data(), shape.d_k, shape.d_v).array();
+  ReferenceGradients out;
+  const ConstView d_o_rows(d_o.data(), r.tokens, shape.d_v);
+  Reverse reverse(out, r, d_o_rows, std::move(gradient));
+  std::vector<HeadState> before(static_cast<std::size_t>(run), HeadState(shape.d_k, shape.d_v));
   for (Index i = std::ssize(kept) - 1; i >= 0; --i) {
     const Index first = i * run, last = std::min(r.tokens, first + run);
-    std::vector<Matrix> before{kept[static_cast<std::size_t>(i)]};
-    for (Index t = first; t + 1 < last; ++t) r.step(before.emplace_back(before.back()), t);
-    for (Index t = last - 1; t >= first; --t) {
-      reverse_step(rows, gradient, r, before[static_cast<std::size_t>(t - first)],
-                   ConstView(d_o.data(), r.tokens, shape.d_v), t);
+    before[0] = kept[static_cast<std::size_t>(i)];
+    for (Index t = first; t + 1 < last; ++t) {
+      const auto at = static_cast<std::size_t>(t - first);
+      r.set_alpha(alpha, t);
+      r.step(before[at + 1], before[at], alpha, t);
     }
+    for (Index t = last - 1; t >= first; --t) reverse.step(before[static_cast<std::size_t>(t - first)], t);
   }
-  out.initial_state.assign(gradient.data(), gradient.data() + gradient.size());
+  out.initial_state = by_rows(reverse.gradient());
   return out;
 }
 
 namespace {
 
-/// The scores of query t [t + 1].
-Eigen::RowVectorXd scores(const ConstView& q, const ConstView& k, Index t) {
-  return q.row(t) * k.topRows(t + 1).transpose() / std::sqrt(static_cast<double>(k.cols()));
-}
+/// Queries that are solved together.
+constexpr Index block = 64;
 
-/// P_t [t + 1], the weights of query t.
-Eigen::RowVectorXd weights(const ConstView& q, const ConstView& k, Index t) {
-  const Eigen::RowVectorXd z = scores(q, k, t);
-  const Eigen::RowVectorXd p = (z.array() - z.maxCoeff()).exp();
-  return p / p.sum();
-}
+/// One block of queries: its weights P [n, last], rows of softmax over what each query sees.
+struct QueryBlock {
+  Index first, count, last;  // keys before `last` are seen by some query
+  double scale;
+  Matrix p;
+  Eigen::VectorXd lse;
 
-View zeros(std::vector<double>& x, Index rows, Index cols) {
-  x.assign(static_cast<std::size_t>(rows * cols), 0.0);
-  return {x.data(), rows, cols};
+  QueryBlock(const ConstView& q, const ConstView& k, Index start)
+      : first(start),
+        count(std::min(block, q.rows() - start)),
+        last(start + count),
+        scale(1.0 / std::sqrt(static_cast<double>(k.cols()))),
+        lse(count) {
+    p.noalias() = scale * (q.middleRows(first, count) * k.topRows(last).transpose());
+    for (Index i = 0; i < count; ++i) {
+      auto seen = p.row(i).head(first + i + 1);
+      const double most = seen.maxCoeff();
+      seen = (seen.array() - most).exp();
+      const double sum = seen.sum();
+      seen /= sum;
+      lse(i) = most + std::log(sum);
+      p.row(i).tail(count - i - 1).setZero();
+    }
+  }
+};
+
+/// Calls `visit` with each block of queries whose turn it is.
+template <class Visit>
+void for_each_block(const ConstView& q, const ConstView& k, const QueryTurn& turn, const Visit& visit) {
+  for (Index i = turn.part; i * block < q.rows(); i += turn.parts) visit(QueryBlock(q, k, i * block));
 }
 
 }  // namespace
 
-std::vector<double> softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape) {
+SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape,
+                                         const QueryTurn& turn) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
   const ConstView v(in.v.data(), tokens, shape.d_v);
-  std::vector<double> out;
-  View o = zeros(out, tokens, shape.d_v);
-  for (Index t = 0; t < tokens; ++t) o.row(t).noalias() = weights(q, k, t) * v.topRows(t + 1);
+  SoftmaxOutputs out;
+  View o = allocate(out.o, tokens, shape.d_v), lse = allocate(out.lse, tokens, 1);
+  for_each_block(q, k, turn, [&](const QueryBlock& b) {
+    o.middleRows(b.first, b.count).noalias() = b.p * v.topRows(b.last);
+    lse.middleRows(b.first, b.count) = b.lse;
+  });
   return out;
 }
 
-std::vector<double> softmax_reference_lse(const ReferenceInputs& in, const GlaShape& shape) {
-  const ConstView q(in.q.data(), shape.tokens, shape.d_k), k(in.k.data(), shape.tokens, shape.d_k);
-  std::vector<double> lse;
-  for (Index t = 0; t < shape.tokens; ++t) {
-    const Eigen::RowVectorXd z = scores(q, k, t);
-    lse.push_back(z.maxCoeff() + std::log((z.array() - z.maxCoeff()).exp().sum()));
-  }
-  return lse;
-}
-
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o_data,
-                                              const GlaShape& shape) {
+                                              const GlaShape& shape, const QueryTurn& turn) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
   const ConstView v(in.v.data(), tokens, shape.d_v), d_o(d_o_data.data(), tokens, shape.d_v);
-  const double s = 1.0 / std::sqrt(static_cast<double>(shape.d_k));
   ReferenceGradients out;
-  View dq = zeros(out.dq, tokens, shape.d_k), dk = zeros(out.dk, tokens, shape.d_k);
-  View dv = zeros(out.dv, tokens, shape.d_v);
-  for (Index t = 0; t < tokens; ++t) {
-    const Eigen::RowVectorXd p = weights(q, k, t);
-    const Eigen::RowVectorXd dp = d_o.row(t) * v.topRows(t + 1).transpose();
-    const Eigen::RowVectorXd dz = p.array() * (dp.array() - p.dot(dp));
-    dq.row(t).noalias() = s * (dz * k.topRows(t + 1));
-    dk.topRows(t + 1).noalias() += s * (dz.transpose() * q.row(t));
-    dv.topRows(t + 1).noalias() += p.transpose() * d_o.row(t);
-  }
+  View dq = allocate(out.dq, tokens, shape.d_k), dk = allocate(out.dk, tokens, shape.d_k);
+  View dv = allocate(out.dv, tokens, shape.d_v);
+  Matrix dz;
+  for_each_block(q, k, turn, [&](const QueryBlock& b) {
+    const auto d_o_rows = d_o.middleRows(b.first, b.count);
+    dv.topRows(b.last).noalias() += b.p.transpose() * d_o_rows;
+    dz.noalias() = d_o_rows * v.topRows(b.last).transpose();  // dP
+    const Eigen::VectorXd mean = dz.cwiseProduct(b.p).rowwise().sum();
+    dz = b.p.array() * (dz.colwise() - mean).array();
+    dq.middleRows(b.first, b.count).noalias() = b.scale * (dz * k.topRows(b.last));
+    dk.topRows(b.last).noalias() += b.scale * (dz.transpose() * q.middleRows(b.first, b.count));
+  });
   return out;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracles of one head over a whole sequence in double precision: gated linear attention token
-// by token, and below it softmax attention query by query.
+// by token, and below it softmax attention by blocks of queries.
+//
+// Columns of v and d_o have recurrences of their own: workers that take some columns each give
+// those columns of o and dv, and dq, dk and dg as sums over workers.
 //
 //   forward:   S <- Diag(e^{g_t}) S + k_t^T v_t                 o_t = s q_t S
 //   backward:  D <- D + s q_t^T do_t,   dq_t = s do_t S_t^T,    dk_t = v_t D^T,   dv_t = k_t D,
@@ -12,6 +15,7 @@
 // by hand.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -57,18 +61,29 @@ ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<c
 //   dP_tu = do_t . v_u,   dZ_tu = P_tu (dP_tu - sum_w P_tw dP_tw)
 //   dq_t = s sum_u dZ_tu k_u,   dk_u = s sum_t dZ_tu q_t,   dv_u = sum_t P_tu do_t
 //
-// Cost: (d_k + d_v) tokens^2 flop forward, 5/2 of it backward; memory of one row of scores.
+// Cost: (d_k + d_v) tokens^2 flop forward, 5/2 of it backward; memory of 64 rows of scores.
 // Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1, differentiated by hand.
 
-/// The output [tokens, d_v]; gates and initial state of `in` are not read.
-std::vector<double> softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape);
+/// The blocks of queries that one of several workers solves: every `parts`-th from `part` on. Rows
+/// of other queries stay zero, and the sum over all parts is the whole result.
+struct QueryTurn {
+  std::int64_t part = 0;
+  std::int64_t parts = 1;
+};
 
-/// The logarithm of every query's sum of exponentiated scores [tokens].
-std::vector<double> softmax_reference_lse(const ReferenceInputs& in, const GlaShape& shape);
+/// One head's result.
+struct SoftmaxOutputs {
+  std::vector<double> o;    ///< [tokens, d_v]
+  std::vector<double> lse;  ///< The log of every query's sum of exponentiated scores [tokens].
+};
+
+/// The output; gates and initial state of `in` are not read.
+SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape,
+                                         const QueryTurn& turn = {});
 
 /// The gradients dq, dk, dv for the output's gradient d_o [tokens, d_v]; the other members stay
 /// empty.
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
-                                              const GlaShape& shape);
+                                              const GlaShape& shape, const QueryTurn& turn = {});
 
 }  // namespace baton

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/inputs.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,27 +9,53 @@
 #include <vector>
 
 #include "collectives/schedule/slice.hpp"
-#include "harness/cases/verify.hpp"
 
 namespace {
 
 using namespace baton;
 
+/// The affine map of ranks `from` to `to` - 1 of one row, in f32, each value asserted to be exact.
+struct ExactMap {
+  float decay = 1, state = 0;
+
+  void then(float next_decay, float next_state) {
+    const double exact = static_cast<double>(next_decay) * state + next_state;
+    state = next_decay * state + next_state;
+    ASSERT_EQ(state, exact);
+    decay *= next_decay;
+  }
+};
+
 TEST(ExactInputs, FoldsOfAnyLengthStayExactInFloat) {
-  for (int ranks : {2, 16, 300, 16384}) {
+  for (int ranks : {1, 2, 3, 4, 8, 9, 16, 64, 300, 1024, 16384}) {
     const ExactInputs inputs(5, ranks);
     constexpr int rows = 64;
-    std::vector<float> decay(rows), state(rows), folded(rows);
-    std::vector<double> exact(rows);
+    std::vector<float> decay(rows), state(rows);
+    std::vector<ExactMap> prefix(rows), half(rows);
     for (int rank = 0; rank < ranks; ++rank) {
       inputs.fill_decay(rank, decay);
       inputs.fill_state(rank, state);
       for (int i = 0; i < rows; ++i) {
-        folded[i] = decay[i] * folded[i] + state[i];
-        exact[i] = static_cast<double>(decay[i]) * exact[i] + state[i];
-        ASSERT_EQ(folded[i], exact[i]) << "rank " << rank << " of " << ranks;
+        ASSERT_NO_FATAL_FAILURE(prefix[i].then(decay[i], state[i])) << "rank " << rank << " of " << ranks;
+        if (rank >= ranks / 2) half[i].then(decay[i], state[i]);
       }
     }
+  }
+}
+
+TEST(ExactInputs, HoldTheirBoundEvenIfAllStatesAreTheLargest) {
+  for (int ranks : {2, 3, 4, 5, 8, 9, 16, 64, 1000, 16384}) {
+    const ExactInputs inputs(5, ranks);
+    const double largest = std::ldexp(1.0, inputs.state_bits());
+    std::vector<float> decay(64);
+    std::vector<double> smallest_decay(64, 1);
+    for (int rank = 0; rank < ranks; ++rank) {
+      inputs.fill_decay(rank, decay);
+      for (int i = 0; i < 64; ++i) smallest_decay[i] *= decay[i];
+    }
+    const double unit = *std::min_element(smallest_decay.begin(), smallest_decay.end());
+    EXPECT_LE(ranks * largest / unit, 1 << 24) << ranks << " ranks";
+    EXPECT_GE(inputs.state_bits(), ranks <= 4 ? 20 : ranks <= 64 ? 15 : 7) << ranks << " ranks";
   }
 }
 
@@ -42,7 +70,9 @@ TEST(ExactInputs, HaveBothDecaysAndDifferByRankSeedAndPlace) {
   EXPECT_GT(std::count(decay.begin(), decay.end(), 1.0f), 0);
   EXPECT_NE(state, next);
   EXPECT_NE(state, reseeded);
-  for (float value : state) EXPECT_TRUE(value == std::round(value) && std::abs(value) <= 8);
+  for (float value : state)
+    EXPECT_TRUE(value == std::round(value) && std::abs(value) <= 1 << inputs.state_bits());
+  EXPECT_LT(std::count_if(state.begin(), state.end(), [](float v) { return from_bf16(to_bf16(v)) == v; }), 5);
 }
 
 TEST(GaussianInputs, HaveMeanZeroAndVarianceOne) {

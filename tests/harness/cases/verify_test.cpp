@@ -143,12 +143,110 @@ TEST(Verify, NothingWrittenAndNoNumberAreWrongOnARoundingWireToo) {
   EXPECT_EQ(compare(*executor, subject).wrong, 2 * shape.state_elements());
 }
 
+TEST(Verify, AFoldIsKeptForTheCollectivesOfAGroup) {
+  const World world(nullptr, nullptr);
+  Oracles oracles(world.all());
+  for (const char* name : {"all_scan", "recursive_doubling"})
+    for (const char* on : {"local", "local_bf16"}) {
+      const Subject subject = subject_of(name);
+      const auto executor = run(name, subject, on);
+      EXPECT_EQ(compare(*executor, subject, oracles).wrong, 0) << name;
+      Subject reversed = subject;
+      reversed.direction = Direction::reverse;
+      EXPECT_GT(compare(*executor, reversed, oracles).wrong, 0) << "another fold";
+      executor->write(1, {1, 5, 1}, std::vector{1e6f});
+      EXPECT_EQ(compare(*executor, subject, oracles).wrong, 1) << name;
+    }
+}
+
+TEST(Verify, AWireThatRoundsTwiceAsCoarselyIsWrong) {
+  // Ranks of 4096 elements: each error is within 12 of its rms, but that of all together is not.
+  const Shape large{2, 32, 64, 2};
+  const Subject subject{Kind::exclusive_scan, large, 2, Direction::forward, 3};
+  auto executor = find_executor("local_bf16").make(2);
+  executor->prepare(build_all(find_collective("all_scan"), large, {.ranks = 2, .blocks = 2}));
+  write_inputs(*executor, subject);
+  executor->run();
+  const Comparison right = compare(*executor, subject);
+  EXPECT_EQ(right.wrong, 0);
+  EXPECT_LT(right.tolerance, 10 * right.relative_error);
+  std::vector<float> got(large.state_elements());
+  executor->read(got, 1, {1, 0, large.state_elements()});
+  int n = 0;
+  for (float& value : got) value *= ++n % 2 ? 1.01f : 0.99f;
+  executor->write(1, {1, 0, large.state_elements()}, got);
+  const Comparison coarse = compare(*executor, subject);
+  EXPECT_EQ(coarse.wrong, 1);
+  EXPECT_NE(coarse.first.find("is expected of the wire"), std::string::npos) << coarse.first;
+}
+
+/// Every scan, at sizes that make an average.
+TEST(Verify, ToleratesAtMostTenTimesTheErrorOfARoundingWire) {
+  const Shape large{1, 64, 64, 2};
+  for (const Collective* scan : collectives())
+    for (int ranks : {2, 4, 16, 64}) {
+      if (scan->kind != Kind::exclusive_scan) continue;
+      for (int ranks_a_node : {0, 4}) {
+        auto schedules = build_all(*scan, large, {.ranks = ranks, .blocks = 2, .ranks_a_node = ranks_a_node});
+        auto executor = find_executor("local_bf16").make(ranks);
+        if (executor->unsupported(schedules)) continue;
+        const Subject subject{Kind::exclusive_scan, large, ranks, Direction::forward, 3};
+        executor->prepare(std::move(schedules));
+        write_inputs(*executor, subject);
+        executor->run();
+        const Comparison found = compare(*executor, subject);
+        EXPECT_EQ(found.wrong, 0) << found.first;
+        const double times = found.tolerance / found.relative_error;
+        EXPECT_LT(times, 10) << scan->name << " at " << ranks << " ranks";
+        EXPECT_GT(times, 1.5) << scan->name << " at " << ranks << " ranks";
+      }
+    }
+}
+
+TEST(Verify, FewValuesMayStrayFurtherThanMany) {
+  EXPECT_NEAR(most_rms(1 << 20), 4, 0.01);
+  EXPECT_EQ(most_rms(1), 12);
+}
+
 TEST(Verify, TheToleranceCountsEveryRoundingThatAFoldCanHave) {
   const double u = 1.0 / 256;
   EXPECT_EQ(scan_tolerance(0, 3), 0);
   EXPECT_EQ(scan_tolerance(u, 0), 0);
   EXPECT_NEAR(scan_tolerance(u, 1), u, 1e-6);
   EXPECT_NEAR(scan_tolerance(u, 3), (1 + u) * (1 + u) * (1 + u) * (1 + u) * (1 + u) - 1, 1e-5);
+}
+
+class OraclesTest : public testing::Test {
+ protected:
+  /// The value of `key`, and how often values were made so far.
+  std::pair<int, int> get(const std::string& key, double bytes) {
+    const auto value = oracles_.get<int>(key, bytes, [&] { return ++made_; });
+    return {*value, made_};
+  }
+
+  World world_{nullptr, nullptr};
+  Oracles oracles_{world_.all(), 10};
+  int made_ = 0;
+};
+
+TEST_F(OraclesTest, MakeAValueOnce) {
+  EXPECT_EQ(get("a", 1), (std::pair{1, 1}));
+  EXPECT_EQ(get("b", 1), (std::pair{2, 2}));
+  EXPECT_EQ(get("a", 1), (std::pair{1, 2}));
+}
+
+TEST_F(OraclesTest, ForgetWhatWasAskedForLeastRecently) {
+  get("a", 4);
+  get("b", 4);
+  get("a", 4);
+  get("c", 4);
+  EXPECT_EQ(get("a", 4).second, 3) << "kept";
+  EXPECT_EQ(get("b", 4).second, 4) << "made anew";
+}
+
+TEST_F(OraclesTest, KeepTheLastOneWhateverItsSize) {
+  get("a", 100);
+  EXPECT_EQ(get("a", 100).second, 1);
 }
 
 }  // namespace

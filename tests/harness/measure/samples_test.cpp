@@ -3,9 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
+
+#include "collectives/collective.hpp"
 
 namespace {
 
@@ -140,6 +145,83 @@ TEST(Statistics, RatioOfMediansHasAnIntervalAroundIt) {
   const Ratio same = ratio_of_medians({2, 2, 2}, {1, 1, 1});
   EXPECT_EQ(same.value, 2);
   EXPECT_EQ(same.ci95, (Interval{2, 2}));
+}
+
+constexpr Shape shape{1, 4, 3, 2};
+
+/// A scan on three local ranks whose rounds may go wrong.
+class Faulty : public Executor {
+ public:
+  /// `fault` is asked before every round, with its number from 0, and returns whether the round
+  /// runs.
+  explicit Faulty(std::function<bool(Faulty&, int)> fault)
+      : local_(find_executor("local").make(3)), fault_(std::move(fault)) {
+    schedules = build_all(find_collective("all_scan"), shape, {.ranks = 3, .blocks = 2});
+    local_->prepare(schedules);
+    write_inputs(*local_, {Kind::exclusive_scan, shape, 3, Direction::forward, 1});
+  }
+
+  std::vector<int> local_ranks() const override { return local_->local_ranks(); }
+  Refusal unsupported(std::span<const Schedule> all) const override { return local_->unsupported(all); }
+  void prepare(std::vector<Schedule> all) override { local_->prepare(std::move(all)); }
+  void write(int rank, const Slice& into, std::span<const float> from) override {
+    local_->write(rank, into, from);
+  }
+  void read(std::span<float> into, int rank, const Slice& from) const override {
+    local_->read(into, rank, from);
+  }
+  void synchronise() override {}
+  double run() override { return fault_(*this, round_++) ? local_->run() : 0; }
+  double one_way_seconds(std::int64_t, int, int) override { return 0; }
+
+  std::vector<Schedule> schedules;
+
+ private:
+  std::unique_ptr<Executor> local_;
+  std::function<bool(Faulty&, int)> fault_;
+  int round_ = 0;
+};
+
+/// What a watch of one warm-up round and five rounds finds.
+Comparison found(Faulty& executor, TimingMode timing = TimingMode::isolated) {
+  const World world(nullptr, nullptr);
+  RoundWatch watch(executor, executor.schedules);
+  measure_rounds(executor, world.all(), timing, 1, 5, &watch);
+  return watch.found();
+}
+
+TEST(RoundWatch, FindsNothingWhereRoundsAreAlike) {
+  Faulty executor([](Faulty&, int) { return true; });
+  EXPECT_EQ(found(executor).wrong, 0);
+  EXPECT_EQ(compare(executor, {Kind::exclusive_scan, shape, 3, Direction::forward, 1}).wrong, 0)
+      << "the first rank's output is left untouched";
+}
+
+TEST(RoundWatch, NamesTheRoundThatLeavesSomethingElse) {
+  Faulty executor([](Faulty& faulty, int round) {
+    // The inputs of one round differ in one element, which the next ranks' outputs show.
+    const float value = round == 3 ? 5.0F : 7.0F;
+    faulty.write(1, {0, 4, 1}, {&value, 1});
+    return true;
+  });
+  const Comparison comparison = found(executor);
+  EXPECT_EQ(comparison.wrong, 1);
+  EXPECT_EQ(comparison.first, "round 3 of 5 left other results than warm-up round 1 of 1 on rank 2");
+}
+
+TEST(RoundWatch, FindsRoundsThatDoNothing) {
+  Faulty executor([](Faulty&, int round) { return round < 4; });
+  const Comparison comparison = found(executor);
+  EXPECT_EQ(comparison.wrong, 2);
+  EXPECT_EQ(comparison.first, "round 4 of 5 left other results than warm-up round 1 of 1 on rank 1");
+}
+
+TEST(RoundWatch, LooksAtAStreamAsAWhole) {
+  Faulty executor([](Faulty&, int round) { return round < 1; });
+  const Comparison comparison = found(executor, TimingMode::streaming);
+  EXPECT_EQ(comparison.wrong, 1);
+  EXPECT_EQ(comparison.first,
+            "the stream of 5 rounds left other results than warm-up round 1 of 1 on rank 1");
 }
 
 }  // namespace

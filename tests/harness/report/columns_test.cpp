@@ -121,9 +121,15 @@ TEST(Columns, AnErrorIsShownWhereRoundingsAreAllowed) {
                      .first_wrong = {},
                      .relative_error = 1.5e-3,
                      .tolerance = 5e-3,
+                     .elements = 0,
+                     .tokens = 0,
+                     .heads = {},
+                     .seconds = 0.1,
                      .verified_case = std::nullopt};
   EXPECT_EQ(cell(record, "error"), "1.5e-03");
   EXPECT_EQ(cell(record, "wrong"), "2");
+  record.verified.elements = 3 << 20;
+  EXPECT_EQ(cell(record, "verified"), "3M");
 }
 
 TEST(Columns, RatesAreOfTheMedian) {
@@ -153,7 +159,9 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   const Table& table = operator_table();
   EXPECT_EQ(cell(record, "pass", table), "backward");
   EXPECT_EQ(cell(record, "mode", table), "exposed");
-  EXPECT_EQ(cell(record, "verified", table), "20");
+  record.verified.tokens = 1 << 20;
+  record.verified.heads = {0, 3, 5};
+  EXPECT_EQ(cell(record, "verified", table), "1048576x3");
   EXPECT_EQ(cell(record, "hidden", table), "-");
   record.standing.hidden = 0.456;
   EXPECT_EQ(cell(record, "hidden", table), "46");

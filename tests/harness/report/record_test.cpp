@@ -47,6 +47,8 @@ Record full_record() {
   record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
   record.device_facts = {{"gpu", "some"}};
   record.samples.rank_seconds.resize(4, {1, 2, 3});
+  record.verified.elements = 7;
+  record.verified.heads = {0, 1};
   record.samples.reading_names = {"throttle_reasons"};
   record.samples.readings_before = record.samples.readings_after = {{1}};
   record.topology = "some machine";
@@ -167,7 +169,7 @@ TEST(Record, SaysWhatWasVerifiedInItsPlace) {
   Record record = timed_record();
   EXPECT_FALSE(to_json(record).contains("verified_tokens"));
   record.verified.verified_case = record.bench_case;
-  record.verified.verified_case->workload = record.bench_case.workload->reduced();
+  record.verified.verified_case->workload = record.bench_case.workload->reduced(2);
   record.verified.verified_case->ranks = 2;
   record.verified.verified_case->blocks = 5;
   const auto json = to_json(record);
@@ -182,14 +184,21 @@ TEST(Record, SaysWhatWasVerifiedInItsPlace) {
   EXPECT_NE(json["heads"], json["verified_heads"]);
 }
 
-TEST(Record, ALargeLayerSaysWhichShareWasVerified) {
-  Layer large = small_layer();
-  large.share.tokens = 1 << 20;
+TEST(Record, SaysWhatWasCompared) {
   Record record = timed_record();
-  record.bench_case.workload = operator_workload(find_method("zeco"), large, GateDraw::layer);
-  EXPECT_EQ(to_json(record)["tokens"], 1 << 20);
-  EXPECT_EQ(to_json(record)["verified_tokens"], 20)
-      << "two chunks of 8 and a short one, rounded down to even";
+  record.verified.elements = 12;
+  record.verified.seconds = 0.5;
+  record.timed_seconds = 2;
+  const auto json = to_json(record);
+  EXPECT_EQ(json["verified_elements"], 12);
+  EXPECT_EQ(json["verification_seconds"], 0.5);
+  EXPECT_EQ(json["timed_seconds"], 2);
+  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::mixed);
+  record.verified.tokens = 20;
+  record.verified.heads = {1, 3};
+  EXPECT_EQ(to_json(record)["verified_tokens"], 20);
+  EXPECT_EQ(to_json(record)["verified_heads"], 2);
+  EXPECT_EQ(to_json(record)["verified_head_numbers"], (std::vector<int>{1, 3}));
 }
 
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {

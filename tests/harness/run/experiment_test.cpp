@@ -109,8 +109,6 @@ TEST_F(TracedRound, ATrialLeavesAnOldTraceAlone) {
 /// Counts how often each rank's schedule is built; `reduced` is not counted.
 class Counting : public Workload {
  public:
-  explicit Counting(bool is_costly) : is_costly_(is_costly) {}
-
   std::string name() const override { return scan_->name(); }
   std::string shape_name() const override { return scan_->shape_name(); }
   Description describe() const override { return scan_->describe(); }
@@ -121,26 +119,26 @@ class Counting : public Workload {
     return scan_->build_rank(rank, split);
   }
   std::optional<Cost> claim(const Split& split) const override { return scan_->claim(split); }
-  std::shared_ptr<const Workload> affordable(int) const override { return is_costly_ ? scan_ : nullptr; }
-  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules,
-                    std::uint64_t seed) const override {
-    return scan_->verify(executor, schedules, seed);
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+            Oracles& oracles) const override {
+    scan_->load(executor, schedules, seed, oracles);
+    seeds.push_back(seed);
   }
-  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed) const override {
-    scan_->load(executor, schedules, seed);
+  Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                     Oracles& oracles) const override {
+    EXPECT_EQ(seed, seeds.back());
+    ++comparisons;
+    return scan_->compare(executor, schedules, seed, oracles);
   }
-  Comparison verify_timed(const Executor& executor, const std::vector<Schedule>& schedules,
-                          std::uint64_t seed) const override {
-    return scan_->verify_timed(executor, schedules, seed);
-  }
-  std::shared_ptr<const Workload> reduced() const override { return scan_; }
+  std::shared_ptr<const Workload> reduced(int) const override { return scan_; }
   double payload_bytes(int) const override { return 1; }
   double port_bytes(int) const override { return 1; }
 
   mutable int builds = 0;
+  mutable int comparisons = 0;
+  mutable std::vector<std::uint64_t> seeds;
 
  private:
-  bool is_costly_;
   std::shared_ptr<const Workload> scan_ = small_scan();
 };
 
@@ -163,12 +161,17 @@ class OneCase : public testing::Test {
 };
 
 TEST_F(OneCase, BuildsTheTimedSchedulesOnce) {
-  for (bool is_costly : {false, true}) {
-    const auto counting = std::make_shared<Counting>(is_costly);
-    EXPECT_EQ(run(counting, "local").seconds.size(), 3u);
-    EXPECT_EQ(counting->builds, 2) << "one for each rank, verified, timed and traced";
-    EXPECT_TRUE(std::filesystem::exists(options_.trace));
-  }
+  const auto counting = std::make_shared<Counting>();
+  EXPECT_EQ(run(counting, "local").seconds.size(), 3u);
+  EXPECT_EQ(counting->builds, 2) << "one for each rank, verified, timed and traced";
+  EXPECT_TRUE(std::filesystem::exists(options_.trace));
+}
+
+TEST_F(OneCase, IsVerifiedBeforeInAndAfterTheTimedRounds) {
+  const auto counting = std::make_shared<Counting>();
+  run(counting, "local");
+  EXPECT_EQ(counting->seeds, (std::vector<std::uint64_t>{1, 2, 3, 1})) << "two checks, the rounds, once more";
+  EXPECT_EQ(counting->comparisons, 4);
 }
 
 TEST_F(OneCase, ASimulatedRoundStandsForAll) {

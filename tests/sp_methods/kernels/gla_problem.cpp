@@ -139,7 +139,7 @@ Results<double> reference(const Tensors& tensors, const GlaShape& shape) {
 
 Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape) {
   return all_heads(
-      tensors, shape, [&](const ReferenceInputs& in) { return softmax_reference_forward(in, shape); },
+      tensors, shape, [&](const ReferenceInputs& in) { return softmax_reference_forward(in, shape).o; },
       [&](const ReferenceInputs& in, const std::vector<double>& d_o) {
         return softmax_reference_backward(in, d_o, shape);
       });

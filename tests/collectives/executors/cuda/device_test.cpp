@@ -50,8 +50,13 @@ class DeviceExecutor : public testing::Test {
     ASSERT_EQ(executor().unsupported(schedules_).reason(), "");
     executor().prepare(schedules_);
   }
+  void load(const Workload& workload, std::uint64_t seed) {
+    Oracles oracles(team());
+    workload.load(executor(), schedules_, seed, oracles);
+  }
   void expect_right(const Workload& workload, std::uint64_t seed) {
-    const Comparison comparison = workload.verify_timed(executor(), schedules_, seed);
+    Oracles oracles(team());
+    const Comparison comparison = workload.compare(executor(), schedules_, seed, oracles);
     EXPECT_EQ(team().sum(comparison.wrong), 0) << team().first(comparison.first);
   }
 
@@ -62,11 +67,12 @@ class DeviceExecutor : public testing::Test {
     const auto schedules = workload->build({.ranks = members.size(), .blocks = 1});
     if (executor.unsupported(schedules)) return;
     executor.prepare(schedules);
+    Oracles oracles(members);
     for (std::uint64_t seed : {1, 2}) {
-      workload->load(executor, schedules, seed);
+      workload->load(executor, schedules, seed, oracles);
       executor.synchronise();
       EXPECT_GT(executor.device()->replay(), 0);
-      const Comparison comparison = workload->verify_timed(executor, schedules, seed);
+      const Comparison comparison = workload->compare(executor, schedules, seed, oracles);
       EXPECT_EQ(members.sum(comparison.wrong), 0)
           << name << ", " << shape.heads << " heads: " << members.first(comparison.first);
     }
@@ -81,7 +87,7 @@ TEST_F(DeviceExecutor, ReplaysWhatItRecorded) {
   prepare(*workload);
   ASSERT_EQ(device().replay_unsupported().reason(), "");
   for (std::uint64_t seed : {1, 2}) {
-    workload->load(executor(), schedules_, seed);
+    load(*workload, seed);
     executor().synchronise();
     EXPECT_GT(device().replay(), 0);
     expect_right(*workload, seed);
@@ -92,7 +98,7 @@ TEST_F(DeviceExecutor, ARecordingDoesNotOutliveItsSchedule) {
   for (Direction direction : {Direction::forward, Direction::reverse}) {
     const auto workload = all_scan(shape_, direction);
     prepare(*workload);
-    workload->load(executor(), schedules_, 1);
+    load(*workload, 1);
     device().replay();
     expect_right(*workload, 1);
   }
@@ -115,7 +121,7 @@ TEST_F(DeviceExecutor, ReplaysCollectivesAfterMessages) {
 TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
   const auto workload = all_scan(shape_);
   prepare(*workload);
-  workload->load(executor(), schedules_, 1);
+  load(*workload, 1);
   const auto seconds = executor().stream(30);
   ASSERT_EQ(seconds.size(), 30u);
   for (double round : seconds) EXPECT_GT(round, 0);
@@ -125,7 +131,7 @@ TEST_F(DeviceExecutor, AStreamGivesATimeForEachRound) {
 TEST_F(DeviceExecutor, ATraceTellsOfEveryStepAndLeavesTheResult) {
   const auto workload = all_scan(shape_);
   prepare(*workload);
-  workload->load(executor(), schedules_, 1);
+  load(*workload, 1);
   executor().synchronise();
   const auto times = executor().run_traced();
   if (times.empty()) GTEST_SKIP() << the_executors->name() << " cannot tell";
@@ -146,7 +152,7 @@ TEST_F(DeviceExecutor, RanksMayComeLateToARound) {
   prepare(*workload);
   std::mt19937 random(team().rank());
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    workload->load(executor(), schedules_, seed);
+    load(*workload, seed);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
     executor().run();
     expect_right(*workload, seed);

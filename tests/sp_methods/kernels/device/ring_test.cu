@@ -11,7 +11,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/verify.hpp"
+#include "harness/cases/layer_verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
@@ -53,13 +53,13 @@ class RingDevice : public testing::Test {
     RanksOnOneGpu gpu(problem.ranks);
     ASSERT_EQ(gpu.unsupported(schedules).reason(), "");
     gpu.prepare(build_all(method, layer, problem.ranks));
-    const LayerOracle oracle(method.attention, problem.share, problem.ranks, false, problem.gates,
-                             problem.seed, Dtype::bf16);
+    const LayerOracle oracle(
+        {method.attention, problem.share, problem.ranks, false, problem.gates, problem.seed, Dtype::bf16});
     // The second round runs on memory that the first one has used.
     for (int round = 0; round < 2; ++round) {
-      write_layer(gpu, schedules, method, oracle, problem.share.tokens);
+      write_layer(gpu, schedules, method, oracle);
       gpu.run();
-      const Comparison comparison = compare_layer(gpu, schedules, method, oracle, problem.share.tokens);
+      const Comparison comparison = compare_layer(gpu, schedules, method, oracle);
       EXPECT_EQ(comparison.wrong, 0) << problem.text() << ": " << comparison.first;
       std::printf("%.2e  %s\n", comparison.relative_error, problem.text().c_str());
     }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective.hpp"
+#include "harness/cases/layer_verify.hpp"
 #include "harness/cases/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
@@ -54,11 +55,11 @@ TEST(PeerProgram, RightForEveryMethodWhateverTheStreamsDo) {
           const auto schedules = build_all(*method, layer, ranks);
           if (unsupported_by_peer(schedules)) continue;
           const bool is_alone = method->name == "local";
-          const LayerOracle oracle(method->attention, layer.share, ranks, is_alone, GateDraw::layer, 3);
+          const LayerOracle oracle({method->attention, layer.share, ranks, is_alone, GateDraw::mixed, 3});
           HostDevice device(schedules, {.blocks = 2, .threads = 8}, ++checked);
-          write_layer(device, schedules, *method, oracle, layer.share.tokens);
+          write_layer(device, schedules, *method, oracle);
           device.run();
-          const Comparison comparison = compare_layer(device, schedules, *method, oracle, layer.share.tokens);
+          const Comparison comparison = compare_layer(device, schedules, *method, oracle);
           EXPECT_EQ(comparison.wrong, 0) << method->name << ", " << ranks << " ranks: " << comparison.first;
         }
   EXPECT_GT(checked, 40);

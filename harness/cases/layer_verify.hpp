@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons of a layer's outputs: of some heads with the oracle, and of all heads with those of
+// another method.
+//
+//   sampled heads, full length:  relative error of each output tensor against the recurrence in
+//   double all elements:                written, and finite
+//   all heads, full length:      for each token and head of an output one random projection over
+//   the
+//                                channels, gathered by position, against the first method of the
+//                                comparison group that passed
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/executor.hpp"
+#include "harness/cases/verify.hpp"
+#include "harness/process/world.hpp"
+#include "sp_methods/layer_oracle.hpp"
+
+namespace baton {
+
+/// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks:
+/// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
+double layer_tolerance(Dtype dtype, double roundoff, int ranks);
+
+/// The oracle's work shared by the processes of `team` and their cores, for as many heads as about
+/// a second allows, at least one, drawn from the problem's seed. Equal on all processes.
+OracleWork oracle_work(const Team& team, const LayerProblem& problem);
+
+/// The outputs of one method in few numbers: for each output tensor and each of its tokens and
+/// heads the sum over the channels with random signs.
+struct LayerSketch {
+  std::string method;
+  /// [tokens of all ranks, heads] by position in the sequence.
+  std::map<std::string, std::vector<double>> tensors;
+
+  /// Adds the rows of one rank [tokens, heads, width].
+  void add(const std::string& name, std::span<const float> rows, const LayerProblem& problem,
+           const Positions& positions);
+};
+
+/// Writes the oracle's inputs into, and poison over the outputs of, this process's ranks.
+void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
+                 const LayerOracle& oracle);
+
+/// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance, or
+/// with elements that were not written or are not finite. Adds them to `sketch` if there is one.
+Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
+                         const SpMethod& method, const LayerOracle& oracle, LayerSketch* sketch = nullptr);
+
+/// Compares the sketches of two methods, each with results within `tolerance` of right ones, head
+/// by head; `wrong` counts heads of tensors.
+Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t heads,
+                            double tolerance);
+
+}  // namespace baton

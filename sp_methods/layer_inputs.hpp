@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random inputs of one layer over all ranks. Each number is a function of the seed, the tensor, the
+// token's position in the whole sequence, the head and the channel, so that every process can make
+// every head, and two methods that lay tokens out in other ways get the same layer.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+
+/// 64 bits of which any change of `x` changes about half: the finaliser of SplitMix64.
+constexpr std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// A key for the values of `part`, such as a rank, under `key`.
+constexpr std::uint64_t key_of(std::uint64_t key, std::uint64_t part) { return mixed(mixed(key) + part); }
+
+inline constexpr int drawn_bits = 16;
+
+/// N(0, 1) values to draw from with replacement: a logarithm per element would take longer than the
+/// rounds.
+inline const std::array<float, 1 << drawn_bits>& normal_values() {
+  static const auto values = [] {
+    std::array<float, 1 << drawn_bits> drawn{};
+    std::mt19937_64 random(1);
+    std::normal_distribution<float> normal;
+    for (float& value : drawn) value = normal(random);
+    return drawn;
+  }();
+  return values;
+}
+
+/// The N(0, 1) value called `number`.
+inline float normal_value(std::uint64_t number) {
+  return normal_values()[mixed(number) >> (64 - drawn_bits)];
+}
+
+/// How log gates are drawn.
+///
+///   layer:  as gated linear attention's layer makes them, logsigmoid(N(0, 1)) / 16
+///   strong: uniform in [-8, 0], which needs the kernels' safe path
+///   mixed:  of every four channels (heads, if a head has one gate) one keeps a state over all
+///   ranks,
+///           a total of about -1 over the sequence; one forgets within a chunk, -0.25 to -0.5 a
+///           token, less where chunks are longer than 128; two are as a layer makes them
+enum class GateDraw { layer, strong, mixed };
+
+const char* to_string(GateDraw draw);
+
+/// One layer over all ranks.
+struct LayerProblem {
+  Attention attention = Attention::linear;
+  /// The share of one rank.
+  GlaShape share;
+  int ranks = 1;
+  /// Every rank's tokens are a sequence of their own.
+  bool alone = false;
+  GateDraw gates = GateDraw::layer;
+  std::uint64_t seed = 1;
+  Dtype dtype = Dtype::f32;
+
+  /// Tokens of one sequence.
+  std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
+  /// Numbers that one token has in one head of the tensor called q, k, v, g, d_o, o, dq, dk, dv, dg
+  /// or lse.
+  std::int64_t width(const std::string& name) const;
+};
+
+/// The inputs q, k, v, g and d_o of a layer, in numbers that its dtype holds exactly.
+class LayerInputValues {
+ public:
+  explicit LayerInputValues(const LayerProblem& problem) : problem_(problem) {}
+
+  const LayerProblem& problem() const { return problem_; }
+
+  /// The rows of one rank's tokens [tokens, heads, width].
+  std::vector<float> of_rank(const std::string& name, const Positions& positions) const;
+  /// The rows of one head [tokens, width], from position `first` on.
+  std::vector<double> of_head(const std::string& name, std::int64_t head, std::int64_t first,
+                              std::int64_t tokens) const;
+
+ private:
+  template <class Number>
+  void fill_row(const std::string& name, std::int64_t position, std::int64_t head, Number* row) const;
+  float gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const;
+
+  LayerProblem problem_;
+};
+
+}  // namespace baton

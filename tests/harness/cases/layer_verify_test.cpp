@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/layer_verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "harness/cases/case.hpp"
+
+namespace {
+
+using namespace baton;
+
+constexpr int ranks = 3;
+constexpr GlaShape share{20, 4, 8, 8, 8, GateKind::vector};
+
+/// A method's workload on local ranks, and a way to spoil its outputs before they are compared.
+class LayerRun {
+ public:
+  explicit LayerRun(const std::string& method, Pass pass = Pass::both)
+      : workload_(operator_workload(find_method(method), {.share = share, .pass = pass}, GateDraw::mixed)),
+        schedules_(workload_->build({.ranks = ranks})),
+        executor_(find_executor("local").make(ranks)) {
+    executor_->prepare(schedules_);
+  }
+
+  Comparison compare(
+      Oracles& oracles, const std::function<void(Executor&)>& spoil = [](Executor&) {}) {
+    workload_->load(*executor_, schedules_, 5, oracles);
+    executor_->run();
+    spoil(*executor_);
+    return workload_->compare(*executor_, schedules_, 5, oracles);
+  }
+  Slice output(const std::string& name) const { return schedules_[1].buffer(name); }
+
+ private:
+  std::shared_ptr<const Workload> workload_;
+  std::vector<Schedule> schedules_;
+  std::unique_ptr<Executor> executor_;
+};
+
+class LayerVerify : public testing::Test {
+ protected:
+  World world_{nullptr, nullptr};
+  Oracles oracles_{world_.all()};
+};
+
+TEST_F(LayerVerify, FindsNothingWrongInAnyMethodOrPass) {
+  for (const SpMethod* method : sp_methods())
+    for (Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+      if (method->attention == Attention::softmax) continue;
+      const Comparison found = LayerRun(method->name, pass).compare(oracles_);
+      EXPECT_EQ(found.wrong, 0) << method->name << ": " << found.first;
+      EXPECT_EQ(found.tokens, 20);
+      EXPECT_EQ(found.heads, (std::vector<std::int64_t>{0, 1, 2, 3})) << "a small layer";
+    }
+}
+
+TEST_F(LayerVerify, NamesWhatWasNotWrittenAndWhatIsNoNumber) {
+  LayerRun run("zeco");
+  for (const auto& [value, text] : {std::pair{poison, "rank 1, dk: element 7 was not written"},
+                                    std::pair{NAN, "rank 1, dk: element 7 is nan"}}) {
+    const Comparison found = run.compare(oracles_, [&, spoiled = value](Executor& executor) {
+      executor.write(1, run.output("dk").part(7, 1), {&spoiled, 1});
+    });
+    EXPECT_EQ(found.wrong, 1);
+    EXPECT_EQ(found.first, text);
+  }
+}
+
+TEST_F(LayerVerify, OneWrongRowIsFoundInF32) {
+  LayerRun run("zeco");
+  const Comparison found = run.compare(oracles_, [&](Executor& executor) {
+    executor.write(1, run.output("o").part(64, 8), std::vector<float>(8, 0.0F));
+  });
+  EXPECT_EQ(found.wrong, 1);
+  EXPECT_NE(found.first.find("rank 1, o: relative error"), std::string::npos) << found.first;
+}
+
+LayerSketch sketch_of(double error, std::size_t at) {
+  LayerSketch sketch{.method = "first", .tensors = {{"o", std::vector<double>(4000)}}};
+  for (std::size_t i = 0; i < 4000; ++i) sketch.tensors["o"][i] = i % 7 + 1.0;
+  sketch.tensors["o"][at] += error;
+  return sketch;
+}
+
+TEST(LayerSketches, OfTwoMethodsAgreeOrNameTheHead) {
+  EXPECT_EQ(compare_sketches(sketch_of(0, 0), sketch_of(0, 0), 4, 1e-3).wrong, 0);
+  const Comparison found = compare_sketches(sketch_of(5, 4 * 100 + 2), sketch_of(0, 0), 4, 1e-3);
+  EXPECT_EQ(found.wrong, 1);
+  EXPECT_EQ(found.first.rfind("o of head 2: 3.5e-02 from the result of first", 0), 0u) << found.first;
+}
+
+TEST(LayerSketches, HaveAPlaceForEveryTokenWhateverItsRank) {
+  const LayerProblem problem{.share = {4, 2, 3, 3, 4, GateKind::none}, .ranks = 2};
+  const LayerInputValues values(problem);
+  LayerSketch straight, zigzag;
+  for (int rank : {0, 1}) {
+    for (const auto& [sketch, positions] : {std::pair{&straight, contiguous_positions(rank, 4)},
+                                            std::pair{&zigzag, zigzag_positions(rank, 2, 4)}})
+      sketch->add("o", values.of_rank("v", positions), problem, positions);
+  }
+  EXPECT_EQ(straight.tensors, zigzag.tensors);
+}
+
+TEST(LayerSketches, AMethodThatDiffersFromTheFirstIsWrongInHeadsThatNobodySolved) {
+  // Sketches of all heads are kept by the first method; the second one's differ in a single head.
+  LayerSketch first = sketch_of(0, 0), second = first;
+  for (std::size_t i = 3; i < 4000; i += 4) second.tensors["o"][i] *= 1.01;
+  EXPECT_EQ(compare_sketches(second, first, 4, 1e-3).wrong, 1);
+}
+
+TEST(OracleWork, DrawsAtLeastOneHeadByTheSeed) {
+  const World world(nullptr, nullptr);
+  LayerProblem large{.share = {1 << 16, 16, 128, 128, 64, GateKind::vector}, .ranks = 16, .seed = 1};
+  const auto one = oracle_work(world.all(), large).heads;
+  EXPECT_EQ(one.size(), 1u);
+  EXPECT_EQ(one, oracle_work(world.all(), large).heads);
+  bool differs = false;
+  for (large.seed = 2; large.seed < 10; ++large.seed) differs |= oracle_work(world.all(), large).heads != one;
+  EXPECT_TRUE(differs);
+}
+
+TEST(LayerTolerance, GrowsAsARandomWalkOnAWireThatRounds) {
+  EXPECT_EQ(layer_tolerance(Dtype::f32, 0, 64), 2e-5);
+  EXPECT_EQ(layer_tolerance(Dtype::bf16, 0, 64), 5e-3);
+  EXPECT_NEAR(layer_tolerance(Dtype::f32, bf16_roundoff, 16),
+              2 * layer_tolerance(Dtype::f32, bf16_roundoff, 4), 1e-4);
+}
+
+}  // namespace

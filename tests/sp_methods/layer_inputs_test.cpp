@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/layer_inputs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+namespace {
+
+using namespace baton;
+
+constexpr GlaShape share{8, 3, 16, 16, 8, GateKind::vector};
+
+LayerProblem problem(GateDraw gates = GateDraw::mixed, Dtype dtype = Dtype::f32) {
+  return {
+      .attention = Attention::linear, .share = share, .ranks = 4, .gates = gates, .seed = 3, .dtype = dtype};
+}
+
+TEST(LayerInputs, OfAHeadAreRowsOfThoseOfARank) {
+  const LayerInputValues inputs(problem());
+  const auto rows = inputs.of_rank("v", contiguous_positions(2, 8));
+  const auto head = inputs.of_head("v", 1, 16, 8);
+  for (int t = 0; t < 8; ++t)
+    for (int c = 0; c < 16; ++c) EXPECT_EQ(rows[(t * 3 + 1) * 16 + c], head[t * 16 + c]);
+  // Rank 1 of 4 has positions 4 to 7 and 24 to 27, and the latter are the first ones of rank 3.
+  const auto zigzag = inputs.of_rank("v", zigzag_positions(1, 4, 8));
+  const auto last = inputs.of_rank("v", contiguous_positions(3, 8));
+  EXPECT_EQ(std::vector(zigzag.end() - 4 * 48, zigzag.end()),
+            std::vector(last.begin(), last.begin() + 4 * 48))
+      << "a position has its values on whatever rank it lies";
+}
+
+TEST(LayerInputs, OfAllTensorsRanksAndSeedsDiffer) {
+  std::set<std::vector<float>> different;
+  int count = 0;
+  for (std::uint64_t seed : {3, 4})
+    for (const char* name : {"q", "k", "v", "d_o"})
+      for (int rank : {0, 1, 2, 3}) {
+        LayerProblem reseeded = problem();
+        reseeded.seed = seed;
+        different.insert(LayerInputValues(reseeded).of_rank(name, contiguous_positions(rank, 8)));
+        ++count;
+      }
+  EXPECT_EQ(different.size(), count);
+}
+
+TEST(LayerInputs, AreNormalAndExactInTheirDtype) {
+  const auto values = LayerInputValues(problem()).of_head("q", 0, 0, 4096);
+  const double count = static_cast<double>(values.size());
+  EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0) / count, 0, 0.02);
+  EXPECT_NEAR(std::inner_product(values.begin(), values.end(), values.begin(), 0.0) / count, 1, 0.03);
+  for (const char* name : {"q", "g"})
+    for (double value : LayerInputValues(problem(GateDraw::mixed, Dtype::bf16)).of_head(name, 0, 0, 16))
+      EXPECT_EQ(value, from_bf16(to_bf16(static_cast<float>(value))));
+}
+
+/// The sums over all tokens of the log gates of each channel of a head.
+std::vector<double> totals(const LayerProblem& problem, std::int64_t head) {
+  const std::int64_t width = problem.width("g");
+  const auto gates = LayerInputValues(problem).of_head("g", head, 0, problem.share.tokens * problem.ranks);
+  std::vector<double> sums(width, 0.0);
+  for (std::size_t i = 0; i < gates.size(); ++i) {
+    EXPECT_LE(gates[i], 0);
+    sums[i % width] += gates[i];
+  }
+  return sums;
+}
+
+TEST(LayerInputs, MixedGatesKeepForgetAndDoAsALayerDoes) {
+  LayerProblem long_one = problem();
+  long_one.share.tokens = 256;
+  int keep = 0, forget = 0;
+  for (const double total : totals(long_one, 0)) {
+    keep += total > -1.6 && total < -0.4;
+    forget += total / 1024 <= -0.25 && total / 1024 >= -0.5;
+  }
+  EXPECT_EQ(keep, 4);
+  EXPECT_EQ(forget, 4);
+}
+
+TEST(LayerInputs, MixedScalarGatesDifferByHead) {
+  LayerProblem scalar = problem();
+  scalar.share = {256, 4, 16, 16, 8, GateKind::scalar};
+  std::vector<double> all;
+  for (int head = 0; head < 4; ++head) all.push_back(totals(scalar, head).at(0));
+  std::sort(all.begin(), all.end());
+  EXPECT_LT(all[0], -256);
+  EXPECT_GT(all[3], -1.6);
+}
+
+TEST(LayerInputs, MixedGatesStayWithinTheGuardOfLongChunks) {
+  for (std::int64_t chunk : {16, 64, 128, 512}) {
+    LayerProblem chunked = problem();
+    chunked.share.chunk = chunk;
+    chunked.share.tokens = chunk;
+    for (const double total : totals(chunked, 0)) EXPECT_GE(total / chunked.ranks, -64) << chunk;
+  }
+}
+
+TEST(LayerInputs, StrongGatesAreStrong) {
+  for (const double total : totals(problem(GateDraw::strong), 0)) EXPECT_LT(total / 32, -2);
+}
+
+}  // namespace
