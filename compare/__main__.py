@@ -55,7 +55,7 @@ def arguments_of(words):
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all findings to this file")
     parser.add_argument("--markdown", action="store_true", help="print Markdown, for a pull request")
     parser.add_argument("--gate", action="store_true", help="check what needs no quiet machine")
-    parser.add_argument("--accept", action="store_true", help="with --gate: commit to the figures of now")
+    parser.add_argument("--accept", action="store_true", help="with --gate: take the figures of now as the baseline")
     parser.add_argument("--programs", type=pathlib.Path, metavar="DIR", help="with --gate: where the benches are")
     options, rest = parser.parse_known_args(words)
     if rest and not options.commits:

@@ -8,8 +8,8 @@ import argparse
 import pathlib
 
 import lib
-from lib import exchanges, results
-from paper.page import Page, Section, markdown, save_csv
+from lib import exchanges, files, results
+from paper.page import Page, Section, as_csv, markdown
 from paper.sections import gpu_exchanges
 
 
@@ -20,7 +20,6 @@ def main():
     options = parser.parse_args()
     records = results.newest(results.load(options.results))
     contests = exchanges.contests(filter(exchanges.on_gpus, records))
-    options.out.mkdir(parents=True, exist_ok=True)
     save(options.out, [gpu_exchanges.table(contest, place, "here", f"exchange_{place[0]}_{place[1]}")
                        for place, contest in contests.items()], why_not(records))
 
@@ -35,9 +34,7 @@ def save(folder, tables, reasons):
     page = Page("Exchanges of states between GPUs", ["Medians, and the bound of each method's own traffic.",
                                                                 *reasons],
                            [Section(table.title.split(",")[0], [table]) for table in tables])
-    (folder / "exchange.md").write_text(markdown(page, {}), encoding="utf-8")
-    for table in tables:
-        save_csv(folder, table)
+    files.write(folder, {"exchange.md": markdown(page, {}), **dict(map(as_csv, tables))})
     print(f"Table: {folder}/{', '.join(['exchange.md', *(f'{table.name}.csv' for table in tables)])}")
 
 

@@ -34,6 +34,9 @@ def main():
     for record in filter(operators.stands_for_its_method, points.values()):
         sections.setdefault(shape(record), Section(points)).measured.append(record)
     for paper in tables.load_published(options.published).values():
+        if not re.fullmatch(r"\d+K?", paper["seq_per_gpu"]):
+            raise results.ResultsError(f"{options.published}: seq_per_gpu: expected thousands of tokens such as 16K, "
+                                       f"found {paper['seq_per_gpu']!r}")
         sections.setdefault(published_shape(paper), Section(points)).published.append(paper)
 
     rows = [row for of, section in sorted(sections.items()) for row in section.csv_rows(of)]

@@ -8,6 +8,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/process/system.hpp"
 
 namespace baton {
 namespace {
@@ -103,6 +104,17 @@ std::string Case::comparison_group() const {
 }
 
 std::vector<Case> cases(const Axes& axes) {
+  constexpr double most_cases = 100000;
+  double points = 0;
+  for (const auto& group : axes.comparison_groups) points += static_cast<double>(group.size());
+  for (const std::size_t axis :
+       {axes.executors.size(), axes.ranks.size(), axes.timing_modes.size(), axes.blocks.size()})
+    points *= static_cast<double>(axis);
+  points *= axes.cycles;
+  if (points > most_cases)
+    throw UsageError(
+        fmt::format("--ranks, --blocks, --cycles and the other lists ask for {:.0f} cases, at most {:.0f}",
+                    points, most_cases));
   std::vector<Case> all;
   for (int cycle = 1; cycle <= axes.cycles; ++cycle)
     for (const std::string& executor : axes.executors)
@@ -139,6 +151,40 @@ void require_claim(const Case& bench_case, int blocks, const Cost& counted) {
     throw ScheduleError(fmt::format("{} claims {} bytes and {} hops, but its schedules have {} and {}",
                                     bench_case.name(), claim->sent_bytes, claim->hops, counted.sent_bytes,
                                     counted.hops));
+}
+
+double Extent::schedule_bytes(int copies) const {
+  constexpr double bytes_a_step = 600;  // measured: 310 to 540 at the peak of a dry run
+  return steps * bytes_a_step * copies;
+}
+
+Extent extent_of(const Case& bench_case, int blocks) {
+  constexpr int most_samples = 8;
+  const Split split = bench_case.split(blocks);
+  const auto extent = [&](int rank) {
+    const Schedule schedule = bench_case.workload->build_rank(rank, split);
+    double bytes = 0;
+    for (const Buffer& buffer : schedule.buffers()) bytes += static_cast<double>(buffer.bytes());
+    return Extent{static_cast<double>(schedule.steps().size()), bytes};
+  };
+  // The first and the last rank may differ from all others, which are spread over the rest.
+  Extent all = extent(0), between;
+  if (split.ranks == 1) return all;
+  const Extent last = extent(split.ranks - 1);
+  const int others = split.ranks - 2, samples = std::min(others, most_samples);
+  for (int i = 0; i < samples; ++i) {
+    const Extent one = extent(1 + static_cast<int>(std::int64_t{i} * others / samples));
+    between = {between.steps + one.steps, between.buffer_bytes + one.buffer_bytes};
+  }
+  const double weight = samples == 0 ? 0 : static_cast<double>(others) / samples;
+  return {all.steps + last.steps + weight * between.steps,
+          all.buffer_bytes + last.buffer_bytes + weight * between.buffer_bytes};
+}
+
+Refusal lacks_memory(double bytes) {
+  const double free = static_cast<double>(available_bytes());
+  if (bytes <= 0.6 * free) return {};  // the oracle needs memory too
+  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", bytes / (1 << 30), free / (1 << 30));
 }
 
 }  // namespace baton

@@ -167,7 +167,7 @@ struct Axes {
 };
 
 /// The product of the axes, group by group, the baseline first. Blocks vary only for workloads that
-/// cut the state.
+/// cut the state. Throws UsageError if they are more than anyone can read.
 std::vector<Case> cases(const Axes& axes);
 
 /// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
@@ -183,5 +183,20 @@ std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vecto
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
 void require_claim(const Case& bench_case, int blocks, const Cost& counted);
+
+/// The size of a case's schedules and buffers, of all ranks together.
+struct Extent {
+  double steps = 0;
+  double buffer_bytes = 0;
+
+  /// Memory for `copies` of the schedules while they are built, proved and run.
+  double schedule_bytes(int copies = 1) const;
+};
+
+/// An estimate that builds the schedules of a few ranks only.
+Extent extent_of(const Case& bench_case, int blocks);
+
+/// Refuses what does not fit in this host's memory, and says how many bytes that is.
+Refusal lacks_memory(double bytes);
 
 }  // namespace baton

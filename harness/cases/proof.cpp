@@ -58,12 +58,34 @@ std::vector<Split> settings_of(const Collective& collective) {
   return settings;
 }
 
+/// The number of blocks that a dry run counts.
+int dry_blocks(const Case& bench_case) {
+  return possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+}
+
 /// Builds and checks the schedules of a case, with its claim. Throws ScheduleError.
 void check_case(const Case& bench_case) {
   if (!find_backend(bench_case.executor).is_measured || bench_case.workload->unsupported(bench_case.ranks))
     return;
-  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+  const int blocks = dry_blocks(bench_case);
+  if (lacks_memory(extent_of(bench_case, blocks).schedule_bytes())) return;
   cost_of(bench_case, blocks, bench_case.workload->build(bench_case.split(blocks)));
+}
+
+/// Throws if a dry run of `all` would take many minutes. Cases that do not fit in memory take none.
+void refuse_long_dry_run(const std::vector<Case>& all) {
+  constexpr double most_steps = 3e7;  // about two microseconds each on one core
+  double steps = 0;
+  for (const Case& bench_case : all) {
+    if (bench_case.workload->unsupported(bench_case.ranks)) continue;
+    const Extent extent = extent_of(bench_case, dry_blocks(bench_case));
+    if (!lacks_memory(extent.schedule_bytes())) steps += extent.steps;
+    if (steps > most_steps)
+      throw UsageError(
+          fmt::format("--dry-run: these {} cases have more than {:.0f} million steps to check; ask for "
+                      "fewer --ranks, --blocks or algorithms at once",
+                      all.size(), most_steps / 1e6));
+  }
 }
 
 void print_dry_line(const Case& bench_case, bool with_schedules) {
@@ -71,7 +93,11 @@ void print_dry_line(const Case& bench_case, bool with_schedules) {
     fmt::print("{:<96} skipped: {}\n", bench_case.name(), refusal.reason());
     return;
   }
-  const int blocks = possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+  const int blocks = dry_blocks(bench_case);
+  if (const Refusal refusal = lacks_memory(extent_of(bench_case, blocks).schedule_bytes())) {
+    fmt::print("{:<96} skipped: {}\n", bench_case.name(), refusal.reason());
+    return;
+  }
   const auto schedules = bench_case.workload->build(bench_case.split(blocks));
   const auto cost = cost_of(bench_case, blocks, schedules);
   std::int64_t message_ends = 0;
@@ -146,6 +172,7 @@ std::vector<std::string> prove(std::span<const Case> all) {
 }
 
 void print_dry_run(const std::vector<Case>& all, bool with_schedules) {
+  refuse_long_dry_run(all);
   fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
              "messages");
   for (const Case& bench_case : all) print_dry_line(bench_case, with_schedules);

@@ -37,7 +37,9 @@ std::vector<std::string> prove(std::span<const Case> all);
 
 /// Builds, checks and counts the schedules of every case and prints a line for each, and all their
 /// steps if `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Then
-/// proves the scans of all cases and prints a line for each. Throws ScheduleError.
+/// proves the scans of all cases and prints a line for each. A case that would not fit in memory
+/// gets a line that says so. Throws ScheduleError; or UsageError if all that would take many
+/// minutes.
 void print_dry_run(const std::vector<Case>& all, bool with_schedules);
 
 }  // namespace baton

@@ -44,13 +44,13 @@ std::int64_t tokens_like_a_state(const Shape& shape) {
 Shape shape_for(Kind kind, Shape shape, const RawCollectives& raw) {
   if (kind == Kind::exchange && raw.min_bytes > 0 && !raw.gives_tokens)
     shape.tokens = tokens_like_a_state(shape);
+  if (kind == Kind::exchange) check_size(shape.tokens, shape.heads, shape.d_k + shape.d_v);
   return shape;
 }
 
 /// The shapes of the sweep over state sizes, or the single shape that was given.
 std::vector<Shape> shapes(const RawCollectives& raw) {
   check_size(raw.shape.heads, raw.shape.d_k, raw.shape.d_v);
-  check_size(raw.shape.tokens, raw.shape.heads, raw.shape.d_k + raw.shape.d_v);
   if (raw.min_bytes == 0) return {raw.shape};
   const std::uint64_t max_bytes = raw.max_bytes == 0 ? raw.min_bytes : raw.max_bytes;
   if (max_bytes < raw.min_bytes) throw UsageError("--max-bytes is below --min-bytes");

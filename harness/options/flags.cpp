@@ -5,73 +5,144 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
-#include <numeric>
+#include <charconv>
+#include <limits>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/options.hpp"
+#include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
+
+/// What a flag takes.
+struct FlagRules {
+  /// As errors call it.
+  std::string name;
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+  bool is_bytes = false;
+  /// The only words that it takes; empty for any.
+  std::vector<std::string> words;
+};
+
 namespace {
 
-/// Levenshtein's distance, row by row.
-std::size_t edits(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
+[[noreturn]] void refuse(const FlagRules& rules, const std::string& word, const std::string& why) {
+  throw UsageError(fmt::format("{}: {} {}", rules.name, quoted(word), why));
 }
 
-/// The known word that differs from `word` by the fewest edits; empty if none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& known) {
-  const auto closer = [&](const auto& a, const auto& b) { return edits(word, a) < edits(word, b); };
-  const auto best = std::min_element(known.begin(), known.end(), closer);
-  return best != known.end() && edits(word, *best) <= std::max<std::size_t>(2, word.size() / 3) ? *best : "";
+bool is_digits(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
 
-bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
-
-/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
-/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
-/// hang.
-void refuse_unless_harmless(const std::string& argument) {
-  if (!is_of_benchmark(argument)) return;
-  const std::string name = argument.substr(0, argument.find('='));
-  for (const char* harmless :
-       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
-    if (name == std::string("--benchmark_") + harmless) return;
-  throw UsageError(name +
-                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
-                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
+/// The number in `digits` times `unit`. It is decimal, whatever its leading zeros.
+std::uint64_t within_range(const FlagRules& rules, const std::string& word, const std::string& digits,
+                           std::uint64_t unit) {
+  const bool is_negative = word[0] == '-';
+  std::uint64_t count = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  const bool fits = read.ec == std::errc{} && count <= rules.most / unit && count * unit >= rules.least &&
+                    (!is_negative || count == 0);
+  if (!fits) refuse(rules, word, fmt::format("is not in range {} to {}", rules.least, rules.most));
+  return count * unit;
 }
+
+std::uint64_t whole_number(const FlagRules& rules, const std::string& word) {
+  const std::string digits = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
+  if (!is_digits(digits)) refuse(rules, word, "is not a whole number");
+  return within_range(rules, word, digits, 1);
+}
+
+/// A number with a unit: B, K, KB, KiB, M and so on, all of them powers of 1024.
+std::uint64_t byte_count(const FlagRules& rules, const std::string& word) {
+  const std::string number = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
+  const std::size_t end = std::min(number.find_first_not_of("0123456789"), number.size());
+  std::string unit = CLI::detail::to_lower(number.substr(end));
+  if (unit.ends_with('b')) unit.pop_back();
+  if (unit.size() == 2 && unit.ends_with('i') && number.size() == end + 3) unit.pop_back();
+  const std::string units = "kmgtpe";
+  const std::size_t power = unit.empty() ? 0 : units.find(unit) + 1;
+  if (end == 0 || unit.size() > 1 || (power == 0 && !unit.empty()))
+    refuse(rules, word, "is not a number of bytes such as 65536, 64K or 2M");
+  return within_range(rules, word, number.substr(0, end), std::uint64_t{1} << (10 * power));
+}
+
+void read_word(const FlagRules& rules, const std::string& word, std::string& value) {
+  if (word.empty() || word.rfind("--", 0) == 0)
+    throw UsageError(fmt::format("{} needs a value, found {}", rules.name, quoted(word)));
+  if (!rules.words.empty() && std::find(rules.words.begin(), rules.words.end(), word) == rules.words.end())
+    refuse(rules, word, fmt::format("is not one of {}", fmt::join(rules.words, ", ")));
+  value = word;
+}
+
+template <class Number>
+void read_word(const FlagRules& rules, const std::string& word, Number& value) {
+  value = static_cast<Number>(rules.is_bytes ? byte_count(rules, word) : whole_number(rules, word));
+}
+
+template <class Value>
+void read_words(const FlagRules& rules, const std::vector<std::string>& words, Value& value) {
+  read_word(rules, words.back(), value);
+}
+
+/// The parts of `word` between its commas, empty ones too.
+std::vector<std::string> parts_of(const std::string& word) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= word.size(); begin += parts.back().size() + 1)
+    parts.push_back(word.substr(begin, word.find(',', begin) - begin));
+  return parts;
+}
+
+/// Several words, and several in one word between commas.
+template <class Value>
+void read_words(const FlagRules& rules, const std::vector<std::string>& words, std::vector<Value>& values) {
+  constexpr std::size_t most_values = 4096;
+  values.clear();
+  for (const std::string& word : words)
+    for (const std::string& part : parts_of(word)) read_word(rules, part, values.emplace_back());
+  if (values.size() > most_values)
+    throw UsageError(fmt::format("{}: {} values, at most {}", rules.name, values.size(), most_values));
+}
+
+std::string shown(const auto& value) { return fmt::format("{}", value); }
+template <class Value>
+std::string shown(const std::vector<Value>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+template <class>
+constexpr std::uint64_t most_of = 0;
+template <std::integral Number>
+constexpr std::uint64_t most_of<Number> = std::numeric_limits<Number>::max();
+template <std::integral Number>
+constexpr std::uint64_t most_of<std::vector<Number>> = std::numeric_limits<Number>::max();
 
 }  // namespace
 
 Flag& Flag::list() {
-  option_->delimiter(',');
+  option_->expected(1, 1 << 20);
   return *this;
 }
 
 Flag& Flag::range(std::int64_t least, std::int64_t most) {
-  option_->check(CLI::Range(least, most));
+  rules_->least = static_cast<std::uint64_t>(least);
+  rules_->most = static_cast<std::uint64_t>(most);
+  option_->type_name(fmt::format("{} to {}", least, most));
   return *this;
 }
 
 Flag& Flag::bytes(std::uint64_t most) {
-  option_->transform(CLI::AsSizeValue(false) & CLI::Range(std::uint64_t{1}, most));
+  rules_->is_bytes = true;
+  rules_->least = 1;
+  rules_->most = most;
+  option_->type_name("BYTES such as 64K");
   return *this;
 }
 
 Flag& Flag::one_of(const std::vector<std::string>& words) {
-  option_->check(CLI::IsMember(words));
+  rules_->words = words;
+  option_->type_name(fmt::format("{{{}}}", fmt::join(words, ",")));
   return *this;
 }
 
@@ -104,12 +175,21 @@ Flags::~Flags() = default;
 
 template <class Value>
 Flag Flags::add(const std::string& names, Value& value, const std::string& help) {
-  return Flag(app_->add_option(names, value, help));
+  const auto rules = std::make_shared<FlagRules>();
+  rules->most = most_of<Value>;
+  const auto read = [rules, &value](const std::vector<std::string>& words) {
+    read_words(*rules, words, value);
+    return true;
+  };
+  CLI::Option* option = app_->add_option(names, read, help, false, [&value] { return shown(value); });
+  option->type_name(rules->most == 0 ? "TEXT" : "NUMBER")->allow_extra_args(false);
+  rules->name = option->get_name();
+  return {option, rules};
 }
 
 template <>
 Flag Flags::add(const std::string& names, bool& value, const std::string& help) {
-  return Flag(app_->add_flag(names, value, help));
+  return {app_->add_flag(names, value, help)->disable_flag_override(), std::make_shared<FlagRules>()};
 }
 
 template Flag Flags::add(const std::string&, int&, const std::string&);
@@ -120,7 +200,32 @@ template Flag Flags::add(const std::string&, std::vector<int>&, const std::strin
 template Flag Flags::add(const std::string&, std::vector<std::int64_t>&, const std::string&);
 template Flag Flags::add(const std::string&, std::vector<std::string>&, const std::string&);
 
+std::string Flags::unexpected(const std::string& word) const {
+  if (word[0] != '-') return fmt::format("{} belongs to no flag; --help shows the flags", quoted(word));
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app_->get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  const std::string near = nearest(word.substr(0, word.find('=')), known);
+  return fmt::format("unknown flag {}{}; --help shows the flags", quoted(word),
+                     near.empty() ? "" : fmt::format(", did you mean '{}'?", near));
+}
+
+namespace {
+
+/// CLI11's errors about the number of a flag's values, whose texts begin with the flag's name.
+std::string mismatch(const std::string& text) {
+  const std::string flag = text.substr(0, text.find_first_of(": "));
+  if (text.find("override") != std::string::npos) return "--" + flag + " takes no value";
+  if (text.find("missing") != std::string::npos) return flag + " needs a value";
+  return flag + " is given twice, or with more than one value";
+}
+
+}  // namespace
+
 bool Flags::parse(std::vector<std::string> arguments) {
+  for (const std::string& argument : arguments)
+    if (argument.rfind("--", 0) == 0 && argument.find('=') == argument.size() - 1)
+      throw UsageError(quoted(argument) + " has no value");
   arguments.erase(arguments.begin());
   std::reverse(arguments.begin(), arguments.end());  // the order in which CLI11 takes them
   try {
@@ -128,35 +233,14 @@ bool Flags::parse(std::vector<std::string> arguments) {
   } catch (const CLI::CallForHelp&) {
     if (launched_rank() == 0) fmt::print("{}", app_->help());
     return false;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(unexpected(app_->remaining().front()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw UsageError(mismatch(error.what()));
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
   return true;
-}
-
-std::vector<std::string> resolve_names(const std::string& what, const std::vector<std::string>& words,
-                                       const std::vector<std::string>& known) {
-  if (words == std::vector<std::string>{"all"}) return known;
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    if (std::find(words.begin(), word, *word) != word)
-      throw UsageError(fmt::format("{} '{}' is named twice", what, *word));
-    if (std::find(known.begin(), known.end(), *word) != known.end()) continue;
-    const std::string near = nearest(*word, known);
-    throw UsageError(fmt::format("unknown {} '{}'{}; there are: {}", what, *word,
-                                 near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
-                                 fmt::join(known, ", ")));
-  }
-  return words;
-}
-
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
-                                                  const std::string& program) {
-  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
-  std::vector<std::string> taken{program};
-  taken.insert(taken.end(), theirs, arguments.end());
-  arguments.erase(theirs, arguments.end());
-  for (const std::string& argument : taken) refuse_unless_harmless(argument);
-  return taken;
 }
 
 }  // namespace baton

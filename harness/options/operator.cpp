@@ -84,7 +84,13 @@ Dtype dtype_of(const std::string& word, const std::vector<std::string>& executor
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype) {
   if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
-  check_size(raw.heads, raw.d_k, raw.d_v);
+  for (auto tokens = raw.tokens.begin(); tokens != raw.tokens.end(); ++tokens) {
+    if (std::find(raw.tokens.begin(), tokens, *tokens) != tokens)
+      throw UsageError(fmt::format("--tokens names {} twice", *tokens));
+    check_size(*tokens, raw.heads, std::max(raw.d_k, raw.d_v));
+    check_size((*tokens + raw.chunk - 1) / raw.chunk * raw.heads, raw.d_k,
+               raw.d_v);  // a state for each chunk
+  }
   const auto given_modes = modes(raw.modes);
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   for (std::int64_t tokens : raw.tokens)

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
@@ -31,7 +33,7 @@ int block_count(const std::string& word) {
   const char* end = word.data() + word.size();
   const auto parsed = std::from_chars(word.data(), end, count);
   if (parsed.ptr != end || parsed.ec != std::errc{} || count < 1 || count > most_blocks)
-    throw UsageError("--blocks takes 'auto' or a number from 1 to 2^20, not '" + word + "'");
+    throw UsageError("--blocks takes 'auto' or a number from 1 to 2^20, not " + quoted(word));
   return count;
 }
 
@@ -40,7 +42,7 @@ std::vector<int> block_counts(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const int count = block_count(word);
     if (std::find(counts.begin(), counts.end(), count) != counts.end())
-      throw UsageError("--blocks names '" + word + "' twice");
+      throw UsageError("--blocks names " + quoted(word) + " twice");
     counts.push_back(count);
   }
   return counts;
@@ -153,7 +155,7 @@ std::vector<std::string> resolve_workloads(const std::string& what, const std::v
   if (!baseline.empty()) resolve_names("baseline", {baseline}, known);
   const auto names = resolve_names(what, words, known);
   if (!baseline.empty() && std::find(names.begin(), names.end(), baseline) == names.end())
-    throw UsageError("--baseline '" + baseline + "' is not among what runs");
+    throw UsageError("--baseline " + quoted(baseline) + " is not among what runs");
   return names;
 }
 
@@ -169,12 +171,12 @@ Axes axes_of(const RawOptions& raw) {
 }
 
 void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
-  constexpr double most_bytes = 16.0 * (std::uint64_t{1} << 40);
-  const double bytes = 4.0 * static_cast<double>(a * b) * static_cast<double>(c);
+  constexpr double most_bytes = 8.0 * (std::uint64_t{1} << 40);
+  const double bytes = 4.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
   if (bytes > most_bytes)
-    throw UsageError(
-        fmt::format("--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large",
-                    bytes / (std::uint64_t{1} << 40)));
+    throw UsageError(fmt::format(
+        "--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large, at most {:.0f}",
+        bytes / (std::uint64_t{1} << 40), most_bytes / (std::uint64_t{1} << 40)));
 }
 
 int Options::processes() const {
@@ -225,14 +227,35 @@ void refuse_if_nothing_runs(const Options& options) {
   throw UsageError(reason);
 }
 
+void refuse_too_many_processes(const Options& options) {
+  // More would only wait for one another; and each takes memory of its own.
+  const int most = std::max(64, 16 * online_cores());
+  if (is_launched() || options.processes() <= most) return;
+  throw UsageError(
+      fmt::format("--ranks: {} processes on this host with {} cores, at most {} are started here; "
+                  "start them on several hosts with your own mpirun or srun, or take --executor "
+                  "simulator or local",
+                  options.processes(), online_cores(), most));
+}
+
+std::vector<NamedFile> outputs_of(const Options& options) {
+  constexpr std::string_view benchmark_out = "--benchmark_out";
+  std::vector<NamedFile> outputs{{"--json", options.journal},
+                                 {"--csv", options.csv},
+                                 {"--trace", options.trace},
+                                 {"--calibrate", options.calibrate}};
+  for (const std::string& argument : options.benchmark_arguments)
+    if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
+      outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
+  return outputs;
+}
+
 void require_outputs(const Options& options) {
   if (!options.trace.empty() && options.cases.size() != 1)
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
-  if (!options.trace.empty()) require_writable(options.trace, "a trace");
-  if (!options.calibrate.empty() && options.calibrated_ranks() > 0)
-    require_writable(options.calibrate, "a topology");
-  require_different_files({options.journal, options.csv, options.trace, options.calibrate});
+  if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
+  require_files(outputs_of(options), {{"--topology", options.topology}});
 }
 
 }  // namespace baton

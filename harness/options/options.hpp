@@ -22,6 +22,8 @@ class Option;
 
 namespace baton {
 
+struct FlagRules;
+
 struct Options {
   std::vector<Case> cases;
   /// The name of the workload that all ratios refer to; may be empty.
@@ -82,14 +84,18 @@ std::optional<Topology> read_machine(const Options& options);
 /// become skipped rows.
 void refuse_if_nothing_runs(const Options& options);
 
-/// Throws UsageError if a trace or a calibration cannot be written, or if a trace is asked for and
-/// there is not exactly one case.
+/// Throws UsageError if the cases need far more processes than this host has cores, and no launcher
+/// has placed them.
+void refuse_too_many_processes(const Options& options);
+
+/// Throws UsageError if a file that a flag names cannot be written or is also another one's, or if a
+/// trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
 /// One declared flag.
 class Flag {
  public:
-  explicit Flag(CLI::Option* option) : option_(option) {}
+  Flag(CLI::Option* option, std::shared_ptr<FlagRules> rules) : option_(option), rules_(std::move(rules)) {}
 
   /// Takes several values, separated by commas.
   Flag& list();
@@ -108,6 +114,7 @@ class Flag {
 
  private:
   CLI::Option* option_;
+  std::shared_ptr<FlagRules> rules_;
 };
 
 /// A command line under construction. Values that a flag refers to must outlive it.
@@ -128,8 +135,14 @@ class Flags {
   bool parse(std::vector<std::string> arguments);
 
  private:
+  /// The error for an argument that no flag takes.
+  std::string unexpected(const std::string& word) const;
+
   std::unique_ptr<CLI::App> app_;
 };
+
+/// The known word that differs from `word` by the fewest edits; empty if none is near.
+std::string nearest(const std::string& word, const std::vector<std::string>& known);
 
 /// The words, each of which must be in `known`, none of them twice; "all" stands for all known
 /// ones. Throws UsageError that suggests the nearest known word; `what` says what the words name.
@@ -201,7 +214,7 @@ std::vector<std::string> resolve_workloads(const std::string& what, const std::v
 /// The axes of the shared flags, without comparison groups. Throws UsageError.
 Axes axes_of(const RawOptions& raw);
 
-/// Throws UsageError if a tensor [a, b, c] of f32 is larger than 16 TiB.
+/// Throws UsageError if a tensor [a, b, c] of f32 is larger than 8 TiB.
 void check_size(std::int64_t a, std::int64_t b, std::int64_t c);
 
 /// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws

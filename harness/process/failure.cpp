@@ -15,12 +15,15 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
+#include <iostream>
+#include <new>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "collectives/executors/host/process_state.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
@@ -205,8 +208,17 @@ int report(const std::exception& error, int code) {
   std::fflush(stdout);
   // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
   if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  if (launched_rank() == 0) fmt::print(stderr, "baton: {}\n", error.what());
+  // fmt would throw if the standard error cannot be written.
+  const std::string line = "baton: " + one_line(error.what(), code == 2 ? 240 : 1000) + "\n";
+  if (launched_rank() == 0) print(line);
   return code;
+}
+
+/// A failure whose reason is outside of the program's text. The reader of a pipe may leave whenever
+/// it has read enough, as `head` does: that is the end, but no failure to speak of.
+int report_failure(const std::exception& error) {
+  if (reader_left() && (!std::cout || std::ferror(stdout) != 0)) return ExitCode::reader_left;
+  return report(error, 1);
 }
 
 }  // namespace
@@ -220,8 +232,13 @@ int exit_code_of(const std::function<int()>& body) {
     return report(error, ExitCode::schedule);
   } catch (const WrongResult& error) {
     return report(error, ExitCode::wrong);
+  } catch (const std::bad_alloc&) {
+    return report(SystemError(fmt::format("out of memory, {} MiB are left: ask for fewer ranks or blocks, or "
+                                          "for smaller sizes",
+                                          available_bytes() >> 20)),
+                  1);
   } catch (const std::exception& error) {
-    return report(error, 1);
+    return report_failure(error);
   }
 }
 
@@ -237,7 +254,7 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
     throw;
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
-    Line() << "rank " << world.rank() << ": " << error.what();
+    Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
     announce_failure();
     report_results();
     // Other ranks may be about to report the same failure from their side.

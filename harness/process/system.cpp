@@ -7,14 +7,14 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
+#include <cstring>
 #include <fstream>
 #include <functional>
 
 #include "baton_build.hpp"
-#include "collectives/schedule/errors.hpp"
 
 extern char** environ;
 
@@ -92,27 +92,53 @@ std::string utc_now() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
-void require_writable(const std::string& path, const std::string& what) {
-  if (std::filesystem::is_directory(path))
-    throw UsageError("cannot write " + what + " to '" + path + "': it is a directory");
-  const bool is_new = !std::filesystem::exists(path);
-  if (!std::ofstream(path, std::ios::app)) throw UsageError("cannot write " + what + " to '" + path + "'");
-  if (is_new) std::filesystem::remove(path);  // a run that ends early leaves no empty file behind
+namespace {
+
+/// The bytes of the UTF-8 character that `text` has at `at`; 0 if there is none, or a control one.
+std::size_t character(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
+  const unsigned lead = byte(at), second = byte(at + 1);
+  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
+  const std::size_t length = lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : 4;
+  if (lead < 0xc2 || lead > 0xf4) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(at + i) & 0xc0) != 0x80) return 0;
+  const bool is_control = lead == 0xc2 && second < 0xa0;
+  const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+  const bool is_no_character = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
+  return is_control || is_overlong || is_no_character ? 0 : length;
 }
 
-void require_different_files(const std::vector<std::string>& paths) {
-  for (auto path = paths.begin(); path != paths.end(); ++path)
-    for (auto other = paths.begin(); other != path; ++other)
-      if (!path->empty() &&
-          std::filesystem::weakly_canonical(*path) == std::filesystem::weakly_canonical(*other))
-        throw UsageError("'" + *path + "' cannot hold two outputs at once");
+std::string escaped(char character) {
+  if (character == '\n') return "\\n";
+  if (character == '\t') return "\\t";
+  return fmt::format("\\x{:02x}", static_cast<unsigned char>(character));
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text << std::flush;
-  if (!file) throw SystemError("cannot write '" + path + "'");
+}  // namespace
+
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character(text, at);
+    shown += length == 0 ? escaped(text[at]) : text.substr(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+  return shown;
 }
+
+std::string one_line(const std::string& text, std::size_t longest) {
+  const std::string shown = printable(text);
+  if (shown.size() <= longest) return shown;
+  constexpr const char* gap = "[...]";
+  const auto continues = [&](std::size_t at) { return (shown[at] & 0xc0) == 0x80; };
+  std::size_t head = (longest - std::strlen(gap)) / 2, tail = shown.size() - head;
+  while (continues(head)) --head;
+  while (tail < shown.size() && continues(tail)) ++tail;
+  return shown.substr(0, head) + gap + shown.substr(tail);
+}
+
+std::string quoted(const std::string& word) { return "'" + one_line(word, 80) + "'"; }
 
 Progress::Progress(bool is_printing, int cases)
     : prints_(is_printing && isatty(STDERR_FILENO) != 0), cases_(cases) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system that a run happens on: facts of the machine and the build, output files, and the
-// terminal's progress line.
+// The system that a run happens on: facts of the machine and the build, and the terminal with its
+// progress line.
 #pragma once
 
 #include <cstdint>
@@ -49,14 +49,14 @@ std::string commit();
 /// The time now in UTC, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 
-/// Throws UsageError if `what` cannot be written to `path`. Leaves no new file behind.
-void require_writable(const std::string& path, const std::string& what);
+/// `text` without control characters and broken UTF-8, which it has as escapes such as \n and \xff.
+std::string printable(const std::string& text);
 
-/// Throws UsageError if two of `paths` are the same file; empty paths are ignored.
-void require_different_files(const std::vector<std::string>& paths);
+/// `text` printable and at most `longest` bytes long: a longer one loses its middle.
+std::string one_line(const std::string& text, std::size_t longest = 240);
 
-/// Replaces the content of `path` by `text`. Throws SystemError if it fails.
-void write_text(const std::string& path, const std::string& text);
+/// A word of the user's, short enough to stand in an error, in quotation marks.
+std::string quoted(const std::string& word);
 
 /// One line on a terminal that says how far a run is.
 class Progress {

@@ -209,7 +209,8 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   json["run"] = provenance.run;
   json["launch"] = provenance.launch;
   json["launches"] = provenance.launches;
-  return json.dump();
+  // Names and variables of the environment may hold any bytes.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace baton

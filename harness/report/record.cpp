@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
 #include <utility>
-
-#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
@@ -62,20 +59,6 @@ std::vector<int> Record::rounds_as_last() const {
     ++rounds[slowest - ranks.begin()];
   }
   return rounds;
-}
-
-Journal::Journal(const std::string& path) : path_(path) {
-  if (path.empty()) return;
-  if (std::filesystem::is_directory(path))
-    throw UsageError("cannot write records to '" + path + "': it is a directory");
-  file_.open(path, std::ios::app);
-  if (!file_) throw UsageError("cannot write records to '" + path + "'");
-}
-
-void Journal::append(const std::string& line) {
-  if (path_.empty()) return;
-  file_ << line << '\n' << std::flush;
-  if (!file_) throw SystemError("cannot append to '" + path_ + "'");
 }
 
 void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -134,21 +133,6 @@ struct Provenance {
 
 /// The record as a line of JSON without its newline, keys as in docs/metrics.md.
 std::string json_line(const Record& record, const Provenance& provenance);
-
-/// A file of JSON lines that only grows.
-class Journal {
- public:
-  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
-  explicit Journal(const std::string& path);
-
-  /// Appends one line and flushes it, so that a later crash loses nothing. Throws SystemError if it
-  /// fails.
-  void append(const std::string& line);
-
- private:
-  std::string path_;
-  std::ofstream file_;
-};
 
 /// A file of comma-separated values, one line a case below one line of titles.
 class CsvFile {

@@ -224,7 +224,7 @@ std::string chrome_trace(std::span<const Schedule> schedules, std::span<const St
                      {"blocks", title.blocks},
                      {"rounds", 1},
                      {"commit", title.commit}}}};
-  return trace.dump();
+  return trace.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace baton

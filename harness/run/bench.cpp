@@ -55,14 +55,6 @@ void run_cases(const Options& options, const std::optional<Topology>& topology, 
                way_on(options));
 }
 
-/// Refuses outputs that cannot be written, before any process starts.
-void require_files(const Options& options) {
-  require_benchmark_out(options.benchmark_arguments);
-  Journal(options.journal);
-  CsvFile(options.csv);
-  require_outputs(options);
-}
-
 int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
   std::optional<Options> options = parse(argc, argv);
   if (!options) return 0;
@@ -70,7 +62,12 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
   if (options->dry_run && launched_rank() == 0) print_dry_run(options->cases, options->print_schedules);
   if (options->dry_run) return 0;
   refuse_if_nothing_runs(*options);
-  if (launched_rank() == 0) require_files(*options);
+  if (launched_rank() == 0) {
+    // Before the processes start: a run whose output cannot be written need not start.
+    require_outputs(*options);
+    CsvFile(options->csv);
+    refuse_too_many_processes(*options);
+  }
   const Table shown = options->wide ? wide(table) : table;
   if (!is_launched() && options->ledger.empty()) return direct(*options, shown, argv);
 
@@ -85,7 +82,13 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
 }  // namespace
 
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table) {
-  return exit_code_of([&] { return bench(argc, argv, parse, table); });
+  forget_benchmark_environment(argv);
+  keep_streams_open();
+  return exit_code_of([&] {
+    const int code = bench(argc, argv, parse, table);
+    require_output();
+    return code;
+  });
 }
 
 }  // namespace baton

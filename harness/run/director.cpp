@@ -98,6 +98,7 @@ std::optional<int> Director::run_launches(int launch) {
     ledger_ = Ledger(folder_.path() + "/ledger");
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return std::nullopt;
+    if (reader_left()) return ExitCode::reader_left;
     const std::string report = end.reports.empty() ? "" : end.reports.front();
     if (end.exit_code == ExitCode::usage) throw UsageError(report);
     const std::optional<int> index = ledger_.unfinished();

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <iostream>
-#include <random>
+#include <sstream>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace baton {
 namespace {
+
+constexpr char proof_end = '\x1e';  // behind the text of each case
 
 Record record_of(const Case& bench_case, const Prepared& prepared, const Verified& verified,
                  const Timed& timed, const Standing& standing,
@@ -61,6 +63,10 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
                         CaseRunner& runner) {
   if (path.empty()) return {};
   if (!record.is_timed()) return "# no trace: nothing was timed\n";
+  constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
+  if (const double steps = extent_of(prepared.bench_case, record.blocks).steps; steps > most_steps)
+    return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
+                       steps, steps * 3.5 / (1 << 20), most_steps);
   const auto [schedules, times] = runner.trace(prepared);
   const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
                                      [](const Schedule& schedule) { return !schedule.steps().empty(); });
@@ -105,6 +111,18 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     settled_ += ledger.is_settled(index) ? '1' : '0';
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
+  if (ledger.launch() == 1) prove_cases();
+}
+
+/// Proves all cases before any of them is timed. Rank 0 does it for all, since it costs processor
+/// time, and the others wait asleep.
+void Experiment::prove_cases() {
+  std::string texts;
+  if (world_.rank() == 0)
+    for (const std::string& text : prove(options_.cases)) texts += text + proof_end;
+  world_.all().wait_asleep();
+  std::istringstream all(world_.all().first(texts));
+  for (std::string text; std::getline(all, text, proof_end);) proofs_.push_back(text);
 }
 
 /// The first launch shows its rows as they come, and the last one those over all launches.
@@ -128,6 +146,7 @@ BenchmarkCase::Result Experiment::run_unsettled(int index) {
   const Case& bench_case = options_.cases[index];
   watchdog_.enter(bench_case.name());
   if (world_.rank() == 0) ledger_.note(index, {});
+  if (!proofs_.empty() && !proofs_[index].empty()) return refuse(index, proofs_[index]);
   CaseRunner& runner = this->runner(bench_case);
   BenchmarkCase::Result outcome{std::vector<double>(options_.rounds, 0.0), {}};
   std::string error;
@@ -139,9 +158,15 @@ BenchmarkCase::Result Experiment::run_unsettled(int index) {
   // Processes without a rank in the case wait here, asleep.
   world_.all().wait_asleep();
   error = world_.all().first(error);
-  if (error.empty()) return outcome;
+  return error.empty() ? outcome : refuse(index, error);
+}
+
+/// Keeps a case whose schedules are wrong as a failed one.
+BenchmarkCase::Result Experiment::refuse(int index, const std::string& error) {
   Record record;
-  record.bench_case = bench_case;
+  record.bench_case = options_.cases[index];
+  record.warmup = options_.warmup;
+  record.rounds = options_.rounds;
   record.failure = Failure{.reason = error, .rank = {}, .step = {}, .exit_code = ExitCode::schedule};
   keep(index, record);
   return {{}, error};
@@ -227,6 +252,7 @@ void Experiment::keep(int index, const Record& record) {
   const std::string line = json_line(record, provenance_);
   journal_.append(line);
   csv_.append(line);
+  require_output();
   ledger_.note(index, outcome_of(record));
 }
 
@@ -260,7 +286,7 @@ std::string Experiment::head(const std::string& round_start) const {
 
 void Experiment::finish() {
   if (prints_rows()) print(prediction_errors_.table());
-  if (!std::cout.flush()) throw SystemError("cannot write to the standard output");
+  if (world_.rank() == 0) require_output();
 }
 
 }  // namespace baton

@@ -18,6 +18,7 @@
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
@@ -144,9 +145,9 @@ struct BenchmarkCase {
   std::function<Result()> run;
 };
 
-/// Throws UsageError if the file of --benchmark_out cannot be written, since Google Benchmark would
-/// just exit.
-void require_benchmark_out(const std::vector<std::string>& arguments);
+/// Starts this program anew without Google Benchmark's environment variables, if there are any: they
+/// would set flags, those that are refused here too.
+void forget_benchmark_environment(char** argv);
 
 /// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
 /// its files. Throws UsageError for a flag that Google Benchmark does not know.
@@ -176,8 +177,10 @@ class Experiment {
   void finish();
 
  private:
+  void prove_cases();
   bool prints_rows() const;
   BenchmarkCase::Result run_unsettled(int index);
+  BenchmarkCase::Result refuse(int index, const std::string& error);
   CaseRunner& runner(const Case& bench_case);
   std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
   BenchmarkCase::Result answer(CaseRunner& runner, int index);
@@ -191,7 +194,8 @@ class Experiment {
   const World& world_;
   const Table table_;
   Ledger& ledger_;
-  std::string settled_;  // '1' for each case that is not to run in this launch
+  std::string settled_;              // '1' for each case that is not to run in this launch
+  std::vector<std::string> proofs_;  // why a case's schedules are wrong, empty where they are right
   const Provenance provenance_;
   Journal journal_;
   CsvFile csv_;

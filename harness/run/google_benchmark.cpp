@@ -5,25 +5,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <ostream>
-#include <string_view>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {
 namespace {
-
-/// Google Benchmark reads its flags from the environment too, including the flags refused here.
-void forget_benchmark_environment() {
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string line = *entry;
-    if (line.rfind("BENCHMARK_", 0) == 0) names.push_back(line.substr(0, line.find('=')));
-  }
-  for (const std::string& name : names) unsetenv(name.c_str());
-}
 
 /// Prints no row, since cases print their own; and no list of tests unless `lists`.
 class QuietReporter : public benchmark::BenchmarkReporter {
@@ -51,11 +39,15 @@ void replay(benchmark::State& state, const BenchmarkCase& bench_case) {
 
 }  // namespace
 
-void require_benchmark_out(const std::vector<std::string>& arguments) {
-  constexpr std::string_view flag = "--benchmark_out=";
-  for (const std::string& argument : arguments)
-    if (argument.rfind(flag, 0) == 0 && !std::ofstream(argument.substr(flag.size()), std::ios::app))
-      throw UsageError("cannot write '" + argument.substr(flag.size()) + "'");
+void forget_benchmark_environment(char** argv) {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string line = *entry;
+    if (line.rfind("BENCHMARK_", 0) == 0) names.push_back(line.substr(0, line.find('=')));
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+  // The library read them before main began.
+  if (!names.empty()) execv("/proc/self/exe", argv);
 }
 
 void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files) {
@@ -66,7 +58,6 @@ void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   int count = static_cast<int>(arguments.size());
-  forget_benchmark_environment();
   benchmark::Initialize(&count, pointers.data());
   if (count > 1) throw UsageError(fmt::format("Google Benchmark does not know '{}'", pointers[1]));
 }

@@ -13,21 +13,6 @@
 namespace baton {
 namespace {
 
-/// Bytes of the buffers of all ranks.
-double buffer_bytes(const std::vector<Schedule>& schedules) {
-  double bytes = 0;
-  for (const Schedule& schedule : schedules)
-    for (const Buffer& buffer : schedule.buffers()) bytes += static_cast<double>(buffer.bytes());
-  return bytes;
-}
-
-/// Refuses buffers that do not fit in memory. Ranks of other hosts are counted too, to be safe.
-Refusal lacks_memory(const std::vector<Schedule>& schedules) {
-  const double needed = buffer_bytes(schedules), free = static_cast<double>(available_bytes());
-  if (needed <= 0.6 * free) return {};  // the oracle needs memory too
-  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", needed / (1 << 30), free / (1 << 30));
-}
-
 /// The times of all processes, on each of them. Processes have different numbers of steps, so that
 /// rows are padded.
 std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team) {
@@ -79,6 +64,7 @@ class MeasuredRunner : public CaseRunner {
   bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
+  Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
   Refusal unsupported_timing(TimingMode timing) const;
   void calibrate();
@@ -169,11 +155,18 @@ int MeasuredRunner::blocks_of(const Case& bench_case) const {
   return alpha_beta_.best_blocks(bench_case.ranks, workload.state_bytes(), workload.state_rows());
 }
 
+/// Refuses schedules and buffers that do not fit in memory, before they are made. Every process has
+/// the schedules of all ranks; ranks of other hosts are counted too, to be safe.
+Refusal MeasuredRunner::too_large(const Case& bench_case, int blocks) const {
+  const Extent extent = extent_of(bench_case, blocks);
+  // An executor looks after the memory of its devices itself.
+  const double buffer_bytes = executor_->device() == nullptr ? extent.buffer_bytes : 0;
+  return team().first(lacks_memory(extent.schedule_bytes(team().size()) + buffer_bytes).reason());
+}
+
 Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {
   Refusal refusal = unsupported_timing(prepared.bench_case.timing);
   if (!refusal) refusal = executor_->unsupported(prepared.schedules);
-  // An executor looks after the memory of its devices itself.
-  if (!refusal && executor_->device() == nullptr) refusal = lacks_memory(prepared.schedules);
   return team().first(refusal.reason());
 }
 
@@ -187,6 +180,8 @@ Prepared MeasuredRunner::prepare(const Case& bench_case) {
   prepared.refusal = bench_case.workload->unsupported(bench_case.ranks);
   if (prepared.refusal) return prepared;
   prepared.blocks = blocks_of(bench_case);
+  prepared.refusal = too_large(bench_case, prepared.blocks);
+  if (prepared.refusal) return prepared;
   prepared.schedules = bench_case.workload->build(bench_case.split(prepared.blocks));
   prepared.implementation = implementation_of(prepared.schedules);
   prepared.wire = executor_->wire_dtype();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
 #include "harness/run/experiment.hpp"
 
@@ -97,7 +98,10 @@ Prepared SimulatedRunner::prepare(const Case& bench_case) {
   prepared.blocks = placed.blocks == auto_blocks && placed.workload->cuts_blocks()
                         ? best_blocks_on(placed, topology_)
                         : possible_blocks(placed, placed.blocks);
-  prepared.refusal = unsupported_by_simulator(schedules_of(placed, prepared.blocks), topology_);
+  const ScheduleSource source = schedules_of(placed, prepared.blocks);
+  prepared.refusal = unsupported_by_simulator(source, topology_);
+  if (!prepared.refusal && ranks_ == 1 && simulate(source, topology_).seconds == 0)
+    prepared.refusal = "a rank alone sends nothing, and its round takes no time on this machine";
   return prepared;
 }
 
@@ -126,6 +130,9 @@ Verified SimulatedRunner::verify(const Prepared& prepared) {
 Timed SimulatedRunner::time(const Prepared& prepared) {
   const ScheduleSource source = schedules_of(prepared.bench_case, prepared.blocks);
   const Simulation simulation = simulate(source, topology_);
+  if (simulation.seconds == 0)
+    throw UsageError(fmt::format("--topology: a round of {} takes no time on {}", prepared.bench_case.name(),
+                                 topology_.name));
   Timed timed;
   timed.samples.seconds = {simulation.seconds};
   timed.cost = Cost{simulation.busiest_sent_bytes, simulation.hops};

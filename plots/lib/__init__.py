@@ -4,12 +4,22 @@
 import pathlib
 import sys
 
-from lib.results import ResultsError
+from lib.checks import ResultsError
+
+BAD_INPUT = 2  # the exit code, as of the benches
 
 
 def run(main):
-    """Runs a program. An input that cannot be used ends it with one line on standard error."""
+    """Runs a program. An input or an output that cannot be used ends it with one line on standard error."""
+    name = pathlib.Path(sys.argv[0]).stem
     try:
         main()
     except ResultsError as error:
-        sys.exit(f"{pathlib.Path(sys.argv[0]).stem}: {error}")
+        end(f"{name}: {error}")
+    except OSError as error:
+        end(f"{name}: {error.filename or 'output'}: {error.strerror or error}")
+
+
+def end(line):
+    print(line.encode("utf-8", "backslashreplace").decode("utf-8"), file=sys.stderr)
+    sys.exit(BAD_INPUT)

@@ -8,10 +8,10 @@ measured in the mode compute_only alone; so is every method's local work, whatev
 import collections
 
 from lib import results
+from lib.checks import PASSES
 
 LOCAL = "local"
 TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}  # as the papers name them
-PASSES = ("forward", "backward", "both")
 SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
 SETTING_WORDS = ("gate", "gates", "executor", "cadence")
 

@@ -12,12 +12,16 @@ import json
 import statistics
 import sys
 
+from lib import checks
+from lib.checks import ResultsError
+
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
 SIMULATOR = "simulator"  # the executor of rows that were computed, not measured
 PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d_v", "dtype", "median_seconds", "gpu",
                "time")
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
+NEEDED_ON_GPUS = ("bound_seconds", "alpha_seconds", "beta_bytes_per_second", "hops", "sent_bytes")
 
 # For each bench: the keys of its records beside NEEDED, and the fields that make a setting (beside the machine)
 # and a point (beside the method).
@@ -36,56 +40,39 @@ BENCHES = {
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
 
-class ResultsError(Exception):
-    """A results file cannot be used; the text is `file:line: reason`."""
-
-
 def load(paths, bench="collective"):
     """Returns the records of one bench in these files, oldest line first. Throws ResultsError."""
     return [_checked(record, where) for path in paths for record, where in _lines(path)
-            if "peer" not in record and record.get("bench", bench) == bench]
+            if "peer" not in record and record["bench"] == bench]
 
 
 def load_peers(paths):
     """Returns the measurements of other projects, made by the scripts of peers/. Throws ResultsError."""
-    return [_has(PEER_NEEDED, record, where) for path in paths for record, where in _lines(path) if "peer" in record]
+    return [checks.check(record, PEER_NEEDED, where)
+            for path in paths for record, where in _lines(path) if "peer" in record]
 
 
 def _lines(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except OSError as error:
-        raise ResultsError(f"{path}: {error.strerror}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
+    for record, where in checks.json_lines(path):
+        if record is None:
+            # A run that was killed may leave half a line. The lines around it stay usable.
+            print(f"{where}: not a whole record, left out", file=sys.stderr)
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
-            # A run that was killed may leave half a line. The lines before it stay usable.
-            print(f"{path}:{number}: not a whole record, left out", file=sys.stderr)
-            continue
-        where = f"{path}:{number}"
         if not isinstance(record, dict):
-            raise ResultsError(f"{where}: a record is an object, this is a {type(record).__name__}")
+            raise ResultsError(f"{where}: a record is an object, this is {checks.shown(record)}")
+        if "peer" not in record and not checks.is_text(record.get("bench")):
+            raise ResultsError(f"{where}: bench: expected one line of text, found {checks.shown(record.get('bench'))}")
         yield record, where
 
 
 def _checked(record, where):
-    needed = NEEDED + (BENCHES[record["bench"]].needed if "bench" in record else ())
+    needed = NEEDED + BENCHES[record["bench"]].needed
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
     if "skipped" not in record and "failed" not in record:
         needed += ("wrong",)
         needed += () if record.get("wrong") else NEEDED_IF_TIMED
-    return _has(needed, record, where)
-
-
-def _has(needed, record, where):
-    missing = [key for key in needed if key not in record]
-    if missing:
-        raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
-    return record
+        needed += NEEDED_ON_GPUS if record.get("device") and not record.get("wrong") else ()
+    return checks.check(record, needed, where)
 
 
 def setting(record):
@@ -126,7 +113,7 @@ def _of_newest_run(records):
             for key in ("median_seconds", "mean_seconds")}
     # The interval of the last launch, if it is there, covers all launches so far.
     told = launches[max(launches)].get("over_launches", {})
-    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95") if key in told}
+    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95", "hidden") if key in told}
     return {**launches[max(launches)], **over, **known}
 
 

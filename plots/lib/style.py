@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The look that all figures share. Importing it chooses the backend, so take `plt` from here."""
 
+import io
+
 import matplotlib
+
+from lib import files
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 (the backend must be chosen first)
@@ -15,7 +19,9 @@ LABEL = {"fontsize": 8.5, "fontweight": "bold"}
 
 
 def use():
-    plt.rcParams.update({"svg.hashsalt": "baton", "font.size": 10, "text.color": INK, "axes.edgecolor": INK,
+    # Names of machines and cases are no formulas, whatever their signs.
+    plt.rcParams.update({"text.parse_math": False, "svg.hashsalt": "baton", "font.size": 10, "text.color": INK,
+                         "axes.edgecolor": INK,
                          "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
 
 
@@ -56,8 +62,11 @@ def spread(heights, apart=0.05, top=1.0):
 
 def save(figure, folder, name):
     """Writes NAME.png and NAME.svg and prints their names. The same figure makes the same files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for suffix in ("png", "svg"):
-        figure.savefig(folder / f"{name}.{suffix}", dpi=160,
-                       metadata={"Date": None} if suffix == "svg" else None)
+    files.write(folder, {f"{name}.{suffix}": drawn(figure, suffix) for suffix in ("png", "svg")})
     print(f"Figure: {folder}/{name}.png, {folder}/{name}.svg")
+
+
+def drawn(figure, suffix):
+    into = io.BytesIO()
+    figure.savefig(into, format=suffix, dpi=160, metadata={"Date": None} if suffix == "svg" else None)
+    return into.getvalue()

@@ -2,9 +2,11 @@
 """What the tables share: cells as text, measured and published columns, writing Markdown beside CSV."""
 
 import csv
+import io
 import pathlib
 
-from lib import results
+from lib import checks, files, results
+from lib.checks import ResultsError
 
 PAPER = pathlib.Path(__file__).resolve().parents[2] / "results" / "paper"
 
@@ -12,20 +14,38 @@ MEASURED_COLUMNS = ("mean_ms", "median_ms", "ci95_low_ms", "ci95_high_ms", "bloc
                     "time")
 
 
-def load_published(path):
-    """Returns {(title, ranks): row of the CSV}."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return {(row["method"], int(row["gpus"])): row for row in csv.DictReader(file)}
+def load_cells(path, texts=(), numbers=()):
+    """Returns the rows of a CSV. Throws ResultsError if one lacks a column, or has no whole number where it must."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+    except (OSError, ValueError, csv.Error) as error:
+        raise ResultsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    missing = [name for name in (*texts, *numbers) if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ResultsError(f"{path}:1: the table lacks the columns {', '.join(missing)}")
+    for number, row in enumerate(rows, start=2):
+        for name in (reader.fieldnames or ()):
+            if not checks.is_text(row[name]) or (name in numbers and not row[name].isdecimal()):
+                raise ResultsError(f"{path}:{number}: {name}: expected {'a whole number' if name in numbers else 'text'}, "
+                                   f"found {checks.shown(row[name])}")
+    return rows
+
+
+def load_published(path, texts=("method", "value", "unit", "seq_per_gpu", "source")):
+    """Returns {(title, ranks): row of the CSV}. Throws ResultsError."""
+    rows = load_cells(path, texts=texts, numbers=("gpus",))
+    return {(row["method"], int(row["gpus"])): row for row in rows}
 
 
 def save(folder, name, markdown, columns, rows):
     """Writes NAME.md and NAME.csv and prints their names."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n", restval="")
-        writer.writeheader()
-        writer.writerows(rows)
-    (folder / f"{name}.md").write_text(markdown, encoding="utf-8")
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, columns, lineterminator="\n", restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write(folder, {f"{name}.csv": table.getvalue(), f"{name}.md": markdown})
     print(f"Table: {folder}/{name}.md, {folder}/{name}.csv")
 
 

@@ -8,7 +8,7 @@ a rank, a start and a finish there become one span with the verb "exchange".
 import collections
 import json
 
-from lib import results
+from lib import checks, results
 
 # One step: `verb` as the schedules have it, times in microseconds.
 Span = collections.namedtuple("Span", "rank verb name start finish")
@@ -17,6 +17,7 @@ Message = collections.namedtuple("Message", "sender sent receiver received")
 Round = collections.namedtuple("Round", "spans messages title")
 
 MESSAGES = ("send", "recv")
+MOST_RANKS = 1024  # that a figure has room for
 STREAMS = ("nccl", "peer")  # executors by the start of their names: they time kernels and groups, not steps
 
 
@@ -29,13 +30,43 @@ def load(path):
     try:
         with open(path, encoding="utf-8") as file:
             trace = json.load(file)
-        return parse(trace)
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: not JSON: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise TraceError(f"{path}: not a trace that a bench wrote with --trace") from error
+    try:
+        return checked(parse(trace))
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise TraceError(f"{path}: not a trace that a bench wrote with --trace: {checks.shown(str(error))}") from error
+
+
+def checked(one):
+    """Returns the round if it can be drawn. Throws ValueError."""
+    ranks = one.title["ranks"]
+    if not checks.is_size(ranks) or ranks > MOST_RANKS:
+        raise ValueError(f"otherData.ranks: from 1 to {MOST_RANKS}")
+    for key in ("case", "executor", "commit"):
+        if not checks.is_text(one.title[key]):
+            raise ValueError(f"otherData.{key}: one line of text")
+    if not checks.is_size(one.title["blocks"]):
+        raise ValueError("otherData.blocks: a whole number from 1")
+    for span in one.spans:
+        if not all(map(checks.is_text, (span.verb, span.name))):
+            raise ValueError("cat, name: one line of text")
+    for rank, start, finish in ((span.rank, span.start, span.finish) for span in one.spans):
+        check_times(ranks, (rank,), start, finish)
+    for message in one.messages:
+        check_times(ranks, (message.sender, message.receiver), message.sent, message.received)
+    if one.spans and max(span.finish for span in one.spans) <= 0:
+        raise ValueError("ts, dur: no step takes any time")
+    return one
+
+
+def check_times(ranks, places, start, finish):
+    if not all(checks.is_count(rank) and rank < ranks for rank in places):
+        raise ValueError(f"pid: a rank below {ranks}")
+    if not (checks.is_number(start) and checks.is_number(finish) and 0 <= start <= finish):
+        raise ValueError("ts, dur: times from 0")
 
 
 def parse(trace):

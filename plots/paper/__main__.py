@@ -13,9 +13,9 @@ import sys
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 
 import lib  # noqa: E402 (found by the line above)
-from lib import tables  # noqa: E402
+from lib import files, tables  # noqa: E402
 from paper import html, records  # noqa: E402
-from paper.page import Page, Table, blocks, markdown, save_csv  # noqa: E402
+from paper.page import Page, Table, as_csv, blocks, markdown  # noqa: E402
 from paper.sections import SECTIONS  # noqa: E402
 
 try:
@@ -29,12 +29,9 @@ def main():
     sources = records.load(options.simulated, options.machines, options.published)
     page = Page("The papers' tables, published, simulated and measured", lead(sources),
                 [section(sources) for section in SECTIONS])
-    options.out.mkdir(parents=True, exist_ok=True)
-    for table in blocks(page, Table):
-        save_csv(options.out, table)
+    files.write(options.out, dict(map(as_csv, blocks(page, Table))))
     pictures = figures.draw_all(page, options.out) if figures else {}
-    (options.out / "paper.md").write_text(markdown(page, pictures), encoding="utf-8")
-    (options.out / "index.html").write_text(html.page(page, pictures), encoding="utf-8")
+    files.write(options.out, {"paper.md": markdown(page, pictures), "index.html": html.page(page, pictures)})
     print(f"Page: {options.out}/index.html; the same as {options.out}/paper.md and one CSV a table")
 
 

@@ -13,7 +13,7 @@ import json
 import pathlib
 
 import lib
-from lib import results, tables
+from lib import files, results, tables
 
 PAPER = tables.PAPER / "zeco_table2.csv"
 GATHER, SCAN = "AllGather (LASP-2)", "All-Scan (ZeCO)"
@@ -42,20 +42,21 @@ def main():
 def write(folder, path=PAPER):
     """Writes the topologies of the fits and returns K."""
     blocks, fits = fit(fitted_cells(path))
-    folder.mkdir(parents=True, exist_ok=True)
-    for one in fits:
-        (folder / f"{one.name}.json").write_text(json.dumps(topology(one), indent=2) + "\n", encoding="utf-8")
+    files.write(folder, {f"{one.name}.json": json.dumps(topology(one), indent=2) + "\n" for one in fits})
     return blocks
 
 
 def fitted_cells(path=PAPER):
     """Returns {(title, ranks): seconds} of the cells that the fit may see."""
-    published = tables.load_published(path)
+    published = tables.load_published(path, texts=("method", "value"))
     wanted = [(title, ranks) for title in (GATHER, SCAN) for ranks in FITTED_RANKS]
     missing = [f"{title} on {ranks} GPUs" for title, ranks in wanted if (title, ranks) not in published]
     if missing:
         raise results.ResultsError(f"{path}: no cell for {', '.join(missing)}")
-    return {place: float(published[place]["value"]) * 1e-3 for place in wanted}
+    try:
+        return {place: float(published[place]["value"]) * 1e-3 for place in wanted}
+    except ValueError as error:
+        raise results.ResultsError(f"{path}: value: expected milliseconds: {error}") from error
 
 
 def fit(cells):

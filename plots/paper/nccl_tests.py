@@ -3,7 +3,7 @@
 
 import re
 
-from lib import results
+from lib import checks, results
 from paper import cells
 from paper.cells import Row
 from paper.page import Table, Text
@@ -18,8 +18,12 @@ def tests(text):
     found = {}
     for line in text.splitlines():
         words = line.split()
-        if words and words[0].isdigit():
-            found[int(words[0])] = float(words[7]) * 1e9, float(words[11]) * 1e9
+        if words and words[0].isdecimal():
+            try:
+                found[int(words[0])] = float(words[7]) * 1e9, float(words[11]) * 1e9
+            except (IndexError, ValueError) as error:
+                raise results.ResultsError("an output of nccl-tests: expected numbers in columns 8 and 12, found "
+                                           f"{checks.shown(line)}") from error
     return found
 
 

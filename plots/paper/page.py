@@ -3,6 +3,7 @@
 
 import collections
 import csv
+import io
 
 from paper.cells import DERIVED
 
@@ -75,12 +76,13 @@ MARKDOWN = {Text: text_lines, Table: table_lines, Figure: figure_lines}
 # --- CSV ------------------------------------------------------------------------------------------------
 
 
-def save_csv(folder, table):
-    """Writes one line for each cell that is not blank."""
-    with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(csv_rows(table))
+def as_csv(table):
+    """Returns the name of the table's CSV and its text: one line for each cell that is not blank."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(csv_rows(table))
+    return f"{table.name}.csv", text.getvalue()
 
 
 def csv_rows(table):

@@ -2,10 +2,10 @@
 """The sources of the page: simulated records, the records of every machine, published cells."""
 
 import collections
-import csv
 import pathlib
 
 from lib import results, tables
+from lib.tables import load_cells
 from paper import cells
 
 RESULTS = tables.PAPER.parent
@@ -47,6 +47,9 @@ def having(records, **wanted):
 
 def load(simulated, machines, published):
     """Reads the folders of simulations, of the machines' records and of published cells. Throws ResultsError."""
+    for folder in (simulated, machines, published):
+        if not pathlib.Path(folder).is_dir():
+            raise results.ResultsError(f"{folder}: expected a folder")
     found = results.newest(load_folder(simulated))
     if not found:
         raise results.ResultsError(f"{simulated}: no simulated record; ./run paper makes them")
@@ -57,8 +60,15 @@ def load(simulated, machines, published):
         measured={folder.name: only_measured(load_folder(folder)) for folder in folders},
         published={path.stem: load_cells(path) for path in sorted(published.glob("*.csv"))},
         peers={folder.name: results.load_peers(sorted(folder.glob("*.jsonl"))) for folder in folders},
-        texts={folder.name: {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.txt"))}
+        texts={folder.name: {path.stem: load_text(path) for path in sorted(folder.glob("*.txt"))}
                for folder in folders})
+
+
+def load_text(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except ValueError as error:
+        raise results.ResultsError(f"{path}: not UTF-8 text: {error}") from error
 
 
 def load_folder(folder):
@@ -70,11 +80,6 @@ def load_folder(folder):
 
 def only_measured(records):
     return [record for record in records if record["executor"] != results.SIMULATOR]
-
-
-def load_cells(path):
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def by(key, records):

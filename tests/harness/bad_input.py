@@ -43,7 +43,7 @@ class BadInput(unittest.TestCase):
             self.refuse(*one, "--blocks", "1,2", "--trace", folder + "/x",
                         words="--trace takes a single case, but these flags ask for 2")
             self.refuse(*one, "--trace", folder, words="is a directory")
-            self.refuse(*one, "--trace", folder + "/none/x", words="cannot write a trace to")
+            self.refuse(*one, "--trace", folder + "/none/x", words="--trace: cannot write")
             self.refuse(*one, "--trace", folder + "/x", "--dry-run", words="--dry-run excludes --trace")
             self.refuse(*one, "--calibrate", folder + "/x", "--dry-run", words="nothing to --calibrate")
             self.assertEqual(os.listdir(folder), [])
@@ -73,7 +73,7 @@ class BadInput(unittest.TestCase):
     def test_two_outputs_in_one_file(self):
         with tempfile.TemporaryDirectory() as folder:
             both = f"{folder}/both.json"
-            self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="two outputs at once")
+            self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="--json and --calibrate name the same file")
 
     def test_calibrations_that_cannot_be(self):
         with tempfile.TemporaryDirectory() as folder:

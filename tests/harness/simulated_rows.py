@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the simulator and of predictions; run by command_line_test.py."""
 
+import csv
 import json
 import tempfile
 import unittest
@@ -33,7 +34,10 @@ class Simulator(unittest.TestCase):
         self.assertIn("# simulator, 8 ranks on made up: ", table)
         self.assertIn("calibrated on nothing", table)
         self.assertEqual(len(records), 9)
-        for r in records:
+        alone = [r for r in records if "skipped" in r]
+        self.assertEqual([(r["name"], r["ranks"]) for r in alone], [("all_scan", 1), ("all_scan", 1)])
+        self.assertIn("takes no time", alone[0]["skipped"])
+        for r in filter(lambda r: "skipped" not in r, records):
             self.assertEqual((r["executor"], r["topology"], r["rounds"], r["warmup"]), ("simulator", "made up", 1, 0))
             self.assertEqual((len(r["seconds"]), r["wrong"], r["predicted_seconds"]), (1, 0, None))
             self.assertNotIn("rank_seconds", r)
@@ -98,6 +102,20 @@ class Simulator(unittest.TestCase):
         self.assertEqual((records[0]["verified_tokens"], records[0]["verified_chunk"]), (20, 8))
         self.assertEqual((records[0]["tokens"], records[0]["chunk"]), (4096, 64))
         self.assertEqual((records[0]["dtype"], records[0]["verified_dtype"]), ("bf16", "f32"))
+
+    def test_comma_separated_values_and_more_columns(self):
+        path = self.folder.name + "/rows.csv"
+        asked = ["--executor", "local", "--ranks", "2", "--collectives", "all_scan,ring_scan", *SMALL]
+        records, table = self.records(*asked, "--csv", path, "--wide")
+        self.assertRegex(table, r"(?m)^collective .* wrong +p50 +p99 +last$")
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["case"] for row in rows], [record["case"] for record in records])
+        self.assertEqual([float(row["p99_seconds"]) for row in rows], [record["p99_seconds"] for record in records])
+        with open(path, "w") as file:
+            file.write("other,titles\n")
+        refused = run(*asked, "--csv", path)
+        self.assertEqual((refused.returncode, len(refused.stderr.splitlines())), (2, 1), refused.stderr)
 
     def test_a_native_cannot_be_simulated(self):
         records, table = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "2",

@@ -28,7 +28,7 @@ class InFolder(unittest.TestCase):
         """What a program of plots/ made of these records, in the test's folder."""
         return run(program, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
 
-    def assert_one_line(self, done, said, status=1):
+    def assert_one_line(self, done, said, status=2):
         """That a program ended with this status and one line that says so."""
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (status, 1), done.stderr)
         self.assertIn(said, done.stderr)

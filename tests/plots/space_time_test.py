@@ -132,13 +132,13 @@ class SpaceTime(InFolder):
                            ('{"traceEvents": [], "otherData": {}}', "not a trace"),
                            (trace(arrow(0, 0, 1, 1, 2)[0]), "not a trace"), (trace(), "no step to draw")):
             done = self.draw(text)
-            self.assertEqual(done.returncode, 1, text)
+            self.assertEqual(done.returncode, 2, text)
             self.assertIn(said, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_a_file_that_is_not_there(self):
         done = run("space_time.py", "--trace", self.folder / "none.json", "--out", self.folder)
-        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
         self.assertIn("No such file", done.stderr)
 
 

@@ -81,13 +81,17 @@ std::string line_and_column(const std::string& text, std::size_t end) {
 }  // namespace
 
 std::string read_text(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
+  std::error_code why;
+  const auto kind = std::filesystem::status(path, why).type();  // a pipe may never have a writer
+  if (kind == std::filesystem::file_type::directory)
     throw UsageError(path + ": a directory, expected a JSON file");
+  if (std::filesystem::exists(std::filesystem::file_status(kind)) &&
+      kind != std::filesystem::file_type::regular)
+    throw UsageError(path + ": a pipe or a device, expected a JSON file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw UsageError(path + ": cannot be opened: " + std::generic_category().message(errno));
-  // The bytes that arrive are counted, since pipes and devices do not report a size.
+  // The bytes that arrive are counted: the file may grow.
   std::string text(most_bytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) throw UsageError(path + ": cannot be read: " + std::generic_category().message(errno));

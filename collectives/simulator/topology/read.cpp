@@ -23,8 +23,12 @@ constexpr std::size_t most_points = 10000;
 /// before it.
 void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
                  bool last) {
-  if (later.bytes <= earlier.bytes) point.refuse("bytes", "expected more than in the point before");
+  if (later.bytes < earlier.bytes + 1)
+    point.refuse("bytes", "expected more than in the point before, by 1 or more");
   if (later.seconds < earlier.seconds) point.refuse("seconds", "expected no less than in the point before");
+  const double more = later.seconds - earlier.seconds;
+  if (more != 0 && more * rates.most < later.bytes - earlier.bytes)
+    point.refuse("seconds", "expected at most 1e18 bytes a second more than in the point before");
   if (last && later.seconds == earlier.seconds)
     point.refuse("seconds", "expected more than in the point before, for the curve goes on with that slope");
 }
@@ -36,6 +40,8 @@ Curve read_curve(const JsonSection& parent, const std::string& key) {
   for (const JsonSection& point : points) {
     point.only({"bytes", "seconds"});
     curve.points.push_back({point.number("bytes", bytes), point.number("seconds", seconds)});
+    if (const auto& [size, time] = curve.points.back(); time != 0 && time * rates.most < size)
+      point.refuse("seconds", "expected 0, or no more than 1e18 bytes a second");
     const std::size_t count = curve.points.size();
     if (count > 1)
       check_order(point, curve.points[count - 2], curve.points[count - 1], count == points.size());

@@ -126,8 +126,8 @@ def notes(contest):
     wire = contest.at(exchanges.BASE, contest.sizes()[-1]) or newest
     gpu = newest["device"]
     yield (f"Medians of {newest['rounds']} rounds after {newest['warmup']}, each the slowest rank's, with their 95 % "
-           f"interval; {gpu['gpu']}, driver {gpu['driver']}; commit {newest['commit']}, {newest['time'][:10]}.")
-    yield (f"In the same launch: empty round {wire['floor_seconds'] * 1e6:.2f} µs, alpha "
+           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}; commit {newest['commit']}, {newest['time'][:10]}.")
+    yield (f"In the same launch: empty round {wire.get('floor_seconds', 0) * 1e6:.2f} µs, alpha "
            f"{wire['alpha_seconds'] * 1e6:.2f} µs, beta {wire['beta_bytes_per_second'] * 1e-9:.1f} GB/s. "
            "A library's own traffic is not counted, so it has no bound.")
     others = {record["run"] for record in records} - {contest.run}
@@ -139,5 +139,5 @@ def notes(contest):
 
 
 def lowered_clocks(record):
-    states = (record["device_before"], record["device_after"])
-    return any(int(reasons) & LOWERED_CLOCKS_ARE for state in states for reasons in state["throttle_reasons"])
+    states = (record.get("device_before", {}), record.get("device_after", {}))
+    return any(int(reasons) & LOWERED_CLOCKS_ARE for state in states for reasons in state.get("throttle_reasons", []))

@@ -84,17 +84,17 @@ struct Refused {
 };
 
 const Refused refused[] = {
-    {{"--heads", "0"}, "--heads", "0 not in range 1 to 16777216"},
-    {{"--heads", "-3"}, "--heads", "-3 not in range 1 to 16777216"},
-    {{"--d-k", "x"}, "--d-k", "x not in range"},
-    {{"-n", "0"}, "--rounds", "0 not in range 1 to 1000000"},
-    {{"-b", "0"}, "--min-bytes", "0 not in range"},
-    {{"-b", "-1"}, "--min-bytes", "-1 not in range"},
+    {{"--heads", "0"}, "--heads", "'0' is not in range 1 to 16777216"},
+    {{"--heads", "-3"}, "--heads", "'-3' is not in range 1 to 16777216"},
+    {{"--d-k", "x"}, "--d-k", "'x' is not a whole number"},
+    {{"-n", "0"}, "--rounds", "'0' is not in range 1 to 1000000"},
+    {{"-b", "0"}, "--min-bytes", "'0' is not in range"},
+    {{"-b", "-1"}, "--min-bytes", "'-1' is not in range"},
     {{"-b", "100"}, "--min-bytes", "a state of 100 bytes cannot be cut into heads of 65536"},
     {{"-e", "1M"}, "--max-bytes", "requires --min-bytes"},
-    {{"--ranks", "0"}, "--ranks", "0 not in range 1 to 16384"},
-    {{"--ranks-per-node", "-1"}, "--ranks-per-node", "-1 not in range 0 to 16384"},
-    {{"-c", "0"}, "--check", "0 not in range 1 to 1000"},
+    {{"--ranks", "0"}, "--ranks", "'0' is not in range 1 to 16384"},
+    {{"--ranks-per-node", "-1"}, "--ranks-per-node", "'-1' is not in range 0 to 16384"},
+    {{"-c", "0"}, "--check", "'0' is not in range 1 to 1000"},
     {{"--blocks", "0"}, "--blocks", "'auto' or a number from 1 to 2^20, not '0'"},
     {{"--blocks", "four"}, "--blocks", "not 'four'"},
     {{"--blocks", "4x"}, "--blocks", "not '4x'"},
@@ -102,10 +102,10 @@ const Refused refused[] = {
     {{"--cadence", "sometimes"},
      "cadence",
      "unknown cadence 'sometimes'; there are: isolated, streaming, graph"},
-    {{"--direction", "up"}, "--direction", "up not in {forward,reverse,both}"},
-    {{"--no-such-flag"}, "--no-such-flag", "was not expected"},
+    {{"--direction", "up"}, "--direction", "'up' is not one of forward, reverse, both"},
+    {{"--no-such-flag"}, "--no-such-flag", "unknown flag"},
     {{"-b", "64K", "--heads", "4"}, "--heads", "excludes --min-bytes"},
-    {{"-b", "1E"}, "--min-bytes", "not in range 1 to 8796093022208"},
+    {{"-b", "1E"}, "--min-bytes", "is not in range 1 to 8796093022208"},
     {{"--heads", "16777216", "--d-k", "16777216", "--d-v", "16777216"}, "--heads", "TiB a rank is too large"},
     {{"--benchmark_enable_random_interleaving=true"},
      "--benchmark_enable_random_interleaving",
@@ -118,7 +118,32 @@ const Refused refused[] = {
      "--baseline",
      "'all_scan' is not among what runs"},
     {{"--collectives", "ring_exchange", "--direction", "reverse"}, "--direction", "nothing to run"},
-    {{"--blocks", "2000000000"}, "--blocks", "not '2000000000'"}};
+    {{"--blocks", "2000000000"}, "--blocks", "not '2000000000'"},
+    {{"-b", "K"}, "--min-bytes", "'K' is not a number of bytes"},
+    {{"-b", "1Q"}, "--min-bytes", "'1Q' is not a number of bytes"},
+    {{"-b", "99999999999999999999T"}, "--min-bytes", "is not in range"},
+    {{"--heads", "99999999999999999999"}, "--heads", "is not in range 1 to 16777216"},
+    {{"--heads", "0x10"}, "--heads", "'0x10' is not a whole number"},
+    {{"--heads", "1e3"}, "--heads", "'1e3' is not a whole number"},
+    {{"--heads", "+4"}, "--heads", "'+4' is not a whole number"},
+    {{"--seed", "-1"}, "--seed", "'-1' is not in range 0 to 18446744073709551615"},
+    {{"--seed", ""}, "--seed", "'' is not a whole number"},
+    {{"--seed="}, "--seed=", "has no value"},
+    {{"--json", ""}, "--json", "needs a value"},
+    {{"--json", "--dry-run"}, "--json", "needs a value, found '--dry-run'"},
+    {{"--trace"}, "--trace", "needs a value"},
+    {{"--heads", "1", "--heads", "2"}, "--heads", "is given twice"},
+    {{"--list=maybe"}, "--list", "takes no value"},
+    {{"--hads", "3"}, "--hads", "did you mean '--heads'?"},
+    {{"stray"}, "stray", "belongs to no flag"},
+    {{"--ranks", "2,,3"}, "--ranks", "'' is not a whole number"},
+    {{"--ranks", "[2,3]"}, "--ranks", "'[2' is not a whole number"},
+    {{"--benchmark_out_format=xyz"}, "--benchmark_out_format", "'xyz' is not one of json, csv, console"},
+    {{"--benchmark_out="}, "--benchmark_out=", "has no value"},
+    {{"--collectives", "ring_exchange", "-b", "8T", "--tokens", "16777216"}, "--tokens", "is too large"},
+    {{"--cycles", "1000", "--blocks", "1,2,3,4,5,6,7,8", "--ranks", "2,3,4"},
+     "--cycles",
+     "cases, at most 100000"}};
 
 TEST(Options, RefusesWhatCannotBe) {
   for (const auto& [words, flag, reason] : refused) {
@@ -126,6 +151,36 @@ TEST(Options, RefusesWhatCannotBe) {
     EXPECT_THAT(error, HasSubstr(flag)) << testing::PrintToString(words);
     EXPECT_THAT(error, HasSubstr(reason)) << testing::PrintToString(words);
   }
+}
+
+TEST(Options, NumbersAreDecimal) {
+  EXPECT_EQ(parse({"--ranks", "010,3"})->cases[0].ranks, 10);
+  EXPECT_EQ(parse({"--seed", "0018446744073709551615"})->seed, 18446744073709551615u);
+  for (const char* size : {"1024K", "1024kb", "1M", "1MiB", "1048576", "1048576B"})
+    EXPECT_EQ(parse({"-b", size, "--collectives", "two_shot"})->cases[0].workload->state_bytes(), 1 << 20)
+        << size;
+}
+
+TEST(Options, SizesOfLayersAreBounded) {
+  EXPECT_THAT(error_of({"--heads", "16777216", "--d-k", "512", "--d-v", "512"}, parse_operator_options),
+              HasSubstr("is too large"));
+  EXPECT_THAT(error_of({"--tokens", "16777216", "--d-k", "16777216"}, parse_operator_options),
+              HasSubstr("is too large"));
+  EXPECT_THAT(error_of({"--tokens", "16777216", "--chunk", "1", "--heads", "4096"}, parse_operator_options),
+              HasSubstr("is too large"));
+  EXPECT_THAT(error_of({"--tokens", "8,8"}, parse_operator_options), HasSubstr("--tokens names 8 twice"));
+}
+
+TEST(Options, ProcessesOfOneHostAreBounded) {
+  EXPECT_THROW(refuse_too_many_processes(*parse({"--ranks", "16384"})), UsageError);
+  refuse_too_many_processes(*parse({"--ranks", "64"}));
+  refuse_too_many_processes(*parse({"--ranks", "16384", "--executor", "local"}));
+}
+
+TEST(Options, ALongValueGetsAShortError) {
+  const std::string value(100000, '9');
+  for (const char* flag : {"--heads", "--collectives", "--blocks", "--baseline", "--direction", "--cadence"})
+    EXPECT_LT(error_of({flag, value}).size(), 400u) << flag;
 }
 
 TEST(Options, OldNamesOfFlagsStillWork) {

@@ -1,68 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/process/system.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-
-#include "collectives/schedule/errors.hpp"
 
 namespace {
 
 using namespace baton;
-using testing::HasSubstr;
 
-class Files : public testing::Test {
- protected:
-  Files() { std::filesystem::create_directory(folder_); }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-
-  std::string text() const {
-    std::ifstream file(path_);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  std::string folder_ = testing::TempDir() + "files_test";
-  std::string path_ = folder_ + "/file";
-};
-
-std::string refusal(const std::string& path) {
-  try {
-    require_writable(path, "a thing");
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return {};
+TEST(Texts, ShowNoControlCharacters) {
+  EXPECT_EQ(printable("all\tof\nit\x1b[31m\x7f"), "all\\tof\\nit\\x1b[31m\\x7f");
+  EXPECT_EQ(printable("All-Scan \xc2\xb7 H\xc3\xb6rer \xf0\x9f\x98\x80"),
+            "All-Scan \xc2\xb7 H\xc3\xb6rer \xf0\x9f\x98\x80");
 }
 
-TEST_F(Files, ATrialLeavesNothingBehind) {
-  EXPECT_EQ(refusal(path_), "");
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+TEST(Texts, ShowBrokenUtf8AsBytes) {
+  EXPECT_EQ(printable("\xff"), "\\xff");
+  EXPECT_EQ(printable("a\xc3"), "a\\xc3") << "cut";
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a control character of 8 bits";
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
 }
 
-TEST_F(Files, ATrialLeavesWhatWasThereAlone) {
-  write_text(path_, "old");
-  EXPECT_EQ(refusal(path_), "");
-  EXPECT_EQ(text(), "old");
-}
-
-TEST_F(Files, RefusesPlacesThatCannotBeWritten) {
-  EXPECT_THAT(refusal(folder_), HasSubstr("cannot write a thing to '" + folder_ + "': it is a directory"));
-  EXPECT_THAT(refusal(folder_ + "/none/file"), HasSubstr("cannot write a thing to"));
-}
-
-TEST_F(Files, WritesInPlaceOfWhatWasThere) {
-  write_text(path_, "a long old text");
-  write_text(path_, "new\n");
-  EXPECT_EQ(text(), "new\n");
-}
-
-TEST_F(Files, SaysWhereWritingFailed) {
-  EXPECT_THROW(write_text(folder_, "x"), SystemError);
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no device that is always full";
-  EXPECT_THROW(write_text("/dev/full", "x"), SystemError);
+TEST(Texts, ALongOneLosesItsMiddle) {
+  const std::string line = one_line("--heads: " + std::string(100000, '9') + " is not in range", 100);
+  EXPECT_LE(line.size(), 100u);
+  EXPECT_EQ(line.substr(0, 9), "--heads: ");
+  EXPECT_TRUE(line.ends_with(" is not in range"));
+  std::string umlauts;
+  for (int i = 0; i < 1000; ++i) umlauts += "\xc3\xb6";
+  EXPECT_EQ(printable(one_line(umlauts, 99)), one_line(umlauts, 99)) << "cut between characters";
+  EXPECT_EQ(one_line("short", 10), "short");
 }
 
 }  // namespace

@@ -230,23 +230,4 @@ TEST(Record, ARankAloneHasNoBound) {
   EXPECT_FALSE(record.bound_seconds());
 }
 
-TEST(Journal, AppendsAndNeverOverwrites) {
-  const auto path = std::filesystem::temp_directory_path() / "baton_journal_test.jsonl";
-  std::filesystem::remove(path);
-  Journal(path).append(R"({"line":1})");
-  Journal(path).append(R"({"line":2})");
-  std::ifstream file(path);
-  std::string first, second;
-  std::getline(file, first);
-  std::getline(file, second);
-  EXPECT_EQ(first, "{\"line\":1}");
-  EXPECT_EQ(second, "{\"line\":2}");
-  std::filesystem::remove(path);
-}
-
-TEST(Journal, RefusesDirectoriesAndPlacesThatCannotBeWritten) {
-  EXPECT_THROW(Journal{std::filesystem::temp_directory_path()}, UsageError);
-  EXPECT_THROW(Journal{"/no/such/folder/file.jsonl"}, UsageError);
-}
-
 }  // namespace

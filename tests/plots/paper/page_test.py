@@ -7,7 +7,7 @@ from plots.example import InFolder, record
 
 from paper import cells, html
 from paper.cells import Row
-from paper.page import Figure, Page, Section, Table, Text, blocks, markdown, save_csv
+from paper.page import Figure, Page, Section, Table, Text, as_csv, blocks, markdown
 from paper.records import load_cells
 
 
@@ -57,7 +57,8 @@ def example_page():
 class Rendering(InFolder):
     def test_csv_has_a_line_for_each_cell_that_is_not_blank(self):
         table, = blocks(example_page(), Table)
-        save_csv(self.folder, table)
+        name, text = as_csv(table)
+        (self.folder / name).write_text(text, encoding="utf-8")
         rows = load_cells(self.folder / "times.csv")
         self.assertEqual([(row["row"], row["column"], row["value"], row["kind"]) for row in rows],
                          [("all_scan", "2", "1.5", "measured"), ("all_scan", "8", "2", "derived")])

@@ -2,6 +2,7 @@
 // What is said of texts and files that are no topologies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -173,8 +174,11 @@ TEST_F(TopologyFiles, ThatAreNoneAreRefused) {
   EXPECT_EQ(error_of_file(folder_), folder_.string() + ": a directory, expected a JSON file");
   EXPECT_THAT(error_of_file(folder_ / "none.json"), HasSubstr("none.json: cannot be opened: No such file"));
   EXPECT_THAT(error_of_file(""), HasSubstr("cannot be opened"));
-  EXPECT_THAT(error_of_file("/dev/zero"), HasSubstr("/dev/zero: more than 1 MiB"));
-  EXPECT_THAT(error_of_file("/dev/null"), HasSubstr("/dev/null: not JSON at line 1, column 1"));
+  EXPECT_EQ(error_of_file("/dev/zero"), "/dev/zero: a pipe or a device, expected a JSON file");
+  const auto pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of_file(pipe), pipe.string() + ": a pipe or a device, expected a JSON file");
+  EXPECT_THAT(error_of_file(file("")), HasSubstr("not JSON at line 1, column 1"));
   // Opens and cannot be read, for anybody.
   EXPECT_THAT(error_of_file("/proc/self/mem"), HasSubstr("/proc/self/mem: cannot be read"));
   EXPECT_THAT(error_of_file(file(std::string(10'000'000, '['))), HasSubstr("file.json: more than 1 MiB"));

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves the process: files and the standard streams. Files are checked before anything runs,
+// and are written so that nothing that stands in them is lost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// A file and the flag that names it.
+struct NamedFile {
+  std::string flag;
+  std::string path;
+};
+
+/// Throws UsageError, one line with the flag, if one of `outputs` cannot be written or is neither a
+/// regular file nor /dev/null, or if it is the same file as another output or as one of `inputs`,
+/// whatever their links and spellings. Never waits for a pipe's reader. Ignores empty paths, and
+/// leaves no new file behind.
+void require_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
+
+/// Replaces the content of `path` by `text`, or leaves it as it was and throws SystemError: the
+/// text is written to another file of the same folder, which then takes the name.
+void write_text(const std::string& path, const std::string& text);
+
+/// A file of JSON lines that only grows.
+class Journal {
+ public:
+  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
+  explicit Journal(const std::string& path);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// Appends one line, in a line of its own even if a crash left half of one before it. Throws
+  /// SystemError if the whole line cannot be written, and then takes back the part that was; or if
+  /// the file was deleted or replaced meanwhile.
+  void append(const std::string& line);
+
+ private:
+  void require_in_place() const;
+  void append_locked(const std::string& line);
+
+  std::string path_;
+  int file_ = -1;
+};
+
+/// To be called first in main. Opens /dev/null in place of standard streams that are closed, so that
+/// no file gets their numbers, and turns the signals of closed pipes and of full disks into errors.
+void keep_streams_open();
+
+/// Throws SystemError if a part of the standard output so far was lost.
+void require_output();
+
+/// True if the reader of the standard output has left, as `head` does.
+bool reader_left();
+
+}  // namespace baton
