@@ -238,12 +238,11 @@ void refuse_too_many_processes(const Options& options) {
                   options.processes(), online_cores(), most));
 }
 
+/// The files that a run replaces or appends to, but for that of --json.
 std::vector<NamedFile> outputs_of(const Options& options) {
   constexpr std::string_view benchmark_out = "--benchmark_out";
-  std::vector<NamedFile> outputs{{"--json", options.journal},
-                                 {"--csv", options.csv},
-                                 {"--trace", options.trace},
-                                 {"--calibrate", options.calibrate}};
+  std::vector<NamedFile> outputs{
+      {"--csv", options.csv}, {"--trace", options.trace}, {"--calibrate", options.calibrate}};
   for (const std::string& argument : options.benchmark_arguments)
     if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
       outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
@@ -255,7 +254,10 @@ void require_outputs(const Options& options) {
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
   if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
-  require_files(outputs_of(options), {{"--topology", options.topology}});
+  std::vector<NamedFile> outputs = outputs_of(options);
+  require_files(outputs, {{"--resume", options.resume}});
+  outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
+  require_files(outputs, {{"--topology", options.topology}});
 }
 
 }  // namespace baton

@@ -88,8 +88,8 @@ void refuse_if_nothing_runs(const Options& options);
 /// has placed them.
 void refuse_too_many_processes(const Options& options);
 
-/// Throws UsageError if a file that a flag names cannot be written or is also another one's, or if a
-/// trace is asked for and there is not exactly one case.
+/// Throws UsageError if a file that a flag names cannot be written or is also another one's, or if
+/// a trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
 /// One declared flag.

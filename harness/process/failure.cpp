@@ -15,7 +15,6 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
-#include <iostream>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -208,17 +207,8 @@ int report(const std::exception& error, int code) {
   std::fflush(stdout);
   // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
   if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  // fmt would throw if the standard error cannot be written.
-  const std::string line = "baton: " + one_line(error.what(), code == 2 ? 240 : 1000) + "\n";
-  if (launched_rank() == 0) print(line);
+  if (launched_rank() == 0) Line() << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);
   return code;
-}
-
-/// A failure whose reason is outside of the program's text. The reader of a pipe may leave whenever
-/// it has read enough, as `head` does: that is the end, but no failure to speak of.
-int report_failure(const std::exception& error) {
-  if (reader_left() && (!std::cout || std::ferror(stdout) != 0)) return ExitCode::reader_left;
-  return report(error, 1);
 }
 
 }  // namespace
@@ -233,12 +223,10 @@ int exit_code_of(const std::function<int()>& body) {
   } catch (const WrongResult& error) {
     return report(error, ExitCode::wrong);
   } catch (const std::bad_alloc&) {
-    return report(SystemError(fmt::format("out of memory, {} MiB are left: ask for fewer ranks or blocks, or "
-                                          "for smaller sizes",
-                                          available_bytes() >> 20)),
-                  1);
+    return report(SystemError("out of memory: ask for fewer ranks or blocks, or for smaller sizes"),
+                  ExitCode::system);
   } catch (const std::exception& error) {
-    return report_failure(error);
+    return reader_left() && has_lost_output() ? ExitCode::reader_left : report(error, ExitCode::system);
   }
 }
 

@@ -193,9 +193,10 @@ void keep_streams_open() {
   signal(SIGXFSZ, SIG_IGN);
 }
 
+bool has_lost_output() { return !std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0; }
+
 void require_output() {
-  if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw SystemError("cannot write to the standard output: a part of it is lost");
+  if (has_lost_output()) throw SystemError("cannot write to the standard output: a part of it is lost");
 }
 
 bool reader_left() {

@@ -46,11 +46,13 @@ class Journal {
   int file_ = -1;
 };
 
-/// To be called first in main. Opens /dev/null in place of standard streams that are closed, so that
-/// no file gets their numbers, and turns the signals of closed pipes and of full disks into errors.
+/// To be called first in main. Opens /dev/null in place of standard streams that are closed, so
+/// that no file gets their numbers. Turns the signals of closed pipes and full disks into errors.
 void keep_streams_open();
 
-/// Throws SystemError if a part of the standard output so far was lost.
+/// True if a part of the standard output so far was lost.
+bool has_lost_output();
+/// Throws SystemError if it was.
 void require_output();
 
 /// True if the reader of the standard output has left, as `head` does.

@@ -122,6 +122,7 @@ void Director::fail(int index, Failure failure) {
   record.rounds = options_.rounds;
   record.failure = std::move(failure);
   std::cout << table_.row(record) << std::flush;
+  require_output();
   const std::string line = json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch()));
   Journal(options_.journal).append(line);
   CsvFile(options_.csv).append(line);

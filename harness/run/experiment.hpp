@@ -145,8 +145,8 @@ struct BenchmarkCase {
   std::function<Result()> run;
 };
 
-/// Starts this program anew without Google Benchmark's environment variables, if there are any: they
-/// would set flags, those that are refused here too.
+/// Starts this program anew without Google Benchmark's environment variables, if there are any.
+/// They would set flags, those that are refused here too.
 void forget_benchmark_environment(char** argv);
 
 /// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write

@@ -90,17 +90,18 @@ class Outputs(Generated):
         self.assertFalse([name for name in os.listdir(file.parent) if name not in ("file", "other")], arguments)
 
     def test_a_disk_that_is_full_keeps_whole_records(self):
-        for kibibytes in (0, 1, 4, 9):
+        old = b'{"old": 1}\n' * 6000 + b'{"torn": 1'
+        for left in (0, 1000, 4000, 9000):
+            most = len(old) + left
             path = self.folder / "records"
-            path.write_bytes(b'{"torn": 1')
-            ended = bench(*words_of(SMALL), "--blocks", "1,2,3,4,5,6,7,8", "-J", path, preexec_fn=lambda: resource.setrlimit(
-                resource.RLIMIT_FSIZE, (kibibytes << 10, kibibytes << 10)))
+            path.write_bytes(old)
+            ended = bench(*words_of(SMALL), "--blocks", "1,2,3,4,5,6,7,8", "-J", path, preexec_fn=lambda most=most:
+                          resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
             error = ended.stderr.decode()
             self.assertEqual((ended.returncode, error.count("\n")), (1, 1), error)
             self.assertIn("cannot append a record", error)
-            torn, *lines = path.read_bytes().split(b"\n")
-            self.assertEqual(torn, b'{"torn": 1')
-            for line in filter(None, lines):
+            self.assertEqual(path.read_bytes()[:len(old)], old)
+            for line in filter(None, path.read_bytes()[len(old):].split(b"\n")):
                 json.loads(line)
 
     def test_a_reader_that_leaves_is_no_failure(self):
