@@ -27,7 +27,7 @@ MACHINE = ("--executor", "simulator", "--topology", "topologies/dgx-h100-32x8.js
 LAUNCHES = (
     ("collective_bench", *MACHINE, *"--collectives all --ranks 3,8,16 -b 256K -e 4M -f 16".split()),
     ("collective_bench", *MACHINE, *"--collectives all --direction reverse --ranks 16 -b 256K".split()),
-    ("operator_bench", *MACHINE, *"--methods all --pass all --mode all --tokens 2048 --ranks 3,16".split()),
+    ("operator_bench", *MACHINE, *"--methods all --pass all --mode all --gates layer --tokens 2048 --ranks 3,16".split()),
     ("collective_bench", *"--executor mpi --collectives all --ranks 3,16 --dry-run".split()),
 )
 
@@ -108,9 +108,11 @@ def _figures(record):
 
 
 def counted(table):
-    """Figures of the table of a dry run, whose first line is its head."""
+    """Figures of the table of a dry run, whose first line is its head; lines with # are remarks."""
     figures = {}
     for line in table.splitlines()[1:]:
+        if line.startswith("#") or not line.strip():
+            continue
         name, rest = line.split(maxsplit=1)
         if rest.startswith("skipped: "):
             figures[name] = rest

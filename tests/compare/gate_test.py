@@ -15,6 +15,7 @@ DRY_RUN = """case (blocks:auto counted as 16)      busiest sends   hops   messag
 all_scan/mpi/ranks:3/blocks:auto    2097152      2         32
 mpi_exscan/mpi/ranks:3/blocks:1     unknown unknown          0
 butterfly/mpi/ranks:3/blocks:1      skipped: needs a power of two
+# a remark about all of them
 """
 
 
