@@ -17,6 +17,7 @@
 #include "harness/measure/launches.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {
