@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -129,17 +130,17 @@ class Executor {
 };
 
 inline std::uint64_t Executor::checksum(int rank, std::span<const Slice> slices) const {
-  constexpr std::int64_t piece = 1 << 14;  // elements that stay in a cache
+  constexpr std::int64_t piece = 1 << 14;  // elements that stay in a cache, an even number
   std::vector<float> values(piece);
-  std::uint64_t sum = 0, index = 0;
+  std::uint64_t sum = 0, weight = 0;
   for (const Slice& slice : slices)
     for (std::int64_t from = 0; from < slice.count; from += piece) {
       const auto count = static_cast<std::size_t>(std::min(piece, slice.count - from));
-      const auto part = std::span(values).first(count);
-      read(part, rank, slice.part(from, static_cast<std::int64_t>(count)));
-      for (std::size_t i = 0; i < count; ++i)
-        sum += std::bit_cast<std::uint32_t>(part[i]) * ((index + i) * checksum_step | 1);
-      index += count;
+      read(std::span(values).first(count), rank, slice.part(from, static_cast<std::int64_t>(count)));
+      if (count % 2 == 1) values[count] = 0;
+      // Two elements make a word.
+      for (std::size_t i = 0; i < count; i += 2, weight += checksum_step)
+        sum += std::bit_cast<std::uint64_t>(std::array{values[i], values[i + 1]}) * (weight | 1);
     }
   return sum;
 }

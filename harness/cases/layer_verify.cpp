@@ -76,9 +76,10 @@ double least_rms(const LayerProblem& problem) {
 
 double layer_tolerance(Dtype dtype, double roundoff, int ranks) {
   if (roundoff <= 0) return dtype == Dtype::bf16 ? 5e-3 : 2e-5;
-  // Errors of states add up over the ranks as a random walk, and gradients pass two of them.
-  constexpr double times = 4;
-  return (dtype == Dtype::bf16 ? 5e-3 : 2e-5) + times * bf16_rms_roundoff * std::sqrt(ranks);
+  // Errors of states add up over the ranks faster than a random walk and slower than a sum. Twice
+  // the largest found: that of Ring Attention's dg, a difference of large sums.
+  constexpr double times = 4, power = 0.7;
+  return (dtype == Dtype::bf16 ? 5e-3 : 2e-5) + times * bf16_rms_roundoff * std::pow(ranks, power);
 }
 
 OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
@@ -145,7 +146,9 @@ std::string fault_of(const std::string& name, std::span<const float> got, double
 Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
                          const SpMethod& method, const LayerOracle& oracle, LayerSketch* sketch) {
   const LayerProblem& problem = oracle.problem();
-  Comparison result{.tokens = problem.share.tokens, .heads = oracle.heads()};
+  Comparison result;
+  result.tokens = problem.share.tokens;
+  result.heads = oracle.heads();
   for (int rank : executor.local_ranks()) {
     const Schedule& s = schedules[rank];
     const Positions positions = positions_of(method, rank, s.ranks(), problem.share.tokens);

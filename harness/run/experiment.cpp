@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/cases/proof.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace baton {

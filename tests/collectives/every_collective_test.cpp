@@ -68,6 +68,11 @@ std::vector<Case> all_cases(const std::string& executor) {
   axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};
   axes.blocks = {1, 3, 16, 100};  // 100: more blocks than rows
   std::vector<Case> all = cases(axes);
+  // More than 2048 rows, messages of more than 256 KiB in one block, and 16 full blocks.
+  Axes large = axes_of(executor, 0, {{17, 128, 32, 1}});
+  large.ranks = {2, 3};
+  large.blocks = {1, 16};
+  for (const Case& bench_case : cases(large)) all.push_back(bench_case);
   // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks
   // than rows.
   for (int ranks_a_node : {1, 2, 3, 4}) {

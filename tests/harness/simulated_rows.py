@@ -76,8 +76,8 @@ class Simulator(unittest.TestCase):
         records, _ = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "8",
                                   "--collectives", "all_scan", "--blocks", "100")
         sizes = {key: value for key, value in records[0].items() if key.startswith("verified_")}
-        self.assertEqual(sizes, {"verified_heads": 2, "verified_d_k": 32, "verified_d_v": 4, "verified_tokens": 8,
-                                 "verified_blocks": 64, "verified_ranks": 8})
+        self.assertEqual(sizes, {"verified_elements": 8 * 2 * 32 * 4, "verified_heads": 2, "verified_d_k": 32,
+                                 "verified_d_v": 4, "verified_tokens": 8, "verified_blocks": 64, "verified_ranks": 8})
         self.assertEqual((records[0]["blocks"], records[0]["heads"]), (100, 32))
 
     def test_blocks_are_no_more_than_there_are_rows(self):
@@ -98,7 +98,7 @@ class Simulator(unittest.TestCase):
                                       "--methods", "zeco", "--tokens", "4096", "--dtype", "bf16", bench=OPERATOR_BENCH)
         head, row = [next(line for line in table.splitlines() if line.startswith(word)) for word in ("method", "zeco")]
         self.assertEqual(head.split()[-3:], ["verified", "error", "wrong"])
-        self.assertEqual(row.split()[-3], "20")
+        self.assertEqual(row.split()[-3], "20x2")
         self.assertEqual((records[0]["verified_tokens"], records[0]["verified_chunk"]), (20, 8))
         self.assertEqual((records[0]["tokens"], records[0]["chunk"]), (4096, 64))
         self.assertEqual((records[0]["dtype"], records[0]["verified_dtype"]), ("bf16", "f32"))

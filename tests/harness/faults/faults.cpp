@@ -30,7 +30,7 @@ Edit loses_at_random() {
   return other_combines([](auto&, auto&) { return true; },
                         [](const Step&) -> Body {
                           return [random = std::mt19937(7), rounds = 0](const HostOperands& x) mutable {
-                            ++rounds > 1 && random() % 8 == 0 ? keep_later(x) : combine_on_host(x);
+                            ++rounds > 1 && random() % 3 == 0 ? keep_later(x) : combine_on_host(x);
                           };
                         });
 }
