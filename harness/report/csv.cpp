@@ -91,7 +91,7 @@ std::string titles() {
 }
 
 /// Text in quotes where it holds a separator; quotes in it are doubled.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string all = "\"";
   for (const char letter : text) all += letter == '"' ? std::string("\"\"") : std::string(1, letter);
@@ -103,7 +103,7 @@ std::string value(const Json& record, std::string_view place) {
   const Json::json_pointer pointer{std::string(place)};
   if (!record.contains(pointer) || record.at(pointer).is_null()) return {};
   const Json& found = record.at(pointer);
-  return quoted(found.is_string() ? found.get<std::string>() : found.dump());
+  return in_quotes(found.is_string() ? found.get<std::string>() : found.dump());
 }
 
 /// The first line of a file, without its line break.
