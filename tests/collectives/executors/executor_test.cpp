@@ -20,7 +20,8 @@ TEST(Executors, AreFoundByNameAndListedInItsOrder) {
 }
 
 TEST(Executors, RefuseASecondOfAName) {
-  EXPECT_THROW(RegisteredExecutor({.name = "local"}), UsageError);
+  EXPECT_EXIT(RegisteredExecutor({.name = "local"}), testing::ExitedWithCode(2),
+              "the executor .local. is registered twice");
   EXPECT_NE(find_executor("local").make, nullptr) << "the first one stays";
 }
 
