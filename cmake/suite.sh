@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `./run bench` measures: one line, one launch. About four minutes on two cores altogether. Where there are GPUs,
+# What `./run bench` measures: each line in three launches. About ten minutes on two cores altogether. Where there are GPUs,
 # `gpus` of them, their launches follow, about a minute: as many ranks as GPUs, and on one GPU the local work alone.
 
 # Every exchange at the paper's shape over the ranks; the backward pass; the state cut into more and more blocks; the
 # executor against its yardstick.
 suite_of_collective_bench() {
   cat <<'LINES'
---collectives all --ranks 2,3,4 --baseline all_gather_scan
+--collectives all --ranks 2,3,4 --tokens 512 --baseline all_gather_scan
 --collectives all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot --direction reverse --baseline all_gather_scan
 --collectives all_scan --blocks 1,4,16,64
 --collectives all_scan,all_scan_by_hand --baseline all_scan_by_hand --blocks 16 --ranks 2,4 -b 64K -e 16M -f 4

@@ -83,6 +83,7 @@ bool is_in(ProcessState state, int rank) {
 void add_step(Line& line) {
   const bool computes = running_step.computes >= 0;
   const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
+  if (step == -1) line << " between two rounds";
   if (step < 0) return;
   line << " at step " << step;
   if (!computes && peer >= 0) line << ", waiting for rank " << peer;
@@ -121,7 +122,7 @@ void on_terminate(int) {
     report_rank(context.rank, " was ended in ");
     report_results();
   }
-  if (running_step.step >= 0) report_rank(context.rank, " was in ");
+  if (running_step.step != RunningStep::unknown) report_rank(context.rank, " was in ");
   sleep(2);
   _exit(ExitCode::failed);
 }

@@ -38,7 +38,10 @@ Failure failure_of(const LaunchEnd& end, const std::string& name) {
     const std::string text = replaced(report, " in " + name, "");
     const bool tells_where_it_was = report.find(" was in " + name) != std::string::npos;
     if (!tells_where_it_was && first.empty()) first = text;
-    if (tells_where_it_was && report.find(" at step ") != std::string::npos && waits.empty()) waits = text;
+    // A step says more than a pause between rounds.
+    const bool has_step = report.find(" at step ") != std::string::npos;
+    if (tells_where_it_was && (waits.empty() || (has_step && waits.find(" at step ") == std::string::npos)))
+      waits = text;
   }
   if (first.empty()) first = fmt::format("its launch ended with exit code {}", end.exit_code);
   if (!end.signal.empty() && first.find(" died") != std::string::npos) first += " of " + end.signal;

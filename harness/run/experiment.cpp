@@ -65,7 +65,7 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
   if (path.empty()) return {};
   if (!record.is_timed()) return "# no trace: nothing was timed\n";
   constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
-  if (const double steps = extent_of(prepared.bench_case, record.blocks).steps; steps > most_steps)
+  if (const double steps = extent_of(record.bench_case, record.blocks).steps; steps > most_steps)
     return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
                        steps, steps * 3.5 / (1 << 20), most_steps);
   const auto [schedules, times] = runner.trace(prepared);

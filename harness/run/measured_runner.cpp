@@ -145,8 +145,12 @@ void MeasuredRunner::calibrate_kernels_of(const std::vector<Schedule>& schedules
 
 /// Writes the calibration of the largest number of ranks.
 void MeasuredRunner::keep_calibration() const {
-  if (team().rank() == 0 && ranks_ == options_.calibrated_ranks())
+  if (team().rank() > 0 || ranks_ != options_.calibrated_ranks()) return;
+  try {
     write_text(options_.calibrate, write_topology(*topology_));
+  } catch (const UsageError& error) {
+    throw SystemError(error.what());  // of this rank alone
+  }
 }
 
 int MeasuredRunner::blocks_of(const Case& bench_case) const {

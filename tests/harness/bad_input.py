@@ -73,7 +73,7 @@ class BadInput(unittest.TestCase):
     def test_two_outputs_in_one_file(self):
         with tempfile.TemporaryDirectory() as folder:
             both = f"{folder}/both.json"
-            self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="--json and --calibrate name the same file")
+            self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="--calibrate and --json name the same file")
 
     def test_calibrations_that_cannot_be(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -50,8 +50,9 @@ inline ProcessState state_of(pid_t process) {
 
 /// The steps of this process's schedule that it is busy with; -1 for none.
 struct RunningStep {
+  static constexpr int unknown = -2;  // to executors that do not tell
   /// The step that the thread with the messages runs or waits for.
-  std::atomic<int> step = -1;
+  std::atomic<int> step = unknown;
   /// The rank for whose message it waits; -1 if it runs a local step.
   std::atomic<int> peer = -1;
   /// The step that the computing thread runs.

@@ -19,6 +19,10 @@ constexpr Range rates{1, 1e18};
 constexpr Range bytes{0, 1e15};
 constexpr std::size_t most_points = 10000;
 
+/// The most bytes a second between two points of a curve. A calibration keeps points in order by
+/// steps of a picosecond.
+constexpr double steepest = 1e24;
+
 /// Throws if `later` does not come after `earlier`. The `last` point must take longer than the one
 /// before it.
 void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
@@ -27,8 +31,8 @@ void check_order(const JsonSection& point, const Curve::Point& earlier, const Cu
     point.refuse("bytes", "expected more than in the point before, by 1 or more");
   if (later.seconds < earlier.seconds) point.refuse("seconds", "expected no less than in the point before");
   const double more = later.seconds - earlier.seconds;
-  if (more != 0 && more * rates.most < later.bytes - earlier.bytes)
-    point.refuse("seconds", "expected at most 1e18 bytes a second more than in the point before");
+  if (more != 0 && more * steepest < later.bytes - earlier.bytes)
+    point.refuse("seconds", "expected at most 1e24 bytes a second more than in the point before");
   if (last && later.seconds == earlier.seconds)
     point.refuse("seconds", "expected more than in the point before, for the curve goes on with that slope");
 }
