@@ -30,25 +30,37 @@ std::optional<int> number_after(const std::string& word, const std::string& text
   return std::stoi(found[1]);
 }
 
-/// What `end` says of the case called `name`: the first report of a failure, and of the ranks that
-/// were in a step one that waited for the rank that failed.
-Failure failure_of(const LaunchEnd& end, const std::string& name) {
-  std::string first, waits;
+/// Of the reports of ranks that `name` was running on, the one that says most about where: a step
+/// says more than a pause between rounds. Empty if none does.
+std::string place_in(const LaunchEnd& end, const std::string& name) {
+  std::string place;
   for (const std::string& report : end.reports) {
-    const std::string text = replaced(report, " in " + name, "");
-    const bool tells_where_it_was = report.find(" was in " + name) != std::string::npos;
-    if (!tells_where_it_was && first.empty()) first = text;
-    // A step says more than a pause between rounds.
-    const bool has_step = report.find(" at step ") != std::string::npos;
-    if (tells_where_it_was && (waits.empty() || (has_step && waits.find(" at step ") == std::string::npos)))
-      waits = text;
+    const std::string where = replaced(report, " was in " + name, " was");
+    const bool has_step = where.find(" at step ") != std::string::npos;
+    const bool has_pause = where.find(" between two rounds") != std::string::npos;
+    if (where != report && (has_step || (has_pause && place.empty()))) place = where;
+    if (where != report && has_step) return place;
   }
-  if (first.empty()) first = fmt::format("its launch ended with exit code {}", end.exit_code);
-  if (!end.signal.empty() && first.find(" died") != std::string::npos) first += " of " + end.signal;
-  if (first.find(" at step ") == std::string::npos && !waits.empty()) first += "; " + waits;
-  return {.reason = first,
-          .rank = number_after("rank", first),
-          .step = number_after("step", first),
+  return place;
+}
+
+/// What `end` says of the case called `name`: its first report of a failure, and where a rank was.
+Failure failure_of(const LaunchEnd& end, const std::string& name) {
+  std::string reason;
+  for (const std::string& report : end.reports)
+    if (reason.empty() && report.find(" was in " + name) == std::string::npos)
+      reason = replaced(report, " in " + name, "");
+  if (reason.empty()) reason = fmt::format("its launch ended with exit code {}", end.exit_code);
+  const bool is_waiting =
+      reason.find(" died") == std::string::npos && reason.find(" stopped") == std::string::npos;
+  const auto awaited = is_waiting ? number_after("waiting for rank", reason) : std::nullopt;
+  const auto rank = awaited ? awaited : number_after("rank", reason);
+  if (!end.signal.empty() && reason.find(" died") != std::string::npos) reason += " of " + end.signal;
+  const std::string place = reason.find(" at step ") == std::string::npos ? place_in(end, name) : "";
+  if (!place.empty()) reason += "; " + place;
+  return {.reason = reason,
+          .rank = rank,
+          .step = number_after("step", reason),
           .exit_code = end.exit_code,
           .seconds = end.seconds};
 }
