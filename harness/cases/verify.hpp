@@ -77,8 +77,9 @@ struct Comparison {
 /// The findings of two comparisons.
 Comparison sum(Comparison before, const Comparison& after);
 
-/// A value that no result has. An element that still has it was not written.
-inline constexpr float poison = -12345.6789f;
+/// A value that no result has, nor one that is rounded to bf16. An element that still has it was not
+/// written.
+inline constexpr float poison = -2.3456789e38f;
 
 /// One collective's run to be checked.
 struct Subject {
