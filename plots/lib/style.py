@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look that all figures share. Importing it chooses the backend, so take `plt` from here."""
+"""The look that all figures share. Importing it chooses the backend, so take `plt` from here.
+
+The colours and marks of methods are in looks.py, which pages without matplotlib read too.
+"""
 
 import io
 
