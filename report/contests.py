@@ -87,6 +87,11 @@ class Contest:
         return min(same, key=lambda other: (other.name.blocks != row.name.blocks, other.name.blocks != AUTO),
                    default=None)
 
+    def local_of(self, row):
+        """The timed layer without any exchange on the same executor, or None."""
+        return next((other for other in self.rows if other.is_timed and other.name.name == LOCAL
+                     and other.name.executor == row.name.executor), None)
+
     @property
     def local_rows(self):
         """The timed rows of local work alone: `local`, and every method without its exchange."""
@@ -101,18 +106,23 @@ class Contest:
     def label(self):
         """The contest in words."""
         key = self.key
-        words = ["~ simulated: " + key.topology] if self.is_simulated else []
+        words = [f"~ simulated: {key.topology}"] if self.is_simulated else []
         if self.is_layer:
-            dtype = f", {key.dtype}" if key.dtype else ""
-            words.append(f"layer of {key.kind} attention, {passes(key.way)}")
-            words.append(f"{key.tokens} tokens a rank, {key.heads} heads of {key.d_k}{dtype}")
+            words += [f"{key.kind} layer, {passes(key.way)}",
+                      f"{key.tokens} tokens a rank, {key.heads} heads of {key.d_k}", key.dtype]
         else:
-            words.append(WORDS_OF_KINDS.get(key.kind, key.kind))
-            words += [key.way] * (key.way != "forward") + [f"{results.binary_size(key.state_bytes)} of state"]
-        where = "" if self.is_simulated else f" on {key.family}"
-        words += [f"{key.ranks} ranks{where}", f"{key.cadence} rounds"]
-        words += [f"{key.wire} on the wire"] * (key.wire != "f32")
+            words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
+                      results.binary_size(key.state_bytes)]
+        words += [self.where, key.cadence, *([f"{key.wire} on the wire"] if key.wire != "f32" else [])]
         return ", ".join(words)
+
+    @property
+    def where(self):
+        """The ranks in words, such as `2 GPUs` or `4 ranks on processors`."""
+        if self.key.family == GPU and self.key.ranks_a_gpu <= 1:
+            return f"{self.key.ranks} {GPU if self.key.ranks > 1 else 'GPU'}"
+        ranks = f"{self.key.ranks} {'ranks' if self.key.ranks > 1 else 'rank'}"
+        return ranks if self.is_simulated else f"{ranks} on {self.key.family}"
 
 
 def passes(way):

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator says of more ranks than were measured. All of it is marked `~` and said to be simulated."""
+
+import collections
+
+import choice
+import ranking
+import words
+from rows import results
+
+
+def sentences(session):
+    """Returns sentences on the exchange and on the layer, those that were simulated."""
+    found = [("exchange", series(choice.exchanges(session, simulated=True))),
+             ("layer", series(choice.layers(session, simulated=True)))]
+    return [sentence(subject, contests) for subject, contests in found if contests]
+
+
+def series(found):
+    """Returns the contests that differ in ranks alone and cover most of them, by ranks; the papers' state if it can."""
+    groups = collections.defaultdict(dict)
+    for contest in found:
+        groups[contest.key._replace(ranks=0, ranks_a_node=0)][contest.key.ranks] = contest
+    best = max(groups, default=None, key=lambda key: (
+        len(groups[key]), key.way == "both", -abs(key.state_bytes - choice.STATE), key.tokens))
+    return [contest for _, contest in sorted(groups[best].items())] if best else []
+
+
+def sentence(subject, contests):
+    """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
+    last = contests[-1]
+    told = [f"{name} at {words.ranges(ranks)} ranks" for name, ranks in leaders(contests)]
+    size = "" if last.is_layer else f" of {results.binary_size(last.key.state_bytes)}"
+    text = f"~ {subject}{size} on {last.key.topology}: {', '.join(told)}"
+    lasp2, first = ranking.lasp2_of(last), last.best
+    if lasp2 is not None and not ranking.is_lasp2(first.name.name) and first.name.name != ranking.LASP2:
+        text += f"; LASP-2 takes ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
+    return text + "."
+
+
+def leaders(contests):
+    """Returns [(name, ranks)]: a leader stays as long as the model cannot tell it from the least time."""
+    stretches = []
+    for contest in contests:
+        ranks = ranking.rank(contest)
+        level = {row.name.name for row in (ranks.first, *ranks.tied)}
+        if not stretches or stretches[-1][0] not in level:
+            stretches.append((ranks.first.name.name, []))
+        stretches[-1][1].append(contest.key.ranks)
+    return stretches
