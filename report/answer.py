@@ -53,7 +53,7 @@ def sentences(session):
     found = [Sentence(HEAD, head(session, used), MUST)]
     if session.measured:
         found += of_exchange(session, exchange, exchanges) + of_layer(session, layer)
-    found += [Sentence(SIMULATED, text, FIRST) for text in simulated(session)]
+    found += [Sentence(SIMULATED, text, FIRST) for text in growth.sentences(session)]
     found += [Sentence(CERTAINTY, text, MUST if number < 1 else SECOND)
               for number, text in enumerate(certainty.sentences(session, used))]
     return found + [Sentence(FAILED, certainty.failures(session), MUST)]
@@ -114,7 +114,3 @@ def nothing(session, bench):
     if all(map(certainty.is_oversubscribed, timed)):
         return f"Nothing can be said: {certainty.ranks_on_cores(timed)} had more busy threads than cores."
     return "Nothing competed: no two methods were timed on two ranks or more."
-
-
-def simulated(session):
-    return growth.sentences(session)

@@ -122,11 +122,11 @@ def failures(session):
     lost = [(contest, row) for contest in session.contests for row in contest.lost]
     rows = sum(row.state != reading.SKIPPED for contest in session.contests for row in contest.rows)
     if not lost:
-        return f"Nothing: all {rows} rows were timed and verified."
+        return f"Nothing: all {rows} rows were timed and verified." if rows else "Nothing, but nothing ran either."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     size = "" if contest.is_layer else f"{results.binary_size(contest.key.state_bytes)}, "
     mark = "~ " if row.is_simulated else ""
-    return (f"{count} of {rows} rows, among them {mark}{row.name.name} ({row.name.executor}, {contest.key.ranks} ranks, "
+    return (f"{count} of {words.count(rows, 'row')}, among them {mark}{row.name.name} ({row.name.executor}, {contest.key.ranks} ranks, "
             f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")

@@ -50,10 +50,10 @@ def over_lasp2(contest):
 
 
 def over_bound(contest):
-    first = contest.best
-    if first.bound_share is None:
-        return ""
-    return f"{contest.label_of(first)} is at {words.percent(first.bound_share, 0)} of bound."
+    """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
+    ranks = ranking.rank(contest)
+    row = next((one for one in (ranks.first, *ranks.tied, *ranks.beaten) if one.bound_share is not None), None)
+    return f"{contest.label_of(row)} is at {words.percent(row.bound_share, 0)} of bound." if row else ""
 
 
 def elsewhere(contest, found):
@@ -122,4 +122,4 @@ def matters(contest):
     told += f" [{words.percent(low)[:-2]}, {words.percent(high)[:-2]}] of a layer: "
     if high < MATTERS:
         return f"{told}it hardly matters."
-    return told + ("it matters." if low > MATTERS else "whether it matters is not told.")
+    return told + ("it matters." if low > MATTERS else "whether it matters cannot be told.")

@@ -2,6 +2,7 @@
 """What the simulator says of more ranks than were measured. All of it is marked `~` and said to be simulated."""
 
 import collections
+import math
 
 import choice
 import ranking
@@ -13,7 +14,10 @@ def sentences(session):
     """Returns sentences on the exchange and on the layer, those that were simulated."""
     found = [("exchange", series(choice.exchanges(session, simulated=True))),
              ("layer", series(choice.layers(session, simulated=True)))]
-    return [sentence(subject, contests) for subject, contests in found if contests]
+    told = [sentence(subject, contests) for subject, contests in found if contests]
+    error = typical_error(session.records)
+    return told + [f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean."] \
+        if told and error else told
 
 
 def series(found):
@@ -48,3 +52,11 @@ def leaders(contests):
             stretches.append((ranks.first.name.name, []))
         stretches[-1][1].append(contest.key.ranks)
     return stretches
+
+
+def typical_error(records):
+    """The geometric mean error of the predictions that stand beside measured rows, or None without any."""
+    errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
+              if record.get("predicted_seconds") and record.get("median_seconds")
+              and record["executor"] != results.SIMULATOR]
+    return math.expm1(sum(errors) / len(errors)) if errors else None
