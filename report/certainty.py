@@ -120,9 +120,11 @@ def load(timed):
 def failures(session):
     """What failed or was wrong, the first of it by name and reason."""
     lost = [(contest, row) for contest in session.contests for row in contest.lost]
-    rows = sum(row.state != reading.SKIPPED for contest in session.contests for row in contest.rows)
+    ran = [row for contest in session.contests for row in contest.rows if row.state != reading.SKIPPED]
+    rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
-        return f"Nothing: all {rows} rows were timed and verified." if rows else "Nothing, but nothing ran either."
+        also = f", {simulated} were simulated" if simulated else ""
+        return f"Nothing: all {rows - simulated} measured rows were verified{also}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))

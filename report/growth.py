@@ -33,24 +33,33 @@ def series(found):
 def sentence(subject, contests):
     """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
     last = contests[-1]
-    told = [f"{name} at {words.ranges(ranks)} ranks" for name, ranks in leaders(contests)]
+    told = [f"{clause(names)} at {words.ranges(ranks)} ranks" for names, ranks in leaders(contests)]
     size = "" if last.is_layer else f" of {results.binary_size(last.key.state_bytes)}"
     text = f"~ {subject}{size} on {last.key.topology}: {', '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
-    if lasp2 is not None and not ranking.is_lasp2(first.name.name) and first.name.name != ranking.LASP2:
+    if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
         text += f"; LASP-2 takes ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
     return text + "."
 
 
+def clause(names):
+    if len(names) == 1:
+        return f"{names[0]} leads"
+    return f"{words.names(names, 3)} are within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
+
+
 def leaders(contests):
-    """Returns [(name, ranks)]: a leader stays as long as the model cannot tell it from the least time."""
+    """Returns [(names, ranks)]: those that the model cannot tell from the least time, over the ranks where all of them
+    stay so. The one that led before comes first."""
     stretches = []
     for contest in contests:
         ranks = ranking.rank(contest)
-        level = {row.name.name for row in (ranks.first, *ranks.tied)}
-        if not stretches or stretches[-1][0] not in level:
-            stretches.append((ranks.first.name.name, []))
-        stretches[-1][1].append(contest.key.ranks)
+        level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.tied)))
+        kept = [name for name in stretches[-1][0] if name in level] if stretches else []
+        if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
+            stretches[-1] = (kept, [*stretches[-1][1], contest.key.ranks])
+        else:
+            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest.key.ranks]))
     return stretches
 
 

@@ -62,6 +62,15 @@ def is_device(value):
     return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
 
 
+def is_conditions(value):
+    return is_named(value, cores=is_number, busy_threads=is_number, oversubscribed=lambda told: isinstance(told, bool),
+                    other_load=lambda load: load is None or is_number(load))
+
+
+def are_times(value):
+    return isinstance(value, list) and all(map(is_time, value))
+
+
 def is_readings(value):
     return is_named(value) and all(isinstance(row, list) and all(map(is_number, row)) for row in value.values())
 
@@ -91,9 +100,10 @@ def or_null(kind):
 KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
                      "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
-                     "kernel", "gpu"), TEXT),
-    **dict.fromkeys(("ranks", "heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks", "rounds"), SIZE),
-    **dict.fromkeys(("warmup", "wrong"), COUNT),
+                     "kernel", "gpu", "session", "case", "wire_dtype", "attention"), TEXT),
+    **dict.fromkeys(("ranks", "heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks", "rounds", "launch",
+                     "launches", "ranks_per_gpu"), SIZE),
+    **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
     **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
     **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
     **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
@@ -103,6 +113,8 @@ KINDS = {
     "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
+    "seconds": (are_times, "a list of times in seconds"),
+    "conditions": (is_conditions, "an object with the numbers cores and busy_threads, oversubscribed and other_load"),
     "machine": (is_machine, "an object with cpu and cores"),
     "device": (is_device, "an object of texts, with the text gpu"),
 }
