@@ -29,7 +29,7 @@ class Exchanges(unittest.TestCase):
     def test_a_winner_is_named_with_runner_up_and_lasp2(self):
         text = paragraphs(scans())["Exchange"]
         self.assertRegex(text, r"Fastest: all_scan, 100 us \[97\.\d, 10\d\]; the runner-up two_shot takes 1\.100 \[1\.09\d, 1\.10\d\]")
-        self.assertRegex(text, r"LASP-2's all_gather_scan takes 1\.500 \[1\.49\d, 1\.50\d\] times as long\.")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.500 \[1\.49\d, 1\.50\d\] times as long\.")
         self.assertRegex(text, r"all_scan is at \d+ % of bound\.")
 
     def test_what_launches_do_not_repeat_is_no_winner(self):
@@ -40,7 +40,7 @@ class Exchanges(unittest.TestCase):
 
     def test_lasp2_within_the_noise_is_said_so(self):
         text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
-        self.assertRegex(text, r"LASP-2's all_gather_scan takes [^.]*\.\d+ \[0\.\d+, 1\.\d+\] times as long, so it cannot be told")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes [^.]*\.\d+ \[0\.\d+, 1\.\d+\] times as long, so it cannot be told")
 
     def test_one_launch_names_nobody(self):
         text = told(scans(factors=(1.0,)))
@@ -99,6 +99,10 @@ class Layers(unittest.TestCase):
         noisy = layer("zeco", 1.05, mode="exposed", noise=0.1)
         made = [one for one in methods() if (one["name"], one["mode"]) != ("zeco", "exposed")]
         self.assertIn("whether it matters cannot be told.", told(made, noisy))
+
+    def test_without_other_modes_the_layer_without_exchange_stands_beside(self):
+        self.assertRegex(told(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
+                         r"zeco takes 1\.020 \[1\.0\d\d, 1\.0\d\d\] times as long as the layer without any exchange\.")
 
     def test_softmax_is_ranked_apart(self):
         softmax = [layer(name, milliseconds, gate="none", scan="") for name, milliseconds in
