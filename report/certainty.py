@@ -5,8 +5,8 @@ import collections
 
 import choice
 import words
-from contests import is_oversubscribed
-from rows import reading, results
+from contests import is_oversubscribed, key_of
+from rows import reading, results, row_name
 
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
 OTHER_LOAD = 0.05  # of the cores, by other processes; half a core at least
@@ -19,8 +19,8 @@ REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "heat", 0x40: "heat
 def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if reading.state_of(record) == reading.TIMED]
-    found = [left_out(timed), few_launches(used), unequal(near(session, used)),
-             below_local(near(session, used)), clocks(timed), load(timed)]
+    layers = near(session, used)
+    found = [left_out(timed), unequal(layers), below_local(layers), clocks(timed), load(timed), few_launches(used)]
     return [text for text in found if text]
 
 
@@ -46,8 +46,7 @@ def ranks_on_cores(records):
 
 
 def rows_of(records):
-    return len({(record["bench"], record["name"], record["executor"], str(record.get("case", index)))
-                for index, record in enumerate(records)})
+    return len({(key_of(record), row_name(record)) for record in records})
 
 
 def few_launches(used):

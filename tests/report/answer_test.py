@@ -63,7 +63,7 @@ class Exchanges(unittest.TestCase):
 
     def test_gpus_come_before_processors_and_both_are_said(self):
         found = paragraphs(scans(), gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001))
-        self.assertIn("2 MiB, 4 GPUs, isolated; 2 rows compete. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
+        self.assertIn("2 MiB, 4 GPUs; 2 rows compete. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
         self.assertIn("On processors (4 ranks): Fastest: all_scan", found["Exchange"])
 
     def test_another_winner_at_another_size_is_said(self):
