@@ -13,7 +13,8 @@ import choice
 import findings
 import growth
 import words
-from rows import reading
+from contests import passes
+from rows import reading, results
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
 HEAD, EXCHANGE, LAYER = "ANSWER", "Exchange", "Layer"
@@ -21,7 +22,9 @@ SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Less certain", "Failed"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
-MUST, FIRST, SECOND, THIRD, FOURTH, LAST = 9, 5, 4, 3, 2, 1
+MUST = 100
+(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, DOUBT, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST,
+ NEAR, EXCHANGE_LASP2) = range(12)
 
 
 def lines(session):
@@ -53,8 +56,9 @@ def sentences(session):
     found = [Sentence(HEAD, head(session, used), MUST)]
     if session.measured:
         found += of_exchange(session, exchange, exchanges) + of_layer(session, layer)
-    found += [Sentence(SIMULATED, text, FIRST) for text in simulated(session)]
-    found += [Sentence(CERTAINTY, text, MUST if number < 1 else SECOND)
+    found += [Sentence(SIMULATED, text, worth) for text, worth in
+              zip(growth.sentences(session), (SIMULATED_EXCHANGE, SIMULATED_LAYER, PREDICTIONS))]
+    found += [Sentence(CERTAINTY, text, MUST if number < 1 else DOUBT)
               for number, text in enumerate(certainty.sentences(session, used))]
     return found + [Sentence(FAILED, certainty.failures(session), MUST)]
 
@@ -82,9 +86,9 @@ def of_exchange(session, contest, found):
     beside = f"On {processors.key.family} ({words.count(processors.key.ranks, 'rank')}): {findings.winner(processors)}" \
         if processors else ""
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
-            Sentence(EXCHANGE, findings.over_lasp2(contest), FIRST),
-            Sentence(EXCHANGE, findings.over_bound(contest), SECOND),
-            Sentence(EXCHANGE, findings.elsewhere(contest, found), FOURTH), Sentence(EXCHANGE, beside, LAST)]
+            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+            Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
+            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE), Sentence(EXCHANGE, beside, ON_PROCESSORS)]
 
 
 def of_layer(session, contest):
@@ -92,16 +96,21 @@ def of_layer(session, contest):
     apart = f"Softmax, ranked apart ({softmax.where}): {findings.winner(softmax)}" \
         if softmax else ""
     if contest is None:
-        return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, THIRD)]
+        return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
     return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
-            Sentence(LAYER, findings.over_lasp2(contest), THIRD), Sentence(LAYER, findings.near(contest), FIRST),
-            Sentence(LAYER, findings.matters(contest), FIRST), Sentence(LAYER, apart, FOURTH)]
+            Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
+            Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 
 
 def title(contest):
     """The contest in words, with the number of its competitors."""
-    text = contest.label
-    return f"{text[0].upper()}{text[1:]}; {len(contest.competitors)} rows compete."
+    key = contest.key
+    if contest.is_layer:
+        what = f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, {key.dtype}"
+    else:
+        what = f"Exclusive scan of {results.binary_size(key.state_bytes)}"
+    cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
+    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} rows compete."
 
 
 def nothing(session, bench):
@@ -114,7 +123,3 @@ def nothing(session, bench):
     if all(map(certainty.is_oversubscribed, timed)):
         return f"Nothing can be said: {certainty.ranks_on_cores(timed)} had more busy threads than cores."
     return "Nothing competed: no two methods were timed on two ranks or more."
-
-
-def simulated(session):
-    return growth.sentences(session)

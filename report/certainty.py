@@ -5,8 +5,8 @@ import collections
 
 import choice
 import words
-from contests import is_oversubscribed
-from rows import reading, results
+from contests import is_oversubscribed, key_of
+from rows import reading, results, row_name
 
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
 OTHER_LOAD = 0.05  # of the cores, by other processes; half a core at least
@@ -19,8 +19,8 @@ REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "heat", 0x40: "heat
 def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if reading.state_of(record) == reading.TIMED]
-    found = [left_out(timed), few_launches(used), unequal(near(session, used)),
-             below_local(near(session, used)), clocks(timed), load(timed)]
+    layers = near(session, used)
+    found = [left_out(timed), unequal(layers), below_local(layers), clocks(timed), load(timed), few_launches(used)]
     return [text for text in found if text]
 
 
@@ -46,8 +46,7 @@ def ranks_on_cores(records):
 
 
 def rows_of(records):
-    return len({(record["bench"], record["name"], record["executor"], str(record.get("case", index)))
-                for index, record in enumerate(records)})
+    return len({(key_of(record), row_name(record)) for record in records})
 
 
 def few_launches(used):
@@ -120,13 +119,15 @@ def load(timed):
 def failures(session):
     """What failed or was wrong, the first of it by name and reason."""
     lost = [(contest, row) for contest in session.contests for row in contest.lost]
-    rows = sum(row.state != reading.SKIPPED for contest in session.contests for row in contest.rows)
+    ran = [row for contest in session.contests for row in contest.rows if row.state != reading.SKIPPED]
+    rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
-        return f"Nothing: all {rows} rows were timed and verified."
+        also = f", {simulated} were simulated" if simulated else ""
+        return f"Nothing: all {rows - simulated} measured rows were verified{also}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     size = "" if contest.is_layer else f"{results.binary_size(contest.key.state_bytes)}, "
     mark = "~ " if row.is_simulated else ""
-    return (f"{count} of {rows} rows, among them {mark}{row.name.name} ({row.name.executor}, {contest.key.ranks} ranks, "
+    return (f"{count} of {words.count(rows, 'row')}, among them {mark}{row.name.name} ({row.name.executor}, {contest.key.ranks} ranks, "
             f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")

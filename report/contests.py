@@ -76,8 +76,8 @@ class Contest:
         told = [name.implementation] * (name.implementation not in ("schedule", name.name))
         told += [name.scan] * (len({other.scan for other in alike if other.scan}) > 1 and bool(name.scan))
         told += [f"K={name.blocks}"] * (name.blocks != AUTO and len({other.blocks for other in alike}) > 1)
-        told += [name.executor] * (len({other.executor for other in others}) > 1)
-        return f"{name.name} ({', '.join(told)})" if told else name.name
+        where = f" on {name.executor}" if len({other.executor for other in others}) > 1 else ""
+        return f"{name.name} ({', '.join(told)}){where}" if told else f"{name.name}{where}"
 
     def beside(self, row, mode):
         """The timed row of the same method in another mode, or None."""

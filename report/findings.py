@@ -42,7 +42,7 @@ def over_lasp2(contest):
     ranks, lasp2 = ranking.rank(contest), ranking.lasp2_of(contest)
     if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is runner_up_of(ranks):
         return ""
-    name = "LASP-2" if contest.is_layer else f"LASP-2's {contest.label_of(lasp2)}"
+    name = f"LASP-2 ({contest.label_of(lasp2)})"
     if lasp2 is ranks.first:
         return f"That is {'LASP-2' if contest.is_layer else 'the exchange of LASP-2'}."
     untold = ", so it cannot be told apart" if ranks.judged and lasp2 in ranks.tied else ""
@@ -50,10 +50,10 @@ def over_lasp2(contest):
 
 
 def over_bound(contest):
-    first = contest.best
-    if first.bound_share is None:
-        return ""
-    return f"{contest.label_of(first)} is at {words.percent(first.bound_share, 0)} of bound."
+    """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
+    ranks = ranking.rank(contest)
+    row = next((one for one in (ranks.first, *ranks.tied, *ranks.beaten) if one.bound_share is not None), None)
+    return f"{contest.label_of(row)} is at {words.percent(row.bound_share, 0)} of bound." if row else ""
 
 
 def elsewhere(contest, found):
@@ -114,7 +114,9 @@ def matters(contest):
     """Whether the exchange matters for this layer at all."""
     cost = cost_of_exchange(contest)
     if cost is None:
-        return ""
+        local = contest.local_of(contest.best)
+        return f"{contest.label_of(contest.best)} takes {words.times(contest.best.ratio_to(local))} as long as the " \
+               "layer without any exchange." if local else ""
     told = f"The exchange of {contest.label_of(cost.row)}, waited for, costs {words.percent(cost.share)}"
     if cost.interval is None:
         return f"{told} of a layer in that launch."
@@ -122,4 +124,4 @@ def matters(contest):
     told += f" [{words.percent(low)[:-2]}, {words.percent(high)[:-2]}] of a layer: "
     if high < MATTERS:
         return f"{told}it hardly matters."
-    return told + ("it matters." if low > MATTERS else "whether it matters is not told.")
+    return told + ("it matters." if low > MATTERS else "whether it matters cannot be told.")

@@ -9,9 +9,8 @@ to one another than those of two, so a wrong winner is named in at most 5 % of a
 
 import collections
 import itertools
-import math
 
-from rows import LEVEL, results
+from rows import LEVEL
 
 MODEL_TELLS = 1.1  # simulated times that are nearer to one another than this are called equal
 ALL_GATHER_SCAN, LASP2, LASP1, ZECO = "all_gather_scan", "lasp2", "lasp1", "zeco"
@@ -79,11 +78,3 @@ def spread(contest, names=(ZECO, LASP1, LASP2)):
     if not all(ratio.interval for ratio in ratios):
         return found, None
     return found, max(max(ratio.interval[1], 1 / ratio.interval[0]) for ratio in ratios)
-
-
-def typical_error(records):
-    """The typical error of the predictions that stand beside measured rows, or None without any."""
-    errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
-              if record.get("predicted_seconds") and record.get("median_seconds")
-              and record["executor"] != results.SIMULATOR]
-    return math.expm1(sum(errors) / len(errors)) if errors else None

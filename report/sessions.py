@@ -37,8 +37,9 @@ class Session:
 
     @property
     def machines(self):
-        """What measured: GPUs' names before processors' names; empty if all of it was simulated."""
-        gpus = [contests.machine_of(record) for record in self.measured if record.get("device")]
+        """What measured: GPUs with their number before processors; empty if all of it was simulated."""
+        gpus = [f"{record['device'].get('gpus', record['ranks'])} x {contests.machine_of(record)}"
+                for record in self.measured if record.get("device")]
         return self._values([*gpus, *(record["machine"].get("cpu", "unknown machine") for record in self.measured)])
 
     @property

@@ -32,6 +32,8 @@ def times(ratio):
     if ratio.interval is None:
         return f"{factor(ratio.value)} times"
     places = 3 if max(abs(ratio.value - 1), *(abs(end - 1) for end in ratio.interval)) < 0.1 else None
+    if factor(ratio.interval[0], places) == factor(ratio.interval[1], places) and ratio.value < 10:
+        places = 3
     low, high = (factor(end, places) for end in ratio.interval)
     return f"{factor(ratio.value, places)} [{low}, {high}] times"
 

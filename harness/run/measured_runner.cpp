@@ -77,6 +77,7 @@ class MeasuredRunner : public CaseRunner {
   int ranks_;
   std::unique_ptr<Executor> executor_;
   std::optional<Oracles> oracles_;
+  HostLoad load_;
   AlphaBeta alpha_beta_;
   std::optional<Topology> topology_;  // the base of predictions
   // Unknown on devices, whose start the host does not see.
@@ -254,11 +255,15 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   timed.samples =
       measure_rounds(*executor_, team(), bench_case.timing, options_.warmup, options_.rounds, &watch);
   const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();
+  // A rank whose work is on a device keeps one thread busy, which waits for it.
+  const Conditions conditions =
+      load_.conditions(team(), executor_->device() == nullptr ? options_.threads : 1);
   Comparison found = sum(watch.found(), workload.compare(*executor_, prepared.schedules, seed, *oracles_));
   found = sum(std::move(found), checked_round(prepared, options_.seed));
   found = sum(std::move(found), compare_with_bound(prepared, timed.samples));
   timed.alpha_beta = alpha_beta_;
   timed.seconds = team().max(in_rounds);
+  timed.conditions = conditions;
   timed.verified = with({}, found, monotonic_seconds() - start - in_rounds);
   return timed;
 }
