@@ -9,7 +9,7 @@ import string
 
 import answer
 from lib import files
-from page import again, bars, charts, lines, provenance, strips, tables, trace_files, words
+from page import again, bars, charts, lines, provenance, said, strips, tables, trace_files, words
 
 HERE = pathlib.Path(__file__).parent
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
@@ -70,7 +70,9 @@ def answers(sessions, letters):
 def paragraph(heading, text):
     if heading == answer.HEAD:
         return f'<p class="where">{words.escaped(text)}</p>'
-    kind = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt", answer.FAILED: "lost"}.get(heading, "")
+    kind = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt"}.get(heading, "")
+    if heading == answer.FAILED and not text.startswith("Nothing"):
+        kind = "lost"
     return f'<p class="{kind}"><b>{words.escaped(heading)}</b> {words.escaped(text)}</p>'
 
 
@@ -89,9 +91,7 @@ def figures(sessions, letters, make):
                 chart._replace(title=f"{letter}: {chart.title}" if letter else chart.title))
             beside = charts.place(key)
             places.setdefault(key if letter in places.get(beside, ()) else beside, {})[letter] = made
-    # What was measured stands before what was simulated, most ranks first.
-    order = sorted(places, key=lambda key: bool(key.topology))
-    shown = [side_by_side(places[key], letters) for key in order]
+    shown = [side_by_side(places[key], letters) for key in sorted(places, key=said.importance)]
     if not shown:
         return '<p class="note">Nothing to draw: no two points of this kind in the records.</p>'
     grid = "figures" if len(sessions) == 1 else "stack"

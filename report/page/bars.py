@@ -3,6 +3,7 @@
 
 import collections
 
+import words as written
 from page import svg, words
 
 # One bar, in seconds: the layer's time with its interval, `told` in words; its local work alone and the layer with an
@@ -25,7 +26,7 @@ def figure(chart):
     parts = [*grid(scale, longest, bottom),
              *(part for index, bar in enumerate(bars) for part in drawn(bar, scale, 8 + ROW * index))]
     left_out = [*chart.left_out, *(bar.name for bar in chart.bars[MOST:])]
-    more = f" Not drawn: {', '.join(left_out)}." if left_out else ""
+    more = f" Not drawn: {written.names(left_out)}." if left_out else ""
     return (f"<figure><h4>{words.escaped(chart.title)}</h4>"
             + svg.picture(WIDTH, bottom + 26, parts, f"{chart.title}. {chart.about}")
             + f"<figcaption>{words.escaped(chart.about + more)}</figcaption></figure>")

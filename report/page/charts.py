@@ -26,7 +26,7 @@ def against_size(contests_of_session):
         field = "tokens" if key.bench == "operator" else "state_bytes"
         unit, title = (str, "tokens a rank") if field == "tokens" else (words.size, "bytes of a rank's state")
         if len({getattr(one.key, field) for one in group}) > 1:
-            yield from chart(key, group, field, f"Time against size: {said.shape(key, 'state_bytes', 'tokens', 'heads')}",
+            yield from chart(key, group, field, said.heading(key, "state_bytes", "tokens", "heads"),
                              title, unit)
 
 
@@ -40,7 +40,7 @@ def against_ranks(contests_of_session):
             continue
         group = group + [one for other in joined.get(key, ()) for one in groups[other]]
         if len({one.key.ranks for one in group}) > 1:
-            yield from chart(key, group, "ranks", f"Time against ranks: {said.shape(key, 'ranks')}", "ranks", str)
+            yield from chart(key, group, "ranks", said.heading(key, "ranks"), "ranks", str)
 
 
 def modelled(key, other):
@@ -59,12 +59,12 @@ def grouped(contests_of_session, kind):
 
 
 def chart(key, group, field, title, x_title, unit):
-    """Yields the chart of a group of contests, if at least one line of it has two points."""
+    """Yields the chart of a group of contests, if two methods have lines in it."""
     found, names = collect(group, field)
     found = {one: points for one, points in found.items() if len(points) > 1}
-    if not found:
+    if len({one[:-1] for one in found}) < 2:
         return
-    order = sorted(found, key=lambda one: (one.name not in PAPERS, worth(one, found)))
+    order = by_worth(found)
     kept = sorted(order[:lines.MOST], key=lambda one: worth(one, found))
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
@@ -98,6 +98,13 @@ def note(label, contest, row):
     return f"{label}: {simulated}{said.shape(contest.key)}: {written.time_of(row)}"
 
 
+def by_worth(found):
+    """Returns the lines by what they are worth: the best one of each of the papers' methods, then the best of all."""
+    best = sorted(found, key=lambda one: worth(one, found))
+    papers = {(one.name, one.simulated): one for one in reversed(best) if one.name in PAPERS}
+    return sorted(best, key=lambda one: one not in papers.values())
+
+
 def worth(one, found):
     """Orders lines: the nearer to the best of its contests, the earlier."""
     return statistics.fmean(math.log(point[5]) for point in found[one])
@@ -128,7 +135,7 @@ def layers(contests_of_session):
         about = (f"{said.subject(contest.key)}. Full: local work alone; light: what the exchange adds; stroke: the "
                  "exchange exposed.")
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
-        yield contest.key, bars.Chart(f"One layer: {said.shape(contest.key)}", about, made,
+        yield contest.key, bars.Chart(said.heading(contest.key), about, made,
                                       [contest.label_of(row) for row in order[bars.MOST:]])
 
 

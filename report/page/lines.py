@@ -7,6 +7,7 @@ their names.
 
 import collections
 
+import words as written
 from page import svg, words
 
 # One line: `points` are [(x, seconds, (low, high) or None, note, mark)], x rising. A mark is "" or a class of the style.
@@ -28,7 +29,7 @@ def figure(chart):
     frame = Frame(lines)
     parts = [*frame.grid(chart), *(part for line in lines for part in drawn(line, frame)), *labels(lines, frame)]
     left_out = [*chart.left_out, *(line.name for line in chart.lines[MOST:])]
-    more = f" Not drawn: {', '.join(left_out)}." if left_out else ""
+    more = f" Not drawn: {written.names(left_out)}." if left_out else ""
     return (f"<figure><h4>{words.escaped(chart.title)}</h4>"
             + svg.picture(WIDTH, frame.height, parts, f"{chart.title}. {chart.about}")
             + f"<figcaption>{words.escaped(chart.about + more)}</figcaption></figure>")

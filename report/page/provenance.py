@@ -18,11 +18,12 @@ def section(session, letter, out):
     """Returns the section as HTML; links are relative to the folder of `out`."""
     machines = unique({**record["machine"], "simulated": False} for record in session.measured)
     parts = [f"<h3>{words.escaped(heading(session, letter))}</h3>"]
-    parts += [listed([(title, str(machine[key])) for key, title in SAID if machine.get(key)]
-                     + [(key, value) for key, value in sorted(machine.get("environment", {}).items())])
-              for machine in machines]
-    parts += [listed(sorted(device.items())) for device in unique(record["device"] for record in session.measured
+    lists = [listed([(title, str(machine[key])) for key, title in SAID if machine.get(key)]
+                    + [(key, value) for key, value in sorted(machine.get("environment", {}).items())])
+             for machine in machines]
+    lists += [listed(sorted(device.items())) for device in unique(record["device"] for record in session.measured
                                                                   if record.get("device"))]
+    parts.append(f'<div class="beside">{"".join(lists)}</div>')
     topologies = unique(record["topology"] for record in session.records if record["executor"] == results.SIMULATOR)
     if topologies:
         parts.append(f"<p>~ Simulated on: {words.escaped(', '.join(topologies))}.</p>")

@@ -47,17 +47,32 @@ def constants(keys, shown):
 
 
 def subject(key):
-    """Who competes, in words: "exclusive scan on GPUs, NVIDIA H200"."""
-    what = (f"layer of {key.kind} attention" if key.bench == "operator"
-            else contests.WORDS_OF_KINDS.get(key.kind, key.kind))
+    """Who competes, in words: "Exclusive scan on GPUs, NVIDIA H200"."""
     if key.topology:
-        return f"~ {what}, simulated: {key.topology}"
-    return f"{what} on {key.family}" + (f", {key.machine}" if key.machine else "")
+        return f"~ {work(key)}, simulated: {key.topology}"
+    return f"{work(key)} on {key.family}" + (f", {key.machine}" if key.machine else "")
+
+
+def work(key):
+    what = f"layer of {key.kind} attention" if key.bench == "operator" else contests.WORDS_OF_KINDS.get(key.kind, key.kind)
+    return what[0].upper() + what[1:]
+
+
+def heading(key, *without):
+    """The title of a figure: the work and its shape, without the fields named."""
+    return ("~ " if key.topology else "") + ", ".join(filter(None, (work(key), shape(key, *without))))
+
+
+def importance(key):
+    """Orders figures and tables: what the answer is about first, measured before simulated, GPUs before processors."""
+    answered = contests.LINEAR if key.bench == "operator" else contests.SCAN
+    return (key.kind != answered, key.wire != "f32", key.cadence != "isolated", key.family != contests.GPU,
+            key.bench == "collective" and key.way != "forward", bool(key.topology), key.way != "both", -key.ranks)
 
 
 def shape(key, *without):
     """The shape of the contest in words, without the fields named."""
-    parts = {"ranks": f"{key.ranks} rank{'s' if key.ranks != 1 else ''}",
+    parts = {"ranks": f"{key.ranks} {'GPU' if key.family == contests.GPU else 'rank'}{'s' if key.ranks != 1 else ''}",
              "state_bytes": f"{words.size(key.state_bytes)} of state" if key.bench == "collective" else "",
              "tokens": f"{key.tokens} tokens a rank" if key.tokens else "",
              "heads": f"{key.heads} heads of {key.d_k}" if key.bench == "operator" else "",

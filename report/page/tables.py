@@ -8,13 +8,15 @@ import ranking
 import words as written
 from page import said, words
 from page.charts import origin, place
-from rows import LOCAL, reading
+from rows import COMPUTE_ONLY, EXPOSED, LOCAL, reading
 
 # A cell: `sort` is what its column is sorted by, `kind` a class of the style, `told` what a pointer is told.
 Cell = collections.namedtuple("Cell", "text sort kind told", defaults=("", "", ""))
 
-COLUMNS = (("median [95 % interval]", "over launches"), ("against best", "of its contest"),
-           ("% of bound", "what the links allow"), ("verified", "elements, or tokens x heads"))
+MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against best", "% of bound", "verified"
+ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
+         VERIFIED: "elements, or tokens x heads"}
+MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire")  # what the contests of a table share
 
 
@@ -29,7 +31,7 @@ def tables(sessions, letters, number_of):
             beside = place(contest.key)
             taken = letter in entries.get(beside, ())  # several machines of one session are no columns
             entries.setdefault(contest.key if taken else beside, {})[letter] = contest
-    for of_family in families.values():
+    for of_family in sorted(families.values(), key=lambda entries: said.importance(next(iter(entries)))):
         shown = {key: entry for key, entry in of_family.items() if any(rows_of(one) for one in entry.values())}
         if shown:
             yield table(shown, [letter for letter in letters
@@ -37,8 +39,10 @@ def tables(sessions, letters, number_of):
 
 
 def rows_of(contest):
-    """The rows that a table shows: all but those that could not run here."""
-    return [row for row in contest.rows if row.state != reading.SKIPPED]
+    """The rows that a table shows: all but those that could not run here, and those that are ranked first."""
+    ranked = contest.competitors
+    others = [row for row in contest.rows if row.state != reading.SKIPPED and row not in ranked]
+    return ranked + sorted(others, key=lambda row: MODES.get(row.name.mode, 0))
 
 
 def table(entries, letters, number_of):
@@ -62,15 +66,21 @@ def table(entries, letters, number_of):
             + "\n".join(body) + "</tbody></table></div></section>")
 
 
+def outcomes(is_layer):
+    """The columns of each session. The bound is that of an exchange, so a layer has none."""
+    return [MEDIAN, AGAINST, *[BOUND] * (not is_layer), VERIFIED]
+
+
 def head(fields, is_layer, letters):
     names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
              *(said.titles_of(field, is_layer) for field in fields)]
     over = (f'<tr class="letters"><td colspan="{len(names)}"></td>'
-            + "".join(f'<th colspan="{len(COLUMNS)}">{letter}</th>' for letter in letters) + "</tr>"
+            + "".join(f'<th colspan="{len(outcomes(is_layer))}">{letter}</th>' for letter in letters) + "</tr>"
             if len(letters) > 1 else "")
     plain = "".join(f"<th><button>{name}</button></th>" for name in names)
     return over + f"<tr>{plain}" + "".join(
-        f'<th title="{html.escape(told)}"><button>{name}</button></th>' for _ in letters for name, told in COLUMNS) + "</tr>"
+        f'<th title="{ABOUT[name]}"><button>{name}</button></th>' for _ in letters
+        for name in outcomes(is_layer)) + "</tr>"
 
 
 def rows(entry, letters, fields, marks, number_of):
@@ -79,7 +89,7 @@ def rows(entry, letters, fields, marks, number_of):
     for letter, contest in entry.items():
         for row in rows_of(contest):
             found[row.name].append((letter, contest, row))
-    is_first = True
+    is_first, ranked = True, {letter: ranking.rank(contest) for letter, contest in entry.items()}
     for name, places in found.items():
         _, contest, row = places[0]
         cells = [Cell(label(contest, row), name.name)]
@@ -88,7 +98,8 @@ def rows(entry, letters, fields, marks, number_of):
         cells += [Cell(said.value(contest.key, field), getattr(contest.key, field)) for field in fields]
         here = {letter: (contest_of, row_of) for letter, contest_of, row_of in places}
         for letter in letters:
-            cells += outcome(*here[letter], marks) if letter in here else [Cell("")] * len(COLUMNS)
+            made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
+            cells += [made.get(column, Cell("")) for column in outcomes(contest.is_layer)]
         yield cells, is_first, number_of(name, places)
         is_first = False
 
@@ -97,25 +108,24 @@ def label(contest, row):
     return contest.label_of(row) + (" ~" if row.is_simulated else "")
 
 
-def outcome(contest, row, marks):
-    """The cells of COLUMNS."""
+def outcome(contest, row, ranked, marks):
+    """Returns {column: Cell}."""
     if not row.is_timed:
-        return [Cell(row.state, "", "lost", row.reason), *[Cell("")] * (len(COLUMNS) - 1)]
+        return {MEDIAN: Cell(row.state, "", "lost", row.reason)}
     of = marks.of(row.records)
     simulated = "simulated" if row.is_simulated else ""
     median = Cell(written.time_of(row) + (f" {of}" if of else ""), row.median, simulated,
                   "" if row.interval or row.is_simulated else "one launch: no interval over launches")
     share = Cell(f"{100 * row.bound_share:.0f}", row.bound_share) if row.bound_share else Cell("")
-    return [median, against(contest, row), share, Cell(verified(row.records[-1]))]
+    return {MEDIAN: median, AGAINST: against(contest, row, ranked), BOUND: share, VERIFIED: Cell(verified(row.records[-1]))}
 
 
-def against(contest, row):
+def against(contest, row, ranked):
     """The ratio to the fastest, and whether the launches tell them apart."""
     if contest.is_oversubscribed:
         return Cell("oversubscribed", 1e9, "over", "fewer cores than busy threads: no measure of the methods")
     if row not in contest.competitors:
         return Cell("")
-    ranked = ranking.rank(contest)
     ratio = row.ratio_to(ranked.first)
     if row is ranked.first:
         return Cell("fastest" if ranked.judged and not ranked.tied else "least", 1, "best",
