@@ -87,11 +87,10 @@ def figures(sessions, letters, make):
     places = {}
     for letter, session in zip(letters, sessions):
         for key, chart in make(session.contests):
-            made = (lines if isinstance(chart, lines.Chart) else bars).figure(
-                chart._replace(title=f"{letter}: {chart.title}" if letter else chart.title))
             beside = charts.place(key)
-            places.setdefault(key if letter in places.get(beside, ()) else beside, {})[letter] = made
-    shown = [side_by_side(places[key], letters) for key in sorted(places, key=said.importance)]
+            places.setdefault(key if letter in places.get(beside, ()) else beside, {})[letter] = chart
+    order = sorted(places, key=lambda key: importance(key, places[key].values()))
+    shown = [side_by_side(places[key], letters) for key in order]
     if not shown:
         return '<p class="note">Nothing to draw: no two points of this kind in the records.</p>'
     grid = "figures" if len(sessions) == 1 else "stack"
@@ -100,11 +99,23 @@ def figures(sessions, letters, make):
     return f'<div class="{grid}">{"".join(shown[:AT_FIRST])}</div>{rest}'
 
 
+def importance(key, made):
+    """Orders figures: what proves nothing comes last, and what has more lines or bars comes before its like."""
+    most = max(len(chart.lines if isinstance(chart, lines.Chart) else chart.bars) for chart in made)
+    subject = said.importance(key)
+    return all(chart.weak for chart in made), subject[:4], -most, subject
+
+
 def side_by_side(of_letters, letters):
-    """One figure of each session in a row, or the figure alone if there is one session."""
+    """The chart of each session in a row with one scale, or the figure alone if there is one session."""
+    kind = lines if isinstance(next(iter(of_letters.values())), lines.Chart) else bars
+    seconds = [second for chart in of_letters.values() for second in kind.times(chart)]
+    made = {letter: kind.figure(chart._replace(title=(f"{letter}: " if letter else "") + chart.title
+                                               + " (oversubscribed)" * chart.weak), seconds)
+            for letter, chart in of_letters.items()}
     if len(letters) == 1:
-        return of_letters[letters[0]]
-    return f'<div class="beside">{"".join(of_letters.get(letter) or EMPTY.format(letter) for letter in letters)}</div>'
+        return made[letters[0]]
+    return f'<div class="beside">{"".join(made.get(letter) or EMPTY.format(letter) for letter in letters)}</div>'
 
 
 FIGURES = (("sizes", "Time against size", charts.against_size), ("ranks", "Time against ranks", charts.against_ranks),

@@ -9,18 +9,21 @@ from page import svg, words
 # One bar, in seconds: the layer's time with its interval, `told` in words; its local work alone and the layer with an
 # exposed exchange, which may be None.
 Bar = collections.namedtuple("Bar", "name colour simulated seconds ends told local exposed note")
-Chart = collections.namedtuple("Chart", "title about bars left_out")
+Chart = collections.namedtuple("Chart", "title about bars left_out weak")
 
 MOST = 8
 WIDTH, LEFT, RIGHT, ROW, HEIGHT = 440, 8, 12, 42, 13
 
 
-def figure(chart):
-    """Returns the figure as HTML, or nothing if there is no bar."""
+def times(chart):
+    """All seconds of the chart, with the ends of intervals."""
+    return [value for bar in chart.bars[:MOST] for value in (bar.seconds, bar.exposed or 0, *(bar.ends or ()))]
+
+
+def figure(chart, seconds):
+    """Returns the figure as HTML; its axis holds all of `seconds`, so that figures side by side have the same."""
     bars = chart.bars[:MOST]
-    if not bars:
-        return ""
-    longest = max(max(bar.seconds, bar.exposed or 0, *(bar.ends or ())) for bar in bars)
+    longest = max(seconds)
     scale = svg.Linear(0, longest * 1.01, LEFT, WIDTH - RIGHT)
     bottom = 8 + ROW * len(bars)
     parts = [*grid(scale, longest, bottom),

@@ -73,7 +73,8 @@ def chart(key, group, field, title, x_title, unit):
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (OVER in marks)
     about += " Rings: of another launch or commit than the other points." * (ELSEWHERE in marks)
-    yield key, lines.Chart(title, about, x_title, unit, made, [names[one] for one in order[lines.MOST:]])
+    yield key, lines.Chart(title, about, x_title, unit, made,
+                           [names[one] for one in order[lines.MOST:]], OVER in marks and "" not in marks)
 
 
 def collect(group, field):
@@ -136,7 +137,7 @@ def layers(contests_of_session):
                  "exchange exposed.")
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
         yield contest.key, bars.Chart(said.heading(contest.key), about, made,
-                                      [contest.label_of(row) for row in order[bars.MOST:]])
+                                      [contest.label_of(row) for row in order[bars.MOST:]], contest.is_oversubscribed)
 
 
 def bar(contest, row):

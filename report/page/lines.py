@@ -13,7 +13,8 @@ from page import svg, words
 # One line: `points` are [(x, seconds, (low, high) or None, note, mark)], x rising. A mark is "" or a class of the style.
 Line = collections.namedtuple("Line", "name colour simulated points")
 # `unit` writes values of x; `about` is one sentence. `left_out` are names of lines that have no room.
-Chart = collections.namedtuple("Chart", "title about x_title unit lines left_out")
+# `weak` is true of a chart that proves nothing.
+Chart = collections.namedtuple("Chart", "title about x_title unit lines left_out weak")
 
 MOST = 8
 WIDTH, LEFT, TOP, BOTTOM = 440, 58, 12, 44
@@ -21,12 +22,15 @@ LETTERS = 17  # of a line of a label
 LEAST_PLOT = 210  # height
 
 
-def figure(chart):
-    """Returns the figure as HTML, or nothing if there is no point."""
-    lines = [line for line in chart.lines if line.points][:MOST]
-    if not lines:
-        return ""
-    frame = Frame(lines)
+def times(chart):
+    """All seconds of the chart, with the ends of intervals."""
+    return [value for line in chart.lines[:MOST] for _, median, ends, *_ in line.points for value in (median, *(ends or ()))]
+
+
+def figure(chart, seconds):
+    """Returns the figure as HTML; its axis holds all of `seconds`, so that figures side by side have the same."""
+    lines = chart.lines[:MOST]
+    frame = Frame(lines, seconds)
     parts = [*frame.grid(chart), *(part for line in lines for part in drawn(line, frame)), *labels(lines, frame)]
     left_out = [*chart.left_out, *(line.name for line in chart.lines[MOST:])]
     more = f" Not drawn: {written.names(left_out)}." if left_out else ""
@@ -38,15 +42,13 @@ def figure(chart):
 class Frame:
     """Where values lie on the figure."""
 
-    def __init__(self, lines):
+    def __init__(self, lines, seconds):
         self.labels = [svg.wrapped(label(line), LETTERS) for line in lines]
         needed = sum(len(lines_of) for lines_of in self.labels) * svg.LINE + 2 * len(lines)
         self.bottom = TOP + max(LEAST_PLOT, needed)
         self.height = self.bottom + BOTTOM
         self.right = WIDTH - 14 - svg.LETTER * max(len(one) for lines_of in self.labels for one in lines_of)
-        points = [point for line in lines for point in line.points]
-        seconds = [value for _, median, ends, *_ in points for value in (median, *(ends or ()))]
-        self.xs = sorted({x for x, *_ in points})
+        self.xs = sorted({point[0] for line in lines for point in line.points})
         self.x = svg.Log(self.xs[0], self.xs[-1], LEFT + 10, self.right - 8)
         self.y = svg.Log(min(seconds) / 1.06, max(seconds) * 1.06, self.bottom, TOP)
 
