@@ -47,7 +47,7 @@ class Exchanges(unittest.TestCase):
         self.assertIn("One launch tells no winner: in it all_scan took least, 100 us, and two_shot 1.10 times", text)
         self.assertNotIn("Fastest", text)
         self.assertNotIn("[", text)
-        self.assertIn("exchange in 1 launch only: another launch may say otherwise", text)
+        self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
 
     def test_equals_seldom_make_a_winner(self):
         draw, named = random.Random(4), 0
