@@ -2,7 +2,9 @@
 """Answers from records of the benches: which exchange is fastest, by how much, and what makes that less certain."""
 
 import argparse
+import os
 import pathlib
+import signal
 import sys
 
 import answer
@@ -23,7 +25,7 @@ def main():
         page.write(options.out, found)
         print(f"Page: {options.out}")
     if options.terminal or not options.out:
-        print(printable(terminal(found)))
+        print(printable(terminal(found)), flush=True)
 
 
 def arguments_of(words):
@@ -57,6 +59,9 @@ if __name__ == "__main__":
     except (reading.Refused, results.ResultsError) as refusal:
         print(f"report: {printable(str(refusal))}", file=sys.stderr)
         sys.exit(BAD_INPUT)
+    except BrokenPipeError:  # the reader of the answer left, as head(1) does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         print(f"report: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)

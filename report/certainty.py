@@ -30,7 +30,7 @@ def left_out(timed):
     shared = [record for record in timed if record.get("ranks_per_gpu", 1) > 1]
     told = []
     if crowded:
-        told.append(f"{words.count(rows_of(crowded), 'oversubscribed row')} left out "
+        told.append(f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
                     f"({ranks_on_cores(crowded)})")
     if shared:
         told.append(f"{words.count(rows_of(shared), 'row')} of several ranks on one GPU left out: no measure of a link")
@@ -38,11 +38,13 @@ def left_out(timed):
 
 
 def ranks_on_cores(records):
-    """`4 ranks on 2 cores`, or `layers of 2 and 4 ranks on 2 cores`."""
-    ranks = sorted({record["ranks"] for record in records})
+    """Such as `exchanges of 4 ranks, layers of 2 and 4 ranks on 2 cores`."""
+    ranks = collections.defaultdict(set)
+    for record in records:
+        ranks["layers" if record["bench"] == "operator" else "exchanges"].add(record["ranks"])
+    told = ", ".join(f"{subject} of {words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items()))
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
-    layers = "layers of " if all(record["bench"] == "operator" for record in records) else ""
-    return f"{layers}{words.names(map(str, ranks))} ranks on {words.count(cores, 'core')}"
+    return f"{told} on {words.count(cores, 'core')}"
 
 
 def rows_of(records):
@@ -51,10 +53,12 @@ def rows_of(records):
 
 def few_launches(used):
     """Contests of the answer with fewer launches than an interval is worth something with."""
-    few = {"layer" if one.is_layer else "exchange": len(one.best.launches) for one in used if one.best}
-    told = [f"{subject} in {words.count(launches, 'launch', 'launches')} only" for subject, launches in few.items()
-            if launches < 3]
-    return f"{', '.join(told)}: another launch may say otherwise." if told else ""
+    few = collections.defaultdict(list)
+    for contest in used:
+        few[len(contest.best.launches)].append("layer" if contest.is_layer else "exchange")
+    told = [f"{words.names(subjects)} in {words.count(launches, 'launch', 'launches')} only"
+            for launches, subjects in few.items() if launches < 3]
+    return f"{', '.join(told).capitalize()}: another launch may say otherwise." if told else ""
 
 
 def near(session, used):

@@ -66,12 +66,9 @@ def softmax_layer(session, layer):
 
 
 def others(found, chosen):
-    """The contests by the same executors on the same machine that differ in ranks, size or cadence.
-
-    Those of a few rows prove little of what would win, so they must have half as many rows as the chosen one.
-    """
+    """The contests of three rows or more by the same executors that differ in ranks, size or cadence."""
     return [contest for contest in found if contest is not chosen and contest.key.family == chosen.key.family
-            and 2 * len(contest.competitors) >= len(chosen.competitors)]
+            and len(contest.competitors) > 2]
 
 
 def on_other_family(found, chosen):

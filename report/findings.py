@@ -28,7 +28,7 @@ def winner(contest):
                 f"and {label(runner_up)} {behind}.")
     if ranking.has_winner(ranks):
         return f"Fastest: {label(first)}, {words.time_of(first)}; the runner-up {label(runner_up)} takes {behind}."
-    nearest = f"; the nearest takes {behind}" if len(ranks.tied) == 1 else ""
+    nearest = f"; it takes {behind}" if len(ranks.tied) == 1 else ""
     return (f"The fastest cannot be named: {label(first)} has the least median, {words.time_of(first)}, "
             f"but {words.names(map(label, ranks.tied))} cannot be told apart from it{nearest}.")
 
@@ -45,7 +45,7 @@ def over_lasp2(contest):
     name = f"LASP-2 ({contest.label_of(lasp2)})"
     if lasp2 is ranks.first:
         return f"That is {'LASP-2' if contest.is_layer else 'the exchange of LASP-2'}."
-    untold = ", so it cannot be told apart" if ranks.judged and lasp2 in ranks.tied else ""
+    untold = ", which is no difference that can be told" if ranks.judged and lasp2 in ranks.tied else ""
     return f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long{untold}."
 
 

@@ -7,6 +7,7 @@ import math
 import choice
 import ranking
 import words
+from contests import is_oversubscribed
 from rows import results
 
 
@@ -67,5 +68,5 @@ def typical_error(records):
     """The geometric mean error of the predictions that stand beside measured rows, or None without any."""
     errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
               if record.get("predicted_seconds") and record.get("median_seconds")
-              and record["executor"] != results.SIMULATOR]
+              and record["executor"] != results.SIMULATOR and not is_oversubscribed(record)]
     return math.expm1(sum(errors) / len(errors)) if errors else None

@@ -21,7 +21,7 @@ namespace baton {
 /// them once, and the processes that make them together.
 class Oracles {
  public:
-  /// `most_bytes` of values are kept, as their makers count them.
+  /// `most_bytes` of values are kept, as their makers count them. Equal on all processes.
   explicit Oracles(Team team, double most_bytes = 1e9) : team_(std::move(team)), most_bytes_(most_bytes) {}
 
   /// The processes that verify together.

@@ -77,19 +77,29 @@ std::optional<std::int64_t> busy_nanoseconds(const std::string& stat, const std:
   return ticks * tick;
 }
 
-HostLoad::HostLoad() : cores_(cores_of_launch()) {}
+HostLoad::HostLoad(const Team& team) : cores_(cores_of_launch()) {
+  if (const auto now = read(team)) readings_.push_back(*now);
+}
+
+std::optional<HostLoad::Reading> HostLoad::read(const Team& team) const {
+  const std::int64_t of_processes = team.sum(nanoseconds_of_this_process());
+  const auto busy = busy_nanoseconds(text_of("/proc/stat"), cores_);
+  if (!busy) return std::nullopt;
+  return Reading{monotonic_seconds(), *busy, of_processes};
+}
 
 std::optional<double> HostLoad::other_load(const Team& team) {
   constexpr double window = 1;  // seconds; the kernel counts in ticks of 10 ms
-  const auto busy = busy_nanoseconds(text_of("/proc/stat"), cores_);
-  const Reading now{monotonic_seconds(), busy.value_or(0), team.sum(nanoseconds_of_this_process())};
-  while (readings_.size() > 1 && readings_[1].seconds < now.seconds - window) readings_.pop_front();
-  readings_.push_back(now);
+  const auto now = read(team);
+  if (!now) return std::nullopt;
+  readings_.push_back(*now);
+  while (readings_.size() > 2 && readings_[1].seconds < now->seconds - window) readings_.pop_front();
   const Reading& before = readings_.front();
-  if (!busy || now.seconds - before.seconds < window / 2) return std::nullopt;
+  const double seconds = now->seconds - before.seconds;
+  if (seconds < window / 4) return std::nullopt;
   const auto others =
-      static_cast<double>(now.busy - before.busy - (now.of_processes - before.of_processes)) * 1e-9;
-  return std::max(0.0, others / (now.seconds - before.seconds));
+      static_cast<double>(now->busy - before.busy - (now->of_processes - before.of_processes)) * 1e-9;
+  return std::clamp(others / seconds, 0.0, static_cast<double>(cores_.size()));
 }
 
 Conditions HostLoad::conditions(const Team& team, int threads_a_rank) {

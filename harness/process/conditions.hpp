@@ -37,7 +37,8 @@ std::optional<std::int64_t> busy_nanoseconds(const std::string& stat, const std:
 /// Watches the cores of this host.
 class HostLoad {
  public:
-  HostLoad();
+  /// Collective over the team, as conditions() is.
+  explicit HostLoad(const Team& team);
 
   /// The conditions of a case whose ranks, `team`, have `threads_a_rank` busy threads each, and
   /// which was just timed. Collective over the team.
@@ -49,6 +50,7 @@ class HostLoad {
     std::int64_t busy = 0;          // nanoseconds of all cores
     std::int64_t of_processes = 0;  // nanoseconds of the processor that the ranks used
   };
+  std::optional<Reading> read(const Team& team) const;
   std::optional<double> other_load(const Team& team);
 
   std::vector<int> cores_;

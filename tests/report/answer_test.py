@@ -40,14 +40,14 @@ class Exchanges(unittest.TestCase):
 
     def test_lasp2_within_the_noise_is_said_so(self):
         text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
-        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes [^.]*\.\d+ \[0\.\d+, 1\.\d+\] times as long, so it cannot be told")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes [^.]*\.\d+ \[0\.\d+, 1\.\d+\] times as long, which is no difference")
 
     def test_one_launch_names_nobody(self):
         text = told(scans(factors=(1.0,)))
         self.assertIn("One launch tells no winner: in it all_scan took least, 100 us, and two_shot 1.10 times", text)
         self.assertNotIn("Fastest", text)
         self.assertNotIn("[", text)
-        self.assertIn("exchange in 1 launch only: another launch may say otherwise", text)
+        self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
 
     def test_equals_seldom_make_a_winner(self):
         draw, named = random.Random(4), 0
@@ -56,6 +56,10 @@ class Exchanges(unittest.TestCase):
             (contest,) = session(made).contests
             named += ranking.has_winner(ranking.rank(contest))
         self.assertLessEqual(named, 10)
+
+    def test_less_than_a_percent_is_no_difference(self):
+        text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
+        self.assertIn("but two_shot cannot be told apart from it; it takes 1.008 [1.00", text)
 
     def test_the_least_must_beat_every_other(self):
         text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
@@ -108,7 +112,7 @@ class Layers(unittest.TestCase):
         softmax = [layer(name, milliseconds, gate="none", scan="") for name, milliseconds in
                    (("ring_attention_softmax", 0.5), ("ring_attention_zigzag", 0.4))]
         found = paragraphs(methods(), *softmax)
-        self.assertIn("3 rows compete. Fastest: zeco", found["Layer"])
+        self.assertIn("3 rows compete. The fastest cannot be named: zeco", found["Layer"])
         self.assertIn("Softmax, ranked apart (4 ranks on processors): Fastest: ring_attention_zigzag", found["Layer"])
 
     def test_local_work_alone_does_not_compete(self):

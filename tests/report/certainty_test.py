@@ -45,7 +45,7 @@ class Less(unittest.TestCase):
 
     def test_one_launch_of_a_layer_alone(self):
         self.assertEqual(self.doubts(rivals(), layer(factors=(1,)), layer("lasp2", 1.2, factors=(1,))),
-                         "layer in 1 launch only: another launch may say otherwise.")
+                         "Layer in 1 launch only: another launch may say otherwise.")
 
 
 class Failed(unittest.TestCase):
