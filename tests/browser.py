@@ -7,6 +7,7 @@ a least width of its own. The script tells the page around the frame what it fou
   python3 tests/browser.py PAGE [WIDTH [PNG]]      prints what is found, and takes a picture
 """
 
+import functools
 import html
 import json
 import os
@@ -30,8 +31,20 @@ AROUND = """<!DOCTYPE html><html><head><meta charset="utf-8"><style>body {{ marg
 document.getElementById("found").textContent = JSON.stringify(event.data); }});</script></body></html>"""
 
 
+@functools.cache
 def program():
-    return next((found for found in map(shutil.which, NAMES) if found), None)
+    """The path of a Chromium that starts, or None. One that a snap holds cannot read the pages that tests write."""
+    return next((found for found in map(shutil.which, NAMES) if found and starts(found)), None)
+
+
+def starts(path):
+    with open(path, "rb") as file:
+        if b"snap" in file.read(4096):
+            return False
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, timeout=SECONDS, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 needed = unittest.skipUnless(program(), "no Chromium here: install the package chromium")

@@ -61,9 +61,9 @@ function cut({ node, words, box }) {
     const style = getComputedStyle(at);
     const of = at.getBoundingClientRect();
     const inline = style.display === "inline" && at.namespaceURI.endsWith("xhtml");
-    const hides = (overflow) => !inline && ["hidden", "clip"].includes(overflow);
-    if (hides(style.overflowX) && (box.left < of.left - 1 || box.right > of.right + 1) ||
-        hides(style.overflowY) && (box.top < of.top - 1 || box.bottom > of.bottom + 1)) {
+    const clips = (overflow) => !inline && ["hidden", "clip"].includes(overflow);
+    if (clips(style.overflowX) && (box.left < of.left - 1 || box.right > of.right + 1) ||
+        clips(style.overflowY) && (box.top < of.top - 1 || box.bottom > of.bottom + 1)) {
       found.push(`${words} is cut by <${at.tagName.toLowerCase()}>`);
     }
     if (["auto", "scroll"].includes(style.overflowX) || ["auto", "scroll"].includes(style.overflowY)) return;
@@ -112,8 +112,7 @@ function covered(text) {
                                                box.top + (box.bottom - box.top) * y);
       if (!stack.length) continue;
       ++points;
-      const top = stack.findIndex((element) => related(element, node.parentElement));
-      if (top > 0 && !related(stack[0], node.parentElement)) {
+      if (hides(stack[0], node.parentElement) && stack.includes(node.parentElement)) {
         found.push(`${words} is under <${stack[0].tagName.toLowerCase()} class="${classOf(stack[0])}">`);
         return;
       }
@@ -131,5 +130,10 @@ function covered(text) {
   }
 }
 
-const related = (a, b) => a === b || a.contains(b) || b.contains(a);
+// True if an element above hides text of another: it is not around the text, and no word within the text's line.
+function hides(above, owner) {
+  if (above.contains(owner)) return false;
+  return !owner.contains(above) || getComputedStyle(above).display !== "inline";
+}
+
 const classOf = (element) => element.getAttribute("class") || "";
