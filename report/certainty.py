@@ -126,8 +126,8 @@ def failures(session):
     ran = [row for contest in session.contests for row in contest.rows if row.state != reading.SKIPPED]
     rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
-        also = f", {simulated} were simulated" if simulated else ""
-        return f"Nothing: all {rows - simulated} measured rows were verified{also}."
+        told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
+        return f"Nothing: {', '.join(told + [f'{simulated} were simulated'] * bool(simulated)) or 'nothing ran'}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
