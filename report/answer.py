@@ -17,6 +17,7 @@ from contests import passes
 from rows import reading, results
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
+SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, EXCHANGE, LAYER = "ANSWER", "Exchange", "Layer"
 SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Less certain", "Failed"
 
@@ -30,22 +31,31 @@ MUST = 100
 def lines(session):
     """Returns the answer of a session as lines for a terminal."""
     kept = [one for one in sentences(session) if one.text]
-    while len(laid_out(kept)) > MOST_LINES:
+    while len(laid_out(kept, JOINED)) > MOST_LINES:
         least = min(kept, key=lambda one: one.worth)
         if least.worth == MUST:
             break
         kept.remove(least)
-    return laid_out(kept)[:MOST_LINES]
+    layouts = (laid_out(kept, layout) for layout in (SENTENCES, TITLES, JOINED))
+    fitting = next((found for found in layouts if len(found) <= MOST_LINES), None)
+    if fitting is None:  # names of unusual length: what failed still ends the answer
+        joined = laid_out(kept, JOINED)
+        fitting = [*joined[:MOST_LINES - 1], joined[-1]]
+    return fitting
 
 
-def laid_out(kept):
-    """The sentences in paragraphs, one a heading, with the heading at the left of the first line."""
+def laid_out(kept, layout):
+    """The sentences under their headings, which stand at the left; what `layout` says begins on a line of its own."""
     paragraphs = collections.defaultdict(list)
     for one in kept:
-        paragraphs[one.heading].append(one.text)
-    return [line for heading, texts in paragraphs.items()
-            for line in textwrap.wrap(" ".join(texts), COLUMNS, initial_indent=f"{heading:<{INDENT}} ",
-                                      subsequent_indent=" " * (INDENT + 1), break_on_hyphens=False)]
+        texts = paragraphs[one.heading]
+        if not texts or layout == SENTENCES or (layout == TITLES and len(texts) == 1):
+            texts.append(one.text)
+        else:
+            texts[-1] += f" {one.text}"
+    return [line for heading, texts in paragraphs.items() for number, text in enumerate(texts)
+            for line in textwrap.wrap(text, COLUMNS, break_on_hyphens=False, subsequent_indent=" " * (INDENT + 1),
+                                      initial_indent=f"{'' if number else heading:<{INDENT}} ")]
 
 
 def sentences(session):

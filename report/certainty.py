@@ -20,29 +20,35 @@ def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if reading.state_of(record) == reading.TIMED]
     layers = near(session, used)
-    found = [left_out(timed), unequal(layers), below_local(layers), clocks(timed), load(timed), few_launches(used)]
+    found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed), load(timed), few_launches(used)]
     return [text for text in found if text]
 
 
 def left_out(timed):
     """Rows of ranks that had too few cores, and of several ranks on one GPU."""
     crowded = [record for record in timed if is_oversubscribed(record)]
-    shared = [record for record in timed if record.get("ranks_per_gpu", 1) > 1]
-    told = []
-    if crowded:
-        told.append(f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
-                    f"({ranks_on_cores(crowded)})")
-    if shared:
-        told.append(f"{words.count(rows_of(shared), 'row')} of several ranks on one GPU left out: no measure of a link")
-    return f"{'; '.join(told)}." if told else ""
+    if not crowded:
+        return shared(timed)
+    return (f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
+            f"({ranks_on_cores(crowded)}). {shared(timed)}").strip()
+
+
+def shared(timed):
+    """Rows of several ranks on one GPU."""
+    found = [record for record in timed if record.get("ranks_per_gpu", 1) > 1]
+    return f"{words.count(rows_of(found), 'row')} of several ranks on one GPU left out: no measure of a link." \
+        if found else ""
 
 
 def ranks_on_cores(records):
-    """Such as `exchanges of 4 ranks, layers of 2 and 4 ranks on 2 cores`."""
+    """Such as `4 ranks on 2 cores`, or `exchanges of 4 ranks, layers of 2 and 4 ranks on 2 cores`."""
     ranks = collections.defaultdict(set)
     for record in records:
         ranks["layers" if record["bench"] == "operator" else "exchanges"].add(record["ranks"])
-    told = ", ".join(f"{subject} of {words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items()))
+    listed = {subject: f"{words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items())}
+    told = ", ".join(f"{subject} of {text}" for subject, text in listed.items())
+    if len(listed) == 2 and len(set(listed.values())) == 1:
+        told = listed["layers"]
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
     return f"{told} on {words.count(cores, 'core')}"
 
@@ -126,8 +132,8 @@ def failures(session):
     ran = [row for contest in session.contests for row in contest.rows if row.state != reading.SKIPPED]
     rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
-        also = f", {simulated} were simulated" if simulated else ""
-        return f"Nothing: all {rows - simulated} measured rows were verified{also}."
+        told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
+        return f"Nothing: {', '.join(told + [f'{simulated} were simulated'] * bool(simulated)) or 'nothing ran'}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))

@@ -136,6 +136,17 @@ class Layout(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines)), answer.COLUMNS)
         self.assertTrue(lines[-1].startswith("Failed"), lines)
 
+    def test_names_of_any_length_leave_room_for_what_failed(self):
+        made = [scan("x" * 1500 + str(number), 100 + number, 0.1) for number in range(8)]
+        lines = answer.lines(session(*made))
+        self.assertEqual((len(lines), max(map(len, lines))), (answer.MOST_LINES, answer.COLUMNS))
+        self.assertIn("Failed", lines[-1])
+
+    def test_sentences_have_lines_of_their_own_where_they_fit(self):
+        lines = answer.lines(session(scans()))
+        self.assertTrue(lines[1].endswith("3 rows compete."), lines)
+        self.assertIn(" LASP-2 (all_gather_scan) takes", "".join(line for line in lines if line.lstrip().startswith("LASP")), lines)
+
     def test_a_session_of_nothing_but_failures(self):
         lines = told([{**one, "wrong": 3} for one in scan()])
         self.assertIn("Exchange No row has a time.", lines)
