@@ -23,7 +23,7 @@ import unittest
 LOOK = pathlib.Path(__file__).with_name("browser_look.js").read_text(encoding="utf-8")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WIDTHS = (1280, 390)  # a laptop's and a telephone's
-SECONDS = 120
+SECONDS = 300
 
 AROUND = """<!DOCTYPE html><html><head><meta charset="utf-8"><style>body {{ margin: 0 }} iframe {{ border: 0; display: block }}
 </style></head><body><iframe src="page.html" style="width: {width}px; height: {height}px"></iframe><pre id="found"></pre>
@@ -54,7 +54,7 @@ def look(page, width, before=""):
     """Returns what is wrong with a page of HTML, a list of lines; the script `before` runs when it is loaded."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write(folder, page, width, 20000, before)
+        write(folder, page, width, 20000, LOOK, f"look(() => {{ {before} }});")
         shown = chromium(folder, "--dump-dom", "--virtual-time-budget=2000", str(folder / "around.html"))
     found = re.search(r'<pre id="found">(.+?)</pre>', shown, re.DOTALL)
     if not found:
@@ -66,16 +66,18 @@ def picture(page, width, height, png, before=""):
     """Writes the upper `height` pixels of a page to a PNG file."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        write(folder, page, width, height, before)
+        write(folder, page, width, height, "", before)
         chromium(folder, f"--screenshot={pathlib.Path(png).resolve()}", f"--window-size={max(width, 500)},{height}",
                  "--virtual-time-budget=1000", str(folder / "around.html"))
 
 
-def write(folder, page, width, height, before):
+def write(folder, page, width, height, at_first, at_last):
+    """Writes the page with a script at its beginning and one at its end, and the page with the frame around it."""
     (folder / "around.html").write_text(AROUND.format(width=width, height=height), encoding="utf-8")
-    looked = page.replace("<head>", f"<head><script>{LOOK}</script>", 1).replace(
-        "</body>", f"<script>look(() => {{ {before} }});</script></body>", 1)
-    (folder / "page.html").write_text(looked, encoding="utf-8")
+    head, body = page.split("<head>", 1)
+    body, end = body.rsplit("</body>", 1)
+    (folder / "page.html").write_text(f"{head}<head><script>{at_first}</script>{body}<script>{at_last}</script></body>{end}",
+                                      encoding="utf-8")
 
 
 def chromium(folder, *arguments):
