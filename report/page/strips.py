@@ -6,6 +6,7 @@ base64. Where the page would be too large, rows of most ranks keep the slowest r
 """
 
 import base64
+import collections
 import itertools
 import json
 import math
@@ -36,12 +37,14 @@ class Strips:
 
     def _most_ranks(self):
         """The most ranks for which all ranks' times have room."""
-        sizes = sorted((len(times), len(times) * min(MOST_ROUNDS, len(times[0])) * 4 // 3)
-                       for places in self.rows for _, _, row in places for record in row.records
-                       for times in [times_of(record)] if times)
-        total = itertools.accumulate(letters for _, letters in sizes)
-        fits = [ranks for (ranks, _), letters in zip(sizes, total) if letters <= MOST_LETTERS]
-        return math.inf if len(fits) == len(sizes) else max(fits, default=1)
+        letters = collections.Counter()
+        for record in (record for places in self.rows for _, _, row in places for record in row.records):
+            for rank in times_of(record):
+                letters[len(times_of(record))] += min(MOST_ROUNDS, len(rank)) * 4 // 3
+        ranks = sorted(letters)
+        totals = itertools.accumulate(letters[rank] for rank in ranks)
+        fits = [rank for rank, total in zip(ranks, totals) if total <= MOST_LETTERS]
+        return math.inf if fits == ranks else max(fits, default=1)
 
 
 def strip(letter, row, most, repeat):

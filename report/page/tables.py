@@ -59,7 +59,7 @@ def table(entries, letters, number_of):
                                         for contest in entry.values()))
     skipped = sum(row.state == reading.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
     notes = [f"All of them: {said.constants(keys, fields)}."]
-    notes += [f"{skipped} rows could not run here; their records say why."] * bool(skipped) + marks.notes()
+    notes += [f"{written.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
     return ('<section class="of-table"><h3>' + words.escaped(subjects) + "</h3>"
             + f"<p class=\"note\">{' '.join(map(words.escaped, notes))}</p>"
             + '<div class="scroll"><table class="sorts"><thead>' + head(fields, is_layer, letters) + "</thead><tbody>"

@@ -5,17 +5,20 @@ import unittest
 
 import browser
 from plots.example import InFolder, run, write
-from plots.paper.main_test import MANY, simulated, simulated_layer
+from plots.paper.main_test import H100, MANY, simulated, simulated_layer
+
+
+RANKS = (8, 16, 32, 64, 128, 256)
+SCANS = ("all_scan", "ring_scan", "all_gather_scan", "ring_all_gather", "two_shot")
 
 
 def records():
-    ranks = (8, 16, 32, 64, 128, 256)
-    scans = [simulated(name, rank, 0.1 * number * rank / 8, sent_bytes=2**21, hops=rank - 1, topology=topology)
-             for number, name in enumerate(("all_scan", "ring_scan", "all_gather_scan", "ring_all_gather", "two_shot"), 1)
-             for rank in ranks for topology in ("dgx-h100-32x8", MANY)]
-    layers = [simulated_layer(name, rank, 6 + number, which=which) for number, name in enumerate(("zeco", "lasp1", "lasp2"))
-              for rank in ranks for which in ("both", "forward")]
-    return scans + layers + [simulated_layer("local", rank, 6, mode="compute_only", scan="") for rank in ranks]
+    scans = [simulated(name, ranks, 0.1 * number * ranks / 8, sent_bytes=2**21, hops=ranks - 1, topology=topology)
+             for number, name in enumerate(SCANS, 1) for ranks in RANKS for topology in (H100, MANY)]
+    layers = [simulated_layer(name, ranks, 6 + number * (1 + ranks / 64), which=which)
+              for number, name in enumerate(("zeco", "lasp1", "lasp2"), 1)
+              for ranks in RANKS for which in ("both", "forward")]
+    return scans + layers + [simulated_layer("local", ranks, 6, mode="compute_only", scan="") for ranks in RANKS]
 
 
 @browser.needed
