@@ -88,8 +88,9 @@ class Exchanges(unittest.TestCase):
         self.assertIn("2 rows compete. Fastest: all_scan, 100 us", text)
 
     def test_wires_that_round_are_a_contest_of_their_own(self):
-        rounding = gpu_scan("all_scan", 5, executor="peer_bf16", wire_dtype="bf16")
-        text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), rounding)
+        rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
+                    for number, name in enumerate(("all_scan", "two_shot", "all_gather_scan"))]
+        text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)
         self.assertIn("Fastest: all_scan_fused, 10.0 us", text)
 
 
@@ -125,6 +126,12 @@ class Layers(unittest.TestCase):
         text = told(methods(factors=(1.0,), noise=0))
         self.assertIn("differ by 1.0 % of a layer in that launch.", text)
         self.assertNotIn("hardly matters", text)
+
+
+    def test_the_furthest_end_holds_for_all_three_together(self):
+        noisy = {"zeco": layer("zeco", 1.0, 0.01), "lasp1": layer("lasp1", 1.02, -0.01), "lasp2": layer("lasp2", 1.03)}
+        (of_three,), (of_two,) = session(*noisy.values()).contests, session(noisy["zeco"], noisy["lasp1"]).contests
+        self.assertGreater(ranking.spread(of_three)[1], ranking.spread(of_two)[1])
 
 
 class Layout(unittest.TestCase):
