@@ -93,12 +93,15 @@ def of_exchange(session, contest, found):
     if contest is None:
         return [Sentence(EXCHANGE, nothing(session, "collective"), MUST)]
     processors = choice.the_exchange(choice.on_other_family(found, contest))
-    beside = f"On {processors.key.family} ({words.count(processors.key.ranks, 'rank')}): {findings.winner(processors)}" \
-        if processors else ""
+    beside = ""
+    if processors:
+        ranks = words.count(processors.key.ranks, "rank")
+        beside = f"On {processors.key.family} ({ranks}): {findings.winner(processors)}"
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
             Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
             Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
-            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE), Sentence(EXCHANGE, beside, ON_PROCESSORS)]
+            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE),
+            Sentence(EXCHANGE, beside, ON_PROCESSORS)]
 
 
 def of_layer(session, contest):
@@ -116,7 +119,8 @@ def title(contest):
     """The contest in words, with the number of its competitors."""
     key = contest.key
     if contest.is_layer:
-        what = f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, {key.dtype}"
+        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, "
+                f"{key.dtype}")
     else:
         what = f"Exclusive scan of {results.binary_size(key.state_bytes)}"
     cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"

@@ -20,7 +20,8 @@ def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if reading.state_of(record) == reading.TIMED]
     layers = near(session, used)
-    found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed), load(timed), few_launches(used)]
+    found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
+             load(timed), few_launches(used)]
     return [text for text in found if text]
 
 
@@ -138,6 +139,6 @@ def failures(session):
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     size = "" if contest.is_layer else f"{results.binary_size(contest.key.state_bytes)}, "
-    mark = "~ " if row.is_simulated else ""
-    return (f"{count} of {words.count(rows, 'row')}, among them {mark}{row.name.name} ({row.name.executor}, {contest.key.ranks} ranks, "
+    name = f"~ {row.name.name}" if row.is_simulated else row.name.name
+    return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
             f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")

@@ -42,8 +42,8 @@ def the_exchange(found):
 
 def alike(contest, other):
     """True if two contests differ in the size alone."""
-    a, b = contest.key, other.key
-    return (a.family, a.topology, a.machine, a.ranks, a.cadence) == (b.family, b.topology, b.machine, b.ranks, b.cadence)
+    return all(getattr(contest.key, field) == getattr(other.key, field)
+               for field in ("family", "topology", "machine", "ranks", "cadence"))
 
 
 def the_layer(found):

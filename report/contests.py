@@ -19,8 +19,9 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
 # a layer, `way` the direction or the pass. `topology` is empty for what was measured.
-Key = collections.namedtuple("Key", "bench family topology host machine ranks ranks_a_node ranks_a_gpu kind way cadence "
-                                    "heads d_k d_v state_bytes tokens dtype wire gate gates chunk groups rounds")
+Key = collections.namedtuple("Key", (
+    "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "cadence",
+    "heads", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk", "groups", "rounds"))
 
 
 class Contest:

@@ -44,7 +44,7 @@ def over_lasp2(contest):
         return ""
     name = f"LASP-2 ({contest.label_of(lasp2)})"
     if lasp2 is ranks.first:
-        return f"That is {'LASP-2' if contest.is_layer else 'the exchange of LASP-2'}."
+        return "" if contest.is_layer else "That is the exchange of LASP-2."
     untold = ", which is no difference that can be told" if ranks.judged and lasp2 in ranks.tied else ""
     return f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long{untold}."
 

@@ -33,7 +33,7 @@ def rank(contest):
 
 
 def is_slower(row, other):
-    """True if the interval of the ratio says so, by more than NO_DIFFERENCE; of simulated rows, if the model can tell."""
+    """True if the interval of the ratio says so and the ratio is no trifle; of simulated rows, if the model can tell."""
     ratio = row.ratio_to(other)
     if row.is_simulated:
         return ratio.value > MODEL_TELLS

@@ -44,7 +44,8 @@ class Command(InFolder):
         for program, made in (("collectives", scan), ("operators", layer)):
             names = ("all_scan", "all_gather_scan") if made is scan else ("zeco", "lasp2")
             measured = [one for number, name in enumerate(names) for one in made(name, 100 + 50 * number, session="s")]
-            grown = [simulated(made(name, 7.89 + 23.4 * number, ranks=512, session="s")) for number, name in enumerate(names)]
+            grown = [simulated(made(name, 7.89 + 23.4 * number, ranks=512, session="s"))
+                     for number, name in enumerate(names)]
             self.write(f"{program}.jsonl", measured)
             self.write(f"simulated_{program}.jsonl", [one for group in grown for one in group])
         text = report(self.folder).stdout
