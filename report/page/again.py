@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command that runs a record's case again, alone."""
 
+import pathlib
 import shlex
 
 from rows import AUTO, results
+
+TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "topologies"
 
 # Keys of records and the flags that ask for them: of both benches, of exchanges, of layers.
 BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), ("d_k", "--d-k"), ("d_v", "--d-v"),
@@ -29,5 +32,11 @@ def command(record, *more):
     if str(record.get("blocks_asked", AUTO)) not in (AUTO, "1"):
         words += ["--blocks", str(record["blocks_asked"])]
     if record["executor"] == results.SIMULATOR:
-        words += ["--topology", f"topologies/{record['topology']}.json"]
+        words += ["--topology", topology(record["topology"])]
     return shlex.join([*words, *more])
+
+
+def topology(name):
+    """The file of a topology: one of topologies/, or what ./run bench made of this machine's calibration."""
+    known = TOPOLOGIES / f"{name}.json"
+    return f"topologies/{known.name}" if known.is_file() else "results/local/machine.json"

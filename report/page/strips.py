@@ -62,7 +62,8 @@ def strip(letter, row, most, repeat):
         return told
     low, high = min(every), max(every)
     told.update(low=low, high=high, launches=[
-        {"n": record.get("launch", 1), "last": record.get("rounds_as_last"), "ranks": [coded(rank, low, high) for rank in launch]}
+        {"n": record.get("launch", 1), "last": record.get("rounds_as_last"),
+         "ranks": [coded(rank, low, high) for rank in launch]}
         for record, launch in zip(records, times)])
     if most < max(len(times_of(record)) for record in records):
         told["slowest"] = 1

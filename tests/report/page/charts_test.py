@@ -51,7 +51,7 @@ class Lines(unittest.TestCase):
         measured = scans(sizes=(1 << 21,), names=pages.MANY[:3])
         simulated = simulated_each(scans(ranks=(4, 64), sizes=(1 << 21,), names=pages.MANY[:3]))
         self.assertEqual(len(list(charts.against_ranks(session(measured, simulated).contests))), 2)
-        ours = [{**one, "topology": "Example CPU, 64 cores, mpi"} for one in simulated]
+        ours = [{**one, "topology": "64 x Example CPU, 64 cores, mpi"} for one in simulated]
         chart = one_chart(charts.against_ranks, measured, ours)
         self.assertEqual({line.simulated for line in chart.lines}, {True, False})
         self.assertIn("Dashed and ~: simulated", chart.about)

@@ -7,7 +7,6 @@ import unittest
 import urllib.parse
 
 from plots.example import InFolder, write
-from report import example
 from report.example import layer, report, scan
 from report.page import pages
 from page import again
@@ -62,8 +61,9 @@ class Commands(unittest.TestCase):
 
     def test_of_a_layer_and_of_a_simulated_row(self):
         self.assertIn("./run bench operator --methods zeco", again.command(layer()[0]))
-        self.assertIn(f"--topology topologies/{example.SIMULATED_ON}.json",
-                      again.command(pages.simulated_each(scan())[0]))
+        made = pages.simulated_each(scan())[0]
+        self.assertIn("--topology results/local/machine.json", again.command(made))
+        self.assertIn("--topology topologies/dgx-h100-8.json", again.command({**made, "topology": "dgx-h100-8"}))
 
 
 if __name__ == "__main__":
