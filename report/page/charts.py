@@ -14,7 +14,8 @@ SIZE, RANKS = "size", "ranks"
 # The fields of a key in which the contests of a chart may differ.
 FREE = {SIZE: {"state_bytes": 0, "heads": 0, "tokens": 0},
         RANKS: {"ranks": 0, "ranks_a_node": 0, "ranks_a_gpu": 1}}
-PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", LOCAL)  # lines that are kept first
+PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", "nccl_all_gather_scan",
+          LOCAL)  # lines that are kept first
 OVER, ELSEWHERE = "oversubscribed", "elsewhere"  # kinds of points
 
 Identity = collections.namedtuple("Identity", "name executor implementation scan blocks simulated")

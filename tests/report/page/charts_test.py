@@ -4,10 +4,10 @@
 import re
 import unittest
 
-from lib import looks
 from report.example import SIMULATED_ON, crowded, session
 from report.page import pages
 from report.page.pages import layers, scans, simulated_each
+from lib import looks
 from page import bars, charts, lines
 
 
