@@ -62,7 +62,7 @@ class Tables(unittest.TestCase):
 
     def test_modes_are_shown_and_only_the_published_one_is_ranked(self):
         (_, rows), _ = tables_of(pages.html_of(session(layers())))
-        ranked = [row[1] for row in rows if row[-2]]  # the column before the last is "against best"
+        ranked = [row[1] for row in rows if row[-2]]  # the column before the last is "against the fastest"
         self.assertEqual(set(ranked), {"overlapped"})
         self.assertEqual([row[1] for row in rows][:3], ["overlapped"] * 3)
 
