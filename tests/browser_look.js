@@ -35,7 +35,11 @@ function textsOfPage() {
     if (!node.data.trim() || !seen(node.parentElement)) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    for (const box of range.getClientRects()) {
+    const lines = range.getClientRects();
+    if (lines.length > 3 && node.data.trim().length < 3 * lines.length) {
+      found.push(`${words(node)} is squeezed into ${lines.length} lines`);
+    }
+    for (const box of lines) {
       if (box.width > 1 && box.height > 1) texts.push({ node, words: words(node), box: smaller(box) });
     }
   }

@@ -22,6 +22,7 @@ FAULTS = {
     "is crossed by": '<svg width="300" height="40"><path d="M0 20 L300 21" stroke="red" stroke-width="3"/>'
                      '<text x="20" y="25">label on a line</text></svg>',
     "leaves the page": '<p style="margin-left: -60px">words too far to the left</p>',
+    "is squeezed": '<p style="width: 9px; overflow-wrap: anywhere">words</p>',
     "pixels wide": '<p style="width: 3000px">wide</p>',
     "script error": "<p>words</p><script>missing();</script>",
     "console.error": '<p>words</p><script>console.error("a complaint");</script>'}

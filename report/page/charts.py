@@ -137,6 +137,9 @@ def layers(contests_of_session):
         about = (f"{said.subject(contest.key)}. Full: local work alone; light: what the exchange adds; stroke: the "
                  "exchange exposed.")
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
+        main = common_origin([contest])
+        others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
+        about += f" Of another launch or commit: {written.names(others)}." if others else ""
         yield contest.key, bars.Chart(said.heading(contest.key), about, made,
                                       [contest.label_of(row) for row in order[bars.MOST:]], contest.is_oversubscribed)
 

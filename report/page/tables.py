@@ -50,9 +50,9 @@ def table(entries, letters, number_of):
     keys = [contest.key for contest in firsts]
     fields = said.columns(keys)
     is_layer = keys[0].bench == "operator"
-    origins = collections.Counter(origin(record) for entry in entries.values() for contest in entry.values()
-                                  for record in contest.records)
-    marks = Marks(origins)
+    marks = Marks({letter: collections.Counter(
+        origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
+        for letter in letters})
     body = [html_row(cells, first, number) for entry in entries.values()
             for cells, first, number in rows(entry, letters, fields, marks, number_of)]
     subjects = " · ".join(dict.fromkeys(said.subject(contest.key) for entry in entries.values()
@@ -145,11 +145,12 @@ def verified(record):
 
 
 class Marks:
-    """Letters for the launches and commits that are not those of most rows of a table."""
+    """Letters for the launches and commits that are not those of most rows of their session in a table."""
 
-    def __init__(self, origins):
-        order = [one for one, _ in origins.most_common()]
-        self.letters = {one: chr(ord("a") + index % 26) for index, one in enumerate(order[1:])}
+    def __init__(self, sessions):
+        """`sessions` is {letter of a session: Counter of origins}."""
+        others = [one for origins in sessions.values() for one, _ in origins.most_common()[1:]]
+        self.letters = {one: chr(ord("a") + index % 26) for index, one in enumerate(dict.fromkeys(others))}
 
     def of(self, records):
         return "".join(sorted({self.letters[origin(one)] for one in records if origin(one) in self.letters}))

@@ -91,6 +91,11 @@ class Bars(unittest.TestCase):
         self.assertLess(zeco.seconds, zeco.exposed)
         self.assertEqual(linear.bars[0].name, "local")
 
+    def test_bars_of_another_commit_are_named(self):
+        other = [{**one, "commit": "other"} if one["name"] == "lasp1" else one for one in layers()]
+        made = [chart.about for _, chart in charts.layers(session(other).contests)]
+        self.assertIn("Of another launch or commit: lasp1.", made[0])
+
     def test_simulated_bars_are_dashed(self):
         self.assertIn('stroke-dasharray="4 3"', drawn(next(
             chart for _, chart in charts.layers(session(simulated_each(layers())).contests))))

@@ -79,10 +79,11 @@ class Tables(unittest.TestCase):
         self.assertIn("1 row could not run here", tables_of(text)[0][0])
 
     def test_sessions_stand_side_by_side(self):
-        text = pages.html_of(session(scans()), session(crowded(scans(ranks=(2,)), 9)))
+        text = pages.html_of(session(scans()), session(crowded(scans(ranks=(2,), commit="b"), 9)))
         (_, rows), = tables_of(text)
         widths = {len(row) for row in rows}
         self.assertEqual(len(widths), 1)
+        self.assertNotIn("of another launch", text)
         both = [row for row in rows if sum("[" in cell for cell in row) >= 2]
         self.assertTrue(both)
 
