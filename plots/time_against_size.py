@@ -11,11 +11,10 @@ import pathlib
 import matplotlib.ticker
 
 import lib
-from lib import exchanges, results, style
+from lib import exchanges, looks, results, style
 from lib.style import plt
 
 NAME = "time_against_size"
-LOOKS = dict(zip(exchanges.TITLES, zip(style.COLOURS, style.MARKERS)))
 
 
 def main():
@@ -75,13 +74,14 @@ def draw(contest):
 
 def draw_line(axes, one, records):
     """Draws a method's line and returns its end for `style.label_lines`."""
-    colour, marker = LOOKS[one]
+    colour, marker = looks.look(one.name)
+    narrow = {"linestyle": "--", "fillstyle": "none"} if looks.is_narrow(one.executor) else {}
     middles = [record["median_seconds"] * 1e6 for record in records]
     intervals = [[middle - record["ci95_seconds"][0] * 1e6 for middle, record in zip(middles, records)],
                  [record["ci95_seconds"][1] * 1e6 - middle for middle, record in zip(middles, records)]]
     axes.errorbar([record["state_bytes"] for record in records], middles, yerr=intervals, color=colour, marker=marker,
-                  markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1)
-    return middles[-1], exchanges.title(one), colour
+                  markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1, **narrow)
+    return records[-1]["state_bytes"], middles[-1], exchanges.title(one), colour
 
 
 def draw_bound(axes, contest):
@@ -90,7 +90,7 @@ def draw_bound(axes, contest):
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)
-    return [(bounds[-1], "bound of All-Scan, fp32", style.INK)]
+    return [(records[-1]["state_bytes"], bounds[-1], "bound of All-Scan, fp32", style.INK)]
 
 
 def shape_axes(axes, contest):

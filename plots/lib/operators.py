@@ -41,6 +41,11 @@ def stands_for_its_method(record):
     return record["mode"] == ("compute_only" if record["name"] == LOCAL else "overlapped")
 
 
+def is_softmax(record):
+    """Says whether the layer is softmax attention, which has no gate. Such layers are ranked apart from linear ones."""
+    return record["gate"] == "none"
+
+
 def row(record):
     return Row(results.method(record), record["gate"], record["scan"])
 

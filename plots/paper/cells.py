@@ -12,10 +12,10 @@ from lib import results
 PUBLISHED, SIMULATED, MEASURED, COUNTED, DERIVED = KINDS = (
     "published", "simulated", "measured", "counted", "derived")
 
-# `text` is shown, `value` in `unit` goes into the CSV. `origin` is the source, the topology or the machine. `off` marks a
-# cell that differs from its counterpart by more than FAR.
-Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off",
-                              defaults=("", "", "", False))
+# `text` is shown, `value` in `unit` goes into the CSV. `origin` is the source, the topology or the machine, `run` the
+# launch of a measurement. `off` marks a cell that differs from its counterpart by more than FAR.
+Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off run",
+                              defaults=("", "", "", False, ""))
 
 FAR = 0.25  # simulated and published cells that differ by more than this are marked
 
@@ -35,7 +35,7 @@ def timed(record, machine=""):
     value = record["median_seconds"] * 1e3
     kind = SIMULATED if record["executor"] == results.SIMULATOR else MEASURED
     return Cell(digits(value), f"{value:.6g}", "ms", kind, origin(record, machine), record["commit"],
-                record["time"], note(record))
+                record["time"], note(record), run=launch(record))
 
 
 def microseconds(record, machine):
@@ -44,7 +44,12 @@ def microseconds(record, machine):
         return None
     value, low, high = (seconds * 1e6 for seconds in (record["median_seconds"], *record["ci95_seconds"]))
     return Cell(f"{digits(value)} [{digits(low)}, {digits(high)}]", f"{value:.6g}", "us", MEASURED,
-                origin(record, machine), record["commit"], record["time"], note(record))
+                origin(record, machine), record["commit"], record["time"], note(record), run=launch(record))
+
+
+def launch(record):
+    """Returns the launch of a measurement. Equal simulations give equal times, whichever launch made them."""
+    return "" if record["executor"] == results.SIMULATOR else record["run"]
 
 
 def peer(row, machine):

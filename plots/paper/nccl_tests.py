@@ -72,7 +72,8 @@ def compared(machine, cadence, theirs, of_version, here):
 
 def bandwidth(rate, origin, record=None):
     return cells.Cell(f"{rate * 1e-9:.1f}", f"{rate * 1e-9:.6g}", "GB/s", cells.MEASURED, origin,
-                            record["commit"] if record else "", record["time"] if record else "")
+                            record["commit"] if record else "", record["time"] if record else "",
+                            run=record["run"] if record else "")
 
 
 def quotient(record, rate):

@@ -72,7 +72,7 @@ def table(contest, place, machine, name):
     ranks, cadence = place
     rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)))
+                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)), place != (goals.RANKS, goals.CADENCE))
 
 
 def method_rows(contest, one, machine, cadence):
@@ -117,7 +117,7 @@ def error(record, machine):
         return None
     value = record["relative_error"]
     return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, f"{machine}, before the timing",
-                            record["commit"], record["time"])
+                            record["commit"], record["time"], run=record["run"])
 
 
 def notes(contest):
@@ -126,7 +126,7 @@ def notes(contest):
     wire = contest.at(exchanges.BASE, contest.sizes()[-1]) or newest
     gpu = newest["device"]
     yield (f"Medians of {newest['rounds']} rounds after {newest['warmup']}, each the slowest rank's, with their 95 % "
-           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}; commit {newest['commit']}, {newest['time'][:10]}.")
+           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}.")
     yield (f"In the same launch: empty round {wire.get('floor_seconds', 0) * 1e6:.2f} µs, alpha "
            f"{wire['alpha_seconds'] * 1e6:.2f} µs, beta {wire['beta_bytes_per_second'] * 1e-9:.1f} GB/s. "
            "A library's own traffic is not counted, so it has no bound.")
