@@ -66,6 +66,10 @@ def is_readings(value):
     return is_named(value) and all(isinstance(row, list) and all(map(is_number, row)) for row in value.values())
 
 
+def is_conditions(value):
+    return is_named(value) and isinstance(value.get("oversubscribed", False), bool)
+
+
 def is_blocks(value):
     return value == "auto" or is_size(value)
 
@@ -103,6 +107,7 @@ KINDS = {
     "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
+    "conditions": (is_conditions, "an object in which oversubscribed is true or false"),
     "machine": (is_machine, "an object with cpu and cores"),
     "device": (is_device, "an object of texts, with the text gpu"),
 }

@@ -117,6 +117,15 @@ def _of_newest_run(records):
     return {**launches[max(launches)], **over, **known}
 
 
+def is_simulated(record):
+    return record["executor"] == SIMULATOR
+
+
+def kind_word(records):
+    """Returns what the records of one setting are, in a word. No setting has both."""
+    return "simulated" if any(map(is_simulated, records)) else "measured"
+
+
 def matching(records, **wanted):
     """Returns the records whose fields equal the wanted values. A value of None matches everything."""
     return [record for record in records
@@ -133,8 +142,7 @@ def widest_setting(records):
         groups[setting(record)].append(record)
 
     def width(group):
-        measured = group[0]["executor"] != SIMULATOR
-        return measured, len(points(group)), max(record["time"] for record in group)
+        return not is_simulated(group[0]), len(points(group)), max(record["time"] for record in group)
 
     return max(groups.values(), key=width, default=[])
 
@@ -181,6 +189,12 @@ def describe(record):
             *_asked(record),
             f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
             f"{record['cadence']} rounds"]
+
+
+def oversubscribed(records):
+    """Says on how many ranks more threads were busy than there are cores, for a caption. Nothing if on none."""
+    ranks = sorted({record["ranks"] for record in records if (record.get("conditions") or {}).get("oversubscribed")})
+    return f"oversubscribed, so no measure of the exchange: {', '.join(map(str, ranks))} ranks" if ranks else ""
 
 
 def _asked(record):

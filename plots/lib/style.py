@@ -47,6 +47,7 @@ def add_titles(figure, axes, title_text, subtitle_text):
 def label_lines(axes, ends, size=LABEL["fontsize"]):
     """Names lines, [(x, y, name, colour)] with their last points, beside the axes. Names that would overlap move apart, and
     a thin line leads from each to its end."""
+    axes.get_xlim(), axes.get_ylim()  # settles the limits, which the places depend on
     to_axes = axes.transData + axes.transAxes.inverted()
     labels = sorted((to_axes.transform((x, y))[1], x, y, name, colour) for x, y, name, colour in ends)
     inches = axes.get_figure().get_figheight() * axes.get_position().height
@@ -54,7 +55,14 @@ def label_lines(axes, ends, size=LABEL["fontsize"]):
     for height, (_, x, y, name, colour) in zip(heights, labels):
         axes.annotate(name, (x, y), xytext=(1.03, height), textcoords=axes.transAxes, color=colour, va="center",
                       annotation_clip=False, **{**LABEL, "fontsize": size},
-                      arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3})
+                      arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3,
+                                  "relpos": (0, 0.5)})
+
+
+def hollow(axes, points, colour, marker, size):
+    """Draws marks over those of [(x, y)], filled with white: measurements of another launch than the others."""
+    axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", marker=marker, markersize=size,
+              markerfacecolor="white", markeredgecolor=colour, zorder=3)
 
 
 def spread(heights, apart=0.05, top=1.0):
