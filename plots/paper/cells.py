@@ -17,6 +17,7 @@ PUBLISHED, SIMULATED, MEASURED, COUNTED, DERIVED = KINDS = (
 Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off run",
                               defaults=("", "", "", False, ""))
 
+BY_EXECUTOR = ", executor "  # ends the place in the origin of a measured cell
 FAR = 0.25  # simulated and published cells that differ by more than this are marked
 
 # A row of a table: its label, the kind of its cells in words, and the cells. None is a blank.
@@ -72,7 +73,7 @@ def counted(value, text, unit, record):
 def origin(record, machine):
     if record["executor"] == results.SIMULATOR:
         return f"topology {record['topology']}"
-    return f"{machine}, executor {record['executor']}"
+    return f"{machine}{BY_EXECUTOR}{record['executor']}"
 
 
 def note(record):

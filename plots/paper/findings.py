@@ -115,15 +115,19 @@ def layer(sources):
     ranks, _, _, *where, stood = max(groups, key=lambda one: one[:3])
     added = {name: overhead(stood[name], stood[operators.LOCAL]) for name in LAYERS}
     order = sorted(LAYERS, key=lambda name: added[name][1])
-    apart = [f"{one} and {other}" for one, other in zip(order, order[1:]) if added[one][2] >= added[other][0]]
-    told = listed([f"{operators.TITLES[name]} {signed(added[name][1])}" for name in order])
-    alike = f"{listed(apart)} cannot be told apart. " if apart else ""
+    titles = operators.TITLES
+    alike = [f"{titles[one]} and {titles[other]}" for one, other in zip(order, order[1:])
+             if added[one][2] >= added[other][0]]
+    none = [titles[name] for name in order if added[name][0] <= 0]
+    doubts = f"{listed(alike)} cannot be told apart. " if alike else ""
+    doubts += f"What {listed(none)} adds cannot be told from nothing. " if none else ""
+    told = listed([f"{titles[name]} {signed(added[name][1])}" for name in order])
     return Finding(
         f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} longer than without an exchange.",
-        f"{alike}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
+        f"{doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
         f"{launches_of(stood.values())}.", "Layers on GPUs",
         Figure("finding_layer", "", f"% over the layer without an exchange; measured: {where_measured(*where)}",
-               "finding_bars", [(operators.TITLES[name], name, added[name]) for name in order],
+               "finding_bars", [(titles[name], name, added[name]) for name in order],
                "What the exchange adds to the time of a layer, by method, with 95 % intervals."))
 
 

@@ -97,13 +97,13 @@ def cell_html(cell, letter):
     told = "; ".join(part for part in (f"{cell.kind}: {cell.origin}", cell.note, cell.commit and
                                        f"commit {cell.commit}", cell.time) if part)
     off = " off" if cell.off else ""
-    return f'<td class="{cell.kind}{off}" title="{html.escape(told)}">{cell_text(cell.text)}{raised(letter)}</td>'
+    return f'<td class="{cell.kind}{off}" title="{html.escape(told)}">{cell_text(cell.text, letter)}</td>'
 
 
-def cell_text(text):
+def cell_text(text, letter):
     """Returns HTML with an interval on a line of its own, and each percent sign beside its number."""
     middle, bracket, interval = html.escape(text).replace(" %", "\u00a0%").partition(" [")
-    return f"{middle} <small>[{interval}</small>" if bracket else middle
+    return middle + raised(letter) + (f" <small>[{interval}</small>" if bracket else "")
 
 
 def raised(letter):

@@ -8,7 +8,7 @@ commits shows where. Numbers derived on the page have no letter, for they stand 
 import collections
 import string
 
-from paper.cells import COUNTED, DERIVED
+from paper.cells import BY_EXECUTOR, COUNTED, DERIVED
 
 COUNTED_FROM = "counted from the recorded schedules"
 
@@ -17,7 +17,9 @@ def source(cell):
     """Returns the source of a cell in words, empty for a blank or a derived one."""
     if cell is None or cell.kind == DERIVED:
         return ""
-    parts = (COUNTED_FROM if cell.kind == COUNTED else cell.origin, cell.commit and f"commit {cell.commit}",
+    # A row says which executor ran it.
+    place = COUNTED_FROM if cell.kind == COUNTED else cell.origin.partition(BY_EXECUTOR)[0]
+    parts = (place, cell.commit and f"commit {cell.commit}",
              cell.run and f"launch {cell.run}", "" if cell.run else cell.time[:10])
     return ", ".join(part for part in parts if part)
 

@@ -80,7 +80,7 @@ def method_rows(contest, one, machine, cadence):
     newest = max(filter(None, records), key=lambda record: record["time"])
     native = " native" if newest["implementation"] != "schedule" else ""
     yield Row(f"`{one.name}`", f"measured, {one.executor}{native}",
-              [timed(contest, record, machine) for record in records])
+              [cells.microseconds(record, machine) for record in records])
     if one != exchanges.BASE:
         yield Row("", f"× `{exchanges.BASE.name}`", [over(contest, record, contest.at(exchanges.BASE, size))
                                            for record, size in zip(records, contest.sizes())])
@@ -88,11 +88,6 @@ def method_rows(contest, one, machine, cadence):
         yield Row("", "bound, and its share", [bound(record) for record in records])
     if any(record and record.get("relative_error") for record in records):
         yield Row("", "error of the state", [error(record, machine) for record in records])
-
-
-def timed(contest, record, machine):
-    cell = cells.microseconds(record, machine)
-    return cell and cell._replace(text=cell.text + contest.elsewhere(record))
 
 
 def over(contest, record, base):
@@ -132,7 +127,7 @@ def notes(contest):
            "A library's own traffic is not counted, so it has no bound.")
     others = {record["run"] for record in records} - {contest.run}
     if others:
-        yield f"{exchanges.ELSEWHERE} not of the launch {contest.run}: of {', '.join(sorted(others))}."
+        yield f"{exchanges.ELSEWHERE} A ratio with a time of another launch than {contest.run}."
     lowered = sum(map(lowered_clocks, records))
     if lowered:
         yield f"{lowered} of {len(records)} rows ran or ended with lowered clocks (`throttle_reasons` in the records)."

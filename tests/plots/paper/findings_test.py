@@ -72,6 +72,10 @@ class Layer(unittest.TestCase):
         found = findings.layer(sources(self.layers(1.020, 1.021, 1.08)))
         self.assertIn("ZeCO and LASP-1 cannot be told apart.", found.detail)
 
+    def test_what_may_be_nothing_is_said(self):
+        found = findings.layer(sources(self.layers(1.0005, 1.02, 1.08)))
+        self.assertIn("What ZeCO adds cannot be told from nothing.", found.detail)
+
     def test_one_launch_must_have_them_all(self):
         self.assertIsNone(findings.layer(sources(self.layers(1.04, 1.02, 1.08, run="b"))))
 

@@ -78,7 +78,7 @@ class Page(InFolder):
         self.assertEqual([(row["column"], row["value"], row["origin"]) for row in ours],
                          [("8", "2", f"topology {H100}")])
         self.assertEqual([row["value"] for row in tables["table2_measured"]], ["3"])
-        self.assertIn("a: some-machine, executor mpi, commit abc-dirty, launch a.", text)
+        self.assertIn("a: some-machine, commit abc-dirty, launch a.", text)
         for heading, rows in tables_of(text).items():
             told = " ".join(row.split("|")[2] for row in rows)
             self.assertFalse("measured" in told and "simulated" in told.replace("simulated / ", ""), heading)

@@ -20,8 +20,8 @@ class Sources(unittest.TestCase):
         letters = Letters([row])
         self.assertEqual(letters.of_row(row), "a")
         self.assertEqual([letters.of_cell(row, cell) for cell in row.cells], ["", "", "b", ""])
-        self.assertEqual(letters.notes(), [("a", "mine, executor mpi, commit abc, launch a"),
-                                           ("b", "mine, executor mpi, commit abc-dirty, launch b")])
+        self.assertEqual(letters.notes(), [("a", "mine, commit abc, launch a"),
+                                           ("b", "mine, commit abc-dirty, launch b")])
 
     def test_equal_simulations_are_one_source_whichever_launch_made_them(self):
         one, other = (cells.timed(record(executor="simulator", topology="t", run=run)) for run in "ab")
