@@ -151,7 +151,8 @@ def shape_axes(axes, bars, right):
     axes.set_yticks(heights, [one.label for one in bars])
     if len({operators.is_softmax(one.record) for one in bars}) > 1:
         first = next(height for height, one in zip(heights, bars) if operators.is_softmax(one.record))
-        axes.text(0.01 * right, first - 1, "softmax attention, another computation:", va="center", fontsize=8.5, style="italic")
+        axes.text(0.01 * right, first - 1, "softmax attention, another computation:", va="center",
+                  fontsize=8.5, style="italic")
     axes.invert_yaxis()
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, 1.14 * right)

@@ -85,8 +85,9 @@ def exchange(sources):
         size: interval(record, US) for size in contest.sizes()
         if (record := contest.at(one, size)) and not contest.elsewhere(record)})
         for one in (exchanges.BASE, *RIVALS)]
-    bound = Line("bound of All-Scan", "", cells.DERIVED, {size: (record["bound_seconds"] * US,) * 3 for size in contest.sizes()
-                                                      if (record := contest.at(exchanges.BASE, size))})
+    bound = Line("bound of All-Scan", "", cells.DERIVED, {
+        size: (record["bound_seconds"] * US,) * 3 for size in contest.sizes()
+        if (record := contest.at(exchanges.BASE, size))})
     return Finding(
         f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {results.binary_size(goals.PAPER_STATE)} of state in "
         f"{digits(scan['median_seconds'] * US)} µs, at {share:.0f} % of its bound.",
@@ -167,8 +168,8 @@ def published(sources):
                    for kind in ratio])
     names = {"ring_all_gather": "LASP-2", "all_scan": "All-Scan"}
     return Finding(
-        f"On {most} GPUs ZeCO's paper has LASP-2's all-gather at {ratio[cells.PUBLISHED]:.1f} times All-Scan's time; the links "
-        f"of such a cluster make it {ratio[cells.SIMULATED]:.1f} times in simulation.",
+        f"On {most} GPUs ZeCO's paper has LASP-2's all-gather at {ratio[cells.PUBLISHED]:.1f} times All-Scan's time; the "
+        f"links of such a cluster make it {ratio[cells.SIMULATED]:.1f} times in simulation.",
         f"All-gather and All-Scan: {told}; the simulated links are fitted to no table.", "Communication: ZeCO's table 2",
         Figure("finding_published", "", "ms by GPUs; hollow marks: published; lines: simulated", "finding_lines",
                [Line(names[name] if kind == cells.SIMULATED else "", name, kind, {x: (y,) * 3 for x, y in row.items()})
@@ -236,8 +237,8 @@ def trust(sources):
     return Finding(
         f"Simulated times are typically {span([100 * one.typical for one in errors.values()], ' %')} off what was then "
         f"measured, and at worst {span([100 * one.worst for one in errors.values()], ' %')}.",
-        f"{count} rows of {listed([where.replace(',', ' by') for where in groups])}, each machine calibrated on messages between "
-        "its own ranks first. The papers' machines could not be calibrated here.", "Measured against predicted",
+        f"{count} rows of {listed([where.replace(',', ' by') for where in groups])}, each machine calibrated on messages "
+        "between its own ranks first. The papers' machines could not be calibrated here.", "Measured against predicted",
         Figure("finding_trust", "", "predicted over measured time", "finding_strips",
                {where: [one["predicted_seconds"] / one["median_seconds"] for one in records]
                 for where, records in groups.items()},

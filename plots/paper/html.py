@@ -70,10 +70,11 @@ def table_html(table, _pictures):
     lines = "\n".join(row_html(row, letters) for row in rows)
     notes = "".join(f"<li>{inline(note)}</li>" for note in table.notes)
     title = f'{inline(table.title)} <a href="{table.name}.csv">{table.name}.csv</a>'
-    text = (f'<div class="scroll"><table>{"" if table.folded else f"<caption>{title}</caption>"}\n'
-            f'<thead><tr><th></th><th class="kind"></th>{head}</tr></thead>\n<tbody>\n{lines}\n</tbody></table></div>'
+    text = (f'<div class="scroll"><table>\n<thead><tr><th></th><th class="kind"></th>{head}</tr></thead>\n<tbody>\n{lines}\n'
+            "</tbody></table></div>"
             + (f'<ul class="notes">{notes}</ul>' if notes else "") + sources_html(letters))
-    return f"<details><summary>{title}</summary>{text}</details>" if table.folded else text
+    return (f"<details><summary>{title}</summary>{text}</details>" if table.folded
+            else f'<p class="title">{title}</p>{text}')
 
 
 def sources_html(letters):

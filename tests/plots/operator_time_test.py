@@ -51,6 +51,7 @@ class OperatorTime(InFolder):
                           local(milliseconds=2)])
         self.assertEqual(list(bars), ["local", "zeco", "ring_attention_softmax"])
         self.assertEqual(operator_time.places(list(bars.values())), [0, 1, 3])
+        self.assertEqual(operator_time.places(list(self.bars([layer(gate="none"), local()]).values())), [0, 1])
 
     def test_bars_of_another_launch_and_simulated_ones_are_told(self):
         self.draw([layer(milliseconds=3), local(run="b", commit="abc-dirty")])

@@ -24,8 +24,9 @@ def table(sources):
                  Row("", "simulated, fitted", timed_cells(sources.on(fit, name=name), PAPER_RANKS))]
     rows.append(Row(f"`{BEST}`", "simulated", timed_cells(sources.on(H100, name=BEST, **SHAPE), PAPER_RANKS)))
     few, more = fitting.FITTED_RANKS
-    return Table("summary", "Communication time of one layer by GPUs, published and simulated, ms; 32 heads of 128 x 128", list(map(
-        str, PAPER_RANKS)), rows, [
+    return Table(
+        "summary", "Communication time of one layer by GPUs, published and simulated, ms; 32 heads of 128 x 128",
+        list(map(str, PAPER_RANKS)), rows, [
             f"Simulated: on links with a source for every figure, fitted to no table. Fitted: on links fitted to the "
             f"published cells at {few} and {more} GPUs alone, so from 32 on a prediction. Published cells are means.",
             f"`{BEST}` is in no paper: two-shot on every node, doubling across nodes."])

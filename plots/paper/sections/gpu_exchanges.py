@@ -72,7 +72,8 @@ def table(contest, place, machine, name):
     ranks, cadence = place
     rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)), place != (goals.RANKS, goals.CADENCE))
+                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
+                 place != (goals.RANKS, goals.CADENCE))
 
 
 def method_rows(contest, one, machine, cadence):
