@@ -78,7 +78,8 @@ def exchange(sources):
     scan = contest.at(exchanges.BASE, goals.PAPER_STATE)
     rivals = {title: record for one, title in RIVALS.items()
               if (record := contest.at(one, goals.PAPER_STATE)) and not contest.elsewhere(record, scan)}
-    share = 100 * scan["bound_seconds"] / scan["median_seconds"]
+    bound_of = scan["bound_seconds"]
+    share = f", at {100 * bound_of / scan['median_seconds']:.0f} % of its bound" if bound_of else ""
     told = listed([f"{title} takes {times_as_long(record, scan)}" for title, record in rivals.items()]) + ". " \
         if rivals else ""
     lines = [Line(exchanges.title(one).split(",")[0], one.name, cells.MEASURED, {
@@ -87,10 +88,10 @@ def exchange(sources):
         for one in (exchanges.BASE, *RIVALS)]
     bound = Line("bound of All-Scan", "", cells.DERIVED, {
         size: (record["bound_seconds"] * US,) * 3 for size in contest.sizes()
-        if (record := contest.at(exchanges.BASE, size))})
+        if (record := contest.at(exchanges.BASE, size)) and record["bound_seconds"]})
     return Finding(
         f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {results.binary_size(goals.PAPER_STATE)} of state in "
-        f"{digits(scan['median_seconds'] * US)} µs, at {share:.0f} % of its bound.",
+        f"{digits(scan['median_seconds'] * US)} µs{share}.",
         f"{told}Measured, medians of {launches_of([scan])}.", "Exchanges between GPUs",
         Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",
                [line for line in (*lines, bound) if line.points],

@@ -51,7 +51,7 @@ def contents(of):
 
 def inline(markdown):
     """Returns HTML for `code`, **bold** and [text](address)."""
-    text = html.escape(markdown, quote=False)
+    text = html.escape(markdown, quote=False).replace(" %", "\u00a0%")
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
     return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", r'<a href="\2">\1</a>', text)

@@ -112,8 +112,8 @@ def error(record, machine):
     if record is None:
         return None
     value = record["relative_error"]
-    return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, f"{machine}, before the timing",
-                            record["commit"], record["time"], run=record["run"])
+    return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, cells.origin(record, machine),
+                      record["commit"], record["time"], "compared before the timing", run=record["run"])
 
 
 def notes(contest):

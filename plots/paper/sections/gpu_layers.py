@@ -27,8 +27,8 @@ def section(sources):
         *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
             "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
             "The goals: a third of what flash-linear-attention's chunk_gla took on an H200 before there were kernels here "
-            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper has "
-            "1.15 times the layer at 8 GPUs."])])
+            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper "
+            "has 1.15 times the layer at 8 GPUs."])])
 
 
 # --- Local kernels, one GPU -----------------------------------------------------------------------------

@@ -72,7 +72,8 @@ def table(winners):
         found = [winners.get((ranks, size)) for size in sizes]
         rows.append(Row(f"{ranks} ranks", "simulated, winner", [winner_cell(one) for one in found]))
         rows.append(Row("", "time, ms", [time_cell(one) for one in found]))
-    return Table("winners", "The fastest family and its time", [results.binary_size(size) for size in sizes], rows,
+    return Table("winners", "The fastest family and its time, simulated",
+                 [results.binary_size(size) for size in sizes], rows,
                  ["A state is that of one rank. hierarchical: the better of its two forms."], True)
 
 
@@ -103,7 +104,7 @@ def blocks_blocks(sources):
     counts = sorted({blocks for records in swept.values() for blocks in records})
     if not counts:
         return
-    yield Table("blocks", "All-Scan by blocks, ms", [*(f"K={blocks}" for blocks in counts), "chosen"],
+    yield Table("blocks", "All-Scan by blocks, simulated, ms", [*(f"K={blocks}" for blocks in counts), "chosen"],
                 [block_row(ranks, [swept[ranks].get(blocks) for blocks in counts], chosen[ranks])
                  for ranks in SWEPT_RANKS], ["chosen: by the model, with the K that it took."], True)
     yield Figure("blocks", "All-Scan's time against its blocks", f"2 MiB of state a rank; simulated: {H100}", "blocks",

@@ -164,7 +164,7 @@ def measured_table(sources):
     for (machine, executor, cadence), records in groups:
         where = where_measured(machine, executor, cadence)
         rows += measured_rows(where, machine, wanted(records), sorted(columns))
-    return Table("table2_measured", "The same exchanges on machines at hand, ms", [str(one) for one in sorted(columns)],
+    return Table("table2_measured", "The same exchanges measured on machines at hand, ms", list(map(str, sorted(columns))),
                  rows, ["Medians; the CSV has the intervals and the means. Ranks in the head of each column.",
                         "Machines differ from the paper's: compare how rows grow and which is first, not cell by cell.",
                         "Natives, library calls and hand-written loops, bear their names."], True)

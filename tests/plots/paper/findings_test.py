@@ -47,6 +47,9 @@ class Exchange(unittest.TestCase):
     def test_several_launches_are_counted(self):
         self.assertIn("medians of 3 launches.", findings.exchange(sources([on_gpus(launches=3)])).detail)
 
+    def test_without_a_bound_there_is_no_share(self):
+        self.assertTrue(findings.exchange(sources([on_gpus(bound_seconds=None)])).sentence.endswith("in 10.0 µs."))
+
     def test_processors_tell_nothing_of_gpus(self):
         self.assertIsNone(findings.exchange(sources([record()])))
 
