@@ -48,7 +48,7 @@ suite_of_operator_bench() {
 # One launch that measures links and kernels for the simulator.
 calibrating() {
   echo "--methods zeco,lasp1,lasp2,local --tokens 512 --heads 4 --ranks $(powers_of_two "$cores" | sed 's/.*,//')" \
-    "--calibrate $calibration --launches 1"
+    "--calibrate $calibration --launches 1 -J /dev/null"
 }
 
 # More ranks than the machine has, from its own calibration.

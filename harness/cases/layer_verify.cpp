@@ -136,7 +136,8 @@ struct Output {
   std::int64_t row() const { return problem().share.heads * width(); }
 };
 
-/// The first of `values`, from element `offset` on, that was not written or is not finite, in words.
+/// The first of `values`, from element `offset` on, that was not written or is not finite, in
+/// words.
 std::string unusable(std::span<const float> values, std::int64_t offset, const Output& output) {
   const float unwritten = output.buffer.dtype == Dtype::bf16 ? from_bf16(to_bf16(poison)) : poison;
   for (std::size_t i = 0; i < values.size(); ++i) {

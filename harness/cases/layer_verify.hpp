@@ -40,8 +40,8 @@ struct LayerSketch {
 
   /// Makes room for a tensor. Those of several ranks share it.
   void begin(const std::string& name, const LayerProblem& problem);
-  /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add rows
-  /// of different tokens at once.
+  /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add
+  /// rows of different tokens at once.
   void add(const std::string& name, std::int64_t first, std::span<const float> rows,
            const LayerProblem& problem, const Positions& positions);
 };

@@ -34,7 +34,8 @@ std::int64_t into_count(const Subject& subject) {
   return 0;
 }
 
-/// What the ranks contribute. Every case of one shape has the same, so that each rank's is drawn once.
+/// What the ranks contribute. Every case of one shape has the same, so that each rank's is drawn
+/// once.
 class Contributions {
  public:
   /// `oracles` may be missing; then nothing is kept.

@@ -77,8 +77,8 @@ struct Comparison {
 /// The findings of two comparisons.
 Comparison sum(Comparison before, const Comparison& after);
 
-/// A value that no result has, nor one that is rounded to bf16. An element that still has it was not
-/// written.
+/// A value that no result has, nor one that is rounded to bf16. An element that still has it was
+/// not written.
 inline constexpr float poison = -2.3456789e38f;
 
 /// Writes `poison` over a slice of a rank.
@@ -94,8 +94,8 @@ struct Subject {
 };
 
 /// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact
-/// ones, or Gaussian ones if the executor rounds what it sends. They are kept in `oracles`, if there
-/// are some, for the other cases of this shape.
+/// ones, or Gaussian ones if the executor rounds what it sends. They are kept in `oracles`, if
+/// there are some, for the other cases of this shape.
 void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles = nullptr);
 
 /// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the

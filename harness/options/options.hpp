@@ -35,7 +35,8 @@ struct Options {
   std::uint64_t seed = 1;
   /// How often all cases run, each time by new processes.
   int launches = 1;
-  /// Seconds that the launches may take: more of them run than `launches` while they fit; 0 for none.
+  /// Seconds that the launches may take: more of them run than `launches` while they fit; 0 for
+  /// none.
   int most_seconds = 0;
   /// A name that the records of several runs share; empty for none.
   std::string session;
