@@ -194,7 +194,7 @@ def title(record):
 def subtitle(bars):
     newest = max((one.record for one in bars), key=lambda record: record["time"])
     machine, what, chunks, shape, cadence = results.describe(newest)
-    of_launches, crowded = origin(bars), results.oversubscribed([one.record for one in bars])
+    of_launches, crowded = origin(bars), results.crowded_ranks([one.record for one in bars])
     statistic = "one round in virtual time" if results.is_simulated(newest) else (
         f"medians of {newest['rounds']} rounds after {newest['warmup']} of warm-up, each the slowest rank's")
     return "\n".join([

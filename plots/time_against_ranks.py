@@ -73,7 +73,7 @@ def subtitle(records, lines):
         f"median of {newest['rounds']} rounds, each the slowest rank's, with its 95 % interval")
     drawn = room_for(lines)
     left_out = [f"{len(drawn)} of {len(lines)} methods: the papers' and the fastest"] * (len(drawn) < len(lines))
-    crowded = [text] if (text := results.oversubscribed(records)) else []
+    crowded = [text] if (text := results.crowded_ranks(records)) else []
     return "\n".join([machine, ", ".join(setting), "; ".join([statistic, *left_out]), *crowded,
                       origin(drawn).told("filled marks")])
 

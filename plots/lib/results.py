@@ -80,7 +80,7 @@ def setting(record):
     machine = (record["topology"] if record["executor"] == SIMULATOR
                else json.dumps(record["machine"], sort_keys=True))
     fields = BENCHES[record["bench"]].setting
-    return (record["bench"], machine, *(dtype(record) if field == "dtype" else record[field] for field in fields))
+    return (record["bench"], machine, record.get("ranks_per_gpu", 1), *(dtype(record) if field == "dtype" else record[field] for field in fields))
 
 
 def dtype(record):
@@ -191,10 +191,22 @@ def describe(record):
             f"{record['cadence']} rounds"]
 
 
-def oversubscribed(records):
-    """Says on how many ranks more threads were busy than there are cores, for a caption. Nothing if on none."""
-    ranks = sorted({record["ranks"] for record in records if (record.get("conditions") or {}).get("oversubscribed")})
-    return f"oversubscribed, so no measure of the exchange: {', '.join(map(str, ranks))} ranks" if ranks else ""
+def crowded(record):
+    """Returns why a measurement is none of the exchange: ranks that shared cores or a GPU. Nothing if they did not."""
+    if (record.get("conditions") or {}).get("oversubscribed"):
+        return "oversubscribed"
+    shared = record.get("ranks_per_gpu") or 1
+    return f"{shared} ranks on a GPU" if shared > 1 else ""
+
+
+def crowded_ranks(records):
+    """Says for a caption on how many ranks the measurements are none of the exchange. Nothing if on none."""
+    found = collections.defaultdict(set)
+    for record in records:
+        if crowded(record):
+            found[crowded(record)].add(record["ranks"])
+    return "; ".join(f"{why}, so no measure of the exchange: {', '.join(map(str, sorted(ranks)))} ranks"
+                     for why, ranks in sorted(found.items()))
 
 
 def _asked(record):

@@ -84,7 +84,7 @@ def caption(records):
     rounds = "one round in virtual time" if results.is_simulated(last) else \
         f"{last['warmup']} warm-up and {last['rounds']} measured rounds, each the maximum over ranks"
     yield f"- {results.kind_word(timed).capitalize()} here: {'; '.join(results.describe(last))}; {rounds}."
-    crowded = results.oversubscribed(timed)
+    crowded = results.crowded_ranks(timed)
     if crowded:
         yield f"- {crowded.capitalize()}."
     yield f"- From {launches.Launches(timed).told()}; newest of these records: {last['time']}."

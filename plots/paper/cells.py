@@ -73,7 +73,8 @@ def counted(value, text, unit, record):
 def origin(record, machine):
     if record["executor"] == results.SIMULATOR:
         return f"topology {record['topology']}"
-    return f"{machine}{BY_EXECUTOR}{record['executor']}"
+    crowded = results.crowded(record)
+    return f"{machine}{f' ({crowded})' if crowded else ''}{BY_EXECUTOR}{record['executor']}"
 
 
 def note(record):

@@ -108,8 +108,9 @@ def layer(sources):
     groups = []
     for (machine, executor, cadence), records in sources.here(
             bench="operator", dtype=zeco_operators.DTYPE, tokens=zeco_operators.TOKENS[0], **{"pass": "both"}):
-        for run in sorted({record["run"] for record in records if record.get("device")}):
-            stood = {one["name"]: one for one in having(records, run=run) if operators.stands_for_its_method(one)}
+        alone = [record for record in records if record.get("device") and not results.crowded(record)]
+        for run in sorted({record["run"] for record in alone}):
+            stood = {one["name"]: one for one in having(alone, run=run) if operators.stands_for_its_method(one)}
             if {operators.LOCAL, *LAYERS} <= set(stood):
                 groups.append((stood["local"]["ranks"], executor == "peer", run, machine, executor, cadence, stood))
     if not groups:

@@ -29,7 +29,7 @@ def section(sources):
 def predicted(records):
     """Returns the records that were measured and predicted. Natives have no steps to simulate."""
     return [record for record in records if record.get("predicted_seconds")
-            and results.why_no_time(record) is None and record["ranks"] > 1]
+            and results.why_no_time(record) is None and record["ranks"] > 1 and not results.crowded(record)]
 
 
 def machine_blocks(machine, records):

@@ -50,6 +50,9 @@ class Exchange(unittest.TestCase):
     def test_without_a_bound_there_is_no_share(self):
         self.assertTrue(findings.exchange(sources([on_gpus(bound_seconds=None)])).sentence.endswith("in 10.0 µs."))
 
+    def test_ranks_that_share_a_gpu_tell_nothing(self):
+        self.assertIsNone(findings.exchange(sources([on_gpus(ranks_per_gpu=4)])))
+
     def test_processors_tell_nothing_of_gpus(self):
         self.assertIsNone(findings.exchange(sources([record()])))
 

@@ -23,6 +23,10 @@ class Sources(unittest.TestCase):
         self.assertEqual(letters.notes(), [("a", "mine, commit abc, launch a"),
                                            ("b", "mine, commit abc-dirty, launch b")])
 
+    def test_crowded_cores_are_a_source_of_their_own(self):
+        row = Row("", "measured", [measured(), measured(conditions={"oversubscribed": True})])
+        self.assertEqual(Letters([row]).notes()[1], ("b", "mine (oversubscribed), commit abc, launch a"))
+
     def test_equal_simulations_are_one_source_whichever_launch_made_them(self):
         one, other = (cells.timed(record(executor="simulator", topology="t", run=run)) for run in "ab")
         letters = Letters([Row("", "simulated", [one, other])])
