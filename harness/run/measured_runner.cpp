@@ -61,7 +61,9 @@ class MeasuredRunner : public CaseRunner {
  private:
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
-  bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
+  bool calibrates() const {
+    return !options_.calibrate.empty() && (ranks_ > 1 || options_.calibrates_kernels_alone());
+  }
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
   Refusal too_large(const Case& bench_case, int blocks) const;
@@ -69,7 +71,7 @@ class MeasuredRunner : public CaseRunner {
   Refusal unsupported_timing(TimingMode timing) const;
   void calibrate();
   std::string machine_of_ranks() const;
-  void calibrate_kernels_of(const std::vector<Schedule>& schedules);
+  void calibrate_kernels_of(const Case& bench_case, const std::vector<Schedule>& schedules);
   void keep_calibration() const;
 
   const Options& options_;
@@ -95,8 +97,12 @@ std::string MeasuredRunner::description() const {
 
 std::string MeasuredRunner::describe(const Device& device) const {
   std::string text =
-      fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_, alpha_beta_.floor_seconds * 1e6);
-  if (ranks_ > 1)
+      device.is_shared()
+          ? fmt::format("# {}, {} ranks, up to {} on a GPU by turns: no time here is a measure of a link",
+                        name_, ranks_, executor_choices().ranks_a_gpu)
+          : fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_,
+                        alpha_beta_.floor_seconds * 1e6);
+  if (ranks_ > 1 && !device.is_shared())
     text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", alpha_beta_.alpha_seconds * 1e6,
                         alpha_beta_.beta * 1e-9);
   if (alpha_beta_.message_beta > 0)
@@ -125,21 +131,26 @@ std::string MeasuredRunner::machine_of_ranks() const {
 
 void MeasuredRunner::calibrate() {
   const std::string machine = machine_of_ranks();
-  topology_ = baton::calibrate(
-      *executor_, team(), ranks_,
-      fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine, name_, ranks_, commit(), utc_now()));
+  const std::string stands_on = fmt::format("{}, executor {}, {} {}, commit {}, {}", machine, name_, ranks_,
+                                            ranks_ == 1 ? "rank" : "ranks", commit(), utc_now());
+  if (options_.calibrates_kernels_alone()) {
+    topology_ = awaiting_kernels(topology_.value(), machine, stands_on);
+    return;  // kept when there are kernels
+  }
+  topology_ = baton::calibrate(*executor_, team(), ranks_, stands_on);
   topology_->name = fmt::format("{}, {}", machine, name_);  // distinguishes machines in figures
   keep_calibration();
 }
 
-void MeasuredRunner::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
+void MeasuredRunner::calibrate_kernels_of(const Case& bench_case, const std::vector<Schedule>& schedules) {
   const auto is_known = [this](const Schedule& schedule) {
     const auto& known = topology_->device.kernels;
     return std::all_of(schedule.kernels().begin(), schedule.kernels().end(),
                        [&known](const Kernel& kernel) { return known.contains(kernel.name); });
   };
   if (std::all_of(schedules.begin(), schedules.end(), is_known)) return;
-  calibrate_kernels(*topology_, *executor_, team(), schedules);
+  calibrate_kernels(*topology_, *executor_, team(), schedules,
+                    "measured, as calibration says, in " + bench_case.key());
   keep_calibration();
 }
 
@@ -194,9 +205,9 @@ Prepared MeasuredRunner::prepare(const Case& bench_case) {
     prepared.cost->sent_bytes = prepared.cost->sent_bytes * bytes_of(prepared.wire) / element_bytes;
   prepared.refusal = refusal_of(prepared);
   if (prepared.refusal) return prepared;
-  if (calibrates()) calibrate_kernels_of(prepared.schedules);
+  if (calibrates()) calibrate_kernels_of(bench_case, prepared.schedules);
   // A file describes an f32 wire; a calibration describes that of this executor.
-  if (topology_ && (calibrates() || prepared.wire == Dtype::f32))
+  if (topology_ && bench_case.ranks_a_gpu == 1 && (calibrates() || prepared.wire == Dtype::f32))
     prepared.prediction = predict(bench_case, prepared.blocks, *topology_);
   return prepared;
 }
@@ -222,8 +233,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 /// The link is measured once more first, since it may have been busy the first time.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
   const Case& bench_case = prepared.bench_case;
-  if (!prepared.cost || ranks_ < 2 || bench_case.timing != TimingMode::isolated ||
-      !find_backend(bench_case.executor).process_a_rank)
+  if (!prepared.cost || ranks_ < 2 || bench_case.ranks_a_gpu > 1 ||
+      bench_case.timing != TimingMode::isolated || !find_backend(bench_case.executor).process_a_rank)
     return {};
   const auto bound = [&] {
     return alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes);
