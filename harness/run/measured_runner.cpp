@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "harness/cases/verify.hpp"
+#include "harness/run/calibrator.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {
@@ -37,11 +38,13 @@ class MeasuredRunner : public CaseRunner {
                  int ranks, Team team)
       : CaseRunner(std::move(team)), options_(options), name_(name), ranks_(ranks) {
     if (!this->team().is_member()) return;
-    oracles_.emplace(this->team());
+    oracles_.emplace(this->team(), memory_for_oracles());
+    load_.emplace(this->team());
     executor_ = find_executor(name).make(ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
     topology_ = topology;
-    if (calibrates()) calibrate();
+    if (Calibrator::is_asked(options, ranks))
+      calibrator_.emplace(options, *executor_, this->team(), ranks, name, topology);
     if (executor_->device() == nullptr) start_skew_seconds_ = measure_start_skew(*executor_, this->team());
   }
 
@@ -61,29 +64,33 @@ class MeasuredRunner : public CaseRunner {
  private:
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
-  bool calibrates() const {
-    return !options_.calibrate.empty() && (ranks_ > 1 || options_.calibrates_kernels_alone());
-  }
+  double memory_for_oracles() const;
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
   Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
   Refusal unsupported_timing(TimingMode timing) const;
-  void calibrate();
-  std::string machine_of_ranks() const;
-  void calibrate_kernels_of(const Case& bench_case, const std::vector<Schedule>& schedules);
-  void keep_calibration() const;
+  /// The base of predictions for a case, if there is one. A file describes an f32 wire; a
+  /// calibration describes that of this executor.
+  const Topology* machine_of(const Prepared& prepared) const;
 
   const Options& options_;
   std::string name_;
   int ranks_;
   std::unique_ptr<Executor> executor_;
   std::optional<Oracles> oracles_;
+  std::optional<HostLoad> load_;
   AlphaBeta alpha_beta_;
-  std::optional<Topology> topology_;  // the base of predictions
+  std::optional<Topology> topology_;  // of a file
+  std::optional<Calibrator> calibrator_;
   // Unknown on devices, whose start the host does not see.
   double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();
 };
+
+/// A tenth of the memory of the host that has least, shared by as many processes as there are.
+double MeasuredRunner::memory_for_oracles() const {
+  return -team().max(-0.1 * static_cast<double>(available_bytes())) / team().size();
+}
 
 std::string MeasuredRunner::description() const {
   if (const Device* device = executor_->device()) return describe(*device);
@@ -121,49 +128,6 @@ Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {
   return device == nullptr ? name_ + " records no graphs" : device->replay_unsupported();
 }
 
-/// The name of the accelerators, or of the processor if there are none.
-std::string MeasuredRunner::machine_of_ranks() const {
-  if (executor_->device() != nullptr)
-    for (const auto& [name, value] : executor_->device()->facts())
-      if (name == "gpu") return value;
-  return machine_name();
-}
-
-void MeasuredRunner::calibrate() {
-  const std::string machine = machine_of_ranks();
-  const std::string stands_on = fmt::format("{}, executor {}, {} {}, commit {}, {}", machine, name_, ranks_,
-                                            ranks_ == 1 ? "rank" : "ranks", commit(), utc_now());
-  if (options_.calibrates_kernels_alone()) {
-    topology_ = awaiting_kernels(topology_.value(), machine, stands_on);
-    return;  // kept when there are kernels
-  }
-  topology_ = baton::calibrate(*executor_, team(), ranks_, stands_on);
-  topology_->name = fmt::format("{}, {}", machine, name_);  // distinguishes machines in figures
-  keep_calibration();
-}
-
-void MeasuredRunner::calibrate_kernels_of(const Case& bench_case, const std::vector<Schedule>& schedules) {
-  const auto is_known = [this](const Schedule& schedule) {
-    const auto& known = topology_->device.kernels;
-    return std::all_of(schedule.kernels().begin(), schedule.kernels().end(),
-                       [&known](const Kernel& kernel) { return known.contains(kernel.name); });
-  };
-  if (std::all_of(schedules.begin(), schedules.end(), is_known)) return;
-  calibrate_kernels(*topology_, *executor_, team(), schedules,
-                    "measured, as calibration says, in " + bench_case.key());
-  keep_calibration();
-}
-
-/// Writes the calibration of the largest number of ranks.
-void MeasuredRunner::keep_calibration() const {
-  if (team().rank() > 0 || ranks_ != options_.calibrated_ranks()) return;
-  try {
-    write_text(options_.calibrate, write_topology(*topology_));
-  } catch (const UsageError& error) {
-    throw SystemError(error.what());  // of this rank alone
-  }
-}
-
 int MeasuredRunner::blocks_of(const Case& bench_case) const {
   if (bench_case.blocks != auto_blocks) return possible_blocks(bench_case, bench_case.blocks);
   const Workload& workload = *bench_case.workload;
@@ -183,6 +147,12 @@ Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {
   Refusal refusal = unsupported_timing(prepared.bench_case.timing);
   if (!refusal) refusal = executor_->unsupported(prepared.schedules);
   return team().first(refusal.reason());
+}
+
+const Topology* MeasuredRunner::machine_of(const Prepared& prepared) const {
+  if (calibrator_) return &calibrator_->topology();
+  const bool fits = prepared.bench_case.ranks_a_gpu == 1 && prepared.wire == Dtype::f32;
+  return topology_ && fits ? &*topology_ : nullptr;
 }
 
 Prepared MeasuredRunner::prepare(const Case& bench_case) {
@@ -205,10 +175,9 @@ Prepared MeasuredRunner::prepare(const Case& bench_case) {
     prepared.cost->sent_bytes = prepared.cost->sent_bytes * bytes_of(prepared.wire) / element_bytes;
   prepared.refusal = refusal_of(prepared);
   if (prepared.refusal) return prepared;
-  if (calibrates()) calibrate_kernels_of(bench_case, prepared.schedules);
-  // A file describes an f32 wire; a calibration describes that of this executor.
-  if (topology_ && bench_case.ranks_a_gpu == 1 && (calibrates() || prepared.wire == Dtype::f32))
-    prepared.prediction = predict(bench_case, prepared.blocks, *topology_);
+  if (calibrator_) calibrator_->add_kernels(bench_case, prepared.schedules);
+  if (const Topology* machine = machine_of(prepared))
+    prepared.prediction = predict(bench_case, prepared.blocks, *machine);
   return prepared;
 }
 
@@ -265,11 +234,15 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   timed.samples =
       measure_rounds(*executor_, team(), bench_case.timing, options_.warmup, options_.rounds, &watch);
   const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();
+  // A rank whose work is on a device keeps one thread busy, which waits for it.
+  const Conditions conditions =
+      load_->conditions(team(), executor_->device() == nullptr ? options_.threads : 1);
   Comparison found = sum(watch.found(), workload.compare(*executor_, prepared.schedules, seed, *oracles_));
   found = sum(std::move(found), checked_round(prepared, options_.seed));
   found = sum(std::move(found), compare_with_bound(prepared, timed.samples));
   timed.alpha_beta = alpha_beta_;
   timed.seconds = team().max(in_rounds);
+  timed.conditions = conditions;
   timed.verified = with({}, found, monotonic_seconds() - start - in_rounds);
   return timed;
 }

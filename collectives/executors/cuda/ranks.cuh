@@ -38,8 +38,8 @@ class CudaRanks : public Communicator {
 };
 
 /// Refuses `ranks` ranks that cannot have a GPU each, or share it as chosen, as far as this host
-/// can tell: there is no driver, or too few GPUs for the processes that the launcher put here. Needs
-/// no MPI, ends no process and takes no GPU.
+/// can tell: there is no driver, or too few GPUs for the processes that the launcher put here.
+/// Needs no MPI, ends no process and takes no GPU.
 Refusal lacks_gpus(int ranks);
 
 /// Makes the GPU of this process's number on its host, divided by the ranks of a GPU, the current
