@@ -108,13 +108,14 @@ double slowest_ranks(const std::vector<double>& rates, const Team& team) {
 /// Runs the prepared rounds until clocks and caches have settled, and returns the median seconds of
 /// a round. Collective.
 double warm_round_seconds(Executor& executor, const Team& team) {
-  constexpr double settling_seconds = 0.2, fewest = 3, most = 200;
+  constexpr double settled = 0.2;  // seconds
+  constexpr std::size_t fewest = 3, most = 200;
   std::vector<double> seconds;
-  double rounds = fewest;
-  while (static_cast<double>(seconds.size()) < rounds) {
+  double sum = 0;
+  while (seconds.size() < fewest || (sum < settled && seconds.size() < most)) {
     executor.synchronise();
-    seconds.push_back(team.max(executor.run()));
-    if (seconds.size() == 1) rounds = std::clamp(settling_seconds / seconds[0], fewest, most);
+    seconds.push_back(team.max(executor.run()));  // the same on all ranks
+    sum += seconds.back();
   }
   return median(seconds);
 }
