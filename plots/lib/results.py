@@ -174,6 +174,8 @@ def why_no_time(record):
         return f"failed: {record['failed']}"
     if "skipped" in record:
         return record["skipped"]
+    if record.get("ranks_per_gpu", 1) > 1:
+        return f"{record['ranks_per_gpu']} ranks share a GPU, which measures no link"
     return f"{record['wrong']} wrong elements" if record["wrong"] else None
 
 

@@ -152,6 +152,7 @@ class Choosing(unittest.TestCase):
         self.assertEqual(results.why_no_time(record(wrong=3)), "3 wrong elements")
         self.assertEqual(results.why_no_time(skipped("too many ranks")), "too many ranks")
         self.assertIsNone(results.why_no_time(record()))
+        self.assertEqual(results.why_no_time(record(ranks_per_gpu=4)), "4 ranks share a GPU, which measures no link")
 
 class Crowded(unittest.TestCase):
     def test_ranks_that_share_a_gpu_replace_no_others(self):
