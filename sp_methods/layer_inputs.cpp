@@ -56,37 +56,51 @@ float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint1
   }
 }
 
-template <class Number>
-void LayerInputValues::fill_row(const std::string& name, std::int64_t position, std::int64_t head,
-                                Number* row) const {
-  const std::int64_t width = problem_.width(name);
-  const std::uint64_t tensor = key_of(problem_.seed, number_of(name));
-  const std::uint64_t key =
-      key_of(tensor, static_cast<std::uint64_t>(position * problem_.share.heads + head));
-  const bool is_gate = name == "g";
-  std::uint64_t bits = 0;  // four values from one hash
-  for (std::int64_t c = 0; c < width; ++c, bits >>= drawn_bits) {
-    if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
-    const auto drawn = static_cast<std::uint16_t>(bits);
-    const float value = is_gate ? gate(head, c, drawn) : normal_values()[drawn];
-    row[c] = problem_.dtype == Dtype::f32 ? value : from_bf16(to_bf16(value));
-  }
-}
+class LayerInputValues::Rows {
+ public:
+  Rows(const LayerInputValues& inputs, const std::string& name)
+      : inputs_(inputs),
+        width_(inputs.problem_.width(name)),
+        tensor_(key_of(inputs.problem_.seed, number_of(name))),
+        is_gate_(name == "g") {}
 
-std::vector<float> LayerInputValues::of_rank(const std::string& name, const Positions& positions) const {
-  const std::int64_t heads = problem_.share.heads, width = problem_.width(name);
-  std::vector<float> rows(problem_.share.tokens * heads * width);
-  for (std::int64_t t = 0; t < problem_.share.tokens; ++t)
-    for (std::int64_t head = 0; head < heads; ++head)
-      fill_row(name, positions.at(t), head, rows.data() + (t * heads + head) * width);
-  return rows;
+  std::int64_t width() const { return width_; }
+
+  template <class Number>
+  void fill(std::int64_t position, std::int64_t head, Number* row) const {
+    const LayerProblem& problem = inputs_.problem_;
+    const std::uint64_t key =
+        key_of(tensor_, static_cast<std::uint64_t>(position * problem.share.heads + head));
+    std::uint64_t bits = 0;  // four values from one hash
+    for (std::int64_t c = 0; c < width_; ++c, bits >>= drawn_bits) {
+      if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
+      const auto drawn = static_cast<std::uint16_t>(bits);
+      const float value = is_gate_ ? inputs_.gate(head, c, drawn) : normal_values()[drawn];
+      row[c] = problem.dtype == Dtype::f32 ? value : from_bf16(to_bf16(value));
+    }
+  }
+
+ private:
+  const LayerInputValues& inputs_;
+  std::int64_t width_;
+  std::uint64_t tensor_;
+  bool is_gate_;
+};
+
+void LayerInputValues::fill(const std::string& name, const Positions& positions, std::int64_t first,
+                            std::span<float> rows) const {
+  const Rows source(*this, name);
+  float* row = rows.data();
+  for (std::int64_t t = first; row < rows.data() + rows.size(); ++t)
+    for (std::int64_t head = 0; head < problem_.share.heads; ++head, row += source.width())
+      source.fill(positions.at(t), head, row);
 }
 
 std::vector<double> LayerInputValues::of_head(const std::string& name, std::int64_t head, std::int64_t first,
                                               std::int64_t tokens) const {
-  const std::int64_t width = problem_.width(name);
-  std::vector<double> rows(tokens * width);
-  for (std::int64_t t = 0; t < tokens; ++t) fill_row(name, first + t, head, rows.data() + t * width);
+  const Rows source(*this, name);
+  std::vector<double> rows(tokens * source.width());
+  for (std::int64_t t = 0; t < tokens; ++t) source.fill(first + t, head, rows.data() + t * source.width());
   return rows;
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,15 +84,16 @@ class LayerInputValues {
 
   const LayerProblem& problem() const { return problem_; }
 
-  /// The rows of one rank's tokens [tokens, heads, width].
-  std::vector<float> of_rank(const std::string& name, const Positions& positions) const;
+  /// Fills the rows of a rank's tokens from `first` on [tokens, heads, width].
+  void fill(const std::string& name, const Positions& positions, std::int64_t first,
+            std::span<float> rows) const;
   /// The rows of one head [tokens, width], from position `first` on.
   std::vector<double> of_head(const std::string& name, std::int64_t head, std::int64_t first,
                               std::int64_t tokens) const;
 
  private:
-  template <class Number>
-  void fill_row(const std::string& name, std::int64_t position, std::int64_t head, Number* row) const;
+  /// Draws rows of one tensor.
+  class Rows;
   float gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const;
 
   LayerProblem problem_;

@@ -106,6 +106,14 @@ void solve_queries(Sums& sums, const HeadInputs& head, bool has_gradients, int u
 
 }  // namespace
 
+void OracleWork::for_tokens(std::int64_t tokens,
+                            const std::function<void(std::int64_t, std::int64_t)>& body) const {
+  constexpr std::int64_t fewest = 64;  // are not worth a thread
+  const std::int64_t parts = std::clamp<std::int64_t>(tokens / fewest, 1, threads);
+  for_each(static_cast<int>(parts),
+           [&](std::int64_t i) { body(tokens * i / parts, tokens * (i + 1) / parts); });
+}
+
 double oracle_flop(const LayerProblem& problem) {
   const GlaShape& share = problem.share;
   const double tokens = static_cast<double>(share.tokens) * problem.ranks;
@@ -145,7 +153,16 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
 std::vector<float> LayerOracle::input(const std::string& name, int rank, const Positions& positions) const {
   if (name == "prefix") return prefix(rank);
   if (name == "out" || name == "lse") return saved(name, positions);
-  return inputs_.of_rank(name, positions);
+  return drawn(name, positions);
+}
+
+std::vector<float> LayerOracle::drawn(const std::string& name, const Positions& positions) const {
+  const std::int64_t row = problem().share.heads * problem().width(name);
+  std::vector<float> rows(problem().share.tokens * row);
+  work_.for_tokens(problem().share.tokens, [&](std::int64_t first, std::int64_t last) {
+    inputs_.fill(name, positions, first, std::span(rows).subspan(first * row, (last - first) * row));
+  });
+  return rows;
 }
 
 std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions) const {
@@ -165,8 +182,8 @@ std::vector<double> LayerOracle::expected(const std::string& name, const Positio
 std::vector<float> LayerOracle::saved(const std::string& name, const Positions& positions) const {
   const std::int64_t width = problem().width(name), heads = problem().share.heads;
   constexpr float large_lse = 10;
-  std::vector<float> rows = name == "out" ? inputs_.of_rank(name, positions)
-                                          : std::vector<float>(problem().share.tokens * heads, large_lse);
+  std::vector<float> rows =
+      name == "out" ? drawn(name, positions) : std::vector<float>(problem().share.tokens * heads, large_lse);
   for (const auto& [head, tensor] : results_.at(name == "out" ? "o" : name))
     for (std::int64_t t = 0; t < problem().share.tokens; ++t)
       std::copy_n(tensor.begin() + positions.at(t) * width, width, rows.begin() + (t * heads + head) * width);

@@ -37,6 +37,8 @@ struct OracleWork {
       [](int count, const std::function<void(int)>& body) {
         for (int i = 0; i < count; ++i) body(i);
       };
+  /// Runs `body` for runs of tokens [first, last) that make up all of them.
+  void for_tokens(std::int64_t tokens, const std::function<void(std::int64_t, std::int64_t)>& body) const;
   /// Adds up the numbers of all processes, on all of them.
   std::function<void(std::span<double>)> sum = [](std::span<double>) {};
 };
@@ -53,6 +55,7 @@ class LayerOracle {
   const LayerProblem& problem() const { return inputs_.problem(); }
   /// The heads that were solved, ascending.
   const std::vector<std::int64_t>& heads() const { return work_.heads; }
+  const OracleWork& work() const { return work_; }
 
   /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, prefix, out or lse for
   /// the tokens at `positions` of `rank`. In heads that were not solved, `out` is random and lse is
@@ -67,6 +70,7 @@ class LayerOracle {
   using Tensor = std::vector<double>;  // [tokens, width] of one head
 
   void solve_head(std::int64_t head, std::int64_t first_token);
+  std::vector<float> drawn(const std::string& name, const Positions& positions) const;
   std::vector<float> saved(const std::string& name, const Positions& positions) const;
   std::vector<float> prefix(int rank) const;
 

@@ -30,12 +30,12 @@ class CollectiveWorkload : public Workload {
   }
 
   void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
-            Oracles&) const override {
-    write_inputs(executor, subject(schedules, seed));
+            Oracles& oracles) const override {
+    write_inputs(executor, subject(schedules, seed), &oracles);
   }
   Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                      Oracles& oracles) const override {
-    return baton::compare(executor, subject(schedules, seed), oracles);
+    return baton::compare(executor, subject(schedules, seed), &oracles);
   }
 
   std::shared_ptr<const Workload> reduced(int) const override {

@@ -8,8 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
+
+#include "harness/cases/fold.hpp"
 
 namespace baton {
 namespace {
@@ -51,19 +55,6 @@ std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, std::int64_t 
   return heads;
 }
 
-/// The rows of `heads` of [tokens, all heads, width].
-std::vector<float> rows_of(const std::vector<std::int64_t>& heads, std::span<const float> all,
-                           const LayerProblem& problem, std::int64_t width) {
-  std::vector<float> rows;
-  rows.reserve(problem.share.tokens * heads.size() * width);
-  for (std::int64_t t = 0; t < problem.share.tokens; ++t)
-    for (const std::int64_t head : heads) {
-      const auto row = all.begin() + (t * problem.share.heads + head) * width;
-      rows.insert(rows.end(), row, row + width);
-    }
-  return rows;
-}
-
 /// Values of a layer that are smaller count as if they were of this root mean square. Outputs of
 /// softmax over n tokens are averages, of about n^(-1/2). Where few tokens make them far smaller
 /// than that, the differences that they are made of cancel, and only their absolute error is small.
@@ -100,18 +91,21 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
   return work;
 }
 
-void LayerSketch::add(const std::string& name, std::span<const float> rows, const LayerProblem& problem,
-                      const Positions& positions) {
+void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
+  tensors[name].resize(problem.share.tokens * problem.ranks * problem.share.heads);
+}
+
+void LayerSketch::add(const std::string& name, std::int64_t first, std::span<const float> rows,
+                      const LayerProblem& problem, const Positions& positions) {
   const std::int64_t width = problem.width(name), heads = problem.share.heads;
   std::vector<float> signs(width);
   for (std::int64_t c = 0; c < width; ++c)
     signs[c] = (mixed(static_cast<std::uint64_t>(c)) >> 63) != 0 ? 1.0F : -1.0F;
-  std::vector<double>& sums = tensors[name];
-  sums.resize(problem.share.tokens * problem.ranks * heads);
-  for (std::int64_t t = 0; t < problem.share.tokens; ++t)
-    for (std::int64_t head = 0; head < heads; ++head)
-      sums[positions.at(t) * heads + head] =
-          std::inner_product(signs.begin(), signs.end(), rows.begin() + (t * heads + head) * width, 0.0);
+  std::vector<double>& sums = tensors.at(name);
+  const float* row = rows.data();
+  for (std::int64_t t = first; row < rows.data() + rows.size(); ++t)
+    for (std::int64_t head = 0; head < heads; ++head, row += width)
+      sums[positions.at(t) * heads + head] = std::inner_product(signs.begin(), signs.end(), row, 0.0);
 }
 
 void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
@@ -122,23 +116,71 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
     for (const Buffer& buffer : s.buffers()) {
       const Slice slice = s.buffer(buffer.name);
       if (buffer.role == Role::input) executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
-      if (buffer.role == Role::output) executor.write(rank, slice, std::vector<float>(buffer.count, poison));
+      if (buffer.role == Role::output) write_poison(executor, rank, slice);
     }
   }
 }
 
 namespace {
 
-/// What is wrong with one output of one rank, in words; empty if nothing is.
-std::string fault_of(const std::string& name, std::span<const float> got, double error, double tolerance,
-                     Dtype dtype) {
-  const float unwritten = dtype == Dtype::bf16 ? from_bf16(to_bf16(poison)) : poison;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (got[i] == unwritten) return fmt::format("{}: element {} was not written", name, i);
-    if (!std::isfinite(got[i])) return fmt::format("{}: element {} is {}", name, i, got[i]);
+/// One output of one rank.
+struct Output {
+  const LayerOracle& oracle;
+  const Positions& positions;
+  const Buffer& buffer;
+  Slice slice;
+
+  const LayerProblem& problem() const { return oracle.problem(); }
+  std::int64_t width() const { return problem().width(buffer.name); }
+  /// Elements of a token.
+  std::int64_t row() const { return problem().share.heads * width(); }
+};
+
+/// The first of `values`, from element `offset` on, that was not written or is not finite, in
+/// words.
+std::string unusable(std::span<const float> values, std::int64_t offset, const Output& output) {
+  const float unwritten = output.buffer.dtype == Dtype::bf16 ? from_bf16(to_bf16(poison)) : poison;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::abs(values[i]) < std::abs(unwritten)) continue;
+    const std::int64_t at = offset + static_cast<std::int64_t>(i);
+    return values[i] == unwritten ? fmt::format("{}: element {} was not written", output.buffer.name, at)
+                                  : fmt::format("{}: element {} is {}", output.buffer.name, at, values[i]);
   }
-  if (error <= tolerance) return {};
-  return fmt::format("{}: relative error {:.1e}, at most {:.1e} is right", name, error, tolerance);
+  return {};
+}
+
+/// What was read of an output.
+struct Found {
+  std::vector<float> solved;  // the solved heads [tokens, heads, width]
+  std::string fault;
+};
+
+/// Reads an output, a run of tokens at a time, which several threads look through.
+Found read(const Executor& executor, int rank, const Output& output, LayerSketch* sketch) {
+  const auto& heads = output.oracle.heads();
+  const LayerProblem& problem = output.problem();
+  const std::int64_t tokens = problem.share.tokens, row = output.row(), width = output.width();
+  const std::int64_t solved_row = static_cast<std::int64_t>(heads.size()) * width;
+  const std::int64_t step = std::clamp<std::int64_t>((1 << 22) / row, 1, tokens);
+  Found found{.solved = std::vector<float>(tokens * solved_row), .fault = {}};
+  std::vector<float> got(step * row);
+  for (std::int64_t start = 0; start < tokens; start += step) {
+    const std::int64_t count = std::min(step, tokens - start);
+    executor.read(std::span(got).first(count * row), rank, output.slice.part(start * row, count * row));
+    std::mutex mutex;
+    output.oracle.work().for_tokens(count, [&](std::int64_t first, std::int64_t last) {
+      const auto part = std::span(std::as_const(got)).subspan(first * row, (last - first) * row);
+      if (sketch != nullptr) sketch->add(output.buffer.name, start + first, part, problem, output.positions);
+      for (std::int64_t t = first; t < last; ++t)
+        for (std::size_t i = 0; i < heads.size(); ++i)
+          std::copy_n(got.begin() + t * row + heads[i] * width, width,
+                      found.solved.begin() + (start + t) * solved_row + static_cast<std::int64_t>(i) * width);
+      const std::string fault = unusable(part, (start + first) * row, output);
+      const std::lock_guard lock(mutex);
+      if (found.fault.empty()) found.fault = fault;
+    });
+  }
+  return found;
 }
 
 }  // namespace
@@ -154,16 +196,18 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
     const Positions positions = positions_of(method, rank, s.ranks(), problem.share.tokens);
     for (const Buffer& buffer : s.buffers()) {
       if (buffer.role != Role::output || buffer.count == 0) continue;
-      std::vector<float> got(buffer.count);
-      executor.read(got, rank, s.buffer(buffer.name));
-      if (sketch != nullptr) sketch->add(buffer.name, got, problem, positions);
-      const double error = relative_error(rows_of(oracle.heads(), got, problem, problem.width(buffer.name)),
-                                          oracle.expected(buffer.name, positions), least_rms(problem));
+      if (sketch != nullptr) sketch->begin(buffer.name, problem);
+      Found found = read(executor, rank, {oracle, positions, buffer, s.buffer(buffer.name)}, sketch);
+      const double error =
+          relative_error(found.solved, oracle.expected(buffer.name, positions), least_rms(problem));
       result.relative_error = std::max(result.relative_error, error);
       const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks());
       result.tolerance = std::max(result.tolerance, tolerance);
-      const std::string fault = fault_of(buffer.name, got, error, tolerance, buffer.dtype);
-      if (!fault.empty() && result.wrong++ == 0) result.first = fmt::format("rank {}, {}", rank, fault);
+      if (found.fault.empty() && !(error <= tolerance))
+        found.fault =
+            fmt::format("{}: relative error {:.1e}, at most {:.1e} is right", buffer.name, error, tolerance);
+      if (!found.fault.empty() && result.wrong++ == 0)
+        result.first = fmt::format("rank {}, {}", rank, found.fault);
     }
   }
   return result;

@@ -38,9 +38,12 @@ struct LayerSketch {
   /// [tokens of all ranks, heads] by position in the sequence.
   std::map<std::string, std::vector<double>> tensors;
 
-  /// Adds the rows of one rank [tokens, heads, width].
-  void add(const std::string& name, std::span<const float> rows, const LayerProblem& problem,
-           const Positions& positions);
+  /// Makes room for a tensor. Those of several ranks share it.
+  void begin(const std::string& name, const LayerProblem& problem);
+  /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add
+  /// rows of different tokens at once.
+  void add(const std::string& name, std::int64_t first, std::span<const float> rows,
+           const LayerProblem& problem, const Positions& positions);
 };
 
 /// Writes the oracle's inputs into, and poison over the outputs of, this process's ranks.

@@ -13,14 +13,13 @@
 #include <span>
 #include <vector>
 
+#include "harness/cases/fold.hpp"
 #include "harness/cases/inputs.hpp"
 
 namespace baton {
 namespace {
 
-/// The buffers of a collective are "own" and "into", in this order (collective.hpp).
-Slice own(std::int64_t count) { return {0, 0, count}; }
-Slice into(std::int64_t count) { return {1, 0, count}; }
+// The buffers of a collective are "own" and "into", in this order (collective.hpp).
 
 std::int64_t own_count(const Subject& subject) {
   return subject.kind == Kind::exchange ? subject.shape.key_value_elements() : subject.shape.map_elements();
@@ -35,19 +34,42 @@ std::int64_t into_count(const Subject& subject) {
   return 0;
 }
 
-/// The whole contribution of `rank`.
-std::vector<float> contribution(const Subject& subject, const Inputs& inputs, int rank) {
-  std::vector<float> all(own_count(subject));
-  const auto rows = subject.kind == Kind::exclusive_scan ? subject.shape.rows() : 0;
-  inputs.fill_decay(rank, std::span(all).first(rows));
-  inputs.fill_state(rank, std::span(all).subspan(rows));
-  return all;
-}
+/// What the ranks contribute. Every case of one shape has the same, so that each rank's is drawn
+/// once.
+class Contributions {
+ public:
+  /// `oracles` may be missing; then nothing is kept.
+  Contributions(const Executor& executor, const Subject& subject, Oracles* oracles)
+      : subject_(subject), rounds_(wire_roundoff(executor) > 0), oracles_(oracles) {}
 
-std::unique_ptr<const Inputs> inputs_for(const Executor& executor, const Subject& subject) {
-  if (wire_roundoff(executor) > 0) return std::make_unique<GaussianInputs>(subject.seed);
-  return std::make_unique<ExactInputs>(subject.seed, subject.ranks);
-}
+  /// The whole contribution of `rank`.
+  std::shared_ptr<const std::vector<float>> of(int rank) const {
+    if (oracles_ == nullptr) return std::make_shared<const std::vector<float>>(draw(rank));
+    const std::string key =
+        fmt::format("inputs of rank {} of {}, {} {} elements, {}, seed {}", rank, subject_.ranks, rows(),
+                    own_count(subject_), rounds_ ? "Gaussian" : "exact", subject_.seed);
+    return oracles_->get<std::vector<float>>(key, 4.0 * static_cast<double>(own_count(subject_)),
+                                             [&] { return draw(rank); });
+  }
+
+ private:
+  std::int64_t rows() const { return subject_.kind == Kind::exclusive_scan ? subject_.shape.rows() : 0; }
+
+  std::vector<float> draw(int rank) const {
+    return rounds_ ? draw_from(GaussianInputs(subject_.seed), rank)
+                   : draw_from(ExactInputs(subject_.seed, subject_.ranks), rank);
+  }
+  std::vector<float> draw_from(const Inputs& inputs, int rank) const {
+    std::vector<float> all(own_count(subject_));
+    inputs.fill_decay(rank, std::span(all).first(rows()));
+    inputs.fill_state(rank, std::span(all).subspan(rows()));
+    return all;
+  }
+
+  const Subject& subject_;
+  bool rounds_;
+  Oracles* oracles_;
+};
 
 /// The expected output of a rank and the most that each element may be off; no `limits` demand
 /// every bit. The error of all together may be `most_error`.
@@ -57,35 +79,70 @@ struct Expected {
   double most_error = std::numeric_limits<double>::infinity();
 };
 
-/// Compares a part of a rank's output, from element `offset` on, which begins with `got`.
-void compare_with(const Expected& expected, std::span<const float> got, std::int64_t offset, int rank,
-                  Comparison& result) {
-  double errors = 0, values = 0;  // squared
-  result.elements += static_cast<std::int64_t>(got.size());
-  const std::int64_t wrong_before = result.wrong;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const double value = expected.values[i], error = std::abs(got[i] - value);
-    errors += error * error;
-    values += value * value;
-    if (error <= (expected.limits.empty() ? 0.0 : static_cast<double>(expected.limits[i]))) continue;
-    if (result.wrong++ == 0)
-      result.first = fmt::format("rank {}, element {}: {} where {} was expected", rank, offset + i, got[i],
-                                 static_cast<float>(value));
-  }
-  if (expected.limits.empty() || values == 0) return;
-  result.relative_error = std::max(result.relative_error, std::sqrt(errors / values));
-  if (std::isfinite(expected.most_error))
-    result.tolerance = std::max(result.tolerance, expected.most_error / std::sqrt(values));
-  if (std::sqrt(errors) <= expected.most_error || result.wrong > wrong_before) return;
-  if (result.wrong++ == 0)
-    result.first = fmt::format("rank {}: relative error {:.1e}, at most {:.1e} is expected of the wire", rank,
-                               std::sqrt(errors / values), expected.most_error / std::sqrt(values));
-}
+/// Compares elements of one rank's output, piece by piece.
+class Compared {
+ public:
+  Compared(const Expected& expected, int rank, Comparison& result)
+      : expected_(expected), rank_(rank), result_(result) {}
 
-std::vector<float> output(const Executor& executor, int rank, std::int64_t offset, std::size_t count) {
-  std::vector<float> got(count);
-  executor.read(got, rank, {1, offset, static_cast<std::int64_t>(count)});
-  return got;
+  /// `got` begins with element `offset` of the output, and has the expected values from `first` on.
+  void take(std::span<const float> got, std::int64_t offset, std::size_t first) {
+    result_.elements += static_cast<std::int64_t>(got.size());
+    const auto values = expected_.values.subspan(first, got.size());
+    if (expected_.limits.empty() && std::equal(got.begin(), got.end(), values.begin())) return;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double value = values[i], error = std::abs(got[i] - value);
+      errors_ += error * error;
+      values_ += value * value;
+      const double limit = expected_.limits.empty() ? 0 : expected_.limits[first + i];
+      if (error <= limit) continue;
+      ++wrong_;
+      note([&] {
+        return fmt::format("rank {}, element {}: {} where {} was expected", rank_,
+                           offset + static_cast<std::int64_t>(i), got[i], values[i]);
+      });
+    }
+  }
+
+  /// Compares the error of all elements together with what the wire explains.
+  void finish() {
+    if (expected_.limits.empty() || values_ == 0) return;
+    const double error = std::sqrt(errors_ / values_), most = expected_.most_error / std::sqrt(values_);
+    result_.relative_error = std::max(result_.relative_error, error);
+    if (std::isfinite(most)) result_.tolerance = std::max(result_.tolerance, most);
+    if (error <= most || wrong_ > 0) return;
+    note([&] {
+      return fmt::format("rank {}: relative error {:.1e}, at most {:.1e} is expected of the wire", rank_,
+                         error, most);
+    });
+  }
+
+ private:
+  template <class Text>
+  void note(const Text& text) {
+    if (result_.wrong++ == 0) result_.first = text();
+  }
+
+  const Expected& expected_;
+  int rank_;
+  Comparison& result_;
+  double errors_ = 0, values_ = 0;  // squared
+  std::int64_t wrong_ = 0;
+};
+
+/// Compares a part of a rank's output, from element `offset` on. The pieces stay in a cache.
+void compare_output(const Executor& executor, int rank, std::int64_t offset, const Expected& expected,
+                    Comparison& result) {
+  constexpr std::size_t piece = 1 << 18;
+  std::vector<float> got(std::min(piece, expected.values.size()));
+  Compared compared(expected, rank, result);
+  for (std::size_t first = 0; first < expected.values.size(); first += piece) {
+    const auto part = std::span(got).first(std::min(piece, expected.values.size() - first));
+    const std::int64_t from = offset + static_cast<std::int64_t>(first);
+    executor.read(part, rank, {1, from, static_cast<std::int64_t>(part.size())});
+    compared.take(part, from, first);
+  }
+  compared.finish();
 }
 
 /// Compares with a contribution that arrived unchanged, or was rounded once.
@@ -95,86 +152,39 @@ void compare_copy(std::span<const float> sent, std::int64_t offset, int rank, co
   const auto roundoff = static_cast<float>(wire_roundoff(executor));
   if (roundoff > 0)
     for (const float value : sent) limits.push_back(std::abs(value) * roundoff);
-  compare_with({sent, limits}, output(executor, rank, offset, sent.size()), offset, rank, result);
+  compare_output(executor, rank, offset, {sent, limits}, result);
   result.tolerance = std::max(result.tolerance, wire_roundoff(executor));
 }
 
-/// What a rank must hold after a scan, and on a wire that rounds how far each element may be off.
-struct ExpectedPrefix {
-  std::vector<float> values;
-  std::vector<float> limits;
-  double most_error = 0;
-};
-
-/// The fold of the maps of some ranks in scan order, in double.
-class Fold {
- public:
-  Fold(const Subject& subject, bool wire_rounds)
-      : row_(subject.shape.d_v),
-        prefix_(subject.shape.state_elements(), 0.0),
-        errors_(wire_rounds ? prefix_.size() : 0) {}
-
-  void take(std::span<const float> map) {
-    ++maps_;
-    const std::size_t rows = prefix_.size() / row_;
-    for (std::size_t i = 0, row = 0; row < rows; ++row)
-      for (const std::size_t end = i + row_; i < end; ++i) prefix_[i] = map[row] * prefix_[i] + map[rows + i];
-    for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i].take(map[i / row_], map[rows + i]);
-  }
-
-  ExpectedPrefix prefix() const {
-    constexpr double most_of_an_element = 12;  // times its root mean square
-    const double worst = scan_tolerance(bf16_roundoff, maps_);
-    ExpectedPrefix expected;
-    expected.values.assign(prefix_.begin(), prefix_.end());
-    double variance = 0;
-    for (const WireError& error : errors_) {
-      expected.limits.push_back(
-          static_cast<float>(std::min(most_of_an_element * std::sqrt(error.of_prefix()), worst * error.sum)));
-      variance += error.of_prefix();
-    }
-    expected.most_error = most_rms(static_cast<std::int64_t>(errors_.size())) * std::sqrt(variance);
-    return expected;
-  }
-
- private:
-  std::size_t row_;
-  int maps_ = 0;
-  std::vector<double> prefix_;
-  std::vector<WireError> errors_;
-};
-
 /// Calls `visit` with each of this process's ranks and what it must hold after a scan.
-void fold_all(const Executor& executor, const Subject& subject,
+void fold_all(const Executor& executor, const Subject& subject, const Contributions& contributions,
               const std::function<void(int, ExpectedPrefix)>& visit) {
-  const auto inputs = inputs_for(executor, subject);
   const auto ranks = executor.local_ranks();
   const bool is_forward = subject.direction == Direction::forward;
   const int last = is_forward ? ranks.back() : subject.ranks - 1 - ranks.front();
-  Fold fold(subject, wire_roundoff(executor) > 0);
+  Fold fold(subject.shape.rows(), subject.shape.d_v, wire_roundoff(executor) > 0);
   for (int place = 0; place <= last; ++place) {
     const int rank = is_forward ? place : subject.ranks - 1 - place;
     if (place == 0 && std::binary_search(ranks.begin(), ranks.end(), rank))
       visit(rank, {std::vector<float>(subject.shape.state_elements(), poison), {}});  // it is left untouched
     else if (std::binary_search(ranks.begin(), ranks.end(), rank))
       visit(rank, fold.prefix());
-    if (place < last) fold.take(contribution(subject, *inputs, rank));
+    if (place < last) fold.take(*contributions.of(rank));
   }
 }
 
 void compare_prefix(const Executor& executor, int rank, const ExpectedPrefix& expected, Comparison& result) {
-  compare_with({expected.values, expected.limits, expected.most_error},
-               output(executor, rank, 0, expected.values.size()), 0, rank, result);
+  compare_output(executor, rank, 0, {expected.values, expected.limits, expected.most_error}, result);
 }
 
-Comparison compare_copies(const Executor& executor, const Subject& subject) {
-  const auto inputs = inputs_for(executor, subject);
+Comparison compare_copies(const Executor& executor, const Subject& subject,
+                          const Contributions& contributions) {
   Comparison result;
   for (int rank : executor.local_ranks()) {
     if (subject.kind == Kind::exchange)
-      compare_copy(contribution(subject, *inputs, (rank + 1) % subject.ranks), 0, rank, executor, result);
+      compare_copy(*contributions.of((rank + 1) % subject.ranks), 0, rank, executor, result);
     for (int from = 0; from < subject.ranks && subject.kind == Kind::all_gather; ++from)
-      compare_copy(contribution(subject, *inputs, from), from * own_count(subject), rank, executor, result);
+      compare_copy(*contributions.of(from), from * own_count(subject), rank, executor, result);
   }
   return result;
 }
@@ -195,52 +205,49 @@ Comparison sum(Comparison before, const Comparison& after) {
   return before;
 }
 
-double scan_tolerance(double roundoff, int before) {
-  if (roundoff <= 0 || before < 1) return 0;
-  constexpr double f32_roundoff = 1.0 / (1 << 24);
-  // The values of a tree that merges the maps; each is rounded at most once on its way.
-  const int values = 2 * before - 1;
-  return std::expm1(values * (std::log1p(roundoff) + 2 * std::log1p(f32_roundoff)));
-}
-
-double most_rms(std::int64_t count) {
-  return 4 + 8 / std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1)));
-}
-
-void write_inputs(Executor& executor, const Subject& subject) {
-  const auto inputs = inputs_for(executor, subject);
-  for (int rank : executor.local_ranks()) {
-    executor.write(rank, own(own_count(subject)), contribution(subject, *inputs, rank));
-    executor.write(rank, into(into_count(subject)), std::vector<float>(into_count(subject), poison));
+void write_poison(Executor& executor, int rank, const Slice& into) {
+  constexpr std::int64_t piece = 1 << 18;  // stays in a cache
+  const std::vector<float> poisoned(std::min(piece, into.count), poison);
+  for (std::int64_t first = 0; first < into.count; first += piece) {
+    const std::int64_t count = std::min(piece, into.count - first);
+    executor.write(rank, into.part(first, count), std::span(poisoned).first(count));
   }
 }
 
-Comparison compare(const Executor& executor, const Subject& subject) {
-  if (subject.kind != Kind::exclusive_scan) return compare_copies(executor, subject);
-  Comparison result;
-  fold_all(executor, subject, [&](int rank, const ExpectedPrefix& expected) {
-    compare_prefix(executor, rank, expected, result);
-  });
-  return result;
+void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles) {
+  const Contributions contributions(executor, subject, oracles);
+  for (int rank : executor.local_ranks()) {
+    executor.write(rank, {0, 0, own_count(subject)}, *contributions.of(rank));
+    write_poison(executor, rank, {1, 0, into_count(subject)});
+  }
 }
 
-Comparison compare(const Executor& executor, const Subject& subject, Oracles& oracles) {
+Comparison compare(const Executor& executor, const Subject& subject, Oracles* oracles) {
+  const Contributions contributions(executor, subject, oracles);
+  if (subject.kind != Kind::exclusive_scan) return compare_copies(executor, subject, contributions);
+  Comparison result;
+  const auto compare_rank = [&](int rank, const ExpectedPrefix& expected) {
+    compare_prefix(executor, rank, expected, result);
+  };
   constexpr double most_kept = 2.5e8;  // bytes; a fold of many ranks in one process is made anew
   const double values = wire_roundoff(executor) > 0 ? 2 : 1;
   const double bytes = values * static_cast<double>(subject.shape.state_bytes() * subject.ranks);
-  if (subject.kind != Kind::exclusive_scan || bytes > most_kept) return compare(executor, subject);
+  if (oracles == nullptr || bytes > most_kept) {
+    fold_all(executor, subject, contributions, compare_rank);
+    return result;
+  }
   using Prefixes = std::map<int, ExpectedPrefix>;
   const Shape& shape = subject.shape;
   const std::string key =
       fmt::format("scan of {} ranks {}, {} {} {}, seed {}, {}", subject.ranks, to_string(subject.direction),
                   shape.heads, shape.d_k, shape.d_v, subject.seed, to_string(executor.wire_dtype()));
-  const auto prefixes = oracles.get<Prefixes>(key, bytes, [&] {
+  const auto prefixes = oracles->get<Prefixes>(key, bytes, [&] {
     Prefixes all;
-    fold_all(executor, subject, [&](int rank, ExpectedPrefix expected) { all[rank] = std::move(expected); });
+    fold_all(executor, subject, contributions,
+             [&](int rank, ExpectedPrefix expected) { all[rank] = std::move(expected); });
     return all;
   });
-  Comparison result;
-  for (const auto& [rank, expected] : *prefixes) compare_prefix(executor, rank, expected, result);
+  for (const auto& [rank, expected] : *prefixes) compare_rank(rank, expected);
   return result;
 }
 

@@ -21,7 +21,7 @@ namespace baton {
 /// them once, and the processes that make them together.
 class Oracles {
  public:
-  /// `most_bytes` of values are kept, as their makers count them.
+  /// `most_bytes` of values are kept, as their makers count them. Equal on all processes.
   explicit Oracles(Team team, double most_bytes = 1e9) : team_(std::move(team)), most_bytes_(most_bytes) {}
 
   /// The processes that verify together.
@@ -77,9 +77,12 @@ struct Comparison {
 /// The findings of two comparisons.
 Comparison sum(Comparison before, const Comparison& after);
 
-/// A value that no result has, nor one that is rounded to bf16. An element that still has it was not
-/// written.
+/// A value that no result has, nor one that is rounded to bf16. An element that still has it was
+/// not written.
 inline constexpr float poison = -2.3456789e38f;
+
+/// Writes `poison` over a slice of a rank.
+void write_poison(Executor& executor, int rank, const Slice& into);
 
 /// One collective's run to be checked.
 struct Subject {
@@ -90,48 +93,15 @@ struct Subject {
   std::uint64_t seed = 1;
 };
 
-/// The root mean square of the relative error of a value rounded to bf16: the error is uniform
-/// within half a unit in the last place, and the mantissa's logarithm is uniform.
-inline constexpr double bf16_rms_roundoff = 0.43 * bf16_roundoff;
-
-/// The largest relative error of a state that folds the maps of `before` ranks if each message is
-/// rounded by at most `roundoff`; 0 if messages are not rounded. Holds for every algorithm:
-/// docs/metrics.md derives it.
-double scan_tolerance(double roundoff, int before);
-
-/// What rounding on the wire is expected to do to one element of a scan.
-struct WireError {
-  double sum = 0;        ///< The fold with all signs made positive.
-  double magnitude = 0;  ///< The expected square of the element.
-  double variance = 0;   ///< The expected square of its error.
-
-  /// Takes the map of one more rank, whatever the algorithm. A carry, a decay and a state are each
-  /// rounded at most once on their way into the prefix of the next rank (docs/metrics.md).
-  void take(double decay, double state) {
-    constexpr double u = bf16_rms_roundoff * bf16_rms_roundoff;
-    variance = decay * decay * (variance + 2 * u * magnitude) + u * state * state;
-    magnitude = decay * decay * magnitude + state * state;
-    sum = decay * sum + (state < 0 ? -state : state);
-  }
-  /// The variance of a prefix that may be rounded once more on its way to its rank.
-  double of_prefix() const { return variance + bf16_rms_roundoff * bf16_rms_roundoff * magnitude; }
-};
-
-/// How many times the predicted root mean square an error of `count` values may be: 4, and more for
-/// few values, which do not make an average.
-double most_rms(std::int64_t count);
-
 /// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact
-/// ones, or Gaussian ones if the executor rounds what it sends.
-void write_inputs(Executor& executor, const Subject& subject);
+/// ones, or Gaussian ones if the executor rounds what it sends. They are kept in `oracles`, if
+/// there are some, for the other cases of this shape.
+void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles = nullptr);
 
 /// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the
 /// executor rounds, each rank's error with the one that rounding is expected to cause, and each
 /// element's with 12 times its share of that and with `scan_tolerance` of the fold of absolute
-/// values.
-Comparison compare(const Executor& executor, const Subject& subject);
-
-/// The same, with a fold that is kept in `oracles` for the other collectives of its kind.
-Comparison compare(const Executor& executor, const Subject& subject, Oracles& oracles);
+/// values. The fold is kept in `oracles`, if there are some, for the other collectives of its kind.
+Comparison compare(const Executor& executor, const Subject& subject, Oracles* oracles = nullptr);
 
 }  // namespace baton

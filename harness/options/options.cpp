@@ -93,6 +93,12 @@ void declare_run(Flags& flags, RawOptions& raw) {
            "run all cases in so many launches, one after the other, in alternating order; intervals then "
            "cover launches")
       .range(1, 1000);
+  flags
+      .add("--for", options.most_seconds,
+           "more launches than --launches while they fit into so many seconds; 0: none more")
+      .range(0, 1000000);
+  flags.add("--of", raw.launches_in_all, "for launches that the bench starts itself").hidden();
+  flags.add("--session", options.session, "a name that is written into every record");
   flags.add("--resume", options.resume,
             "go on where the records of this file end, and append to it unless -J names another");
   flags.add("--ledger", options.ledger, "for launches that the bench starts itself").hidden();
@@ -141,6 +147,7 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
   if (raw.options.dry_run && !raw.options.calibrate.empty())
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
   if (raw.options.journal.empty()) raw.options.journal = raw.options.resume;
+  if (raw.launches_in_all > 0) raw.options.launches = raw.launches_in_all;
   if (!raw.list) return raw;
   if (launched_rank() == 0) {
     bench.print_list();

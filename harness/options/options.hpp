@@ -35,6 +35,11 @@ struct Options {
   std::uint64_t seed = 1;
   /// How often all cases run, each time by new processes.
   int launches = 1;
+  /// Seconds that the launches may take: more of them run than `launches` while they fit; 0 for
+  /// none.
+  int most_seconds = 0;
+  /// A name that the records of several runs share; empty for none.
+  std::string session;
   /// The file whose records need not be measured again; empty for none.
   std::string resume;
   /// The ledger of the run, in the processes of a launch that a bench started; empty elsewhere.
@@ -188,6 +193,8 @@ struct RawOptions {
   std::vector<std::string> timing_modes{"isolated"};
   int cycles = 1;
   int ranks_a_node = 0;
+  /// Launches of the run as its director counts them, in the processes of a launch; 0 elsewhere.
+  int launches_in_all = 0;
   bool list = false;
 };
 

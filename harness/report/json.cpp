@@ -148,6 +148,13 @@ void add_prediction(Json& json, const Record& record) {
   if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
 }
 
+void add_conditions(Json& json, const Conditions& conditions) {
+  json["conditions"] = {{"cores", conditions.cores},
+                        {"busy_threads", conditions.busy_threads},
+                        {"oversubscribed", conditions.oversubscribed()},
+                        {"other_load", or_null(conditions.other_load)}};
+}
+
 /// The readings of every rank's device, by their names.
 Json readings(const Samples& samples, const std::vector<std::vector<double>>& rows) {
   Json all = Json::object();
@@ -197,6 +204,7 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   if (record.is_timed()) add_timings(json, record);
   if (record.over_launches) add_launches(json, *record.over_launches);
   add_prediction(json, record);
+  if (record.conditions) add_conditions(json, *record.conditions);
   add_device(json, record);
   json["baseline"] = provenance.baseline;
   json["seed"] = provenance.seed;
@@ -207,6 +215,7 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   json["commit"] = provenance.commit;
   json["time"] = utc_now();
   json["run"] = provenance.run;
+  if (!provenance.session.empty()) json["session"] = provenance.session;
   json["launch"] = provenance.launch;
   json["launches"] = provenance.launches;
   // Names and variables of the environment may hold any bytes.

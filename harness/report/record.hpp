@@ -17,6 +17,7 @@
 #include "harness/measure/launches.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 
@@ -92,6 +93,8 @@ struct Record {
   std::vector<std::pair<std::string, std::string>> device_facts;
   /// How far apart the ranks start a round, in seconds. Not a number if unknown.
   double start_skew_seconds = 0;
+  /// What else there was to do for the cores; nothing for simulated rounds.
+  std::optional<Conditions> conditions;
   Verified verified;
   /// The dtype of f32 elements within messages.
   Dtype wire = Dtype::f32;
@@ -125,6 +128,8 @@ struct Provenance {
   std::string commit;
   /// Distinguishes the records of one run from those of another.
   std::string run;
+  /// The session of the run; may be empty.
+  std::string session;
   /// The launch of the run, from 1, and their number.
   int launch = 1;
   int launches = 1;

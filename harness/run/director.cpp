@@ -68,7 +68,10 @@ Failure failure_of(const LaunchEnd& end, const std::string& name) {
 class Director {
  public:
   Director(const Options& options, const Table& table, char** argv)
-      : options_(options), table_(table), ledger_(new_file(folder_.path() + "/ledger")) {
+      : options_(options),
+        table_(table),
+        launches_(options.launches),
+        ledger_(new_file(folder_.path() + "/ledger")) {
     command_ = launch_command(options.processes(), options.threads, argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
@@ -77,8 +80,11 @@ class Director {
   }
 
   int run() {
-    for (int launch = 1; launch <= options_.launches; ++launch)
+    const double start = monotonic_seconds();
+    for (int launch = 1; launch <= launches_; ++launch) {
       if (const std::optional<int> code = run_launches(launch)) return *code;
+      if (launch == 1) launches_ = std::max(launches_, that_fit(monotonic_seconds() - start));
+    }
     return summary();
   }
 
@@ -88,16 +94,23 @@ class Director {
     return path;
   }
 
+  /// The launches that --for has time for if each takes `seconds`.
+  int that_fit(double seconds) const {
+    constexpr double most = 20;  // more would hardly narrow the intervals
+    return static_cast<int>(std::min(options_.most_seconds / std::max(seconds, 0.01), most));
+  }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> run_launches(int launch);
   void fail(int index, Failure failure);
   void give_up_like(int index);
+  std::vector<std::string> command_of_launch() const;
   int interrupted() const;
   int summary() const;
   std::string missing() const;
 
   const Options& options_;
   const Table& table_;
+  int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
   std::vector<std::string> command_;
@@ -109,7 +122,7 @@ std::optional<int> Director::run_launches(int launch) {
   while (true) {
     ledger_.start_launch(launch);
     const std::size_t ended_before = ledger_.ended();
-    const LaunchEnd end = run_launch(command_);
+    const LaunchEnd end = run_launch(command_of_launch());
     ledger_ = Ledger(folder_.path() + "/ledger");
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return std::nullopt;
@@ -124,9 +137,16 @@ std::optional<int> Director::run_launches(int launch) {
       fmt::print(stderr, "baton: {}; it is started again\n", what);
       continue;
     }
+    if (ledger_.ended() > ended_before) failed_in_a_row_.clear();
     fail(*index, failure_of(end, options_.cases[*index].name()));
     give_up_like(*index);
   }
+}
+
+std::vector<std::string> Director::command_of_launch() const {
+  std::vector<std::string> command = command_;
+  command.insert(command.end(), {"--of", fmt::format("{}", launches_)});
+  return command;
 }
 
 /// Notes that a case failed in the present launch, with its row and its record.
@@ -167,13 +187,13 @@ void Director::give_up_like(int index) {
 /// How many cases are missing, and the way to get them.
 std::string Director::missing() const {
   int done = 0;
-  for (int launch = 1; launch <= options_.launches; ++launch)
+  for (int launch = 1; launch <= launches_; ++launch)
     for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index) {
       const Outcome* outcome = ledger_.outcome(launch, index);
       done += outcome != nullptr && outcome->state != Outcome::State::begun;
     }
   const std::string count =
-      fmt::format("{} of {} rows were measured", done, options_.launches * options_.cases.size());
+      fmt::format("{} of {} rows were measured", done, launches_ * options_.cases.size());
   if (options_.journal.empty()) return count + "; with -J FILE their records would be kept";
   return fmt::format("{}, their records are in {}; the same command with --resume {} goes on", count,
                      options_.journal, options_.journal);

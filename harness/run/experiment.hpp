@@ -62,6 +62,8 @@ struct Timed {
   std::optional<AlphaBeta> alpha_beta;
   /// The comparison of what the rounds left.
   Verified verified;
+  /// Of measured rounds.
+  std::optional<Conditions> conditions;
   /// Counted by simulated rounds.
   std::optional<Cost> cost;
   std::optional<std::int64_t> messages;

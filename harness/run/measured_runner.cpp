@@ -37,7 +37,8 @@ class MeasuredRunner : public CaseRunner {
                  int ranks, Team team)
       : CaseRunner(std::move(team)), options_(options), name_(name), ranks_(ranks) {
     if (!this->team().is_member()) return;
-    oracles_.emplace(this->team());
+    oracles_.emplace(this->team(), memory_for_oracles());
+    load_.emplace(this->team());
     executor_ = find_executor(name).make(ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
     topology_ = topology;
@@ -61,6 +62,7 @@ class MeasuredRunner : public CaseRunner {
  private:
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
+  double memory_for_oracles() const;
   bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
@@ -77,11 +79,17 @@ class MeasuredRunner : public CaseRunner {
   int ranks_;
   std::unique_ptr<Executor> executor_;
   std::optional<Oracles> oracles_;
+  std::optional<HostLoad> load_;
   AlphaBeta alpha_beta_;
   std::optional<Topology> topology_;  // the base of predictions
   // Unknown on devices, whose start the host does not see.
   double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();
 };
+
+/// A tenth of the memory of the host that has least, shared by as many processes as there are.
+double MeasuredRunner::memory_for_oracles() const {
+  return -team().max(-0.1 * static_cast<double>(available_bytes())) / team().size();
+}
 
 std::string MeasuredRunner::description() const {
   if (const Device* device = executor_->device()) return describe(*device);
@@ -254,11 +262,15 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   timed.samples =
       measure_rounds(*executor_, team(), bench_case.timing, options_.warmup, options_.rounds, &watch);
   const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();
+  // A rank whose work is on a device keeps one thread busy, which waits for it.
+  const Conditions conditions =
+      load_->conditions(team(), executor_->device() == nullptr ? options_.threads : 1);
   Comparison found = sum(watch.found(), workload.compare(*executor_, prepared.schedules, seed, *oracles_));
   found = sum(std::move(found), checked_round(prepared, options_.seed));
   found = sum(std::move(found), compare_with_bound(prepared, timed.samples));
   timed.alpha_beta = alpha_beta_;
   timed.seconds = team().max(in_rounds);
+  timed.conditions = conditions;
   timed.verified = with({}, found, monotonic_seconds() - start - in_rounds);
   return timed;
 }

@@ -7,12 +7,14 @@ writes, and every kind of value at every key.
 
 import json
 import math
+import re
 
 SCHEMA = 1  # of the records that these programs read
 
 PASSES = ("forward", "backward", "both")
 MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
+NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, and halves of characters
 MOST = 1e18  # of counts, bytes and rates
 
 
@@ -22,9 +24,7 @@ class ResultsError(Exception):
 
 def is_text(value):
     """One line that every encoding of Unicode can write."""
-    if not isinstance(value, str) or any(ord(letter) < 0x20 or 0x7f <= ord(letter) < 0xa0 for letter in value):
-        return False
-    return not any(0xd800 <= ord(letter) < 0xe000 for letter in value)
+    return isinstance(value, str) and NO_TEXT.search(value) is None
 
 
 def is_number(value):
@@ -62,6 +62,15 @@ def is_device(value):
     return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
 
 
+def is_conditions(value):
+    return is_named(value, cores=is_number, busy_threads=is_number, oversubscribed=lambda told: isinstance(told, bool),
+                    other_load=lambda load: load is None or is_number(load))
+
+
+def are_times(value):
+    return isinstance(value, list) and all(map(is_time, value))
+
+
 def is_readings(value):
     return is_named(value) and all(isinstance(row, list) and all(map(is_number, row)) for row in value.values())
 
@@ -91,9 +100,10 @@ def or_null(kind):
 KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
                      "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
-                     "kernel", "gpu"), TEXT),
-    **dict.fromkeys(("ranks", "heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks", "rounds"), SIZE),
-    **dict.fromkeys(("warmup", "wrong"), COUNT),
+                     "kernel", "gpu", "session", "case", "wire_dtype", "attention"), TEXT),
+    **dict.fromkeys(("ranks", "heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks", "rounds", "launch",
+                     "launches", "ranks_per_gpu"), SIZE),
+    **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
     **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
     **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
     **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
@@ -103,6 +113,8 @@ KINDS = {
     "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
+    "seconds": (are_times, "a list of times in seconds"),
+    "conditions": (is_conditions, "an object with the numbers cores and busy_threads, oversubscribed and other_load"),
     "machine": (is_machine, "an object with cpu and cores"),
     "device": (is_device, "an object of texts, with the text gpu"),
 }

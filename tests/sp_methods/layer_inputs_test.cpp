@@ -18,18 +18,34 @@ LayerProblem problem(GateDraw gates = GateDraw::mixed, Dtype dtype = Dtype::f32)
       .attention = Attention::linear, .share = share, .ranks = 4, .gates = gates, .seed = 3, .dtype = dtype};
 }
 
+/// All rows of one rank.
+std::vector<float> of_rank(const LayerInputValues& inputs, const char* name, const Positions& positions) {
+  const LayerProblem& problem = inputs.problem();
+  std::vector<float> rows(problem.share.tokens * problem.share.heads * problem.width(name));
+  inputs.fill(name, positions, 0, rows);
+  return rows;
+}
+
 TEST(LayerInputs, OfAHeadAreRowsOfThoseOfARank) {
   const LayerInputValues inputs(problem());
-  const auto rows = inputs.of_rank("v", contiguous_positions(2, 8));
+  const auto rows = of_rank(inputs, "v", contiguous_positions(2, 8));
   const auto head = inputs.of_head("v", 1, 16, 8);
   for (int t = 0; t < 8; ++t)
     for (int c = 0; c < 16; ++c) EXPECT_EQ(rows[(t * 3 + 1) * 16 + c], head[t * 16 + c]);
   // Rank 1 of 4 has positions 4 to 7 and 24 to 27, and the latter are the first ones of rank 3.
-  const auto zigzag = inputs.of_rank("v", zigzag_positions(1, 4, 8));
-  const auto last = inputs.of_rank("v", contiguous_positions(3, 8));
+  const auto zigzag = of_rank(inputs, "v", zigzag_positions(1, 4, 8));
+  const auto last = of_rank(inputs, "v", contiguous_positions(3, 8));
   EXPECT_EQ(std::vector(zigzag.end() - 4 * 48, zigzag.end()),
             std::vector(last.begin(), last.begin() + 4 * 48))
       << "a position has its values on whatever rank it lies";
+}
+
+TEST(LayerInputs, ARunOfTokensHasTheRowsThatItHasAmongAll) {
+  const LayerInputValues inputs(problem());
+  const auto all = of_rank(inputs, "g", contiguous_positions(1, 8));
+  std::vector<float> run(2 * 48);
+  inputs.fill("g", contiguous_positions(1, 8), 3, run);
+  EXPECT_EQ(run, std::vector(all.begin() + 3 * 48, all.begin() + 5 * 48));
 }
 
 TEST(LayerInputs, OfAllTensorsRanksAndSeedsDiffer) {
@@ -40,7 +56,7 @@ TEST(LayerInputs, OfAllTensorsRanksAndSeedsDiffer) {
       for (int rank : {0, 1, 2, 3}) {
         LayerProblem reseeded = problem();
         reseeded.seed = seed;
-        different.insert(LayerInputValues(reseeded).of_rank(name, contiguous_positions(rank, 8)));
+        different.insert(of_rank(LayerInputValues(reseeded), name, contiguous_positions(rank, 8)));
         ++count;
       }
   EXPECT_EQ(different.size(), count);

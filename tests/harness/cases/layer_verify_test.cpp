@@ -100,8 +100,12 @@ TEST(LayerSketches, HaveAPlaceForEveryTokenWhateverItsRank) {
   LayerSketch straight, zigzag;
   for (int rank : {0, 1}) {
     for (const auto& [sketch, positions] : {std::pair{&straight, contiguous_positions(rank, 4)},
-                                            std::pair{&zigzag, zigzag_positions(rank, 2, 4)}})
-      sketch->add("o", values.of_rank("v", positions), problem, positions);
+                                            std::pair{&zigzag, zigzag_positions(rank, 2, 4)}}) {
+      std::vector<float> rows(problem.share.tokens * 2 * 3);
+      values.fill("v", positions, 0, rows);
+      sketch->begin("o", problem);
+      sketch->add("o", 0, rows, problem, positions);
+    }
   }
   EXPECT_EQ(straight.tensors, zigzag.tensors);
 }

@@ -150,12 +150,12 @@ TEST(Verify, AFoldIsKeptForTheCollectivesOfAGroup) {
     for (const char* on : {"local", "local_bf16"}) {
       const Subject subject = subject_of(name);
       const auto executor = run(name, subject, on);
-      EXPECT_EQ(compare(*executor, subject, oracles).wrong, 0) << name;
+      EXPECT_EQ(compare(*executor, subject, &oracles).wrong, 0) << name;
       Subject reversed = subject;
       reversed.direction = Direction::reverse;
-      EXPECT_GT(compare(*executor, reversed, oracles).wrong, 0) << "another fold";
+      EXPECT_GT(compare(*executor, reversed, &oracles).wrong, 0) << "another fold";
       executor->write(1, {1, 5, 1}, std::vector{1e6f});
-      EXPECT_EQ(compare(*executor, subject, oracles).wrong, 1) << name;
+      EXPECT_EQ(compare(*executor, subject, &oracles).wrong, 1) << name;
     }
 }
 
@@ -200,19 +200,6 @@ TEST(Verify, ToleratesAtMostTenTimesTheErrorOfARoundingWire) {
         EXPECT_GT(times, 1.5) << scan->name << " at " << ranks << " ranks";
       }
     }
-}
-
-TEST(Verify, FewValuesMayStrayFurtherThanMany) {
-  EXPECT_NEAR(most_rms(1 << 20), 4, 0.01);
-  EXPECT_EQ(most_rms(1), 12);
-}
-
-TEST(Verify, TheToleranceCountsEveryRoundingThatAFoldCanHave) {
-  const double u = 1.0 / 256;
-  EXPECT_EQ(scan_tolerance(0, 3), 0);
-  EXPECT_EQ(scan_tolerance(u, 0), 0);
-  EXPECT_NEAR(scan_tolerance(u, 1), u, 1e-6);
-  EXPECT_NEAR(scan_tolerance(u, 3), (1 + u) * (1 + u) * (1 + u) * (1 + u) * (1 + u) - 1, 1e-5);
 }
 
 class OraclesTest : public testing::Test {

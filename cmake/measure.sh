@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `./run bench` measures, and how: sourced by ./run. Each line of arguments runs in three launches or more, as many as
+# fit into its --for. The suite fits the machine: `cores` that this shell may use and `gpus`.
+
+readonly calibration=$results/calibration.json machine=$results/machine.json
+readonly gpu_collectives=$results/gpu_collectives.jsonl gpu_operators=$results/gpu_operators.jsonl
+readonly simulated_collectives=$results/simulated_collectives.jsonl
+readonly simulated_operators=$results/simulated_operators.jsonl
+readonly calibrating_seconds=45
+
+# The powers of two from 2 to N: "2,4,8"; at least "2".
+powers_of_two() {
+  local n ranks=2
+  for ((n = 4; n <= $1; n *= 2)); do ranks+=,$n; done
+  echo "$ranks"
+}
+
+# Every exchange over the ranks at the paper's shape; the main ones over sizes. A rank of an exchange keeps one core busy.
+suite_of_collective_bench() {
+  local ranks
+  ranks=$(powers_of_two "$cores")
+  if ((gpus > 1)); then
+    echo "--executor peer,nccl --collectives all --ranks $(powers_of_two "$gpus") -b 128K -e 32M -f 16 --tokens 256" \
+      "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 90"
+  fi
+  echo "--collectives all --ranks $ranks --tokens 512 --baseline all_gather_scan --for 60"
+  ((gpus == 0)) || return 0
+  echo "--collectives all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot --ranks ${ranks##*,}" \
+    "-b 64K -e 16M -f 4 --baseline all_gather_scan --for 45"
+}
+
+# The papers' methods with few tokens; all passes and modes of every method. A rank of a layer keeps two cores busy.
+suite_of_operator_bench() {
+  local ranks layers="--methods zeco,lasp1,lasp2,local --baseline local"
+  local on_gpus="--dtype bf16 --tokens 16384 --heads 16 --mode all -J $gpu_operators --for 90"
+  ranks=$(powers_of_two $((cores / 2)))
+  if ((gpus > 1)); then
+    echo "--executor peer $layers --ranks $(powers_of_two "$gpus") $on_gpus"
+  elif ((gpus == 1)); then
+    echo "--executor nccl --methods local --ranks 1 $on_gpus"
+  fi
+  echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 60"
+  ((gpus == 0)) || return 0
+  echo "--methods all --tokens 256 --heads 4 --pass all --ranks ${ranks##*,} --baseline local --for 60"
+}
+
+# One launch that measures links and kernels for the simulator.
+calibrating() {
+  echo "--methods zeco,lasp1,lasp2,local --tokens 512 --heads 4 --ranks $(powers_of_two "$cores" | sed 's/.*,//')" \
+    "--calibrate $calibration --launches 1 -J /dev/null"
+}
+
+# More ranks than the machine has, from its own calibration.
+simulated() {
+  local on="--executor simulator --topology $machine --ranks 2,4,8,16,32,64,128,256 --tokens 512 --launches 1"
+  case $1 in
+    collective_bench)
+      echo "$on --collectives all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot" \
+        "--baseline all_gather_scan -J $simulated_collectives"
+      ;;
+    operator_bench) echo "$on --methods zeco,lasp1,lasp2,local --heads 4 --baseline local -J $simulated_operators" ;;
+  esac
+}
+
+# Builds each bench just before its launches, so that the first rows come after one build and not after two.
+measure_all() {
+  local program lines
+  outcome=0
+  mkdir -p "$results"
+  say_how_long
+  for program in "${benches[@]}"; do
+    build "$preset" "$program"
+    step "measuring with $program (records: $results/)"
+    mapfile -t lines < <("suite_of_$program")
+    launch_all "$program" "${lines[@]}"
+    ((outcome != 130)) || return 0
+  done
+  step "calibrating, and simulating more ranks than there are here"
+  launch_all operator_bench "$(calibrating)"
+  [[ -s $calibration ]] && ((outcome != 130)) || return 0
+  python3 topologies/grow.py "$calibration" --out "$machine" || return 0
+  for program in "${benches[@]}"; do
+    launch_all "$program" "$(simulated "$program")" >"$log_dir/simulated-$program.log"
+  done
+}
+
+# measure ARGS...: one run of a bench with the user's own arguments.
+measure() {
+  local program=$1
+  shift
+  outcome=0
+  mkdir -p "$results"
+  build "$preset" "$program"
+  step "measuring with $program (records: $results/)"
+  launch "$program" "$@"
+}
+
+say_how_long() {
+  local program seconds=$calibrating_seconds line
+  for program in "${benches[@]}"; do
+    while read -r line; do seconds=$((seconds + ${line##*--for })); done < <("suite_of_$program")
+  done
+  echo "      measuring takes about $(((seconds + 30) / 60)) minutes after the build, on $cores cores and $gpus GPUs"
+}
+
+# launch_all PROGRAM LINE...
+launch_all() {
+  local program=$1 arguments line
+  shift
+  for line; do
+    echo "      $program $line"
+    [[ $line == *--launches* ]] || line="--launches 3 $line"
+    read -ra arguments <<<"$line"
+    launch "$program" -T 60 "${arguments[@]}"
+    ((outcome != 130)) || return 0
+  done
+}
+
+# launch PROGRAM ARGS...: records go to results/local unless ARGS name another file. A launch with failed, wrong or
+# interrupted cases has kept the others, so what follows still runs; `outcome` is the code to end with.
+launch() {
+  local program=$1 status=0 records=()
+  shift
+  names_records "$@" || records=(-J "$(records_of "$program")")
+  # Ctrl-C reaches the bench, which ends in good order; this script then reports what there is.
+  trap : INT
+  "build/$preset/bin/$program" "$@" "${records[@]}" --session "$session" || status=$?
+  trap - INT
+  ((status == 0)) && return
+  echo "run: $program ended with status $status; what it had measured is kept" >&2
+  outcome=$status
+  case $status in 3 | 4 | 5 | 130) ;; *) exit "$status" ;; esac
+}
+
+records_of() {
+  case $1 in
+    operator_bench) echo "$results/operators.jsonl" ;;
+    *) echo "$results/collectives.jsonl" ;;
+  esac
+}
+
+# True if ARGS name the file of the records.
+names_records() {
+  local word
+  for word; do
+    case $word in -J* | --json | --json=*) return 0 ;; esac
+  done
+  return 1
+}
+
+# True if ARGS measure something and leave records in results/local.
+leaves_records() {
+  local word
+  for word; do
+    case $word in -h | --help | --list | --dry-run | --benchmark_list_tests*) return 1 ;; esac
+  done
+  ! names_records "$@"
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scan must give, folded serially in double, and how far a wire that rounds may lead away
+// from it (docs/metrics.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+/// The root mean square of the relative error of a value rounded to bf16: the error is uniform
+/// within half a unit in the last place, and the mantissa's logarithm is uniform.
+inline constexpr double bf16_rms_roundoff = 0.43 * bf16_roundoff;
+
+/// The largest relative error of a state that folds the maps of `before` ranks if each message is
+/// rounded by at most `roundoff`; 0 if messages are not rounded. Holds for every algorithm:
+/// docs/metrics.md derives it.
+double scan_tolerance(double roundoff, int before);
+
+/// What rounding on the wire is expected to do to one element of a scan.
+struct WireError {
+  double sum = 0;        ///< The fold with all signs made positive.
+  double magnitude = 0;  ///< The expected square of the element.
+  double variance = 0;   ///< The expected square of its error.
+
+  /// Takes the map of one more rank, whatever the algorithm. A carry, a decay and a state are each
+  /// rounded at most once on their way into the prefix of the next rank (docs/metrics.md).
+  void take(double decay, double state) {
+    constexpr double u = bf16_rms_roundoff * bf16_rms_roundoff;
+    variance = decay * decay * (variance + 2 * u * magnitude) + u * state * state;
+    magnitude = decay * decay * magnitude + state * state;
+    sum = decay * sum + (state < 0 ? -state : state);
+  }
+  /// The variance of a prefix that may be rounded once more on its way to its rank.
+  double of_prefix() const { return variance + bf16_rms_roundoff * bf16_rms_roundoff * magnitude; }
+};
+
+/// How many times the predicted root mean square an error of `count` values may be: 4, and more for
+/// few values, which do not make an average.
+double most_rms(std::int64_t count);
+
+/// What a rank must hold after a scan, and on a wire that rounds how far each element may be off.
+struct ExpectedPrefix {
+  std::vector<float> values;
+  std::vector<float> limits;
+  double most_error = 0;
+};
+
+/// The fold of the maps of some ranks in scan order, in double.
+class Fold {
+ public:
+  /// Of maps of `rows` decays and a state of as many rows of `columns`.
+  Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds);
+
+  /// Takes the next rank's map: its decays [rows], then its state [rows, columns].
+  void take(std::span<const float> map);
+  /// What the next rank must hold.
+  ExpectedPrefix prefix() const;
+
+ private:
+  std::size_t columns_;
+  int maps_ = 0;
+  std::vector<double> prefix_;     // [rows, columns]
+  std::vector<WireError> errors_;  // the same; empty if the wire does not round
+};
+
+}  // namespace baton

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cores of a host that a run has, the threads that it keeps busy on them, and what others do
+// there meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/process/world.hpp"
+
+namespace baton {
+
+/// The load of the fullest host while a case was timed.
+struct Conditions {
+  /// Cores that the processes of this launch may use.
+  int cores = 0;
+  /// Threads of the case that are busy at once.
+  int busy_threads = 0;
+  /// Cores that other processes used, on average over about a second; empty if it is not known.
+  std::optional<double> other_load;
+
+  /// Threads wait for cores, so that times say little about the case.
+  bool oversubscribed() const { return busy_threads > cores; }
+};
+
+/// The cores of this host that a launch may use: those of the process that started this one, since
+/// a launcher binds each rank to some of its own.
+std::vector<int> cores_of_launch();
+
+/// Nanoseconds that `cores` were busy since the host started, from the text of /proc/stat; nothing
+/// if it lacks them.
+std::optional<std::int64_t> busy_nanoseconds(const std::string& stat, const std::vector<int>& cores);
+
+/// Watches the cores of this host.
+class HostLoad {
+ public:
+  /// Collective over the team, as conditions() is.
+  explicit HostLoad(const Team& team);
+
+  /// The conditions of a case whose ranks, `team`, have `threads_a_rank` busy threads each, and
+  /// which was just timed. Collective over the team.
+  Conditions conditions(const Team& team, int threads_a_rank);
+
+ private:
+  struct Reading {
+    double seconds = 0;             // of a steady clock
+    std::int64_t busy = 0;          // nanoseconds of all cores
+    std::int64_t of_processes = 0;  // nanoseconds of the processor that the ranks used
+  };
+  std::optional<Reading> read(const Team& team) const;
+  std::optional<double> other_load(const Team& team);
+
+  std::vector<int> cores_;
+  std::deque<Reading> readings_;  // the oldest is at least a second old, if one is
+};
+
+}  // namespace baton

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers from records of the benches: which exchange is fastest, by how much, and what makes that less certain."""
+
+import argparse
+import os
+import pathlib
+import signal
+import sys
+
+import answer
+import sessions
+from rows import reading, results
+
+USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
+EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
+it that have some. docs/reading_results.md says what the words of the answer mean."""
+BAD_INPUT = 2  # the exit code, as of the benches
+
+
+def main():
+    options = arguments_of(sys.argv[1:])
+    found = sessions.read(options.places, options.session)
+    if options.out:
+        import page  # pylint: disable=import-outside-toplevel
+        page.write(options.out, found)
+        print(f"Page: {options.out}")
+    if options.terminal or not options.out:
+        print(printable(terminal(found)), flush=True)
+
+
+def arguments_of(words):
+    parser = argparse.ArgumentParser(prog="./run report", usage=USAGE, description=__doc__, epilog=EPILOG,
+                                     allow_abbrev=False)
+    parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
+    parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
+    parser.add_argument("--session", metavar="S", help="answer this session (default: the newest of each place)")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write the page to this file")
+    return parser.parse_args(words)
+
+
+def terminal(found):
+    """The answers of all sessions; where there are several, each under the name of its records."""
+    blocks = []
+    for session in found:
+        heading = [f"# {session.place}, session {session.name}"] if len(found) > 1 else []
+        blocks.append("\n".join([*heading, *answer.lines(session)]))
+    return "\n\n".join(blocks)
+
+
+def printable(text):
+    """The text without characters that the terminal's encoding lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (reading.Refused, results.ResultsError) as refusal:
+        print(f"report: {printable(str(refusal))}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:  # the reader of the answer left, as head(1) does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except OSError as error:
+        print(f"report: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(130)

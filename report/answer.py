@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer: from the contests of a session to at most 15 lines of at most 100 columns.
+
+A sentence never says more than the intervals do, and no simulated number stands under a measured heading. If the
+sentences need more lines, those of the least worth are left out; the page has them all.
+"""
+
+import collections
+import textwrap
+
+import certainty
+import choice
+import findings
+import growth
+import words
+from contests import passes
+from rows import reading, results
+
+MOST_LINES, COLUMNS, INDENT = 15, 100, 12
+SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
+HEAD, EXCHANGE, LAYER = "ANSWER", "Exchange", "Layer"
+SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Less certain", "Failed"
+
+# A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
+Sentence = collections.namedtuple("Sentence", "heading text worth")
+MUST = 100
+(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, DOUBT, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST,
+ NEAR, EXCHANGE_LASP2) = range(12)
+
+
+def lines(session):
+    """Returns the answer of a session as lines for a terminal."""
+    kept = [one for one in sentences(session) if one.text]
+    while len(laid_out(kept, JOINED)) > MOST_LINES:
+        least = min(kept, key=lambda one: one.worth)
+        if least.worth == MUST:
+            break
+        kept.remove(least)
+    layouts = (laid_out(kept, layout) for layout in (SENTENCES, TITLES, JOINED))
+    fitting = next((found for found in layouts if len(found) <= MOST_LINES), None)
+    if fitting is None:  # names of unusual length: what failed still ends the answer
+        joined = laid_out(kept, JOINED)
+        fitting = [*joined[:MOST_LINES - 1], joined[-1]]
+    return fitting
+
+
+def laid_out(kept, layout):
+    """The sentences under their headings, which stand at the left; what `layout` says begins on a line of its own."""
+    paragraphs = collections.defaultdict(list)
+    for one in kept:
+        texts = paragraphs[one.heading]
+        if not texts or layout == SENTENCES or (layout == TITLES and len(texts) == 1):
+            texts.append(one.text)
+        else:
+            texts[-1] += f" {one.text}"
+    return [line for heading, texts in paragraphs.items() for number, text in enumerate(texts)
+            for line in textwrap.wrap(text, COLUMNS, break_on_hyphens=False, subsequent_indent=" " * (INDENT + 1),
+                                      initial_indent=f"{'' if number else heading:<{INDENT}} ")]
+
+
+def sentences(session):
+    """Returns all Sentences of a session, in the order of the answer."""
+    exchanges, layers = choice.exchanges(session), choice.layers(session)
+    exchange, layer = choice.the_exchange(exchanges), choice.the_layer(layers)
+    used = [one for one in (exchange, layer) if one]
+    found = [Sentence(HEAD, head(session, used), MUST)]
+    if session.measured:
+        found += of_exchange(session, exchange, exchanges) + of_layer(session, layer)
+    found += [Sentence(SIMULATED, text, worth) for text, worth in
+              zip(growth.sentences(session), (SIMULATED_EXCHANGE, SIMULATED_LAYER, PREDICTIONS))]
+    found += [Sentence(CERTAINTY, text, MUST if number < 1 else DOUBT)
+              for number, text in enumerate(certainty.sentences(session, used))]
+    return found + [Sentence(FAILED, certainty.failures(session), MUST)]
+
+
+def head(session, used):
+    """Where and when this was measured; that it proves nothing, if it does not."""
+    where = [", ".join([*session.machines[:1], *([words.count(session.cores, "core")] if session.cores else [])])]
+    most = max((len(contest.best.launches) for contest in used), default=session.launches)
+    launches = [words.count(most, "launch", "launches")] if most else []
+    told = "; ".join([*filter(None, where), *launches, f"commit {', '.join(session.commits)}", session.newest[:10]])
+    if not session.measured:
+        return f"{told}. Nothing was measured: all rows are simulated."
+    crowded = [record for record in session.measured if reading.state_of(record) == reading.TIMED
+               and certainty.is_oversubscribed(record)]
+    if not used and crowded:
+        return (f"{told}. THIS RUN PROVES NOTHING: {certainty.ranks_on_cores(crowded)} had more busy threads than "
+                "cores, so times show who waited for a core.")
+    return told + "; [ ]: 95 % over launches" * (most > 1)
+
+
+def of_exchange(session, contest, found):
+    if contest is None:
+        return [Sentence(EXCHANGE, nothing(session, "collective"), MUST)]
+    processors = choice.the_exchange(choice.on_other_family(found, contest))
+    beside = ""
+    if processors:
+        ranks = words.count(processors.key.ranks, "rank")
+        beside = f"On {processors.key.family} ({ranks}): {findings.winner(processors)}"
+    return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
+            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+            Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
+            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE),
+            Sentence(EXCHANGE, beside, ON_PROCESSORS)]
+
+
+def of_layer(session, contest):
+    softmax = choice.softmax_layer(session, contest)
+    apart = f"Softmax, ranked apart ({softmax.where}): {findings.winner(softmax)}" \
+        if softmax else ""
+    if contest is None:
+        return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
+    return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
+            Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
+            Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
+
+
+def title(contest):
+    """The contest in words, with the number of its competitors."""
+    key = contest.key
+    if contest.is_layer:
+        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, "
+                f"{key.dtype}")
+    else:
+        what = f"Exclusive scan of {results.binary_size(key.state_bytes)}"
+    cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
+    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} rows compete."
+
+
+def nothing(session, bench):
+    """Why nothing can be said of one bench."""
+    timed = [record for record in session.measured if record["bench"] == bench
+             and reading.state_of(record) == reading.TIMED]
+    if not timed:
+        return "Not measured." if not any(record["bench"] == bench for record in session.measured) \
+            else "No row has a time."
+    if all(map(certainty.is_oversubscribed, timed)):
+        return f"Nothing can be said: {certainty.ranks_on_cores(timed)} had more busy threads than cores."
+    return "Nothing competed: no two methods were timed on two ranks or more."

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite of `./run bench` fits the machine: what it would run on some cores and GPUs."""
+
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def call(command, cores=2, gpus=0):
+    """Runs a command with the functions of cmake/measure.sh and returns what it prints."""
+    script = f"results=results/local; log_dir=log; benches=(collective_bench operator_bench); " \
+             f"source cmake/measure.sh; cores={cores}; gpus={gpus}; {command}"
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return done.stdout.strip()
+
+
+def lines(program, **machine):
+    return call(f"suite_of_{program}", **machine).splitlines()
+
+
+def value(line, flag):
+    words = line.split()
+    return words[words.index(flag) + 1]
+
+
+@unittest.skipUnless(shutil.which("bash"), "bash is not installed")
+class Suite(unittest.TestCase):
+    def test_ranks_of_an_exchange_fill_the_cores(self):
+        self.assertEqual([value(line, "--ranks") for line in lines("collective_bench", cores=2)], ["2", "2"])
+        self.assertEqual(value(lines("collective_bench", cores=12)[0], "--ranks"), "2,4,8")
+
+    def test_ranks_of_a_layer_have_two_cores_each_where_there_are_four(self):
+        self.assertEqual(value(lines("operator_bench", cores=16)[0], "--ranks"), "2,4,8")
+        self.assertEqual(value(lines("operator_bench", cores=2)[0], "--ranks"), "2")
+
+    def test_gpus_come_first_and_have_files_of_their_own(self):
+        for program, gpus, executor in (("collective_bench", 2, "peer,nccl"), ("operator_bench", 4, "peer"),
+                                        ("operator_bench", 1, "nccl")):
+            first = lines(program, cores=16, gpus=gpus)[0]
+            self.assertEqual(value(first, "--executor"), executor)
+            self.assertTrue(value(first, "-J").startswith("results/local/gpu_"), first)
+
+    def test_one_gpu_has_no_exchange(self):
+        self.assertNotIn("nccl", " ".join(lines("collective_bench", cores=16, gpus=1)))
+
+    def test_every_line_has_a_time_and_the_sum_is_said(self):
+        for gpus in (0, 1, 2):
+            machine = {"cores": 16, "gpus": gpus}
+            seconds = [int(value(line, "--for")) for program in ("collective_bench", "operator_bench")
+                       for line in lines(program, **machine)]
+            self.assertIn(f"about {(sum(seconds) + 45 + 30) // 60} minutes", call("say_how_long", **machine))
+
+    def test_no_line_writes_two_kinds_of_records_into_one_file(self):
+        simulated = [call(f"simulated {program}") for program in ("collective_bench", "operator_bench")]
+        for line in simulated:
+            self.assertIn("/simulated_", value(line, "-J"))
+            self.assertIn("256", value(line, "--ranks"))
+
+    def test_a_file_of_records_is_recognised_in_every_spelling(self):
+        for words in ("-J mine", "-Jmine", "--json mine", "--json=mine"):
+            self.assertEqual(call(f"names_records {words} && echo yes"), "yes", words)
+        self.assertEqual(call("names_records --list || echo no"), "no")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the answer says of measured exchanges and layers, and that it never says more than the intervals do."""
+
+import random
+import unittest
+
+from report.example import answer, crowded, gpu_scan, layer, local, paragraphs, scan, session, told
+
+import ranking
+
+SCANS = (("all_scan", 100), ("two_shot", 110), ("all_gather_scan", 150))
+
+
+def scans(noise=0.001, **changes):
+    made = [scan(name, microseconds, noise * microseconds / 100, **changes) for name, microseconds in SCANS]
+    return [one for group in made for one in group]
+
+
+def methods(zeco=1.020, lasp1=1.025, lasp2=1.030, noise=0.001, exchange=0.03, **changes):
+    """A layer of 1 ms of local work, in all modes; the times are in milliseconds."""
+    made = local(1.0, **changes)
+    for number, (name, overlapped) in enumerate({"zeco": zeco, "lasp1": lasp1, "lasp2": lasp2}.items()):
+        made += layer(name, overlapped, noise * number, **changes)
+        made += layer(name, 1.0 + exchange, noise, mode="exposed", **changes)
+        made += layer(name, 1.0, mode="compute_only", **{"scan": "", **changes})
+    return made
+
+
+class Exchanges(unittest.TestCase):
+    def test_a_winner_is_named_with_runner_up_and_lasp2(self):
+        text = paragraphs(scans())["Exchange"]
+        self.assertRegex(text, r"Fastest: all_scan, 100 us \[97\.\d, 10\d\]; the runner-up two_shot takes 1\.100 \[1\.09")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.500 \[1\.49\d, 1\.50\d\] times as long\.")
+        self.assertRegex(text, r"all_scan is at \d+ % of bound\.")
+
+    def test_what_launches_do_not_repeat_is_no_winner(self):
+        text = paragraphs(scan("all_scan", 100, 0.1), scan("two_shot", 110, -0.1), scan("all_gather_scan", 500))["Exchange"]
+        self.assertIn("The fastest cannot be named: all_scan has the least median", text)
+        self.assertIn("but two_shot cannot be told apart from it", text)
+        self.assertNotIn("Fastest:", text)
+
+    def test_lasp2_within_the_noise_is_said_so(self):
+        text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.\d+ \[0\.\d+, 1\.\d+\] times as long, which is no")
+
+    def test_one_launch_names_nobody(self):
+        text = told(scans(factors=(1.0,)))
+        self.assertIn("One launch tells no winner: in it all_scan took least, 100 us, and two_shot 1.10 times", text)
+        self.assertNotIn("Fastest", text)
+        self.assertNotIn("[", text)
+        self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
+
+    def test_equals_seldom_make_a_winner(self):
+        draw, named = random.Random(4), 0
+        for _ in range(200):
+            made = [one for name in "abcd" for one in scan(name, factors=[draw.gauss(1, 0.05) for _ in range(3)])]
+            (contest,) = session(made).contests
+            named += ranking.has_winner(ranking.rank(contest))
+        self.assertLessEqual(named, 10)
+
+    def test_less_than_a_percent_is_no_difference(self):
+        text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
+        self.assertIn("but two_shot cannot be told apart from it; it takes 1.008 [1.00", text)
+
+    def test_the_least_must_beat_every_other(self):
+        text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
+        self.assertIn("two_shot cannot be told apart", text)
+
+    def test_gpus_come_before_processors_and_both_are_said(self):
+        found = paragraphs(scans(), gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001))
+        self.assertIn("2 MiB, 4 GPUs; 2 rows compete. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
+        self.assertIn("On processors (4 ranks): Fastest: all_scan", found["Exchange"])
+
+    def test_another_winner_at_another_size_is_said(self):
+        small = dict(state_bytes=65536, heads=1)
+        made = [scan("all_scan", 9, **small), scan("two_shot", 5, 0.001, **small), scan("all_gather_scan", 9, **small)]
+        text = told(scans(), *made)
+        self.assertIn("Elsewhere: two_shot wins at 64 KiB.", text)
+
+    def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
+        text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
+                    scan("all_gather_scan", 110, run="b", factors=(1, 0.8, 1.2)))
+        self.assertIn("cannot be told apart", text)
+
+    def test_numbers_of_blocks_do_not_compete_with_the_chosen_one(self):
+        swept = [one for blocks in (1, 4) for one in scan(microseconds=50, blocks_asked=blocks, blocks=blocks)]
+        text = told(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
+        self.assertIn("2 rows compete. Fastest: all_scan, 100 us", text)
+
+    def test_wires_that_round_are_a_contest_of_their_own(self):
+        rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
+                    for number, name in enumerate(("all_scan", "two_shot", "all_gather_scan"))]
+        text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)
+        self.assertIn("Fastest: all_scan_fused, 10.0 us", text)
+
+
+class Layers(unittest.TestCase):
+    def test_methods_within_a_percent_are_said_to_be(self):
+        text = paragraphs(methods(noise=0.0))["Layer"]
+        self.assertRegex(text, r"zeco, lasp1 and lasp2 differ by 1\.0 % of a layer, at most 1\.\d %\.")
+        self.assertRegex(text, r"exchange of zeco, waited for, costs 2\.9 % \[2\.\d, 3\.\d\] of a layer: it hardly matters\.")
+
+    def test_an_exchange_that_matters(self):
+        self.assertRegex(told(methods(exchange=0.4, zeco=1.2)), r"costs \d+ % \[\d+, \d+\] of a layer: it matters\.")
+
+    def test_an_exchange_that_may_matter(self):
+        noisy = layer("zeco", 1.05, mode="exposed", noise=0.1)
+        made = [one for one in methods() if (one["name"], one["mode"]) != ("zeco", "exposed")]
+        self.assertIn("whether it matters cannot be told.", told(made, noisy))
+
+    def test_without_other_modes_the_layer_without_exchange_stands_beside(self):
+        self.assertRegex(told(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
+                         r"zeco takes 1\.020 \[1\.0\d\d, 1\.0\d\d\] times as long as the layer without any exchange\.")
+
+    def test_softmax_is_ranked_apart(self):
+        softmax = [layer(name, milliseconds, gate="none", scan="") for name, milliseconds in
+                   (("ring_attention_softmax", 0.5), ("ring_attention_zigzag", 0.4))]
+        found = paragraphs(methods(), *softmax)
+        self.assertIn("3 rows compete. The fastest cannot be named: zeco", found["Layer"])
+        self.assertIn("Softmax, ranked apart (4 ranks on processors): Fastest: ring_attention_zigzag", found["Layer"])
+
+    def test_local_work_alone_does_not_compete(self):
+        self.assertNotRegex(told(methods()), r"(Fastest: |runner-up )local")
+
+    def test_the_least_median_of_one_launch_is_no_winner(self):
+        text = told(methods(factors=(1.0,), noise=0))
+        self.assertIn("differ by 1.0 % of a layer in that launch.", text)
+        self.assertNotIn("hardly matters", text)
+
+
+    def test_the_furthest_end_holds_for_all_three_together(self):
+        noisy = {"zeco": layer("zeco", 1.0, 0.01), "lasp1": layer("lasp1", 1.02, -0.01), "lasp2": layer("lasp2", 1.03)}
+        (of_three,), (of_two,) = session(*noisy.values()).contests, session(noisy["zeco"], noisy["lasp1"]).contests
+        self.assertGreater(ranking.spread(of_three)[1], ranking.spread(of_two)[1])
+
+
+class Layout(unittest.TestCase):
+    def test_the_answer_fits_its_lines(self):
+        long = "a_collective_of_an_unusually_long_name_"
+        made = [scan(f"{long}{size}_{number}", 100 + number, 0.1 if size % 2 else 0.001 * number,
+                     state_bytes=65536 << size) for size in range(6) for number in range(8)]
+        made += [scan("all_gather_scan", 200, 0.001), methods(noise=0.2), crowded(scan(ranks=9), 2),
+                 gpu_scan(long, 10, 0.1), gpu_scan("all_gather_scan", 10, -0.1)]
+        lines = answer.lines(session(*made))
+        self.assertLessEqual(len(lines), answer.MOST_LINES)
+        self.assertLessEqual(max(map(len, lines)), answer.COLUMNS)
+        self.assertTrue(lines[-1].startswith("Failed"), lines)
+
+    def test_names_of_any_length_leave_room_for_what_failed(self):
+        made = [scan("x" * 1500 + str(number), 100 + number, 0.1) for number in range(8)]
+        lines = answer.lines(session(*made))
+        self.assertEqual((len(lines), max(map(len, lines))), (answer.MOST_LINES, answer.COLUMNS))
+        self.assertIn("Failed", lines[-1])
+
+    def test_sentences_have_lines_of_their_own_where_they_fit(self):
+        lines = answer.lines(session(scans()))
+        self.assertTrue(lines[1].endswith("3 rows compete."), lines)
+        self.assertIn("LASP-2 (all_gather_scan) takes", "".join(line for line in lines if "LASP-2" in line[:20]), lines)
+
+    def test_a_session_of_nothing_but_failures(self):
+        lines = told([{**one, "wrong": 3} for one in scan()])
+        self.assertIn("Exchange No row has a time.", lines)
+        self.assertIn("1 wrong of 1 row, among them all_scan", lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
