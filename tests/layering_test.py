@@ -74,6 +74,8 @@ RULES = {
     "harness": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/host/process_state.hpp",
                     "collectives/simulator/**", "sp_methods/", "harness/**", libraries=WRITING),
 }
+RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
+                       libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
@@ -195,6 +197,9 @@ class TheCheckItself(unittest.TestCase):
         ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("harness/cases/case.cpp", "#include <CLI/CLI.hpp>"),
         ("harness/cases/case.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
+        ("harness/run/director.cpp", '#include "doctor/findings.hpp"'),
+        ("doctor/links.cpp", "#include <mpi.h>"),
+        ("doctor/links.cpp", '#include "harness/run/experiment.hpp"'),
         ("micro/kernels_bench.cpp", "#define P 4"),
     )
     ALLOWED = (
@@ -216,6 +221,7 @@ class TheCheckItself(unittest.TestCase):
         ("harness/process/launch.cpp", "#include <mpi.h>"),
         ("harness/process/launch.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("harness/options/options.cpp", "#include <CLI/CLI.hpp>"),
+        ("doctor/main.cpp", '#include "harness/process/launch.hpp"'),
         ("micro/kernels_bench.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
     )
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readings of an examination: numbers and names of a machine and its ranks, without a verdict.
+// A reading that can change is taken in several passes, spread over the whole examination.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace baton::doctor {
+
+/// One value for each pass, or none if this system does not tell.
+using Passes = std::vector<double>;
+
+/// A logical core. Facts that the system does not tell are -1.
+struct Core {
+  int number = 0;
+  /// The lowest logical core of the same physical core; another number means a hyperthread.
+  int physical = -1;
+  int package = -1;
+  /// The lowest logical core that shares the last-level cache.
+  int cache = -1;
+  /// The NUMA node.
+  int node = -1;
+  /// The part of the time that others used this core while all ranks slept.
+  Passes busy;
+  /// The part of the time that a hypervisor took it away while ranks computed.
+  Passes stolen;
+};
+
+/// A process that is no rank and that used the processor while all ranks slept.
+struct OtherProcess {
+  int number = 0;
+  std::string name;
+  /// Cores that it used on average.
+  double cores = 0;
+};
+
+/// A host, as its first rank sees it.
+struct HostReadings {
+  std::uint32_t host = 0;
+  std::vector<Core> cores;
+  /// The busiest ones, busiest first.
+  std::vector<OtherProcess> others;
+  /// Cores that the control group may use; 0 if it sets no limit.
+  double quota_cores = 0;
+  /// How often the control group held processes back during the examination.
+  std::int64_t quota_stops = 0;
+  /// NVIDIA GPUs that the driver has.
+  int gpus = 0;
+  std::string clock_source;
+  /// Seconds that one reading of the clock takes.
+  double timer_seconds = 0;
+  /// Free bytes of /dev/shm; -1 if there is none.
+  std::int64_t shared_memory_bytes = -1;
+};
+
+/// The accelerator of a rank.
+struct DeviceReadings {
+  std::string executor;
+  std::string name;
+  /// Mean seconds of the same work on each rank.
+  Passes work_seconds;
+  /// What Device::readings tells right after that work, by name; -1 for an unknown value.
+  std::map<std::string, Passes> values;
+};
+
+/// A rank's process.
+struct RankReadings {
+  int rank = 0;
+  std::uint32_t host = 0;
+  /// Logical cores that it may run on.
+  std::vector<int> cores;
+  /// The core that it ran on at last; -1 if unknown.
+  int core = -1;
+  /// The NUMA node of its memory; -1 if unknown.
+  int memory_node = -1;
+  /// Mean seconds of the same computation on all ranks at once.
+  Passes spin_seconds;
+  /// The part of that time in which another thread had its core.
+  Passes waited;
+  /// The clock of its core at the end of the computation.
+  Passes clock_mhz;
+  /// The clock that its core is made for and the highest that it has; 0 if unknown.
+  double base_mhz = 0;
+  double most_mhz = 0;
+  /// The highest clock that the system's settings allow; 0 if unknown.
+  double allowed_mhz = 0;
+  std::string governor;
+  /// How often its core was slowed by heat during the examination.
+  std::int64_t heat_events = 0;
+  std::vector<DeviceReadings> devices;
+};
+
+/// Messages between two ranks, one way.
+struct PairReadings {
+  int from = 0;
+  int to = 0;
+  /// The median of each pass, for `small_bytes` and `large_bytes` of the links.
+  Passes latency_seconds;
+  Passes large_seconds;
+};
+
+/// All pairs of one executor.
+struct LinkReadings {
+  std::string executor;
+  int ranks = 0;
+  /// True if it moves messages between accelerators.
+  bool is_device = false;
+  std::int64_t small_bytes = 8;
+  std::int64_t large_bytes = 0;
+  std::vector<PairReadings> pairs;
+};
+
+/// An executor that is built in, and the reason why this machine cannot run it.
+struct ExecutorReadings {
+  std::string name;
+  std::string lacks;
+};
+
+struct BuildReadings {
+  std::string type;
+  std::string commit;
+  std::string mpi;
+  std::vector<ExecutorReadings> executors;
+};
+
+struct Readings {
+  std::string machine;
+  BuildReadings build;
+  std::vector<HostReadings> hosts;
+  std::vector<RankReadings> ranks;
+  std::vector<LinkReadings> links;
+
+  /// The host with this number; throws std::out_of_range if there is none.
+  const HostReadings& host(std::uint32_t number) const;
+};
+
+/// JSON texts, for the way between processes and for the user.
+std::string text_of(const RankReadings& rank);
+std::string text_of(const HostReadings& host);
+std::string text_of(const Readings& readings);
+/// Throw nlohmann::json::exception for a text that `text_of` did not make.
+RankReadings rank_from(const std::string& text);
+HostReadings host_from(const std::string& text);
+
+}  // namespace baton::doctor
