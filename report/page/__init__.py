@@ -8,6 +8,7 @@ import pathlib
 import string
 
 import answer
+import words as written
 from lib import files
 from page import again, bars, charts, lines, provenance, said, strips, tables, trace_files, words
 
@@ -49,7 +50,7 @@ def own(name):
 
 def head(sessions):
     machines = list(dict.fromkeys(machine for session in sessions for machine in session.machines[:1]))
-    where = " and ".join(machines) or "a simulated machine"
+    where = written.names(machines, len(machines)) or "a simulated machine"
     return f"<h1>Which exchange is fastest on {words.escaped(where)}?</h1>"
 
 
@@ -115,7 +116,9 @@ def side_by_side(of_letters, letters):
             for letter, chart in of_letters.items()}
     if len(letters) == 1:
         return made[letters[0]]
-    return f'<div class="beside">{"".join(made.get(letter) or EMPTY.format(letter) for letter in letters)}</div>'
+    # Of two sessions each has its side; of more, only those with this figure are shown.
+    shown = [made.get(letter) or EMPTY.format(letter) for letter in letters if letter in made or len(letters) == 2]
+    return f'<div class="beside">{"".join(shown)}</div>'
 
 
 FIGURES = (("sizes", "Time against size", charts.against_size), ("ranks", "Time against ranks", charts.against_ranks),
