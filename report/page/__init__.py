@@ -133,6 +133,6 @@ HOW = ('<p class="note">A click on a title sorts, a click on a name shows the ro
        'fastest.</p><p class="filter"><label>Only rows with <input type="search" id="filter" '
        'placeholder="words, such as zeco 4"></label> <span id="count"></span></p>')
 
-COMMANDS = ("<pre><code>./run bench             measures again, and writes this page\n"
-            "./run report A B        this page of other records, or of several side by side\n"
-            "./run compare A B       says whether one of two results is slower</code></pre>")
+COMMANDS = ("<pre><code>./run bench                        measures again, and writes this page\n"
+            "./run report A B --out page.html   this page of other records, or of several side by side\n"
+            "./run compare A B                  says whether one of two results is slower</code></pre>")
