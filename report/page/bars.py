@@ -12,12 +12,15 @@ Bar = collections.namedtuple("Bar", "name colour simulated seconds ends told loc
 Chart = collections.namedtuple("Chart", "title about bars left_out weak")
 
 MOST = 8
+FAR = 2  # times the longest bar, where intervals are cut
 WIDTH, LEFT, RIGHT, ROW, HEIGHT = 440, 8, 12, 42, 13
 
 
 def times(chart):
-    """All seconds of the chart, with the ends of intervals."""
-    return [value for bar in chart.bars[:MOST] for value in (bar.seconds, bar.exposed or 0, *(bar.ends or ()))]
+    """The seconds that the axis of the chart holds: of bars, and intervals as far as they leave those readable."""
+    bars = chart.bars[:MOST]
+    longest = max(max(bar.seconds, bar.exposed or 0) for bar in bars)
+    return [longest] + [min(end, FAR * longest) for bar in bars for end in bar.ends or ()]
 
 
 def figure(chart, seconds):
@@ -64,4 +67,5 @@ def drawn(bar, scale, top):
         yield svg.element("line", svg.title("exchange exposed"), x1=x, x2=x, y1=y - 3, y2=y + HEIGHT + 3, class_="exposed")
     if bar.ends:
         middle = y + HEIGHT / 2
-        yield svg.element("line", x1=scale(bar.ends[0]), x2=scale(bar.ends[1]), y1=middle, y2=middle, class_="whisker")
+        yield svg.element("line", x1=scale(scale.inside(bar.ends[0])),
+                          x2=scale(scale.inside(bar.ends[1])), y1=middle, y2=middle, class_="whisker")

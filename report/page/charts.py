@@ -67,6 +67,7 @@ def chart(key, group, field, title, x_title, unit):
         return
     order = by_worth(found)
     kept = sorted(order[:lines.MOST], key=lambda one: worth(one, found))
+    left_out = [names[one] + " ~" * one.simulated for one in order[lines.MOST:]]
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
     both = len({one.simulated for one in kept}) > 1
@@ -74,8 +75,7 @@ def chart(key, group, field, title, x_title, unit):
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (OVER in marks)
     about += " Rings: of another launch or commit than the other points." * (ELSEWHERE in marks)
-    yield key, lines.Chart(title, about, x_title, unit, made,
-                           [names[one] for one in order[lines.MOST:]], OVER in marks and "" not in marks)
+    yield key, lines.Chart(title, about, x_title, unit, made, left_out, OVER in marks and "" not in marks)
 
 
 def collect(group, field):

@@ -20,11 +20,15 @@ MOST = 8
 WIDTH, LEFT, TOP, BOTTOM = 440, 58, 12, 44
 LETTERS = 17  # of a line of a label
 LEAST_PLOT = 210  # height
+FAR = 4  # times the greatest median, or the part of the least, where intervals are cut
 
 
 def times(chart):
-    """All seconds of the chart, with the ends of intervals."""
-    return [value for line in chart.lines[:MOST] for _, median, ends, *_ in line.points for value in (median, *(ends or ()))]
+    """The seconds that the axis of the chart holds: medians, and intervals as far as they leave those readable."""
+    points = [point for line in chart.lines[:MOST] for point in line.points]
+    medians = [point[1] for point in points]
+    low, high = min(medians) / FAR, max(medians) * FAR
+    return medians + [min(max(end, low), high) for point in points for end in point[2] or ()]
 
 
 def figure(chart, seconds):
@@ -85,7 +89,8 @@ def drawn(line, frame):
     yield svg.path(places, stroke=line.colour, stroke_width=2, stroke_dasharray=dashes, class_="data")
     for (x, y), (_, _, ends, note, mark) in zip(places, line.points):
         if ends:
-            yield svg.element("line", x1=x, x2=x, y1=frame.y(ends[0]), y2=frame.y(ends[1]), stroke=line.colour,
+            yield svg.element("line", x1=x, x2=x, y1=frame.y(frame.y.inside(ends[0])),
+                              y2=frame.y(frame.y.inside(ends[1])), stroke=line.colour,
                               stroke_width=1.2, class_="data")
         yield point(x, y, line.colour, note, "simulated" if line.simulated else mark)
 

@@ -60,6 +60,11 @@ class Log:
         return self.start + share * (self.end - self.start)
 
 
+    def inside(self, value):
+        """The value, or the end of the scale that it is beyond."""
+        return min(max(value, self.low), self.high)
+
+
 class Linear(Log):
     """Places values by themselves."""
 

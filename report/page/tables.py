@@ -131,8 +131,8 @@ def against(contest, row, ranked):
         return Cell("fastest" if ranked.judged and not ranked.tied else "least", 1, "best",
                     "" if not ranked.tied else "cannot be told apart from those marked ≈")
     tied = row in ranked.tied and ranked.judged
-    text = f"{'≈ ' * tied}{ratio.value:.2f}" + (f" [{ratio.interval[0]:.2f}, {ratio.interval[1]:.2f}]" if ratio.interval
-                                               and not row.is_simulated else "")
+    told = written.factor(ratio.value) if row.is_simulated else written.times(ratio).removesuffix(" times")
+    text = f"{'≈ ' * tied}{told}"
     return Cell(text, ratio.value, "tied" if tied else "", "cannot be told apart from the fastest" if tied else "")
 
 

@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from report.example import SIMULATED_ON, crowded, session
+from report.example import SIMULATED_ON, crowded, scan, session
 from report.page import pages
 from report.page.pages import layers, scans, simulated_each
 from lib import looks
@@ -74,6 +74,15 @@ class Lines(unittest.TestCase):
         figure = drawn(one_chart(charts.against_size, scans(ranks=(2,))))
         heights = sorted(float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"[^>]*class="name"', figure))
         self.assertTrue(all(b - a > 12 for a, b in zip(heights, heights[1:])), heights)
+
+    def test_a_wide_interval_leaves_the_medians_readable(self):
+        wild = [made for name in ("all_scan", "ring_scan") for size in (1 << 19, 1 << 21)
+                for made in scan(name, 100, factors=(1, 100), state_bytes=size, case=f"{name}{size}")]
+        chart = one_chart(charts.against_size, wild)
+        self.assertGreater(chart.lines[0].points[0][2][1], 1e3 * chart.lines[0].points[0][1])
+        self.assertLessEqual(max(lines.times(chart)), lines.FAR * chart.lines[0].points[0][1] * 1.001)
+        heights = [float(y) for y in re.findall(r' y[12]?="([-\d.]+)"', drawn(chart))]
+        self.assertTrue(all(0 <= height <= 400 for height in heights), heights)
 
     def test_one_method_alone_is_no_figure(self):
         self.assertEqual(list(charts.against_size(session(scans(names=("all_scan",))).contests)), [])

@@ -48,7 +48,7 @@ class Tables(unittest.TestCase):
         (_, rows), = tables_of(pages.html_of(session(scan("ring_scan", 150), scan("all_scan", 100))))
         self.assertEqual([row[0] for row in rows], ["all_scan", "ring_scan"])
         self.assertIn("fastest", rows[0])
-        self.assertIn("1.50 [1.50, 1.50]", rows[1])
+        self.assertIn("1.500 [1.496, 1.504]", rows[1])
 
     def test_what_cannot_be_told_apart_names_no_fastest(self):
         text = pages.html_of(session(scan("all_scan", 100, noise=0.02), scan("ring_scan", 100.5, noise=-0.02)))
