@@ -124,10 +124,12 @@ def layer(sources):
     none = [titles[name] for name in order if added[name][0] <= 0]
     doubts = f"{listed(alike)} cannot be told apart. " if alike else ""
     doubts += f"What {listed(none)} adds cannot be told from nothing. " if none else ""
-    told = listed([f"{titles[name]} {signed(added[name][1])}" for name in order])
+    told = listed([f"{signed(added[name][1])}{'' if place else ' longer'} with {titles[name]}"
+                   for place, name in enumerate(order)])
+    apart = signed(added[order[-1]][1] - added[order[0]][1])
     return Finding(
-        f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} longer than without an exchange.",
-        f"{doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
+        f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} than without an exchange.",
+        f"The methods are {apart} of a layer apart. {doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
         f"{launches_of(stood.values())}.", "Layers on GPUs",
         Figure("finding_layer", "", f"% over the layer without an exchange; measured: {where_measured(*where)}",
                "finding_bars", [(titles[name], name, added[name]) for name in order],

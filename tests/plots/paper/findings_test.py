@@ -70,8 +70,9 @@ class Layer(unittest.TestCase):
 
     def test_the_overhead_of_each_the_least_first(self):
         found = findings.layer(sources(self.layers(1.04, 1.02, 1.08)))
-        self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes LASP-1 2.0 %, ZeCO 4.0 % and LASP-2 8.0 % "
-                                         "longer than without an exchange.")
+        self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes 2.0 % longer with LASP-1, 4.0 % with ZeCO "
+                                         "and 8.0 % with LASP-2 than without an exchange.")
+        self.assertIn("The methods are 6.0 % of a layer apart.", found.detail)
         self.assertNotIn("told apart", found.detail)
 
     def test_what_cannot_be_told_apart_is_said(self):
