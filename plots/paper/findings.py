@@ -12,7 +12,7 @@ from paper.cells import digits
 from paper.page import Figure, Finding
 from paper.records import H100, MANY_H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
 from paper.sections import measured_against_predicted as prediction
-from paper.sections import scaling, zeco_operators, zeco_table2
+from paper.sections import scaling, winners, zeco_operators, zeco_table2
 
 US, MS = 1e6, 1e3
 
@@ -204,7 +204,7 @@ def many_ranks(sources):
     return Finding(
         f"On {most} simulated GPUs `{best}`{remark} is the fastest: {digits(there[best] * MS)} ms for 2 MiB of state; "
         f"{told} times that.",
-        f"It is the first {from_where(found, best)}. Simulated on a machine that nobody here has.",
+        f"{from_where(found, best)} Simulated on a machine that nobody here has.",
         "Scaling to 16,384 ranks",
         Figure("finding_ranks", "", f"ms by ranks; simulated: {MANY_H100}", "finding_lines",
                [Line(name, name, cells.SIMULATED, {ranks: (seconds * MS,) * 3 for ranks, seconds in found[name].items()})
@@ -212,17 +212,18 @@ def many_ranks(sources):
 
 
 def from_where(found, best):
-    """Says from how many ranks on, and up to how many, `best` has the least time of those that were simulated."""
-    places = sorted(found[best])
-    firsts = [ranks for ranks in places if min(
-        (times[ranks], name) for name, times in found.items() if ranks in times)[1] == best]
-    run = []
-    for ranks in reversed(places):
-        if ranks in firsts:
-            run.append(ranks)
-        elif run:
+    """Says on which ranks `best` is ahead of all others that were simulated there, the most of them first."""
+    ahead = []
+    for ranks in sorted(found[best], reverse=True):
+        others = [times[ranks] for name, times in found.items() if name != best and ranks in times]
+        if others and winners.TIE * found[best][ranks] < min(others):
+            ahead.append(ranks)
+        elif ahead:
             break
-    return f"from {run[-1]:,} to {run[0]:,} ranks" if len(run) > 1 else f"on {run[0]:,} ranks alone"
+    if not ahead:
+        return "It is ahead of the next by less than 1 %."
+    where = f"from {ahead[-1]:,} to {ahead[0]:,} ranks" if len(ahead) > 1 else f"on {ahead[0]:,} ranks alone"
+    return f"It is ahead of all others {where}."
 
 
 # --- How far to trust it --------------------------------------------------------------------------------

@@ -102,7 +102,10 @@ class Simulations(unittest.TestCase):
         found = findings.many_ranks(sources((), [*chain, *slices]))
         self.assertIn("On 256 simulated GPUs `two_shot`, which is in no paper, is the fastest: 2.00 ms", found.sentence)
         self.assertIn("All-Scan 4 times that", found.sentence)
-        self.assertIn("It is the first from 16 to 512 ranks.", found.detail)
+        self.assertIn("It is ahead of all others from 16 to 512 ranks.", found.detail)
+        level = [simulated("ring_scan", ranks, 1.001, MANY) for ranks in (16, 256, 512)]
+        found = findings.many_ranks(sources((), [simulated("two_shot", ranks, 1, MANY) for ranks in (16, 256, 512)] + level))
+        self.assertIn("It is ahead of the next by less than 1 %.", found.detail)
         self.assertIsNone(findings.many_ranks(sources((), chain)))
 
     def test_how_far_predictions_were_off(self):
