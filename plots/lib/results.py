@@ -80,7 +80,8 @@ def setting(record):
     machine = (record["topology"] if record["executor"] == SIMULATOR
                else json.dumps(record["machine"], sort_keys=True))
     fields = BENCHES[record["bench"]].setting
-    return (record["bench"], machine, record.get("ranks_per_gpu", 1), *(dtype(record) if field == "dtype" else record[field] for field in fields))
+    return (record["bench"], machine, record.get("ranks_per_gpu", 1),
+            *(dtype(record) if field == "dtype" else record[field] for field in fields))
 
 
 def dtype(record):
@@ -135,14 +136,16 @@ def matching(records, **wanted):
 def widest_setting(records):
     """Returns the records of the setting with most points, and among equals of the newest.
 
-    Measured settings come before simulated ones, so what was computed never takes the place of what was measured.
+    Measured settings come before simulated ones, and ranks with a GPU each before ranks that share one, so what was
+    computed or crowded never takes the place of what was measured.
     """
     groups = collections.defaultdict(list)
     for record in records:
         groups[setting(record)].append(record)
 
     def width(group):
-        return not is_simulated(group[0]), len(points(group)), max(record["time"] for record in group)
+        alone = group[0].get("ranks_per_gpu", 1) == 1
+        return not is_simulated(group[0]), alone, len(points(group)), max(record["time"] for record in group)
 
     return max(groups.values(), key=width, default=[])
 

@@ -12,7 +12,7 @@ from paper.cells import digits
 from paper.page import Figure, Finding
 from paper.records import H100, MANY_H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
 from paper.sections import measured_against_predicted as prediction
-from paper.sections import scaling, zeco_operators, zeco_table2
+from paper.sections import scaling, winners, zeco_operators, zeco_table2
 
 US, MS = 1e6, 1e3
 
@@ -124,10 +124,12 @@ def layer(sources):
     none = [titles[name] for name in order if added[name][0] <= 0]
     doubts = f"{listed(alike)} cannot be told apart. " if alike else ""
     doubts += f"What {listed(none)} adds cannot be told from nothing. " if none else ""
-    told = listed([f"{titles[name]} {signed(added[name][1])}" for name in order])
+    told = listed([f"{signed(added[name][1])}{'' if place else ' longer'} with {titles[name]}"
+                   for place, name in enumerate(order)])
+    apart = signed(added[order[-1]][1] - added[order[0]][1])
     return Finding(
-        f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} longer than without an exchange.",
-        f"{doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
+        f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} than without an exchange.",
+        f"The methods are {apart} of a layer apart. {doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
         f"{launches_of(stood.values())}.", "Layers on GPUs",
         Figure("finding_layer", "", f"% over the layer without an exchange; measured: {where_measured(*where)}",
                "finding_bars", [(titles[name], name, added[name]) for name in order],
@@ -202,7 +204,7 @@ def many_ranks(sources):
     return Finding(
         f"On {most} simulated GPUs `{best}`{remark} is the fastest: {digits(there[best] * MS)} ms for 2 MiB of state; "
         f"{told} times that.",
-        f"It is the first {from_where(found, best)}. Simulated on a machine that nobody here has.",
+        f"{from_where(found, best)} Simulated on a machine that nobody here has.",
         "Scaling to 16,384 ranks",
         Figure("finding_ranks", "", f"ms by ranks; simulated: {MANY_H100}", "finding_lines",
                [Line(name, name, cells.SIMULATED, {ranks: (seconds * MS,) * 3 for ranks, seconds in found[name].items()})
@@ -210,17 +212,18 @@ def many_ranks(sources):
 
 
 def from_where(found, best):
-    """Says from how many ranks on, and up to how many, `best` has the least time of those that were simulated."""
-    places = sorted(found[best])
-    firsts = [ranks for ranks in places if min(
-        (times[ranks], name) for name, times in found.items() if ranks in times)[1] == best]
-    run = []
-    for ranks in reversed(places):
-        if ranks in firsts:
-            run.append(ranks)
-        elif run:
+    """Says on which ranks `best` is ahead of all others that were simulated there, the most of them first."""
+    ahead = []
+    for ranks in sorted(found[best], reverse=True):
+        others = [times[ranks] for name, times in found.items() if name != best and ranks in times]
+        if others and winners.TIE * found[best][ranks] < min(others):
+            ahead.append(ranks)
+        elif ahead:
             break
-    return f"from {run[-1]:,} to {run[0]:,} ranks" if len(run) > 1 else f"on {run[0]:,} ranks alone"
+    if not ahead:
+        return "It is ahead of the next by less than 1 %."
+    where = f"from {ahead[-1]:,} to {ahead[0]:,} ranks" if len(ahead) > 1 else f"on {ahead[0]:,} ranks alone"
+    return f"It is ahead of all others {where}."
 
 
 # --- How far to trust it --------------------------------------------------------------------------------

@@ -158,6 +158,7 @@ class Crowded(unittest.TestCase):
     def test_ranks_that_share_a_gpu_replace_no_others(self):
         alone, crowd = record(time="2030-01-01T00:00:00Z"), record(ranks_per_gpu=4, run="b", time="2031-01-01T00:00:00Z")
         self.assertEqual(len(results.newest([alone, crowd])), 2)
+        self.assertEqual(results.widest_setting([alone, crowd, record(ranks=8, ranks_per_gpu=4)]), [alone])
 
     def test_a_caption_names_the_rank_counts(self):
         busy = {"conditions": {"oversubscribed": True}}

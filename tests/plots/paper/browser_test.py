@@ -7,7 +7,13 @@ import browser
 from plots.example import InFolder, run, write
 from plots.paper.main_test import H100, MANY, simulated, simulated_layer
 
-
+# Opens all tables, and checks that none is wider than a laptop's window.
+OPEN_ALL = """
+for (const one of document.querySelectorAll("details")) one.open = true;
+for (const one of document.querySelectorAll(".scroll")) {
+  if (innerWidth > 1000 && one.scrollWidth > one.clientWidth) console.error("a table ends outside the page");
+}
+"""
 RANKS = (8, 16, 32, 64, 128, 256)
 SCANS = ("all_scan", "ring_scan", "all_gather_scan", "ring_all_gather", "two_shot")
 
@@ -28,9 +34,11 @@ class PapersPage(InFolder):
         done = run("paper", "--simulated", self.folder, "--out", self.folder / "page")
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (self.folder / "page" / "index.html").read_text(encoding="utf-8")
+        self.assertEqual(page.count('<section class="finding">'), 6)  # five findings, and how to read the page
         for width in browser.WIDTHS:
-            with self.subTest(width=width):
-                self.assertEqual(browser.look(page, width), [])
+            for before in ("", OPEN_ALL):
+                with self.subTest(width=width, before=before):
+                    self.assertEqual(browser.look(page, width, before), [])
 
 
 if __name__ == "__main__":

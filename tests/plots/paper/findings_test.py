@@ -70,8 +70,9 @@ class Layer(unittest.TestCase):
 
     def test_the_overhead_of_each_the_least_first(self):
         found = findings.layer(sources(self.layers(1.04, 1.02, 1.08)))
-        self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes LASP-1 2.0 %, ZeCO 4.0 % and LASP-2 8.0 % "
-                                         "longer than without an exchange.")
+        self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes 2.0 % longer with LASP-1, 4.0 % with ZeCO "
+                                         "and 8.0 % with LASP-2 than without an exchange.")
+        self.assertIn("The methods are 6.0 % of a layer apart.", found.detail)
         self.assertNotIn("told apart", found.detail)
 
     def test_what_cannot_be_told_apart_is_said(self):
@@ -101,7 +102,10 @@ class Simulations(unittest.TestCase):
         found = findings.many_ranks(sources((), [*chain, *slices]))
         self.assertIn("On 256 simulated GPUs `two_shot`, which is in no paper, is the fastest: 2.00 ms", found.sentence)
         self.assertIn("All-Scan 4 times that", found.sentence)
-        self.assertIn("It is the first from 16 to 512 ranks.", found.detail)
+        self.assertIn("It is ahead of all others from 16 to 512 ranks.", found.detail)
+        level = [simulated("ring_scan", ranks, 1.001, MANY) for ranks in (16, 256, 512)]
+        found = findings.many_ranks(sources((), [simulated("two_shot", ranks, 1, MANY) for ranks in (16, 256, 512)] + level))
+        self.assertIn("It is ahead of the next by less than 1 %.", found.detail)
         self.assertIsNone(findings.many_ranks(sources((), chain)))
 
     def test_how_far_predictions_were_off(self):
