@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the readings, in several passes over everything:
+// Takes the readings, several times over (`Plan::repeats`):
 //
 //   rest:    all ranks sleep, and what the cores do is the work of others
 //   compute: all ranks do the same computation at once
@@ -21,7 +21,7 @@ namespace baton::doctor {
 struct Plan {
   /// Executors whose links are measured. Those that this machine cannot run are left out.
   std::vector<std::string> executors{"mpi", "nccl"};
-  int passes = 7;
+  int repeats = 7;
 };
 
 /// The most ranks up to `most` that `entry` can run here; 0 if it lacks something for one already.

@@ -15,7 +15,7 @@ class LinkProbe {
  public:
   LinkProbe(Team team, const ExecutorEntry& entry, int ranks);
 
-  /// One pass: every pair with a small and a large message, and the work of the accelerators. Does
+  /// One repeat: every pair with a small and a large message, and the work of the accelerators. Does
   /// nothing in a process without a rank. Collective over the team.
   void measure();
 
@@ -32,7 +32,7 @@ class LinkProbe {
   std::unique_ptr<Executor> executor_;  // null in a process without a rank
   LinkReadings readings_;
   DeviceReadings device_;
-  int small_rounds_ = 0;  // of a pair, in one pass
+  int small_rounds_ = 0;  // of a pair, in one repeat
   int large_rounds_ = 0;
 };
 
