@@ -7,6 +7,8 @@ readonly calibration=$results/calibration.json machine=$results/machine.json
 readonly gpu_collectives=$results/gpu_collectives.jsonl gpu_operators=$results/gpu_operators.jsonl
 readonly simulated_collectives=$results/simulated_collectives.jsonl
 readonly simulated_operators=$results/simulated_operators.jsonl
+readonly gpu_calibration=$results/gpu_calibration.json simulated_gpu_operators=$results/simulated_gpu_operators.jsonl
+readonly gpu_links=topologies/dgx-h100-32x8.json # those of the GPUs that one GPU stands for
 readonly calibrating_seconds=45
 
 # The powers of two from 2 to N: "2,4,8"; at least "2".
@@ -38,7 +40,7 @@ suite_of_operator_bench() {
   if ((gpus > 1)); then
     echo "--executor peer $layers --ranks $(powers_of_two "$gpus") $on_gpus"
   elif ((gpus == 1)); then
-    echo "--executor nccl --methods local --ranks 1 $on_gpus"
+    echo "--executor nccl --methods local --ranks 1 --topology $gpu_links --calibrate $gpu_calibration $on_gpus"
   fi
   echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 60"
   ((gpus == 0)) || return 0
@@ -49,6 +51,12 @@ suite_of_operator_bench() {
 calibrating() {
   echo "--methods zeco,lasp1,lasp2,local --tokens 512 --heads 4 --ranks $(powers_of_two "$cores" | sed 's/.*,//')" \
     "--calibrate $calibration --launches 1 -J /dev/null"
+}
+
+# More GPUs than the one that was measured.
+simulated_gpus() {
+  echo "--executor simulator --topology $gpu_calibration --ranks 2,4,8,16,32,64,128,256 --methods zeco,lasp1,lasp2,local" \
+    "--dtype bf16 --tokens 16384 --heads 16 --mode all --baseline local --launches 1 -J $simulated_gpu_operators"
 }
 
 # More ranks than the machine has, from its own calibration.
@@ -77,6 +85,9 @@ measure_all() {
     ((outcome != 130)) || return 0
   done
   step "calibrating, and simulating more ranks than there are here"
+  if ((gpus == 1)) && [[ -s $gpu_calibration ]]; then
+    launch_all operator_bench "$(simulated_gpus)" >"$log_dir/simulated-gpus.log"
+  fi
   launch_all operator_bench "$(calibrating)"
   [[ -s $calibration ]] && ((outcome != 130)) || return 0
   python3 topologies/grow.py "$calibration" --out "$machine" || return 0

@@ -3,18 +3,47 @@
 # Installs what the build and the figures need: sourced by ./run.
 
 readonly venv=build/venv
+readonly no_test_packages=build/test_packages.failed
 readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
 
 packages() {
   step "looking for the packages of cmake/packages.txt"
   local wanted missing
-  mapfile -t wanted < <(grep -v -e '^#' -e '^$' cmake/packages.txt | without_known_commands)
+  mapfile -t wanted < <(wanted_packages cmake/packages.txt)
   if ! command -v dpkg-query >/dev/null; then
     echo "      no dpkg here, so going on in the hope of finding: ${wanted[*]}"
     return
   fi
   mapfile -t missing < <(not_installed "${wanted[@]}")
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+}
+
+# What single tests need. Failing is no error and is not tried each time, since those tests are then skipped.
+test_packages() {
+  local missing
+  mapfile -t missing < <(wanted_packages cmake/test_packages.txt)
+  ((${#missing[@]} == 0)) || command -v dpkg-query >/dev/null || return 0
+  ((${#missing[@]} == 0)) || mapfile -t missing < <(not_installed "${missing[@]}")
+  ((${#missing[@]} > 0)) || return 0
+  cmp -s cmake/test_packages.txt "$no_test_packages" || try_packages "${missing[@]}" ||
+    echo "      tests that need ${missing[*]} are skipped ('./run setup' lets the next './run test' try again)"
+}
+
+# Installs without asking anybody for anything, or leaves a mark that it could not.
+try_packages() {
+  local sudo=()
+  ((EUID == 0)) || sudo=(sudo -n)
+  echo "      installing $* for tests"
+  { logged apt-update "${sudo[@]}" apt-get update || true; } &&
+    logged apt-tests "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "$@" && return
+  mkdir -p build
+  cp cmake/test_packages.txt "$no_test_packages"
+  return 1
+}
+
+wanted_packages() {
+  grep -v -e '^#' -e '^$' "$1" | without_known_commands
 }
 
 # Reads lines "package [command]" and prints the packages without a command, or whose command is missing.

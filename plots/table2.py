@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ZeCO's table 2, method by ranks: what was measured here beside what was published.
 
+Simulated records stand there only if none are measured, or if their executor is asked for, and are called so.
+
 Writes table2.md and table2.csv. Published cells come from results/paper/, measured ones from the records;
 a blank cell was neither measured nor published.
 """
@@ -10,7 +12,7 @@ import collections
 import pathlib
 
 import lib
-from lib import results, tables
+from lib import launches, results, tables
 from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table2.csv"
@@ -72,12 +74,22 @@ def markdown(cells, published):
 
 def markdown_rows(row, ranks, cells, published):
     here = [cells.get((row.collective, count)) for count in ranks]
+    of_launches, kind = launches.Launches(timed(cells)), results.kind_word(cells.values())
     if row.published:
         yield table_line(row.title, "published mean",
                          [published.get((row.title, count), {}).get("value", "") for count in ranks])
     title = "" if row.published else row.title
-    yield table_line(title, f"`{row.collective}` here, mean", [cell(record, mean_text) for record in here])
-    yield table_line("", "median [95 % interval]", [cell(record, median_text) for record in here])
+    if not any(here):
+        return
+    if kind == "simulated":
+        yield table_line(title, f"`{row.collective}` simulated here", [cell(one, mean_text, of_launches) for one in here])
+        return
+    yield table_line(title, f"`{row.collective}` measured here, mean", [cell(one, mean_text, of_launches) for one in here])
+    yield table_line("", "median [95 % interval]", [cell(one, median_text, of_launches) for one in here])
+
+
+def timed(cells):
+    return [record for record in cells.values() if not results.why_no_time(record)]
 
 
 def footnotes(cells, published):

@@ -12,7 +12,7 @@ import pathlib
 import re
 
 import lib
-from lib import operators, results, tables
+from lib import launches, operators, results, tables
 from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table_operator_16k.csv"
@@ -23,7 +23,7 @@ ELSEWHERE = "*"  # marks a ratio of two launches
 CSV_COLUMNS = ("method", "name", "gate", "scan", "tokens", "heads", "ranks", "pass", "published_ms",
                *tables.MEASURED_COLUMNS, "over_local", "local_run", "published_source")
 
-Shape = collections.namedtuple("Shape", "tokens heads")
+Shape = collections.namedtuple("Shape", "tokens heads attention", defaults=("linear",))
 Column = collections.namedtuple("Column", "pass_ ranks")
 
 
@@ -53,7 +53,7 @@ def parse_arguments():
 
 
 def shape(record):
-    return Shape(record["tokens"], record["heads"])
+    return Shape(record["tokens"], record["heads"], "softmax" if operators.is_softmax(record) else "linear")
 
 
 def published_shape(paper):
@@ -79,6 +79,7 @@ class Section:
 
     def __init__(self, points):
         self.points = points
+        self.launches = launches.Launches([one for one in points.values() if not results.why_no_time(one)])
         self.measured = []
         self.published = []
 
@@ -112,10 +113,13 @@ class Section:
         records = {Column(record["pass"], record["ranks"]): record for record in self.measured
                    if operators.row(record) == row}
         here = [records.get(column) for column in self.columns()]
-        yield table_line(f"`{label}`", "here, mean", [cell(record, mean_text) for record in here])
-        yield table_line("", "median [95 % interval]", [cell(record, median_text) for record in here])
-        if row.method != operators.LOCAL:
-            yield table_line("", "over `local`", [cell(record, self.ratio_text) for record in here])
+        kind = results.kind_word(self.measured)
+        yield table_line(f"`{label}`", f"{kind} here, mean", [cell(record, mean_text, self.launches) for record in here])
+        if kind == "measured":
+            yield table_line("", "median [95 % interval]", [cell(record, median_text, self.launches) for record in here])
+        ratios = [self.ratio_text(record) if record and not results.why_no_time(record) else "" for record in here]
+        if any(ratios):
+            yield table_line("", "over `local`", ratios)
 
     def ratio_text(self, record):
         found = over_local(self.points, record)
@@ -143,7 +147,8 @@ def markdown(sections, points):
     lines = ["# Operator time of one layer, in ms", ""]
     for of, section in sorted(sections.items()):
         heads = f", H={of.heads}" if of.heads else ""
-        lines += [f"## {of.tokens} tokens a rank{heads}", "", *section.lines(), ""]
+        attention = "" if of.attention == "linear" else ", softmax attention"
+        lines += [f"## {of.tokens} tokens a rank{heads}{attention}", "", *section.lines(), ""]
     return "\n".join([*lines, *footnotes(sections, points)]) + "\n"
 
 

@@ -2,7 +2,8 @@
 """Time against ranks, one line a method: the median and its 95 % interval.
 
 Writes time_against_ranks.png and .svg. Methods measured at a single rank count make no line and stay out,
-unless no method has more.
+unless no method has more. Of more methods than a figure has room for, the papers' and the fastest at the most ranks are
+drawn. Simulated records are drawn only if none are measured, or if their executor is asked for, and are called so.
 """
 
 import argparse
@@ -12,11 +13,12 @@ import pathlib
 import matplotlib.ticker
 
 import lib
-from lib import results, style
+from lib import launches, looks, results, style
 from lib.style import plt
 
 # The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20
+PAPERS = ("all_scan", "ring_scan", "all_gather_scan")  # ZeCO, LASP-1 and LASP-2
 
 
 def main():
@@ -30,7 +32,7 @@ def main():
     if not lines:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
 
-    style.save(draw(lines, subtitle(records)), options.out, "time_against_ranks")
+    style.save(draw(room_for(lines), subtitle(records, lines)), options.out, "time_against_ranks")
 
 
 def parse_arguments():
@@ -56,35 +58,57 @@ def lines_by_method(records, names):
     return longer or dict(lines)
 
 
-def subtitle(records):
+def room_for(lines):
+    """Returns the lines of the papers' methods and of the fastest at their most ranks, at most style.MOST_LINES."""
+    order = sorted(lines, key=lambda method: (method not in PAPERS, -lines[method][-1]["ranks"],
+                                              lines[method][-1]["median_seconds"]))
+    chosen = set(order[:style.MOST_LINES])
+    return {method: line for method, line in lines.items() if method in chosen}
+
+
+def subtitle(records, lines):
     newest = max(records, key=lambda record: record["time"])
     machine, *setting = results.describe(newest)
-    statistic = f"median of {newest['rounds']} rounds, each the slowest rank's, with its 95 % interval"
-    return "\n".join([machine, ", ".join(setting), statistic])
+    statistic = "one round in virtual time" if results.is_simulated(newest) else (
+        f"median of {newest['rounds']} rounds, each the slowest rank's, with its 95 % interval")
+    drawn = room_for(lines)
+    left_out = [f"{len(drawn)} of {len(lines)} methods: the papers' and the fastest"] * (len(drawn) < len(lines))
+    crowded = [text] if (text := results.crowded_ranks(records)) else []
+    return "\n".join([machine, ", ".join(setting), "; ".join([statistic, *left_out]), *crowded,
+                      origin(drawn).told("filled marks")])
+
+
+def origin(lines):
+    return launches.Launches([record for line in lines.values() for record in line])
 
 
 def draw(lines, subtitle_text):
     style.use()
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    ends = []
+    ends, of_launches = [], origin(lines)
     for index, (method, records) in enumerate(lines.items()):
-        colour = style.COLOURS[index % len(style.COLOURS)]
         # Neighbours stand a little apart, so that one interval does not hide another.
         shift = 2 ** (0.008 * (index - (len(lines) - 1) / 2))
-        draw_line(axes, records, shift, colour, style.MARKERS[index % len(style.MARKERS)])
-        ends.append((records[-1]["median_seconds"] * 1e3, method, colour))
+        draw_line(axes, records, shift, of_launches)
+        ends.append((records[-1]["ranks"] * shift, records[-1]["median_seconds"] * 1e3, method,
+                     looks.look(records[-1]["name"]).colour))
     shape_axes(axes, lines)
-    label_ends(axes, ends)
-    style.add_titles(figure, axes, "Time against ranks", subtitle_text)
+    style.label_lines(axes, ends)
+    kind = results.kind_word([record for line in lines.values() for record in line])
+    style.add_titles(figure, axes, "Time against ranks" + (", simulated" if kind == "simulated" else ""), subtitle_text)
     return figure
 
 
-def draw_line(axes, records, shift, colour, marker):
+def draw_line(axes, records, shift, of_launches):
+    colour, marker = looks.look(records[0]["name"])
     middles = [record["median_seconds"] * 1e3 for record in records]
     lows = [m - record["ci95_seconds"][0] * 1e3 for m, record in zip(middles, records)]
     highs = [record["ci95_seconds"][1] * 1e3 - m for m, record in zip(middles, records)]
-    axes.errorbar([record["ranks"] * shift for record in records], middles, yerr=[lows, highs],
-                  color=colour, marker=marker, markersize=6, linewidth=1.8, capsize=4, elinewidth=1.2)
+    places = [record["ranks"] * shift for record in records]
+    axes.errorbar(places, middles, yerr=[lows, highs], color=colour, marker=marker, markersize=6, linewidth=1.8, capsize=4,
+                  elinewidth=1.2)
+    style.hollow(axes, [(place, middle) for place, middle, record in zip(places, middles, records)
+                        if of_launches.is_elsewhere(record)], colour, marker, 6)
 
 
 def shape_axes(axes, lines):
@@ -104,17 +128,6 @@ def shape_axes(axes, lines):
     axes.set_xlabel("ranks")
     axes.set_ylabel("time of a round, ms")
     style.add_grid(axes, "y")
-
-
-def label_ends(axes, ends):
-    """Names each line at its right end. Names that would overlap move apart."""
-    to_axes = axes.transData + axes.transAxes.inverted()
-    labels = sorted((to_axes.transform((1, value))[1], name, colour) for value, name, colour in ends)
-    lowest = 0.0
-    for height, name, colour in labels:
-        height = max(height, lowest)
-        axes.text(1.01, height, name, color=colour, transform=axes.transAxes, va="center", fontweight="bold")
-        lowest = height + 0.055
 
 
 if __name__ == "__main__":

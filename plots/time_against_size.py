@@ -11,11 +11,10 @@ import pathlib
 import matplotlib.ticker
 
 import lib
-from lib import exchanges, results, style
+from lib import exchanges, launches, looks, results, style
 from lib.style import plt
 
 NAME = "time_against_size"
-LOOKS = dict(zip(exchanges.TITLES, zip(style.COLOURS, style.MARKERS)))
 
 
 def main():
@@ -52,10 +51,16 @@ def lines(contest):
 
 
 def subtitle(contest):
-    one = max(contest.records(), key=lambda record: record["time"])
+    drawn = lines(contest)
+    one = max((record for _, records in drawn for record in records), key=lambda record: record["time"])
     return "\n".join([
         f"{one['ranks']} × {one['device']['gpu']}, exclusive scan, {one['cadence']} rounds",
-        f"median of {one['rounds']} rounds, each the slowest rank's, with its 95 % interval; commit {one['commit']}"])
+        f"median of {one['rounds']} rounds, each the slowest rank's, with its 95 % interval",
+        origin(drawn).told("filled marks")])
+
+
+def origin(drawn):
+    return launches.Launches([record for _, records in drawn for record in records])
 
 
 # --- Drawing --------------------------------------------------------------------------------------------
@@ -66,22 +71,25 @@ def draw(contest):
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
     axes.set(xscale="log", yscale="log")
     drawn = lines(contest)
-    ends = [draw_line(axes, one, records) for one, records in drawn]
+    ends = [draw_line(axes, origin(drawn), one, records) for one, records in drawn]
     ends += draw_bound(axes, contest)
     shape_axes(axes, contest)
     style.label_lines(axes, ends)
     return figure
 
 
-def draw_line(axes, one, records):
+def draw_line(axes, of_launches, one, records):
     """Draws a method's line and returns its end for `style.label_lines`."""
-    colour, marker = LOOKS[one]
+    colour, marker = looks.look(one.name)
+    narrow = {"linestyle": "--", "fillstyle": "none"} if looks.is_narrow(one.executor) else {}
     middles = [record["median_seconds"] * 1e6 for record in records]
     intervals = [[middle - record["ci95_seconds"][0] * 1e6 for middle, record in zip(middles, records)],
                  [record["ci95_seconds"][1] * 1e6 - middle for middle, record in zip(middles, records)]]
     axes.errorbar([record["state_bytes"] for record in records], middles, yerr=intervals, color=colour, marker=marker,
-                  markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1)
-    return middles[-1], exchanges.title(one), colour
+                  markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1, **narrow)
+    style.hollow(axes, [(record["state_bytes"], middle) for record, middle in zip(records, middles)
+                        if of_launches.is_elsewhere(record)], colour, marker, 4.5)
+    return records[-1]["state_bytes"], middles[-1], exchanges.title(one), colour
 
 
 def draw_bound(axes, contest):
@@ -90,7 +98,7 @@ def draw_bound(axes, contest):
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)
-    return [(bounds[-1], "bound of All-Scan, fp32", style.INK)]
+    return [(records[-1]["state_bytes"], bounds[-1], "bound of All-Scan, fp32", style.INK)]
 
 
 def shape_axes(axes, contest):

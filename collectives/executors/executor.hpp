@@ -39,10 +39,13 @@ struct Reading {
   double value = 0;
 };
 
-/// An executor's accelerators, one a rank.
+/// An executor's accelerators, one a rank unless several ranks share one.
 class Device {
  public:
   virtual ~Device() = default;
+
+  /// True if several ranks take turns on a device, so that times say nothing of links.
+  virtual bool is_shared() const { return false; }
 
   /// True if the devices start a round together by their own flags instead of the ranks' barrier.
   virtual bool starts_on_device() const = 0;
@@ -159,6 +162,10 @@ inline double wire_roundoff(const Executor& executor) {
 struct ExecutorChoices {
   /// Whether libraries may use NVLink multicast.
   bool multicast = false;
+  /// Ranks that share a GPU. More than one are for tests and for a look at schedules.
+  int ranks_a_gpu = 1;
+
+  bool share_gpus() const { return ranks_a_gpu > 1; }
 };
 
 /// They must be set before the first executor is made.
@@ -179,6 +186,8 @@ struct ExecutorEntry {
   std::function<Refusal(int ranks)> lacks = nullptr;
   /// The default type of a layer's tensors: the one that the executor has kernels for.
   Dtype tensors = Dtype::f32;
+  /// True if its ranks can share a GPU.
+  bool shares_gpus = false;
 
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };

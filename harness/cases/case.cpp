@@ -19,6 +19,7 @@ Backend backend_of(const ExecutorEntry& entry) {
           .process_a_rank = entry.process_a_rank,
           .is_measured = true,
           .tensors = entry.tensors,
+          .shares_gpus = entry.shares_gpus,
           .lacking = [&entry](int ranks) { return entry.lacking(ranks); }};
 }
 
@@ -99,7 +100,8 @@ std::string Case::key() const {
 std::string Case::comparison_group() const {
   const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
   const std::string nodes = ranks_a_node == 0 ? "" : fmt::format("/ranks_a_node:{}", ranks_a_node);
-  return fmt::format("{}/ranks:{}{}/{}/{}{}", executor, ranks, nodes, workload->shape_name(),
+  const std::string sharing = ranks_a_gpu == 1 ? "" : fmt::format("/ranks_per_gpu:{}", ranks_a_gpu);
+  return fmt::format("{}/ranks:{}{}{}/{}/{}{}", executor, ranks, nodes, sharing, workload->shape_name(),
                      to_string(timing), repetition);
 }
 
@@ -122,7 +124,8 @@ std::vector<Case> cases(const Axes& axes) {
         for (TimingMode timing : axes.timing_modes)
           for (const auto& group : axes.comparison_groups)
             add_group(all, axes, group,
-                      {nullptr, executor, ranks, 1, timing, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node});
+                      {nullptr, executor, ranks, 1, timing, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node,
+                       find_backend(executor).shares_gpus ? axes.ranks_a_gpu : 1});
   return all;
 }
 

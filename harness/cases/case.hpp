@@ -102,6 +102,8 @@ struct Backend {
   bool is_measured = true;
   /// Default dtype of a layer's tensors.
   Dtype tensors = Dtype::f32;
+  /// True if its ranks can share a GPU.
+  bool shares_gpus = false;
   /// The reason why this machine cannot run so many ranks, if there is one. Needs no MPI.
   std::function<Refusal(int ranks)> lacking;
 };
@@ -133,6 +135,8 @@ struct Case {
   int cycle = 0;
   /// Ranks on a full node; 0 for all on one node.
   int ranks_a_node = 0;
+  /// Ranks that take turns on one GPU. With more than one its times are no measure of a link.
+  int ranks_a_gpu = 1;
 
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
@@ -160,6 +164,8 @@ struct Axes {
   int cycles = 1;
   /// Ranks on a full node; 0 for all on one node.
   int ranks_a_node = 0;
+  /// Ranks on one GPU, on backends that can share one.
+  int ranks_a_gpu = 1;
   /// The name of the rows that all ratios refer to; may be empty.
   std::string baseline;
   /// The workloads of each comparison group.

@@ -74,8 +74,9 @@ int AlphaBeta::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) con
 
 AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, int ranks) {
   AlphaBeta model;
-  if (ranks > 1) model = measure_messages(executor, team, ranks);
   Device* device = executor.device();
+  if (device != nullptr && device->is_shared()) return model;
+  if (ranks > 1) model = measure_messages(executor, team, ranks);
   if (device == nullptr) return model;
   const auto limits = device->measure_limits();
   model.floor_seconds = limits.floor_seconds;

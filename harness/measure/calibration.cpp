@@ -7,6 +7,8 @@
 //   a shift on all P ranks      if it takes longer than an exchange, shared memory limits it, and
 //                               a message occupies the memory for 1 / P of that time
 //   combines and copies         the same, alone and on all ranks
+//
+// One rank has no links: it measures kernels, and the rest comes from a topology that exists.
 
 #include <algorithm>
 #include <cmath>
@@ -103,6 +105,30 @@ double slowest_ranks(const std::vector<double>& rates, const Team& team) {
   return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
 }
 
+/// Runs the prepared rounds until clocks and caches have settled, and returns the median seconds of
+/// a round. Collective.
+double warm_round_seconds(Executor& executor, const Team& team) {
+  constexpr double settled = 0.2;  // seconds
+  constexpr std::size_t fewest = 3, most = 200;
+  std::vector<double> seconds;
+  double sum = 0;
+  while (seconds.size() < fewest || (sum < settled && seconds.size() < most)) {
+    executor.synchronise();
+    seconds.push_back(team.max(executor.run()));  // the same on all ranks
+    sum += seconds.back();
+  }
+  return median(seconds);
+}
+
+/// The relative distance of a measured round from the simulated one; 0 if it cannot be simulated.
+double round_error(const Topology& topology, const std::vector<Schedule>& schedules, double measured) {
+  const ScheduleSource source{"calibration", static_cast<int>(schedules.size()),
+                              [&schedules](int rank) { return schedules[rank]; }};
+  if (unsupported_by_simulator(source, topology)) return 0;
+  const double simulated = simulate(source, topology).seconds;
+  return measured > 0 && simulated > 0 ? std::exp(std::abs(std::log(measured / simulated))) - 1 : 0;
+}
+
 }  // namespace
 
 Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on) {
@@ -136,15 +162,28 @@ Topology calibrate(Executor& executor, const Team& team, int ranks, const std::s
   return topology;
 }
 
+Topology awaiting_kernels(const Topology& links, const std::string& machine, const std::string& stands_on) {
+  Topology topology = links;
+  topology.name = "links of " + links.name + ", kernels of " + machine;
+  topology.description = "Kernels as measured on " + machine + ". All else: " + links.description;
+  topology.device.kernels.clear();
+  const std::string& before = links.calibration.stands_on;
+  topology.calibration.stands_on =
+      "kernels: " + stands_on + "; all else: " + links.name + (before.empty() ? "" : ", " + before);
+  topology.calibration.most_ranks = std::max(1, links.calibration.most_ranks);
+  return topology;
+}
+
 void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
-                       const std::vector<Schedule>& schedules) {
+                       const std::vector<Schedule>& schedules, const std::string& source) {
   // All ranks' kernels: ranks run different ones, but must take part in the same collective calls.
   std::map<std::string, KernelRates> measured;
   for (const Schedule& schedule : schedules)
     for (const Kernel& kernel : schedule.kernels()) measured[kernel.name];
-  constexpr int rounds = 3;
   executor.prepare(schedules);
-  for (int round = 0; round < rounds; ++round) {
+  const double round_seconds = warm_round_seconds(executor, team);
+  constexpr int traced_rounds = 5;
+  for (int round = 0; round < traced_rounds; ++round) {
     executor.synchronise();
     for (const StepTime& time : executor.run_traced()) {
       const Step& step = schedules[time.rank].steps()[time.step];
@@ -161,8 +200,12 @@ void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
     if (std::isinf(flops)) continue;  // the executor cannot tell
     // A kernel without operations is limited by its bytes, any other by its operations.
     topology.device.kernels[name] = {.flops_a_second = flops > 0 ? flops : no_limit,
-                                     .bytes_a_second = flops > 0 ? no_limit : std::max(bytes, 1.0)};
+                                     .bytes_a_second = flops > 0 ? no_limit : std::max(bytes, 1.0),
+                                     .source = source};
   }
+  if (schedules.size() > 1) return;  // rounds of several ranks hold messages too
+  double& residual = topology.calibration.residual;
+  residual = std::max(residual, round_error(topology, schedules, round_seconds));
 }
 
 }  // namespace baton

@@ -46,7 +46,7 @@ struct AlphaBeta {
 /// bytes; beta is the best rate, less alpha, of 64 KiB to 4 MiB where a message takes more than 2
 /// alpha. Each time is the least of its rounds, and each number the median over at most 8 pairs.
 /// Devices measure their hardware themselves; the executor's messages are then
-/// `message_alpha_seconds` and `message_beta`.
+/// `message_alpha_seconds` and `message_beta`. Nothing is measured if ranks share a device.
 AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, int ranks);
 
 /// How far apart the ranks leave `Executor::synchronise`, in seconds: the median over 100 starts of
@@ -101,11 +101,18 @@ class Probes {
 /// executor, commit. Collective over the team; all processes get the same topology.
 Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on);
 
+/// `links` without the rates of its kernels, for those that one rank of `machine` will measure:
+/// links, copies and combines stay, and the name and the calibration say where each comes from.
+/// `stands_on` names what is measured: machine, executor, commit.
+Topology awaiting_kernels(const Topology& links, const std::string& machine, const std::string& stands_on);
+
 /// Adds the rates of the kernels in `schedules`, from traced rounds: operations a second, or bytes
-/// a second for a kernel without operations; the median over steps of the slowest rank. Changes
-/// nothing if the executor cannot tell when its steps ran. Collective over the team.
+/// a second for a kernel without operations; the median over steps of the slowest rank. With one
+/// rank the residual becomes the distance of the round from the simulated one, if it is larger.
+/// `source` says where the rates come from. Changes nothing if the executor cannot tell when its
+/// steps ran. Collective over the team.
 void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
-                       const std::vector<Schedule>& schedules);
+                       const std::vector<Schedule>& schedules, const std::string& source = {});
 
 /// The schedules of `bench_case` in so many blocks, built one by one. Keeps a reference to
 /// `bench_case`.

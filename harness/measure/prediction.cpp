@@ -114,6 +114,7 @@ std::string extrapolates(const ScheduleSource& source, const Simulation& simulat
     if (!topology.device.kernels.contains(kernel.name))
       return "the kernel " + kernel.name + " was not measured";
   if (simulation.messages == 0) return {};
+  if (calibration.most_ranks == 1) return "its links were not measured, but its kernels";
   if (ranks > calibration.most_ranks)
     return fmt::format("{} ranks, {} were measured", ranks, calibration.most_ranks);
   if (simulation.least_message_bytes < calibration.least_bytes ||

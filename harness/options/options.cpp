@@ -65,11 +65,18 @@ void declare_axes(Flags& flags, RawOptions& raw) {
       .add("--ranks-per-node", raw.ranks_a_node,
            "ranks fill nodes of this size one after the other; 0: all ranks are on one node")
       .range(0, 16384);
+  flags
+      .add("--ranks-per-gpu", executor_choices().ranks_a_gpu,
+           "ranks of executor peer that take turns on one GPU, for tests and a look at schedules: their "
+           "times are "
+           "no measure of a link")
+      .range(1, 64);
   flags.add(
       "--topology", raw.options.topology,
       "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
   flags.add("--calibrate", raw.options.calibrate,
-            "measure this machine first, write it to this file as a topology, and predict from it");
+            "measure this machine first, write it to this file as a topology, and predict from it; with one "
+            "rank and --topology, its kernels alone, beside the links of that file");
   flags
       .add("--blocks", raw.blocks,
            "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
@@ -142,10 +149,10 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
   std::vector<std::string> arguments(argv, argv + argc);
   raw.options.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
   if (!flags.parse(std::move(arguments))) return std::nullopt;
-  if (!raw.options.topology.empty() && !raw.options.calibrate.empty())
-    throw UsageError("--calibrate measures the topology that --topology would name: give one of them");
   if (raw.options.dry_run && !raw.options.calibrate.empty())
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
+  if (executor_choices().share_gpus() && !raw.options.calibrate.empty())
+    throw UsageError("--ranks-per-gpu: ranks of one GPU have no link to --calibrate: give one of them");
   if (raw.options.journal.empty()) raw.options.journal = raw.options.resume;
   if (raw.launches_in_all > 0) raw.options.launches = raw.launches_in_all;
   if (!raw.list) return raw;
@@ -173,6 +180,7 @@ Axes axes_of(const RawOptions& raw) {
           .timing_modes = resolve_values("cadence", raw.timing_modes, timing_choices),
           .cycles = raw.cycles,
           .ranks_a_node = raw.ranks_a_node,
+          .ranks_a_gpu = executor_choices().ranks_a_gpu,
           .baseline = raw.options.baseline,
           .comparison_groups = {}};
 }
@@ -195,6 +203,7 @@ int Options::processes() const {
 
 int Options::calibrated_ranks() const {
   int most = 0;
+  bool has_kernels = false;
   std::string measured;
   for (const Case& bench_case : cases) {
     if (!find_backend(bench_case.executor).is_measured) continue;
@@ -203,8 +212,18 @@ int Options::calibrated_ranks() const {
                        bench_case.executor);
     measured = bench_case.executor;
     most = std::max(most, bench_case.ranks);
+    has_kernels |= bench_case.workload->describe().layer.has_value();
   }
-  if (most < 2) throw UsageError("--calibrate needs an executor that runs, and at least two ranks");
+  if (calibrates_kernels_alone()) {
+    if (most != 1 || !has_kernels)
+      throw UsageError(
+          "--calibrate with --topology takes the links of that file and measures the kernels of layers "
+          "on --ranks 1; to measure links, leave out --topology");
+  } else if (most < 2) {
+    throw UsageError(
+        "--calibrate needs an executor that runs, and at least two ranks; with one rank give it the links "
+        "of a --topology");
+  }
   return most;
 }
 

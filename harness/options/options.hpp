@@ -54,7 +54,8 @@ struct Options {
   std::string trace;
   /// The file with the machine of the simulator, which also predicts measured rows; empty for none.
   std::string topology;
-  /// The file that gets the measured topology of this machine; empty for none.
+  /// The file that gets the measured topology of this machine, or its kernels and the links of
+  /// `topology`; empty for none.
   std::string calibrate;
   bool dry_run = false;
   bool print_schedules = false;
@@ -69,8 +70,12 @@ struct Options {
   /// is none.
   int processes() const;
 
+  /// True if `calibrate` gets the links of `topology`, beside the kernels that one rank measures.
+  bool calibrates_kernels_alone() const { return !calibrate.empty() && !topology.empty(); }
+
   /// The number of ranks that is written to `calibrate`: the largest of the measured backend.
-  /// Throws UsageError unless there is exactly one such backend with at least two ranks.
+  /// Throws UsageError unless there is exactly one such backend, with at least two ranks, or with
+  /// one rank and layers if kernels alone are measured.
   int calibrated_ranks() const;
 };
 

@@ -47,6 +47,7 @@ void add_case(Json& json, const Record& record) {
   json["executor"] = c.executor;
   json["ranks"] = c.ranks;
   json["ranks_a_node"] = record.ranks_a_node;
+  if (c.ranks_a_gpu > 1) json["ranks_per_gpu"] = c.ranks_a_gpu;
   json["state_bytes"] = c.workload->state_bytes();
   json["blocks"] = record.blocks;
   json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);

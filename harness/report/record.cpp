@@ -41,7 +41,7 @@ Verified sum(Verified before, const Verified& after) {
 }
 
 std::optional<double> Record::bound_seconds() const {
-  if (!cost || bench_case.ranks < 2) return std::nullopt;
+  if (!cost || bench_case.ranks < 2 || bench_case.ranks_a_gpu > 1) return std::nullopt;
   // In rounds back to back the hops of one round may overlap with the bytes of another, and an
   // empty round is read once.
   if (bench_case.timing != TimingMode::isolated)

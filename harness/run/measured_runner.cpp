@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "harness/cases/verify.hpp"
+#include "harness/run/calibrator.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {
@@ -42,7 +43,8 @@ class MeasuredRunner : public CaseRunner {
     executor_ = find_executor(name).make(ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
     topology_ = topology;
-    if (calibrates()) calibrate();
+    if (Calibrator::is_asked(options, ranks))
+      calibrator_.emplace(options, *executor_, this->team(), ranks, name, topology);
     if (executor_->device() == nullptr) start_skew_seconds_ = measure_start_skew(*executor_, this->team());
   }
 
@@ -63,16 +65,14 @@ class MeasuredRunner : public CaseRunner {
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
   double memory_for_oracles() const;
-  bool calibrates() const { return !options_.calibrate.empty() && ranks_ > 1; }
   std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
   Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
   Refusal unsupported_timing(TimingMode timing) const;
-  void calibrate();
-  std::string machine_of_ranks() const;
-  void calibrate_kernels_of(const std::vector<Schedule>& schedules);
-  void keep_calibration() const;
+  /// The base of predictions for a case, if there is one. A file describes an f32 wire; a
+  /// calibration describes that of this executor.
+  const Topology* machine_of(const Prepared& prepared) const;
 
   const Options& options_;
   std::string name_;
@@ -81,7 +81,8 @@ class MeasuredRunner : public CaseRunner {
   std::optional<Oracles> oracles_;
   std::optional<HostLoad> load_;
   AlphaBeta alpha_beta_;
-  std::optional<Topology> topology_;  // the base of predictions
+  std::optional<Topology> topology_;  // of a file
+  std::optional<Calibrator> calibrator_;
   // Unknown on devices, whose start the host does not see.
   double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();
 };
@@ -103,8 +104,12 @@ std::string MeasuredRunner::description() const {
 
 std::string MeasuredRunner::describe(const Device& device) const {
   std::string text =
-      fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_, alpha_beta_.floor_seconds * 1e6);
-  if (ranks_ > 1)
+      device.is_shared()
+          ? fmt::format("# {}, {} ranks, up to {} on a GPU by turns: no time here is a measure of a link",
+                        name_, ranks_, executor_choices().ranks_a_gpu)
+          : fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_,
+                        alpha_beta_.floor_seconds * 1e6);
+  if (ranks_ > 1 && !device.is_shared())
     text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", alpha_beta_.alpha_seconds * 1e6,
                         alpha_beta_.beta * 1e-9);
   if (alpha_beta_.message_beta > 0)
@@ -121,44 +126,6 @@ Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {
   if (timing != TimingMode::graph) return {};
   const Device* device = executor_->device();
   return device == nullptr ? name_ + " records no graphs" : device->replay_unsupported();
-}
-
-/// The name of the accelerators, or of the processor if there are none.
-std::string MeasuredRunner::machine_of_ranks() const {
-  if (executor_->device() != nullptr)
-    for (const auto& [name, value] : executor_->device()->facts())
-      if (name == "gpu") return value;
-  return machine_name();
-}
-
-void MeasuredRunner::calibrate() {
-  const std::string machine = machine_of_ranks();
-  topology_ = baton::calibrate(
-      *executor_, team(), ranks_,
-      fmt::format("{}, executor {}, {} ranks, commit {}, {}", machine, name_, ranks_, commit(), utc_now()));
-  topology_->name = fmt::format("{}, {}", machine, name_);  // distinguishes machines in figures
-  keep_calibration();
-}
-
-void MeasuredRunner::calibrate_kernels_of(const std::vector<Schedule>& schedules) {
-  const auto is_known = [this](const Schedule& schedule) {
-    const auto& known = topology_->device.kernels;
-    return std::all_of(schedule.kernels().begin(), schedule.kernels().end(),
-                       [&known](const Kernel& kernel) { return known.contains(kernel.name); });
-  };
-  if (std::all_of(schedules.begin(), schedules.end(), is_known)) return;
-  calibrate_kernels(*topology_, *executor_, team(), schedules);
-  keep_calibration();
-}
-
-/// Writes the calibration of the largest number of ranks.
-void MeasuredRunner::keep_calibration() const {
-  if (team().rank() > 0 || ranks_ != options_.calibrated_ranks()) return;
-  try {
-    write_text(options_.calibrate, write_topology(*topology_));
-  } catch (const UsageError& error) {
-    throw SystemError(error.what());  // of this rank alone
-  }
 }
 
 int MeasuredRunner::blocks_of(const Case& bench_case) const {
@@ -182,6 +149,12 @@ Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {
   return team().first(refusal.reason());
 }
 
+const Topology* MeasuredRunner::machine_of(const Prepared& prepared) const {
+  if (calibrator_) return &calibrator_->topology();
+  const bool fits = prepared.bench_case.ranks_a_gpu == 1 && prepared.wire == Dtype::f32;
+  return topology_ && fits ? &*topology_ : nullptr;
+}
+
 Prepared MeasuredRunner::prepare(const Case& bench_case) {
   Prepared prepared;
   prepared.bench_case = bench_case;
@@ -202,10 +175,9 @@ Prepared MeasuredRunner::prepare(const Case& bench_case) {
     prepared.cost->sent_bytes = prepared.cost->sent_bytes * bytes_of(prepared.wire) / element_bytes;
   prepared.refusal = refusal_of(prepared);
   if (prepared.refusal) return prepared;
-  if (calibrates()) calibrate_kernels_of(prepared.schedules);
-  // A file describes an f32 wire; a calibration describes that of this executor.
-  if (topology_ && (calibrates() || prepared.wire == Dtype::f32))
-    prepared.prediction = predict(bench_case, prepared.blocks, *topology_);
+  if (calibrator_) calibrator_->add_kernels(bench_case, prepared.schedules);
+  if (const Topology* machine = machine_of(prepared))
+    prepared.prediction = predict(bench_case, prepared.blocks, *machine);
   return prepared;
 }
 
@@ -230,8 +202,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 /// The link is measured once more first, since it may have been busy the first time.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
   const Case& bench_case = prepared.bench_case;
-  if (!prepared.cost || ranks_ < 2 || bench_case.timing != TimingMode::isolated ||
-      !find_backend(bench_case.executor).process_a_rank)
+  if (!prepared.cost || ranks_ < 2 || bench_case.ranks_a_gpu > 1 ||
+      bench_case.timing != TimingMode::isolated || !find_backend(bench_case.executor).process_a_rank)
     return {};
   const auto bound = [&] {
     return alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes);

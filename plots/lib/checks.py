@@ -111,6 +111,8 @@ KINDS = {
     **dict.fromkeys(("device_before", "device_after"), READINGS),
     "pass": one_of(PASSES), "mode": one_of(MODES),
     "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
+    "attention": TEXT, "baseline": or_null(TEXT),
+    "ratio_ci95": or_null((is_interval, "the two ends of an interval")),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
     "seconds": (are_times, "a list of times in seconds"),

@@ -90,10 +90,10 @@ def on_gpus(record):
 
 
 def contests(records):
-    """Returns {(ranks, cadence): its Contest} of the scans that have a time."""
+    """Returns {(ranks, cadence): its Contest} of the scans that have a time, each rank with a GPU of its own."""
     groups = collections.defaultdict(list)
     for record in records:
         if (record.get("kind"), record.get("direction")) == (KIND, DIRECTION) and record["ranks"] > 1 \
-                and results.why_no_time(record) is None:
+                and results.why_no_time(record) is None and not results.crowded(record):
             groups[record["ranks"], record["cadence"]].append(record)
     return {place: Contest(group) for place, group in sorted(groups.items())}

@@ -15,6 +15,8 @@ TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zec
 SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
 SETTING_WORDS = ("gate", "gates", "executor", "cadence")
 
+SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
+
 Row = collections.namedtuple("Row", "method gate scan")
 
 
@@ -39,6 +41,12 @@ def asked_setting(options):
 def stands_for_its_method(record):
     """Says whether the record is the published form of its method, and not its local work alone."""
     return record["mode"] == ("compute_only" if record["name"] == LOCAL else "overlapped")
+
+
+def is_softmax(record):
+    """Says whether the layer is softmax attention. Such layers are ranked apart from linear ones."""
+    told = record.get("attention")
+    return told == "softmax" if told else "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
 
 
 def row(record):

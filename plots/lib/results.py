@@ -80,7 +80,7 @@ def setting(record):
     machine = (record["topology"] if record["executor"] == SIMULATOR
                else json.dumps(record["machine"], sort_keys=True))
     fields = BENCHES[record["bench"]].setting
-    return (record["bench"], machine, *(dtype(record) if field == "dtype" else record[field] for field in fields))
+    return (record["bench"], machine, record.get("ranks_per_gpu", 1), *(dtype(record) if field == "dtype" else record[field] for field in fields))
 
 
 def dtype(record):
@@ -117,6 +117,15 @@ def _of_newest_run(records):
     return {**launches[max(launches)], **over, **known}
 
 
+def is_simulated(record):
+    return record["executor"] == SIMULATOR
+
+
+def kind_word(records):
+    """Returns what the records of one setting are, in a word. No setting has both."""
+    return "simulated" if any(map(is_simulated, records)) else "measured"
+
+
 def matching(records, **wanted):
     """Returns the records whose fields equal the wanted values. A value of None matches everything."""
     return [record for record in records
@@ -133,8 +142,7 @@ def widest_setting(records):
         groups[setting(record)].append(record)
 
     def width(group):
-        measured = group[0]["executor"] != SIMULATOR
-        return measured, len(points(group)), max(record["time"] for record in group)
+        return not is_simulated(group[0]), len(points(group)), max(record["time"] for record in group)
 
     return max(groups.values(), key=width, default=[])
 
@@ -166,6 +174,8 @@ def why_no_time(record):
         return f"failed: {record['failed']}"
     if "skipped" in record:
         return record["skipped"]
+    if record.get("ranks_per_gpu", 1) > 1:
+        return f"{record['ranks_per_gpu']} ranks share a GPU, which measures no link"
     return f"{record['wrong']} wrong elements" if record["wrong"] else None
 
 
@@ -181,6 +191,24 @@ def describe(record):
             *_asked(record),
             f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
             f"{record['cadence']} rounds"]
+
+
+def crowded(record):
+    """Returns why a measurement is none of the exchange: ranks that shared cores or a GPU. Nothing if they did not."""
+    if (record.get("conditions") or {}).get("oversubscribed"):
+        return "oversubscribed"
+    shared = record.get("ranks_per_gpu") or 1
+    return f"{shared} ranks on a GPU" if shared > 1 else ""
+
+
+def crowded_ranks(records):
+    """Says for a caption on how many ranks the measurements are none of the exchange. Nothing if on none."""
+    found = collections.defaultdict(set)
+    for record in records:
+        if crowded(record):
+            found[crowded(record)].add(record["ranks"])
+    return "; ".join(f"{why}, so no measure of the exchange: {', '.join(map(str, sorted(ranks)))} ranks"
+                     for why, ranks in sorted(found.items()))
 
 
 def _asked(record):

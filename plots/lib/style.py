@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look that all figures share. Importing it chooses the backend, so take `plt` from here."""
+"""The look that all figures share. Importing it chooses the backend, so take `plt` from here.
+
+The colours and marks of methods are in looks.py, which pages without matplotlib read too.
+"""
 
 import io
 
@@ -16,6 +19,8 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY = COLOURS = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK = "#333333"
 LABEL = {"fontsize": 8.5, "fontweight": "bold"}
+POINTS_AN_INCH = 72
+MOST_LINES = 8  # of a figure
 
 
 def use():
@@ -39,14 +44,25 @@ def add_titles(figure, axes, title_text, subtitle_text):
     title.set_x(axes.get_position().x0)
 
 
-def label_lines(axes, ends):
-    """Names lines, [(y, name, colour)], at their right ends. Names that would overlap move apart."""
+def label_lines(axes, ends, size=LABEL["fontsize"]):
+    """Names lines, [(x, y, name, colour)] with their last points, beside the axes. Names that would overlap move apart, and
+    a thin line leads from each to its end."""
+    axes.get_xlim(), axes.get_ylim()  # settles the limits, which the places depend on
     to_axes = axes.transData + axes.transAxes.inverted()
-    right = axes.get_xlim()[1]
-    labels = sorted((to_axes.transform((right, y))[1], name, colour) for y, name, colour in ends)
-    heights = spread([height for height, _, _ in labels])
-    for height, (_, name, colour) in zip(heights, labels):
-        axes.text(1.012, height, name, color=colour, transform=axes.transAxes, va="center", **LABEL)
+    labels = sorted((to_axes.transform((x, y))[1], x, y, name, colour) for x, y, name, colour in ends)
+    inches = axes.get_figure().get_figheight() * axes.get_position().height
+    heights = spread([label[0] for label in labels], 1.3 * size / POINTS_AN_INCH / inches)
+    for height, (_, x, y, name, colour) in zip(heights, labels):
+        axes.annotate(name, (x, y), xytext=(1.03, height), textcoords=axes.transAxes, color=colour, va="center",
+                      annotation_clip=False, **{**LABEL, "fontsize": size},
+                      arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3,
+                                  "relpos": (0, 0.5)})
+
+
+def hollow(axes, points, colour, marker, size):
+    """Draws marks over those of [(x, y)], filled with white: measurements of another launch than the others."""
+    axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", marker=marker, markersize=size,
+              markerfacecolor="white", markeredgecolor=colour, zorder=3)
 
 
 def spread(heights, apart=0.05, top=1.0):

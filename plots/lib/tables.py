@@ -5,7 +5,7 @@ import csv
 import io
 import pathlib
 
-from lib import checks, files, results
+from lib import checks, files, launches, results
 from lib.checks import ResultsError
 
 PAPER = pathlib.Path(__file__).resolve().parents[2] / "results" / "paper"
@@ -54,10 +54,11 @@ def table_line(*columns):
     return f"| {method} | {source} | " + " | ".join(values) + " |"
 
 
-def cell(record, text):
+def cell(record, text, of_launches):
+    """Returns the text of a record, with the mark of another launch."""
     if record is None:
         return ""
-    return "no time" if results.why_no_time(record) else text(record)
+    return ("no time" if results.why_no_time(record) else text(record)) + of_launches.mark(record)
 
 
 def mean_text(record):
@@ -80,9 +81,13 @@ def caption(records):
         yield "- Measured here: nothing of this shape yet."
         return
     last = max(timed, key=lambda record: record["time"])
-    yield f"- Measured here: {'; '.join(results.describe(last))}; {last['warmup']} warm-up and " \
-          f"{last['rounds']} measured rounds, each the maximum over ranks."
-    yield f"- Newest of these records: {last['time']}, commit {last['commit']}."
+    rounds = "one round in virtual time" if results.is_simulated(last) else \
+        f"{last['warmup']} warm-up and {last['rounds']} measured rounds, each the maximum over ranks"
+    yield f"- {results.kind_word(timed).capitalize()} here: {'; '.join(results.describe(last))}; {rounds}."
+    crowded = results.crowded_ranks(timed)
+    if crowded:
+        yield f"- {crowded.capitalize()}."
+    yield f"- From {launches.Launches(timed).told()}; newest of these records: {last['time']}."
 
 
 def measured_columns(record):

@@ -14,7 +14,7 @@ sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 
 import lib  # noqa: E402 (found by the line above)
 from lib import files, tables  # noqa: E402
-from paper import html, records  # noqa: E402
+from paper import findings, html, records  # noqa: E402
 from paper.page import Page, Table, as_csv, blocks, markdown  # noqa: E402
 from paper.sections import SECTIONS  # noqa: E402
 
@@ -26,9 +26,9 @@ except ImportError:  # without matplotlib there are tables alone
 
 def main():
     options = parse_arguments()
-    sources = records.load(options.simulated, options.machines, options.published)
-    page = Page("The papers' tables, published, simulated and measured", lead(sources),
-                [section(sources) for section in SECTIONS])
+    sources = records.load(options.simulated, options.machines, options.published, options.local)
+    page = Page("Sequence parallelism of linear attention: what its papers say, beside what is simulated and measured here",
+                lead(sources), [section(sources) for section in SECTIONS], list(findings.of(sources)))
     files.write(options.out, dict(map(as_csv, blocks(page, Table))))
     pictures = figures.draw_all(page, options.out) if figures else {}
     files.write(options.out, {"paper.md": markdown(page, pictures), "index.html": html.page(page, pictures)})
@@ -41,6 +41,7 @@ def parse_arguments():
                         help="records of paper_simulations.py")
     parser.add_argument("--machines", type=pathlib.Path, default=records.RESULTS, metavar="DIR",
                         help="a folder of records a machine (default: results/)")
+    parser.add_argument("--local", action="store_true", help="show the folder `local` of the machines too")
     parser.add_argument("--published", type=pathlib.Path, default=tables.PAPER, metavar="DIR")
     parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
     return parser.parse_args()
@@ -52,19 +53,17 @@ def lead(sources):
     newest = max(record["time"] for record in sources.simulated)
     machines = [machine for machine, measured in sources.measured.items() if measured]
     return [
-        "Sequence parallelism of linear attention as its papers measured it, beside what this suite "
-        "simulates of the same machines and what it measured on machines at hand. Every cell says which of "
-        "these it is, and no number mixes them; ratios of one to another are marked as derived.",
-        f"**Simulated** cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
+        "How to read this page: every cell is **published**, **simulated**, **measured**, **counted** or **derived** from "
+        "such cells, and no number mixes them. A small letter leads to the source below its table: machine, commit and "
+        "launch, topology, or where a published cell was read. Cells of another launch than their row bear a letter of "
+        "their own.",
+        f"Simulated cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
         "name the source of every figure, and none is fitted to a table on this page except in `fitted-*`, "
         "which the test of prediction makes. They come of the very schedules that real executors run, "
-        "verified on small real data first, in virtual time: deterministic, one round. Commit "
-        f"{', '.join(commits)}, {newest[:10]}.",
-        "**Measured** cells are medians of rounds, each the slowest rank's, from the records of "
-        f"{', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}; their rows name "
-        "executor, commit and day; so are those of other projects' programs, whose rows name them. **Published** "
-        "cells are copied from `results/paper/*.csv`, which say where each was read: those of ZeCO are "
-        "second-hand. A cell that nobody published is blank."]
+        f"in virtual time: deterministic, one round. Commit {', '.join(commits)}, {newest[:10]}. Measured cells are medians "
+        f"of rounds, each the slowest rank's, of {', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}. "
+        "Published cells are copied from `results/paper/*.csv`; those of ZeCO are second-hand. A cell that nobody "
+        "published is blank."]
 
 
 lib.run(main)

@@ -4,33 +4,28 @@
 import matplotlib.ticker
 from matplotlib.patches import Patch
 
-from lib import style
+from lib import looks, style
 from lib.style import plt
 from paper.cells import PUBLISHED
 
 
 def bars(series):
-    """Draws groups of bars by ranks. `series` is [(label, kind, {ranks: ms})]."""
+    """Draws groups of bars by ranks. `series` is [(label, name, kind, {ranks: ms})]."""
     figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
-    places = sorted({ranks for _, _, times in series for ranks in times})
-    labels = list(dict.fromkeys(label for label, _, _ in series))
-    colours = {label: style.COLOURS[index] for index, label in enumerate(labels)}
-    group(axes, series, places, colours)
-    entries = [Patch(**look(colours[label], kind), label=f"{label}, {kind}") for label, kind, _ in series]
+    group(axes, series, places_of(series))
+    entries = [Patch(**look(name, kind), label=f"{label}, {kind}") for label, name, kind, _ in series]
     figure.legend(handles=entries, loc="outside lower left", ncols=4, frameon=False, fontsize=8)
     return figure
 
 
 def operator_bars(series):
-    """Draws one pair of axes a kind on a common scale. Series at the same place have the same colour."""
-    kinds = list(dict.fromkeys(kind for _, kind, _ in series))
-    figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.2), layout="constrained", sharey=True, squeeze=False)
-    places = sorted({ranks for _, _, times in series for ranks in times})
+    """Draws one pair of axes a kind on a common scale."""
+    kinds = list(dict.fromkeys(kind for _, _, kind, _ in series))
+    figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.8), layout="constrained", sharey=True, squeeze=False)
     for axes, kind in zip(rows[:, 0], kinds):
-        own = [one for one in series if one[1] == kind]
-        colours = {label: colour for (label, _, _), colour in zip(own, style.COLOURS)}
-        group(axes, own, places, colours)
-        axes.legend(handles=[Patch(**look(colours[label], kind), label=label) for label, _, _ in own], ncols=2,
+        own = [one for one in series if one[2] == kind]
+        group(axes, own, places_of(series))
+        axes.legend(handles=[Patch(**look(name, kind), label=label) for label, name, _, _ in own], ncols=2,
                     frameon=False, fontsize=8, loc="upper left", title=kind, alignment="left",
                     title_fontproperties={"weight": "bold", "size": 9})
     for axes in rows[:-1, 0]:
@@ -38,19 +33,24 @@ def operator_bars(series):
     return figure
 
 
-def group(axes, series, places, colours):
+def places_of(series):
+    return sorted({ranks for _, _, _, times in series for ranks in times})
+
+
+def group(axes, series, places):
+    """Draws the bars with their values on end, since neighbours of one height would touch."""
     width = 0.84 / len(series)
-    for index, (label, kind, times) in enumerate(series):
+    for index, (_, name, kind, times) in enumerate(series):
         shown = [(place, times[ranks]) for place, ranks in enumerate(places) if ranks in times]
         xs = [place + (index - (len(series) - 1) / 2) * width for place, _ in shown]
-        axes.bar(xs, [height for _, height in shown], width * 0.92, **look(colours[label], kind))
+        axes.bar(xs, [height for _, height in shown], width * 0.92, **look(name, kind))
         for x, (_, height) in zip(xs, shown):
-            axes.annotate(short(height), (x, height), xytext=(0, 2), textcoords="offset points", ha="center",
-                          fontsize=6.5)
+            axes.annotate(short(height), (x, height), xytext=(0, 3), textcoords="offset points", ha="center", va="bottom",
+                          rotation=90, fontsize=7)
     axes.set_yscale("log")
     axes.set_xlim(-0.55, len(places) - 0.45)
     axes.set_xticks(range(len(places)), [str(ranks) for ranks in places])
-    axes.margins(y=0.12)
+    axes.margins(y=0.2)
     plain_log(axes.yaxis)
     axes.set_xlabel("GPUs")
     axes.set_ylabel("time, ms")
@@ -58,7 +58,8 @@ def group(axes, series, places, colours):
     axes.tick_params(axis="x", length=0)
 
 
-def look(colour, kind):
+def look(name, kind):
+    colour = looks.look(name).colour
     if kind == PUBLISHED:
         return {"facecolor": "white", "edgecolor": colour, "hatch": "////", "linewidth": 1.2}
     return {"facecolor": colour, "edgecolor": colour, "linewidth": 1.2}

@@ -12,11 +12,12 @@ from lib import results
 PUBLISHED, SIMULATED, MEASURED, COUNTED, DERIVED = KINDS = (
     "published", "simulated", "measured", "counted", "derived")
 
-# `text` is shown, `value` in `unit` goes into the CSV. `origin` is the source, the topology or the machine. `off` marks a
-# cell that differs from its counterpart by more than FAR.
-Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off",
-                              defaults=("", "", "", False))
+# `text` is shown, `value` in `unit` goes into the CSV. `origin` is the source, the topology or the machine, `run` the
+# launch of a measurement. `off` marks a cell that differs from its counterpart by more than FAR.
+Cell = collections.namedtuple("Cell", "text value unit kind origin commit time note off run",
+                              defaults=("", "", "", False, ""))
 
+BY_EXECUTOR = ", executor "  # ends the place in the origin of a measured cell
 FAR = 0.25  # simulated and published cells that differ by more than this are marked
 
 # A row of a table: its label, the kind of its cells in words, and the cells. None is a blank.
@@ -35,7 +36,7 @@ def timed(record, machine=""):
     value = record["median_seconds"] * 1e3
     kind = SIMULATED if record["executor"] == results.SIMULATOR else MEASURED
     return Cell(digits(value), f"{value:.6g}", "ms", kind, origin(record, machine), record["commit"],
-                record["time"], note(record))
+                record["time"], note(record), run=launch(record))
 
 
 def microseconds(record, machine):
@@ -44,7 +45,12 @@ def microseconds(record, machine):
         return None
     value, low, high = (seconds * 1e6 for seconds in (record["median_seconds"], *record["ci95_seconds"]))
     return Cell(f"{digits(value)} [{digits(low)}, {digits(high)}]", f"{value:.6g}", "us", MEASURED,
-                origin(record, machine), record["commit"], record["time"], note(record))
+                origin(record, machine), record["commit"], record["time"], note(record), run=launch(record))
+
+
+def launch(record):
+    """Returns the launch of a measurement. Equal simulations give equal times, whichever launch made them."""
+    return "" if record["executor"] == results.SIMULATOR else record["run"]
 
 
 def peer(row, machine):
@@ -67,7 +73,8 @@ def counted(value, text, unit, record):
 def origin(record, machine):
     if record["executor"] == results.SIMULATOR:
         return f"topology {record['topology']}"
-    return f"{machine}, executor {record['executor']}"
+    crowded = results.crowded(record)
+    return f"{machine}{f' ({crowded})' if crowded else ''}{BY_EXECUTOR}{record['executor']}"
 
 
 def note(record):

@@ -3,21 +3,23 @@
 
 import matplotlib.ticker
 
-from paper import bars, winners_map
-from paper.page import Figure, blocks as blocks_of
-from lib import style
-import time_against_size
+from lib import looks, style
 from lib.style import plt
-from paper.cells import FAR
+from paper import bars, page as pages, small_figures, winners_map
+from paper.cells import FAR, PUBLISHED
+import time_against_size
 
 
 def draw_all(page, folder):
     """Draws every figure of the page, saves it as PNG and SVG, and returns {name: its SVG}."""
     style.use()
     pictures = {}
-    for figure in filter(has_data, blocks_of(page, Figure)):
+    for figure in filter(has_data, pages.figures(page)):
         drawn = DRAW[figure.draw](figure.data)
-        style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
+        if figure.title:
+            style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
+        else:
+            small_figures.add_source(drawn, figure.where)
         style.save(drawn, folder, figure.name)
         plt.close(drawn)
         pictures[figure.name] = (folder / f"{figure.name}.svg").read_text(encoding="utf-8")
@@ -49,16 +51,6 @@ def short_count(count):
     return f"{count // 1024}K" if count >= 1024 else str(count)
 
 
-def label_ends(axes, lines):
-    """Names lines, [(x, y, name, colour)], beside the axes if they reach their end, else at their own end."""
-    most = max(x for x, _, _, _ in lines)
-    style.label_lines(axes, [(y, name, colour) for x, y, name, colour in lines if x == most])
-    for x, y, name, colour in lines:
-        if x < most:
-            axes.annotate(name, (x, y), xytext=(7, 9), textcoords="offset points", color=colour, va="center",
-                          **style.LABEL)
-
-
 def finish(axes, x_label, y_label):
     bars.plain_log(axes.yaxis)
     axes.set_xlabel(x_label)
@@ -69,11 +61,12 @@ def finish(axes, x_label, y_label):
 
 
 def prediction(lines):
-    """[(title, {ranks: published}, {ranks: simulated})]; the first two ranks are those that were fitted."""
-    ranks = sorted({place for _, published, _ in lines for place in published})
+    """[(title, name, {ranks: published}, {ranks: simulated})]; the first two ranks are those that were fitted."""
+    ranks = sorted({place for _, _, published, _ in lines for place in published})
     figure, axes = log_axes((8, 4.4), ranks)
     ends = []
-    for (title, published, simulated), colour in zip(lines, style.COLOURS):
+    for title, name, published, simulated in lines:
+        colour = looks.look(name).colour
         places = sorted(simulated)
         times = [simulated[place] for place in places]
         # The published times from which the simulation differs by at most FAR.
@@ -83,7 +76,7 @@ def prediction(lines):
         for place, time in published.items():
             axes.plot(place, time, "o", markersize=7, markeredgecolor=colour, markeredgewidth=1.6,
                       color=colour if place in ranks[:2] else "white")
-        ends.append((times[-1], title, colour))
+        ends.append((places[-1], times[-1], title, colour))
     finish(axes, "GPUs", "time, ms")
     style.label_lines(axes, ends)
     return figure
@@ -93,29 +86,31 @@ def scaling(lines):
     """[(name, {ranks: ms})]"""
     figure, axes = log_axes((9, 5), {ranks for _, times in lines for ranks in times})
     ends = []
-    for (name, times), colour, marker in zip(lines, style.COLOURS, style.MARKERS):
+    for name, times in lines[:style.MOST_LINES]:
+        colour, marker = looks.look(name)
         places = sorted(times)
         axes.plot(places, [times[place] for place in places], color=colour, marker=marker, **LINE)
         ends.append((places[-1], times[places[-1]], name, colour))
     finish(axes, "ranks", "time, ms")
-    label_ends(axes, ends)
+    style.label_lines(axes, ends)
     return figure
 
 
 def lengths(series):
-    """[(label, kind, {thousands of tokens: tokens a second})]"""
-    figure, axes = log_axes((9, 5), {length for _, _, speeds in series for length in speeds})
+    """[(label, name, kind, {thousands of tokens: tokens a second})]"""
+    figure, axes = log_axes((9, 5), {length for _, _, _, speeds in series for length in speeds})
     axes.set_xticks(axes.get_xticks(), [f"{int(length)}K" for length in axes.get_xticks()])
     ends = []
-    for (label, kind, speeds), colour, marker in zip(series, style.COLOURS, style.MARKERS):
-        line = "none" if kind == "published" else "-"
-        axes.plot(list(speeds), list(speeds.values()), linestyle=line, color=colour, marker=marker, **LINE)
+    for label, name, kind, speeds in series[:style.MOST_LINES]:
+        colour, marker = looks.look(name)
+        form = {"linestyle": "none", "fillstyle": "none"} if kind == PUBLISHED else {"linestyle": "-"}
+        axes.plot(list(speeds), list(speeds.values()), color=colour, marker=marker, **LINE, **form)
         ends.append((*list(speeds.items())[-1], label, colour))
     axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
     axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     axes.set_xlabel("tokens of the whole sequence")
     axes.set_ylabel("tokens a second")
-    label_ends(axes, ends)
+    style.label_lines(axes, ends)
     return figure
 
 
@@ -128,7 +123,7 @@ def blocks(swept):
         axes.plot(list(times), list(times.values()), color=colour, marker=marker, **LINE)
         axes.plot(list(chosen), list(chosen.values()), "o", markersize=12, markerfacecolor="none",
                   markeredgecolor=colour, markeredgewidth=1.8)
-        ends.append((list(times.values())[-1], f"{ranks} ranks", colour))
+        ends.append((*list(times.items())[-1], f"{ranks} ranks", colour))
     finish(axes, "blocks K", "time, ms")
     style.label_lines(axes, ends)
     return figure
@@ -142,11 +137,11 @@ def predicted(points):
     axes.fill_between([low, high], [low / 1.2, high / 1.2], [low * 1.2, high * 1.2], color=style.GREY, alpha=0.3,
                       linewidth=0)
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
-    for index, name in enumerate(sorted({one[0] for one in points})):
+    for name in sorted({one[0] for one in points}):
         own = [one for one in points if one[0] == name]
-        turn, place = divmod(index, len(style.COLOURS))
+        colour, marker = looks.look(name)
         axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=4, label=name,
-                  color=style.COLOURS[place], marker=style.MARKERS[place], fillstyle="none" if turn else "full")
+                  color=colour, marker=marker)
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
     bars.plain_log(axes.xaxis)
     finish(axes, "measured, ms", "predicted, ms")
@@ -157,4 +152,5 @@ def predicted(points):
 
 DRAW = {"bars": bars.bars, "operator_bars": bars.operator_bars, "winners": winners_map.winners,
         "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted,
-        "sizes": time_against_size.draw}
+        "sizes": time_against_size.draw, "finding_lines": small_figures.lines, "finding_bars": small_figures.bars,
+        "finding_strips": small_figures.strips}

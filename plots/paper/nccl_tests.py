@@ -62,7 +62,7 @@ def compared(machine, cadence, theirs, of_version, here):
                     Row("nccl-tests", f"measured, {of_version}", [
                         bandwidth(theirs[size][0], f"nccl-tests {of_version} on {machine}") for size in sizes]),
                     Row(f"`{OURS}`", "measured, nccl native", [
-                        bandwidth(here[size]["busbw_bytes_per_second"], f"{machine}, executor nccl", here[size])
+                        bandwidth(here[size]["busbw_bytes_per_second"], cells.origin(here[size], machine), here[size])
                         for size in sizes]),
                     Row("", "ours / nccl-tests", [quotient(here[size], theirs[size][0]) for size in sizes])],
                 [f"Out of place; goal: within {100 * WITHIN:.0f} %. nccl-tests prints means, ours are medians of the "
@@ -72,7 +72,8 @@ def compared(machine, cadence, theirs, of_version, here):
 
 def bandwidth(rate, origin, record=None):
     return cells.Cell(f"{rate * 1e-9:.1f}", f"{rate * 1e-9:.6g}", "GB/s", cells.MEASURED, origin,
-                            record["commit"] if record else "", record["time"] if record else "")
+                      record["commit"] if record else "", record["time"] if record else "",
+                      run=record["run"] if record else "")
 
 
 def quotient(record, rate):

@@ -6,18 +6,23 @@ import csv
 import io
 
 from paper.cells import DERIVED
+from paper.origins import Letters, shown_rows
 
 # Paragraphs are Markdown of three forms: `code`, **bold** and [text](address).
 Text = collections.namedtuple("Text", "markdown")
-# `name` is the name of its CSV, `columns` are the headings over the cells, `notes` stand below.
-Table = collections.namedtuple("Table", "name title columns rows notes", defaults=((),))
+# `name` is the name of its CSV, `columns` are the headings over the cells, `notes` stand below. A folded table opens at a
+# click.
+Table = collections.namedtuple("Table", "name title columns rows notes folded", defaults=((), False))
 # `where` names the sources of the numbers, `draw` a function of figures.py, `data` is its argument, and `about` describes
 # the picture.
 Figure = collections.namedtuple("Figure", "name title where draw data about")
 Section = collections.namedtuple("Section", "title blocks")
-Page = collections.namedtuple("Page", "title lead sections")
+# What the records say, on top of the page: a sentence, what it stands on, the title of the section that has its numbers,
+# and a figure.
+Finding = collections.namedtuple("Finding", "sentence detail section figure")
+Page = collections.namedtuple("Page", "title lead sections findings", defaults=((),))
 
-CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "time", "note")
+CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "run", "time", "note")
 
 
 def told(*sentences):
@@ -33,12 +38,25 @@ def blocks(page, kind):
     return [block for section in page.sections for block in section.blocks if isinstance(block, kind)]
 
 
+def figures(page):
+    """Returns the figures of the findings and of the sections."""
+    return [*(finding.figure for finding in page.findings), *blocks(page, Figure)]
+
+
+def number_of(page, title):
+    """Returns the number of the section with this title, None without one."""
+    return next((number for number, one in enumerate(page.sections, start=1) if one.title == title), None)
+
+
 # --- Markdown -------------------------------------------------------------------------------------------
 
 
 def markdown(page, drawn):
     """Returns the page as Markdown. `drawn` has the names of the figures that have a picture."""
-    lines = [f"# {page.title}", "", *(line for text in page.lead for line in (text, ""))]
+    lines = [f"# {page.title}", ""]
+    for finding in page.findings:
+        lines += [f"- **{finding.sentence}** {finding.detail}", ""]
+    lines += [line for text in page.lead for line in (text, "")]
     for number, section in enumerate(page.sections, start=1):
         lines += [f"## {number}. {section.title}", ""]
         for block in section.blocks:
@@ -51,16 +69,24 @@ def text_lines(text, _drawn):
 
 
 def table_lines(table, _drawn):
+    rows = shown_rows(table.rows)
+    if not rows:
+        return
     yield f"**{table.title}** ([{table.name}.csv]({table.name}.csv))"
     yield ""
     yield "| | | " + " | ".join(table.columns) + " |"
     yield "| --- | --- |" + " ---: |" * len(table.columns)
-    for row in table.rows:
-        yield f"| {row.label} | {row.kind} | " + " | ".join(cell.text if cell else "" for cell in row.cells) + " |"
-    if table.notes:
-        yield ""
-    for note in table.notes:
+    letters = Letters(rows)
+    for row in rows:
+        texts = (cell.text + raised(letters.of_cell(row, cell)) if cell else "" for cell in row.cells)
+        yield f"| {row.label} | {row.kind}{raised(letters.of_row(row))} | " + " | ".join(texts) + " |"
+    yield ""
+    for note in (*table.notes, *(f"{letter}: {source}." for letter, source in letters.notes())):
         yield f"- {note}"
+
+
+def raised(letter):
+    return f"<sup>{letter}</sup>" if letter else ""
 
 
 def figure_lines(figure, drawn):

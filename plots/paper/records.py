@@ -9,6 +9,7 @@ from lib.tables import load_cells
 from paper import cells
 
 RESULTS = tables.PAPER.parent
+LOCAL = "local"  # the folder of the records of this checkout, which the page has only if asked
 
 # The papers' rank counts.
 PAPER_RANKS = (8, 16, 32, 64, 128, 256)
@@ -45,7 +46,7 @@ def having(records, **wanted):
     return [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
 
 
-def load(simulated, machines, published):
+def load(simulated, machines, published, with_local=False):
     """Reads the folders of simulations, of the machines' records and of published cells. Throws ResultsError."""
     for folder in (simulated, machines, published):
         if not pathlib.Path(folder).is_dir():
@@ -54,7 +55,7 @@ def load(simulated, machines, published):
     if not found:
         raise results.ResultsError(f"{simulated}: no simulated record; ./run paper makes them")
     folders = [folder for folder in sorted(machines.iterdir())
-               if folder.is_dir() and folder.resolve() != published.resolve()]
+               if folder.is_dir() and folder.resolve() != published.resolve() and (with_local or folder.name != LOCAL)]
     return Sources(
         simulated=[record for record in found if record["executor"] == results.SIMULATOR],
         measured={folder.name: only_measured(load_folder(folder)) for folder in folders},
@@ -105,12 +106,6 @@ def published_cells(rows, columns, key="gpus", **wanted):
     """Returns one cell for each column, None where nothing was published."""
     found = {str(row[key]): cells.published(row) for row in having(rows, **wanted)}
     return [found.get(str(column)) for column in columns]
-
-
-def stamp(records):
-    """Returns commit and day of the newest record, for the label of a measured row."""
-    newest = max(records, key=lambda record: record["time"])
-    return f"commit {newest['commit'].removesuffix('-dirty')[:12]}, {newest['time'][:10]}"
 
 
 def where_measured(machine, executor, cadence):

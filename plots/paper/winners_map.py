@@ -4,12 +4,13 @@
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 
-from lib import results, style
+from lib import looks, results, style
 from lib.style import plt
 from paper.sections.winners import TIE, margin_text
 
-COLOURS = {"chain": style.BLUE, "two-shot": style.ORANGE, "hierarchical": style.GREEN, "doubling": style.VERMILION,
-           "gather": style.PURPLE}
+COLOURS = {family: looks.look(name).colour for family, name in (
+    ("chain", "all_scan"), ("two-shot", "two_shot"), ("hierarchical", "hierarchical_scan"),
+    ("doubling", "recursive_doubling"), ("gather", "all_gather_scan"))}
 FULL = 2.5  # the margin from which on a colour is at its strongest
 
 

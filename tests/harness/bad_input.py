@@ -81,7 +81,9 @@ class BadInput(unittest.TestCase):
             place = ["--calibrate", folder + "/x.json"]
             self.refuse_alone("--calibrate", folder, words="is a directory")
             self.refuse_alone(*place, "--ranks", "1", words="at least two ranks")
-            self.refuse_alone(*place, "--executor", "simulator", "--topology", four, words="give one of them")
+            self.refuse_alone(*place, "--executor", "simulator", "--topology", four, words="kernels of layers on --ranks 1")
+            self.refuse_alone(*place, "--topology", four, "--ranks", "1", words="kernels of layers on --ranks 1")
+            self.refuse_alone(*place, "--ranks-per-gpu", "2", words="ranks of one GPU have no link to --calibrate")
             self.refuse_alone(*place, "--executor", "local,mpi", words="measures one executor")
             self.assertEqual(os.listdir(folder), [])
 

@@ -13,8 +13,8 @@ import re
 Number = collections.namedtuple("Number", "least most")
 
 # The flags that take a number, under the names that errors use, and their ranges.
-NUMBERS = {"--ranks": Number(1, 16384), "--ranks-per-node": Number(0, 16384), "--warmup": Number(0, 1000000),
-           "--rounds": Number(1, 1000000), "--cycles": Number(1, 1000), "--check": Number(1, 1000),
+NUMBERS = {"--ranks": Number(1, 16384), "--ranks-per-gpu": Number(1, 64), "--ranks-per-node": Number(0, 16384),
+           "--warmup": Number(0, 1000000), "--rounds": Number(1, 1000000), "--cycles": Number(1, 1000), "--check": Number(1, 1000),
            "--seed": Number(0, 2**64 - 1), "--timeout": Number(0, 1000000), "--heads": Number(1, 2**24),
            "--d-k": Number(1, 2**24), "--d-v": Number(1, 2**24), "--tokens": Number(1, 2**24)}
 WORDS = {"--collectives": ("all_scan", "two_shot", "all"), "--executor": ("local", "mpi"),

@@ -153,6 +153,22 @@ class Simulator(unittest.TestCase):
         with open(path) as file:
             self.assertEqual(json.load(file)["calibration"]["most_ranks"], 2)
 
+    def test_kernels_of_one_rank_run_among_links_from_elsewhere(self):
+        path = self.folder.name + "/mixed.json"
+        layer = ["--tokens", "64", "--heads", "2", "--d-k", "16", "--d-v", "16", "-n", "2"]
+        ended = run("--executor", "local", "--ranks", "1", "--methods", "local", "--topology", self.machine, "--calibrate",
+                    path, *layer, bench=OPERATOR_BENCH)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        records, table = self.records("--executor", "simulator", "--topology", path, "--ranks", "2,8", "--methods",
+                                      "zeco,lasp1,lasp2,local", *layer, bench=OPERATOR_BENCH)
+        self.assertRegex(table, r"# simulator, 8 ranks on links of made up, kernels of .*; calibrated: kernels: .*, executor "
+                                r"local, 1 rank, commit .*; all else: made up, residual \d+ %")
+        for record in records:
+            self.assertRegex(record["topology"], "^links of made up, kernels of .")
+            alone = record["name"] == "local"
+            self.assertEqual(record.get("extrapolated"), None if alone else "its links were not measured, but its kernels")
+            self.assertGreater(record["median_seconds"], 0)
+
     def test_a_calibration_measures_kernels_that_only_some_ranks_run(self):
         path = self.folder.name + "/kernels.json"
         ended = run("--ranks", "2", "--methods", "ring_attention", "--tokens", "64", "--heads", "2", "-n", "2",

@@ -45,6 +45,22 @@ class OperatorTime(InFolder):
         self.assertEqual(self.bars(records, tokens=2048)["zeco"].record["tokens"], 2048)
         self.assertEqual(self.bars(records, pass_="forward")["zeco"].record["ranks"], 8)
 
+    def test_softmax_is_ranked_apart(self):
+        import operator_time
+        bars = self.bars([layer(milliseconds=3), layer("ring_attention_softmax", milliseconds=1, gate="none", scan=""),
+                          local(milliseconds=2)])
+        self.assertEqual(list(bars), ["local", "zeco", "ring_attention_softmax"])
+        self.assertEqual(operator_time.places(list(bars.values())), [0, 1, 3])
+        self.assertEqual(operator_time.places(list(self.bars([layer(gate="none"), local()]).values())), [0, 1])
+
+    def test_bars_of_another_launch_and_simulated_ones_are_told(self):
+        self.draw([layer(milliseconds=3), local(run="b", commit="abc-dirty")])
+        drawn = (self.folder / "operator_time.svg").read_text(encoding="utf-8")
+        self.assertIn("* with times of another launch", drawn)
+        self.assertIn("commit abc-dirty", drawn)
+        self.draw([layer(milliseconds=3, executor="simulator", topology="far")])
+        self.assertIn("simulated ranks", (self.folder / "operator_time.svg").read_text(encoding="utf-8"))
+
     def test_says_so_when_there_is_nothing_to_draw(self):
         self.assert_one_line(self.draw([skipped_layer("no room"), record()]), "no timed record")
 

@@ -42,6 +42,21 @@ class Table2(InFolder):
         self.assertEqual(rows["all_scan", "4"]["mean_ms"], "")
         self.assertIn("on 4 ranks: 7 wrong elements", text)
 
+    def test_what_is_simulated_takes_no_place_of_what_is_measured(self):
+        simulated = [record(ranks=ranks, milliseconds=7.5, executor="simulator", topology="far") for ranks in (8, 16, 32)]
+        text, rows = self.make([record(ranks=8, milliseconds=1.5), *simulated])
+        self.assertNotIn("7.500", text)
+        self.assertEqual(rows["all_scan", "8"]["mean_ms"], "1.500")
+        text, _ = self.make(simulated)
+        self.assertIn("| `all_scan` simulated here | 7.500 | 7.500 | 7.500 |", text)
+        self.assertIn("- Simulated here: simulated: far", text)
+        self.assertNotIn("measured here, mean", text)
+
+    def test_another_launch_and_a_changed_tree_are_marked(self):
+        text, _ = self.make([record(ranks=8), record(ranks=16), record(ranks=32, run="b", commit="abc-dirty")])
+        self.assertIn("1.000 [0.900, 1.100]<sup>a</sup>", text)
+        self.assertIn("- From unmarked: launch a, commit abc; a: launch b, commit abc-dirty;", text)
+
     def test_nothing_measured_still_shows_what_was_published(self):
         text, rows = self.make([])
         self.assertIn("nothing of this shape yet", text)

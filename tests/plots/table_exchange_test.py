@@ -19,8 +19,8 @@ class TableExchange(InFolder):
     def test_methods_by_size(self):
         text = self.make([on_gpus(microseconds=10), on_gpus(size=MIB), on_gpus("ring_scan", "nccl", microseconds=25)])
         self.assertIn("| | | 1 MiB | 2 MiB |", text)
-        self.assertIn("| `all_scan_fused` | measured, peer native | 10.0 [9.00, 11.0] | 10.0 [9.00, 11.0] |", text)
-        self.assertIn("| `ring_scan` | measured, nccl |  | 25.0 [22.5, 27.5] |", text)
+        self.assertIn("| `all_scan_fused` | measured, peer native<sup>a</sup> | 10.0 [9.00, 11.0] | 10.0 [9.00, 11.0] |", text)
+        self.assertIn("| `ring_scan` | measured, nccl<sup>a</sup> |  | 25.0 [22.5, 27.5] |", text)
         self.assertIn("|  | × `all_scan_fused` |  | 2.50 |", text)
         self.assertIn("|  | bound, and its share | 8.05, 80 % | 9.10, 91 % |", text)
         cells = {(row["row"], row["what"], row["column"]): row
@@ -40,9 +40,10 @@ class TableExchange(InFolder):
         power_cap = {"throttle_reasons": [1.0, 4.0]}
         text = self.make([on_gpus(), on_gpus(size=MIB, device_after=power_cap),
                           on_gpus("ring_scan", "nccl", run="b", microseconds=30)])
-        self.assertIn("| 30.0 [27.0, 33.0]* |", text)
+        self.assertIn("| `ring_scan` | measured, nccl<sup>b</sup> |  | 30.0 [27.0, 33.0] |", text)
+        self.assertIn("- b: here, commit abc, launch b.", text)
         self.assertIn("3.00*", text)
-        self.assertIn("- * not of the launch a: of b.", text)
+        self.assertIn("- * A ratio with a time of another launch than a.", text)
         self.assertIn("- 1 of 3 rows ran or ended with lowered clocks", text)
 
     def test_without_a_time_it_says_why(self):

@@ -77,6 +77,21 @@ class TableOperator(InFolder):
         self.assertEqual(rows["zeco", "both", "1024", "4"]["note"], "no room")
         self.assertIn("- No time for `lasp1` (both of 1024 tokens on 4 ranks): 7 wrong elements.", text)
 
+    def test_what_is_simulated_takes_no_place_of_what_is_measured(self):
+        simulated = [layer(ranks=ranks, milliseconds=7.5, executor="simulator", topology="far") for ranks in (4, 8, 16)]
+        text, rows = self.make([layer(milliseconds=1.5), *simulated])
+        self.assertNotIn("7.500", text)
+        self.assertEqual(rows["zeco", "both", "1024", "4"]["mean_ms"], "1.500")
+        text, _ = self.make(simulated)
+        self.assertIn("| `zeco` | simulated here, mean | 7.500 | 7.500 | 7.500 |", text)
+        self.assertNotIn("measured here", text)
+
+    def test_softmax_has_a_table_of_its_own(self):
+        text, _ = self.make([layer(), layer("ring_attention_softmax", gate="none", scan="")])
+        linear, softmax = text.split("## 1024 tokens a rank, H=4, softmax attention")
+        self.assertNotIn("| `ring_attention_softmax` |", linear)
+        self.assertNotIn("| `zeco` |", softmax)
+
     def test_records_of_collectives_stay_out(self):
         text, _ = self.make([record()])
         self.assertIn("nothing of this shape yet", text)

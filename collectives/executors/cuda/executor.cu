@@ -227,7 +227,8 @@ double CudaExecutor::floor_seconds() {
 
 HardwareLimits CudaExecutor::measure_limits() {
   HardwareLimits limits{.floor_seconds = floor_seconds()};
-  if (ranks_.size() > 1 && !lacks_peer_access(ranks_)) measure_link_limits(ranks_, stream_, limits);
+  if (ranks_.size() > 1 && !is_shared() && !lacks_peer_access(ranks_))
+    measure_link_limits(ranks_, stream_, limits);
   return limits;
 }
 
@@ -251,6 +252,7 @@ Refusal CudaExecutor::lacks_memory(std::span<const Schedule> schedules) const {
   std::size_t needed = 0, free = 0, total = 0;
   for (const Schedule& schedule : schedules) needed = std::max(needed, DeviceMemory::bytes(schedule));
   cuda(cudaMemGetInfo(&free, &total));
+  if (is_shared()) free /= executor_choices().ranks_a_gpu;  // the others allocate as much
   free += held_bytes(schedules[ranks_.rank()]);
   if (needed < free) return {};
   char text[96];

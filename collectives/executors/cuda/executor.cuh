@@ -51,7 +51,7 @@ class GpuMonitor {
   void* gpu_ = nullptr;
 };
 
-/// One process a GPU. Derived executors prepare a Round.
+/// One process a GPU, or several that share it. Derived executors prepare a Round.
 class CudaExecutor : public Executor, public Device {
  public:
   ~CudaExecutor() override;
@@ -68,6 +68,7 @@ class CudaExecutor : public Executor, public Device {
   std::vector<StepTime> run_traced() override;
   Device* device() override { return this; }
 
+  bool is_shared() const override { return executor_choices().share_gpus(); }
   bool starts_on_device() const override { return start_.is_on_device(); }
   Refusal replay_unsupported() const override { return {}; }
   int replayed_rounds() const override { return 20; }

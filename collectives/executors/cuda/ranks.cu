@@ -7,6 +7,7 @@
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/ranks.cuh"
+#include "collectives/executors/executor.hpp"
 #include "collectives/executors/host/process_state.hpp"
 #include "collectives/schedule/errors.hpp"
 
@@ -64,12 +65,16 @@ Refusal lacks_gpus(int ranks) {
   const auto& [count, error] = gpus();
   if (count == 0) return "no GPU here" + (error.empty() ? "" : " (" + error + ")");
   const int here = launched_on_host(), needed = here > 0 ? std::min(here, ranks) : ranks;
-  if (needed <= count) return {};
+  const int a_gpu = executor_choices().ranks_a_gpu;
+  if ((needed + a_gpu - 1) / a_gpu <= count) return {};
+  if (executor_choices().share_gpus())
+    return std::to_string(needed) + " ranks on this host, " + std::to_string(a_gpu) +
+           " a GPU, need more GPUs than it has: " + std::to_string(count);
   return std::to_string(needed) + " ranks on this host need a GPU each, and it has " + std::to_string(count);
 }
 
 int take_gpu(const CudaRanks& ranks) {
-  const int gpu = ranks.rank_on_host();
+  const int gpu = ranks.rank_on_host() / executor_choices().ranks_a_gpu;
   const auto& [count, error] = gpus();
   const bool lacks = gpu >= count;
   const std::string reason = ranks.first(lacks ? "rank " + std::to_string(ranks.rank()) +
@@ -98,7 +103,7 @@ unsigned multiprocessors() {
   int gpu = 0, count = 0;
   cuda(cudaGetDevice(&gpu));
   cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, gpu));
-  return static_cast<unsigned>(count);
+  return static_cast<unsigned>(std::max(1, count / executor_choices().ranks_a_gpu));
 }
 
 }  // namespace baton

@@ -13,7 +13,7 @@
 
 namespace baton {
 
-/// The processes of an executor, one a GPU.
+/// The processes of an executor, one a GPU or `ExecutorChoices::ranks_a_gpu` of them.
 class CudaRanks : public Communicator {
  public:
   /// Collective over the first `ranks` processes of the world. Throws SystemError if MPI fails.
@@ -37,20 +37,23 @@ class CudaRanks : public Communicator {
   std::vector<pid_t> processes_;  // by rank, where all are of one host
 };
 
-/// Refuses `ranks` ranks that cannot have a GPU each as far as this host can tell: there is no
-/// driver, or there are fewer GPUs than processes that the launcher put here. Needs no MPI, ends no
-/// process and takes no GPU.
+/// Refuses `ranks` ranks that cannot have a GPU each, or share it as chosen, as far as this host
+/// can tell: there is no driver, or too few GPUs for the processes that the launcher put here.
+/// Needs no MPI, ends no process and takes no GPU.
 Refusal lacks_gpus(int ranks);
 
-/// Makes the GPU of this process's number on its host the current one; returns its number. All GPUs
-/// stay visible, as peer access needs. Throws UsageError if there is none.
+/// Makes the GPU of this process's number on its host, divided by the ranks of a GPU, the current
+/// one; returns its number. All GPUs stay visible, as peer access needs. Throws UsageError if there
+/// is none.
 int take_gpu(const CudaRanks& ranks);
 
 /// Refuses ranks that cannot read and write one another's GPU memory. All ranks get the same
 /// reason. Collective, after take_gpu.
 Refusal lacks_peer_access(const CudaRanks& ranks);
 
-/// Multiprocessors of the current GPU.
+/// Multiprocessors of the current GPU that a kernel which waits for other ranks may fill: all of
+/// them, or a rank's share. Waiting kernels of all its ranks then fit beside one another, so that
+/// none waits for one that finds no room.
 unsigned multiprocessors();
 
 }  // namespace baton

@@ -180,12 +180,18 @@ std::vector<std::pair<std::string, std::string>> NcclExecutor::facts() const {
   return all;
 }
 
+Refusal lacks_a_gpu_each(int ranks) {
+  if (executor_choices().share_gpus())
+    return "NCCL takes one rank a GPU, and --ranks-per-gpu asks for more: take --executor peer";
+  return lacks_gpus(ranks);
+}
+
 const RegisteredExecutor registered{{
     .name = "nccl",
     .summary = "one process a GPU, NCCL's send and receive between them",
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
-    .lacks = lacks_gpus,
+    .lacks = lacks_a_gpu_each,
     .tensors = Dtype::bf16,
 }};
 

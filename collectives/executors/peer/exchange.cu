@@ -73,6 +73,7 @@ void PeerHeap::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   release();
   const std::size_t size = roomy(bytes);
+  if (executor_choices().share_gpus()) lacks_window_ = "NCCL takes one rank a GPU";
   if (lacks_window_.empty()) lacks_window_ = ranks_.first(lacks_matching_nccl().reason());
   if (lacks_window_.empty()) share_by_window(size);
   if (!lacks_window_.empty()) share_by_handles(size);

@@ -2,6 +2,11 @@
 // Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's
 // schedule as one kernel that stores into the memory of the others. With bf16 messages are rounded;
 // every rank computes and keeps f32.
+//
+// Several ranks may share a GPU. Then their kernels wait for one another on it, and none waits for
+// ever: without MPS the driver gives each process the GPU in turn, some milliseconds at a time, and
+// a kernel that polls gives way like any other; under MPS the waiting kernels of all ranks fit on
+// the GPU at once, since each has its share of the multiprocessors. Memory is shared by cudaIpc.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -147,6 +152,7 @@ RegisteredExecutor registered(const char* name, const char* summary, ElementForm
       .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format, transport); },
       .lacks = lacks_gpus,
       .tensors = Dtype::bf16,
+      .shares_gpus = true,
   }};
 }
 

@@ -18,14 +18,15 @@ def section(sources):
 def table(sources):
     rows = []
     for title, name, fit in PREDICTED:
-        rows += [Row(title, "published mean", published_cells(
+        rows += [Row(title, "published", published_cells(
                      sources.published["zeco_table2"], PAPER_RANKS, method=title)),
-                 Row(f"`{name}`", f"simulated, {H100}", timed_cells(sources.on(H100, name=name, **SHAPE), PAPER_RANKS)),
-                 Row("", f"simulated, {fit}", timed_cells(sources.on(fit, name=name), PAPER_RANKS))]
-    rows.append(Row(f"`{BEST}`", f"simulated, {H100}", timed_cells(sources.on(H100, name=BEST, **SHAPE), PAPER_RANKS)))
+                 Row(f"`{name}`", "simulated", timed_cells(sources.on(H100, name=name, **SHAPE), PAPER_RANKS)),
+                 Row("", "simulated, fitted", timed_cells(sources.on(fit, name=name), PAPER_RANKS))]
+    rows.append(Row(f"`{BEST}`", "simulated", timed_cells(sources.on(H100, name=BEST, **SHAPE), PAPER_RANKS)))
     few, more = fitting.FITTED_RANKS
-    return Table("summary", "Communication time of one layer by GPUs, ms; 32 heads of 128 x 128", list(map(
-        str, PAPER_RANKS)), rows, [
-            f"`{H100}`: links with a source for every figure, fitted to no table. `fitted-*`: fitted to the "
-            f"published cells at {few} and {more} GPUs alone, so from 32 on a prediction.",
+    return Table(
+        "summary", "Communication time of one layer by GPUs, published and simulated, ms; 32 heads of 128 x 128",
+        list(map(str, PAPER_RANKS)), rows, [
+            f"Simulated: on links with a source for every figure, fitted to no table. Fitted: on links fitted to the "
+            f"published cells at {few} and {more} GPUs alone, so from 32 on a prediction. Published cells are means.",
             f"`{BEST}` is in no paper: two-shot on every node, doubling across nodes."])

@@ -72,7 +72,8 @@ def table(contest, place, machine, name):
     ranks, cadence = place
     rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)))
+                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
+                 place != (goals.RANKS, goals.CADENCE))
 
 
 def method_rows(contest, one, machine, cadence):
@@ -80,7 +81,7 @@ def method_rows(contest, one, machine, cadence):
     newest = max(filter(None, records), key=lambda record: record["time"])
     native = " native" if newest["implementation"] != "schedule" else ""
     yield Row(f"`{one.name}`", f"measured, {one.executor}{native}",
-              [timed(contest, record, machine) for record in records])
+              [cells.microseconds(record, machine) for record in records])
     if one != exchanges.BASE:
         yield Row("", f"× `{exchanges.BASE.name}`", [over(contest, record, contest.at(exchanges.BASE, size))
                                            for record, size in zip(records, contest.sizes())])
@@ -88,11 +89,6 @@ def method_rows(contest, one, machine, cadence):
         yield Row("", "bound, and its share", [bound(record) for record in records])
     if any(record and record.get("relative_error") for record in records):
         yield Row("", "error of the state", [error(record, machine) for record in records])
-
-
-def timed(contest, record, machine):
-    cell = cells.microseconds(record, machine)
-    return cell and cell._replace(text=cell.text + contest.elsewhere(record))
 
 
 def over(contest, record, base):
@@ -116,8 +112,8 @@ def error(record, machine):
     if record is None:
         return None
     value = record["relative_error"]
-    return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, f"{machine}, before the timing",
-                            record["commit"], record["time"])
+    return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, cells.origin(record, machine),
+                      record["commit"], record["time"], "compared before the timing", run=record["run"])
 
 
 def notes(contest):
@@ -126,13 +122,13 @@ def notes(contest):
     wire = contest.at(exchanges.BASE, contest.sizes()[-1]) or newest
     gpu = newest["device"]
     yield (f"Medians of {newest['rounds']} rounds after {newest['warmup']}, each the slowest rank's, with their 95 % "
-           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}; commit {newest['commit']}, {newest['time'][:10]}.")
+           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}.")
     yield (f"In the same launch: empty round {wire.get('floor_seconds', 0) * 1e6:.2f} µs, alpha "
            f"{wire['alpha_seconds'] * 1e6:.2f} µs, beta {wire['beta_bytes_per_second'] * 1e-9:.1f} GB/s. "
            "A library's own traffic is not counted, so it has no bound.")
     others = {record["run"] for record in records} - {contest.run}
     if others:
-        yield f"{exchanges.ELSEWHERE} not of the launch {contest.run}: of {', '.join(sorted(others))}."
+        yield f"{exchanges.ELSEWHERE} A ratio with a time of another launch than {contest.run}."
     lowered = sum(map(lowered_clocks, records))
     if lowered:
         yield f"{lowered} of {len(records)} rows ran or ended with lowered clocks (`throttle_reasons` in the records)."

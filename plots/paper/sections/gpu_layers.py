@@ -2,10 +2,11 @@
 """Layers on GPUs as measured: local kernels beside other projects', what an exchange adds to them, what is hidden."""
 
 from lib import operators, results
+from lib.exchanges import ELSEWHERE
 from paper import cells, goals
 from paper.cells import Row
 from paper.page import Section, Table, Text
-from paper.records import having, stamp, where_measured
+from paper.records import having, where_measured
 from paper.sections import zeco_operators
 
 DTYPE = zeco_operators.DTYPE
@@ -17,8 +18,8 @@ def section(sources):
     measured = any(having(records, bench="operator", dtype=DTYPE) for records in sources.measured.values())
     return Section("Layers on GPUs", [
         Text("One layer with bf16 tensors on GPUs. The hidden share of an exchange is (exposed - overlapped) / "
-             "(exposed - compute_only), medians of one launch; noise can leave 0 to 100 %. `local` is the layer "
-             "without its exchange."),
+             "(exposed - compute_only), medians of one launch; where noise or a slower overlap leaves 0 to 100 %, a word "
+             "stands. `local` is the layer without its exchange."),
         *([] if measured else [Text(f"No machine here has such records yet; {zeco_operators.HOW}, and for one GPU "
                                     "`--methods local --executor nccl --ranks 1`.")]),
         *(block for tokens, heads in KERNEL_SHAPES for block in [kernel_table(sources, tokens, heads)] if block),
@@ -26,8 +27,8 @@ def section(sources):
         *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
             "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
             "The goals: a third of what flash-linear-attention's chunk_gla took on an H200 before there were kernels here "
-            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper has "
-            "1.15 times the layer at 8 GPUs."])])
+            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper "
+            "has 1.15 times the layer at 8 GPUs."])])
 
 
 # --- Local kernels, one GPU -----------------------------------------------------------------------------
@@ -47,13 +48,12 @@ def alone(sources, tokens, heads):
 
 def kernel_table(sources, tokens, heads):
     ours, theirs = alone(sources, tokens, heads), zeco_operators.peers_of(sources, tokens, heads)
-    rows = [Row("`local`", f"measured, {label}, {stamp(passes.values())}",
+    rows = [Row("`local`", f"measured, {label}",
                 [cells.timed(passes.get(which), machine) for which in operators.PASSES])
             for label, machine, passes in ours]
     for (machine, name), peers in theirs.items():
-        one = next(iter(peers.values()))
         times = [cells.peer(peers.get(which), machine) for which in operators.PASSES]
-        rows.append(Row(name, f"measured, {machine}, version {one['version']}, {one['time'][:10]}", times))
+        rows.append(Row(name, f"measured, {machine}", times))
         rows += [Row("", f"over `local`, {label}", [
             cells.ratio(cell, cells.timed(passes.get(which), here))
             for cell, which in zip(times, operators.PASSES)]) for label, here, passes in ours if here == machine]
@@ -71,17 +71,32 @@ def without_marks(row):
 
 
 def machine_tables(machine, records):
-    """Yields a table for each executor and number of tokens."""
+    """Yields a table for each executor and number of tokens, softmax methods in one of their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
-    places = sorted({(one["executor"], one["cadence"], one["tokens"], one["heads"]) for one in layers})
-    for executor, cadence, tokens, heads in places:
-        wanted = having(layers, executor=executor, cadence=cadence, tokens=tokens, heads=heads)
-        where = where_measured(machine, executor, cadence)
-        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k",
-                    f"{tokens // 1024}K tokens a GPU, {heads} heads, ms ({where})", titles(columns(wanted)),
-                    list(rows_of(wanted, machine)),
-                    [f"{stamp(wanted).capitalize()}. Ratios are of medians."])
+    places = sorted({(operators.is_softmax(one), *(one[key] for key in PLACE)) for one in layers})
+    for is_softmax, *place in places:
+        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if operators.is_softmax(one) == is_softmax]
+        executor, cadence, tokens, heads = place
+        rows = list(rows_of(wanted, machine))
+        attention = "softmax" if is_softmax else "linear"
+        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + "_softmax" * is_softmax,
+                    f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
+                    f"({where_measured(machine, executor, cadence)})",
+                    titles(columns(wanted)), rows, list(notes(rows)))
+
+
+PLACE = ("executor", "cadence", "tokens", "heads")
+
+
+def notes(rows):
+    texts = {cell.text for row in rows for cell in row.cells if cell}
+    yield "Ratios are of medians."
+    if any(text.endswith(ELSEWHERE) for text in texts):
+        yield f"{ELSEWHERE} The two times are of different launches."
+    for word, meaning in HIDDEN_WORDS.items():
+        if any(text.startswith(word) for text in texts):
+            yield f"{word}: {meaning}."
 
 
 def columns(records):
@@ -108,25 +123,46 @@ def method_rows(points, row, label, stood, machine):
         return
     yield Row("", "measured, exposed", [
         cells.timed(record and operators.find(points, row, "exposed", record), machine) for record in stood])
-    yield Row("", "hidden", [hidden(record) for record in stood])
+    yield Row("", "hidden", [hidden(points, row, record) for record in stood])
     for base in BASES:
         if row.method != base:
             yield Row("", f"over `{base}`", [over(points, base, record) for record in stood])
 
 
-def hidden(record):
+# The words for shares of an exchange that are none.
+LOST, NONE, ALL = "lost in noise", "none", "all"
+HIDDEN_WORDS = {
+    LOST: "the layer that waits for its exchange and the layer without one have intervals that overlap, so there is no "
+          "share to tell",
+    NONE: "overlapping takes longer than waiting, by as many percent of the exchange as stand in brackets",
+    ALL: "the layer that overlaps is faster than the layer without an exchange"}
+
+
+def hidden(points, row, record):
+    """Returns the share of the exchange that local work hides, in words where it is none from 0 to 100 %."""
     share = record and record.get("hidden")
-    return None if share is None else cells.derived(share, f"{100 * share:.0f} %", "", "medians of three modes")
+    if share is None:
+        return None
+    alone, waited = (operators.find(points, row, mode, record) for mode in ("compute_only", "exposed"))
+    text = f"{100 * share:.0f} %"
+    if alone and waited and waited["ci95_seconds"][0] <= alone["ci95_seconds"][1]:
+        text = LOST
+    elif share < 0:
+        text = f"{NONE} ({-100 * share:.0f})"
+    elif share > 1:
+        text = ALL
+    return cells.derived(share, text, "", "medians of three modes")
 
 
 def over(points, base, record):
-    """Returns the ratio to the method `base` at the same pass, ranks and gate."""
+    """Returns the ratio to the method `base` at the same pass, ranks and gate, with a mark if that is of another launch."""
     found = [one for one in points.values() if record and one["name"] == base and operators.stands_for_its_method(one)
              and all(one[key] == record[key] for key in ("pass", "ranks", "gate"))]
     if not found:
         return None
     value = record["median_seconds"] / found[0]["median_seconds"]
-    return cells.derived(value, f"{value:.3f}", "", f"measured / measured {base}")
+    mark = "" if found[0]["run"] == record["run"] else ELSEWHERE
+    return cells.derived(value, f"{value:.3f}{mark}", "", f"measured / measured {base}")
 
 
 # --- Goals -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 from lib import results
 from paper import cells
-from paper.cells import SIMULATED, Cell, Row, digits, signed
+from paper.cells import PUBLISHED, SIMULATED, Cell, Row, digits, signed
 from paper.links import Links
 from paper.page import Figure, Section, Table, Text, told
 from paper.records import A100, having, published_cells
@@ -58,7 +58,7 @@ def table(sources, lengths):
     published = published_cells(sources.published["lasp2_throughput"], headings, "seq_len",
                                               gpus=str(RANKS))
     rows = [Row("LASP-2, whole model", "published", published)]
-    rows += [Row(f"`{name}`", f"simulated, one layer, {A100}", speeds(sources, name, lengths))
+    rows += [Row(f"`{name}`", "simulated", speeds(sources, name, lengths))
              for name in METHODS]
     rows += [row for title, pairs in GAINS for row in gain_rows(sources, title, pairs, lengths)]
     return Table("lasp2_lengths", "Tokens a second by length of the whole sequence, and gains", headings, rows, [
@@ -152,9 +152,9 @@ def ring_text(gains, times, seconds, short):
 
 
 def drawing(sources, lengths):
-    """[(label, kind, {thousands of tokens: tokens a second})]"""
-    series = [(name, "simulated", {length: float(cell.value) for length, cell in zip(
+    """[(label, name, kind, {thousands of tokens: tokens a second})]"""
+    series = [(name, name, SIMULATED, {length: float(cell.value) for length, cell in zip(
         lengths, speeds(sources, name, lengths)) if cell}) for name in METHODS if name != "ring_attention_softmax"]
     published = {thousands(row): float(row["value"]) for row in having(
         sources.published["lasp2_throughput"], gpus=str(RANKS)) if row["value"] != "OOM"}
-    return [line for line in (*series, ("LASP-2, whole model", "published", published)) if line[2]]
+    return [line for line in (*series, ("LASP-2, whole model", "lasp2", PUBLISHED, published)) if line[3]]

@@ -12,6 +12,8 @@ from paper.page import Figure, Section, Table, Text
 QUANTITIES = ("rows", "predicted / measured", "typical error, %", "worst error, %")
 SMALL, LARGE = 64 * 2**10, 16 * 2**20  # a prediction is meant to hold between these sizes of a state
 
+Errors = collections.namedtuple("Errors", "mean typical worst")
+
 
 def section(sources):
     rows = {machine: found for machine, records in sources.measured.items() if (found := predicted(records))}
@@ -27,7 +29,7 @@ def section(sources):
 def predicted(records):
     """Returns the records that were measured and predicted. Natives have no steps to simulate."""
     return [record for record in records if record.get("predicted_seconds")
-            and results.why_no_time(record) is None and record["ranks"] > 1]
+            and results.why_no_time(record) is None and record["ranks"] > 1 and not results.crowded(record)]
 
 
 def machine_blocks(machine, records):
@@ -37,7 +39,7 @@ def machine_blocks(machine, records):
         *grouped(records, "ranks", lambda record: record["ranks"]),
         *grouped(records, "state", lambda record: record["state_bytes"], results.binary_size),
         *([error_row("all, 64 KiB to 16 MiB", within)] if within else []), error_row("all", records)],
-        list(notes(records)))
+        list(notes(records)), True)
     yield Figure(f"predicted_{machine}", "Predicted against measured", f"measured: {machine}", "predicted",
                  [(results.method(one), one["median_seconds"] * 1e3, one["predicted_seconds"] * 1e3)
                   for one in records], "One mark a row of the records; the band is a fifth to either side.")
@@ -59,13 +61,16 @@ def grouped(records, what, key, text=str):
     return [error_row(f"{what} {text(value)}".strip(), group) for value, group in sorted(groups.items())]
 
 
-def error_row(label, records):
+def errors(records):
+    """Returns the geometric mean of predicted over measured, and the typical and the worst error as shares."""
     logs = [math.log(record["predicted_seconds"] / record["median_seconds"]) for record in records]
-    mean = math.exp(sum(logs) / len(logs))
-    typical = math.expm1(sum(map(abs, logs)) / len(logs))
-    worst = math.expm1(max(map(abs, logs)))
-    of = "predicted / measured medians"
+    return Errors(math.exp(sum(logs) / len(logs)), math.expm1(sum(map(abs, logs)) / len(logs)),
+                  math.expm1(max(map(abs, logs))))
+
+
+def error_row(label, records):
+    one, of = errors(records), "predicted / measured medians"
     return Row(label, "derived", [
-        cells.derived(len(logs), str(len(logs)), "rows", of), cells.derived(mean, f"{mean:.2f}", "", of),
-        cells.derived(100 * typical, f"{100 * typical:.0f}", "%", of),
-        cells.derived(100 * worst, f"{100 * worst:.0f}", "%", of)])
+        cells.derived(len(records), str(len(records)), "rows", of), cells.derived(one.mean, f"{one.mean:.2f}", "", of),
+        cells.derived(100 * one.typical, f"{100 * one.typical:.0f}", "%", of),
+        cells.derived(100 * one.worst, f"{100 * one.worst:.0f}", "%", of)])

@@ -53,10 +53,10 @@ def table(sources):
 
 def prediction_rows(sources, title, name, fit):
     published = published_cells(sources.published["zeco_table2"], COLUMNS, method=title)
-    yield Row(title, "published mean", published)
-    for topology in (fit, fitting.COMMON_FIT):
+    yield Row(title, "published", published)
+    for topology, fitted_to in ((fit, "fitted to it"), (fitting.COMMON_FIT, "fitted to both")):
         simulated = timed_cells(sources.on(topology, name=name), COLUMNS)
-        yield Row(f"`{name}`", f"simulated, {topology}", simulated)
+        yield Row(f"`{name}`", f"simulated, {fitted_to}", simulated)
         yield Row("", "simulated / published − 1",
                   [cells.difference(one, other) for one, other in zip(simulated, published)])
 
@@ -123,11 +123,11 @@ def reading(blocks, fits, fitted):
 
 
 def drawing(sources):
-    """[(title, {ranks: published}, {ranks: simulated})]"""
+    """[(title, name, {ranks: published}, {ranks: simulated})]"""
     lines = []
     for title, name, fit in PREDICTED:
         published = published_cells(sources.published["zeco_table2"], COLUMNS, method=title)
         simulated = timed_cells(sources.on(fit, name=name), COLUMNS)
-        lines.append((title, *({ranks: float(cell.value) for ranks, cell in zip(COLUMNS, row) if cell}
+        lines.append((title, name, *({ranks: float(cell.value) for ranks, cell in zip(COLUMNS, row) if cell}
                                for row in (published, simulated))))
-    return [line for line in lines if line[1] and line[2]]
+    return [line for line in lines if line[2] and line[3]]

@@ -34,7 +34,7 @@ def collectives_table(sources):
         *blocks_notes(records), "MiB sent: by the rank that sends most; in states: the same over the state's "
         "size. A map is a state and its decays. Messages: of all ranks, over their number. Hops: the most "
         "messages on any chain of steps that wait for one another.",
-        "`ring_exchange` moves keys and values of 8K tokens in fp32."])
+        "`ring_exchange` moves keys and values of 8K tokens in fp32."], True)
 
 
 def methods_table(sources):
@@ -43,7 +43,7 @@ def methods_table(sources):
             for name in names(records) for which in ("forward", "backward")]
     return Table("volumes_methods", f"Methods, {TOKENS // 1024}K tokens a GPU, 16 heads of 128: states of 1 MiB",
                  columns(), rows, [*blocks_notes(records), "Tensors are fp32 here; in bf16 keys and values "
-                                   "are half as many bytes, states are the same."])
+                                   "are half as many bytes, states are the same."], True)
 
 
 def is_counted(record):

@@ -72,8 +72,9 @@ def table(winners):
         found = [winners.get((ranks, size)) for size in sizes]
         rows.append(Row(f"{ranks} ranks", "simulated, winner", [winner_cell(one) for one in found]))
         rows.append(Row("", "time, ms", [time_cell(one) for one in found]))
-    return Table("winners", "The fastest family and its time", [results.binary_size(size) for size in sizes], rows,
-                 ["A state is that of one rank. hierarchical: the better of its two forms."])
+    return Table("winners", "The fastest family and its time, simulated",
+                 [results.binary_size(size) for size in sizes], rows,
+                 ["A state is that of one rank. hierarchical: the better of its two forms."], True)
 
 
 def winner_cell(one):
@@ -103,9 +104,9 @@ def blocks_blocks(sources):
     counts = sorted({blocks for records in swept.values() for blocks in records})
     if not counts:
         return
-    yield Table("blocks", "All-Scan by blocks, ms", [*(f"K={blocks}" for blocks in counts), "chosen"],
+    yield Table("blocks", "All-Scan by blocks, simulated, ms", [*(f"K={blocks}" for blocks in counts), "chosen"],
                 [block_row(ranks, [swept[ranks].get(blocks) for blocks in counts], chosen[ranks])
-                 for ranks in SWEPT_RANKS], ["chosen: by the model, with the K that it took."])
+                 for ranks in SWEPT_RANKS], ["chosen: by the model, with the K that it took."], True)
     yield Figure("blocks", "All-Scan's time against its blocks", f"2 MiB of state a rank; simulated: {H100}", "blocks",
                  {ranks: (drawn(swept[ranks].values()), drawn(filter(None, [chosen[ranks]]))) for ranks in SWEPT_RANKS
                   if swept[ranks]}, "The ring marks the K that `--blocks auto` takes.")
@@ -113,7 +114,7 @@ def blocks_blocks(sources):
 
 def block_row(ranks, records, chosen):
     last = cells.timed(chosen)
-    return Row(f"{ranks} ranks", f"simulated, {H100}",
+    return Row(f"{ranks} ranks", "simulated",
                [*map(cells.timed, records), last and last._replace(text=f"{last.text} (K={chosen['blocks']})")])
 
 

@@ -7,7 +7,7 @@ from lib import operators, results
 from paper import cells
 from paper.cells import Row, digits
 from paper.page import Figure, Section, Table, Text, told
-from paper.records import H100, PAPER_RANKS, by, having, published_cells, stamp, timed_cells, where_measured
+from paper.records import H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
 from paper.sections.zeco_table2 import GATHER, ratios
 
 TOKENS = (16384, 32768)
@@ -40,47 +40,54 @@ def section(sources):
                bars(sources),
                "Published times of the operator (hatched, the pass is not stated) and simulated ones, "
                "forward and backward, of the released and the published forms, at 16K tokens a GPU; the "
-               "scale is logarithmic.")])
+               "scale is logarithmic."),
+        *(block for tokens in TOKENS for block in measured_tables(sources, tokens))])
 
 
 # --- The tables -----------------------------------------------------------------------------------------
 
 
 def table(sources, tokens):
-    shape = {"bench": "operator", "tokens": tokens, "heads": HEADS}
-    machines = [(key, stood(records)) for key, records in sources.here(**shape)]
-    peers = peers_of(sources, tokens)
-    columns = sorted({*PAPER_RANKS, *FEW_RANKS, *(record["ranks"] for _, records in machines for record in records),
-                      *([1] if peers else [])})
-    rows = []
-    for method in METHODS:
-        rows += method_rows(sources, method, tokens, columns)
-        rows += peer_rows(peers, columns) if method == operators.LOCAL else []
-        rows += measured_rows(machines, columns, lambda name, method=method: name == method)
-    rows += measured_rows(machines, columns, lambda name: name not in METHODS)
-    return Table(f"operator_{tokens // 1024}k", f"{tokens // 1024}K tokens a GPU, ms",
-                 [str(ranks) for ranks in columns], rows, notes(tokens, machines, peers))
+    columns = [*FEW_RANKS, *PAPER_RANKS]
+    rows = [row for method in METHODS for row in method_rows(sources, method, tokens, columns)]
+    return Table(f"operator_{tokens // 1024}k", f"{tokens // 1024}K tokens a GPU, published and simulated, ms",
+                 [str(ranks) for ranks in columns], rows, list(notes(tokens)))
 
 
-def notes(tokens, machines, peers):
+def notes(tokens):
     yield "The pass both is forward and then backward, as one round; nothing here is a sum of cells."
     if tokens in PUBLISHED:
-        yield ("Published: whether forward, backward or their sum, and which form of LASP-1 and LASP-2 ran, "
+        yield ("Published cells are means. Whether forward, backward or their sum, and which form of LASP-1 and LASP-2 ran, "
                f"is not known; the ratio is that of {AGAINST} and of the form that the method's own paper "
                "describes. 16, 64 and 256 GPUs were in no source.")
     else:
         yield "Nobody whom we could read published a cell of this size."
+
+
+def measured_tables(sources, tokens):
+    """Yields a table of linear methods and one of softmax methods, or a word on how to measure them."""
+    machines = [(key, stood(records)) for key, records in sources.here(bench="operator", tokens=tokens, heads=HEADS)]
+    peers = peers_of(sources, tokens)
     if not machines:
-        yield f"No machine here has measured this size yet; {HOW}."
+        yield Text(f"No machine here has measured a layer of {tokens // 1024}K tokens yet; {HOW}.")
     if not peers:
-        yield f"No other project's kernel has been measured at this size; {HOW_PEERS}."
+        yield Text(f"No other project's kernel has been measured at {tokens // 1024}K tokens; {HOW_PEERS}.")
+    for name, is_softmax in (("", False), ("_softmax", True)):
+        wanted = [(key, of) for key, records in machines
+                  if (of := [one for one in records if operators.is_softmax(one) == is_softmax])]
+        columns = sorted({one["ranks"] for _, records in wanted for one in records} | ({1} if peers and not name else set()))
+        rows = [*measured_rows(wanted, columns), *(peer_rows(peers, columns) if not name else [])]
+        if rows:
+            yield Table(f"operator_{tokens // 1024}k_measured{name}",
+                        f"{tokens // 1024}K tokens a GPU, measured, {'softmax' if name else 'linear'} methods, ms",
+                        [str(ranks) for ranks in columns], rows, ["Medians. Ranks in the head of each column."])
 
 
 def method_rows(sources, method, tokens, columns):
     label = f"`{method}`"
     published = published_row(sources, method, tokens, columns)
     if any(published):
-        yield Row(f"{operators.TITLES[method]} (paper)", "published mean", published)
+        yield Row(f"{operators.TITLES[method]} (paper)", "published", published)
     for which in operators.PASSES:
         simulated = timed_cells(simulated_records(sources, method, tokens, which), columns)
         yield Row(label if which == operators.PASSES[0] else "", f"simulated, {which}", simulated)
@@ -101,8 +108,7 @@ def peer_rows(peers, columns):
     for (machine, name), passes in peers.items():
         for number, which in enumerate(filter(passes.get, operators.PASSES)):
             row = passes[which]
-            told = f"measured, {machine}, {which}, {row['dtype']}, version {row['version']}, {row['time'][:10]}"
-            yield Row("" if number else name, told, [
+            yield Row("" if number else name, f"measured, {machine}, {which}", [
                 cells.peer(row, machine) if ranks == 1 else None for ranks in columns])
 
 
@@ -119,15 +125,15 @@ def stood(records):
     return [record for record in records if operators.stands_for_its_method(record)]
 
 
-def measured_rows(machines, columns, wanted):
-    """Yields the measured rows of the wanted methods, for every machine, executor and pass."""
+def measured_rows(machines, columns):
+    """Yields the rows of every machine, executor, method and pass."""
     for (machine, executor, cadence), records in machines:
         where = where_measured(machine, executor, cadence)
         for row, label in operators.labels({operators.row(record) for record in records}).items():
-            of_row = [record for record in records if operators.row(record) == row and wanted(record["name"])]
+            of_row = [record for record in records if operators.row(record) == row]
             for number, (dtype, which) in enumerate(kinds(of_row)):
                 shown = [one for one in of_row if (results.dtype(one), one["pass"]) == (dtype, which)]
-                told = f"measured, {where}, {which}, {dtype}, {stamp(shown)}"
+                told = f"measured, {where}, {which}" + (f", {dtype}" if dtype != DTYPE else "")
                 yield Row("" if number else f"`{label}`", told, timed_cells(shown, columns, machine))
 
 
@@ -203,15 +209,15 @@ def zeco_text(paper, ours, local):
 
 
 def bars(sources):
-    """[(label, kind, {ranks: ms})] at 16K tokens."""
+    """[(label, name, kind, {ranks: ms})] at 16K tokens."""
     series = []
     for method in (operators.LOCAL, "zeco", "lasp2", "lasp1"):
         published = published_row(sources, method, TOKENS[0], PAPER_RANKS)
-        series.append((operators.TITLES[method], "published", values(published)))
+        series.append((operators.TITLES[method], method, "published", values(published)))
     for method in METHODS:
         simulated = timed_cells(simulated_records(sources, method, TOKENS[0], AGAINST), PAPER_RANKS)
-        series.append((method, "simulated", values(simulated)))
-    return [one for one in series if one[2]]
+        series.append((method, method, "simulated", values(simulated)))
+    return [one for one in series if one[3]]
 
 
 def values(row):

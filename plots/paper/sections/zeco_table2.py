@@ -7,7 +7,7 @@ from paper import cells, fitting
 from paper.cells import Row, digits
 from paper.links import Links
 from paper.page import Figure, Section, Table, Text, told
-from paper.records import H100, PAPER_RANKS, by, published_cells, stamp, timed_cells, where_measured
+from paper.records import H100, PAPER_RANKS, by, published_cells, timed_cells, where_measured
 
 COLUMNS = (2, 4, *PAPER_RANKS)
 GATHER, SCAN = fitting.GATHER, fitting.SCAN
@@ -36,8 +36,8 @@ def table(sources, links):
     rows = [*exchange_rows(sources, GATHER, "ring_all_gather", least_gather(links)),
             *exchange_rows(sources, SCAN, "all_scan", least_chain(links)),
             *unpublished_rows(sources)]
-    return Table("table2", "Time of one exchange, ms", [str(ranks) for ranks in COLUMNS], rows, [
-        "GPUs in the head of each column. A blank cell was neither published nor simulated.",
+    return Table("table2", "Time of one exchange, published and simulated, ms", [str(ranks) for ranks in COLUMNS], rows, [
+        "GPUs in the head of each column. A blank cell was neither published nor simulated. Published cells are means.",
         "A ratio in red is more than a quarter away from 1; what explains it stands below.",
         "Half the bytes: the same schedule with a state of 1 MiB, as many bytes as 32 heads in bf16. The "
         "paper does not say which type its states have on the wire; every public implementation ships fp32.",
@@ -50,10 +50,10 @@ def exchange_rows(sources, title, name, least):
     published = published_cells(sources.published["zeco_table2"], COLUMNS, method=title)
     simulated = timed_cells(sources.on(H100, name=name, **SHAPE), COLUMNS)
     half = timed_cells(sources.on(H100, name=name, **{**SHAPE, "heads": SHAPE["heads"] // 2}), COLUMNS)
-    yield Row(title, "published mean", published)
-    yield Row(f"`{name}`", f"simulated, {H100}", simulated)
+    yield Row(title, "published", published)
+    yield Row(f"`{name}`", "simulated", simulated)
     yield Row("", "simulated / published", ratios(simulated, published))
-    yield Row(f"`{name}`, half the bytes", f"simulated, {H100}", half)
+    yield Row(f"`{name}`, half the bytes", "simulated", half)
     yield Row("", "simulated / published", ratios(half, published))
     yield Row("least that the links allow", "derived", [least(ranks) for ranks in COLUMNS])
     yield Row("", "published / least", [cell and cell._replace(off=False) for cell in ratios(
@@ -79,7 +79,7 @@ def least(seconds, what):
 def unpublished_rows(sources):
     for name, remark in (("all_gather_scan", " (LASP-2 with its fold)"), ("ring_scan", " (LASP-1)"), ("two_shot", ""),
                        ("recursive_doubling", ""), ("hierarchical_scan", "")):
-        yield Row(f"`{name}`{remark}", f"simulated, {H100}", timed_cells(sources.on(H100, name=name, **SHAPE), COLUMNS))
+        yield Row(f"`{name}`{remark}", "simulated", timed_cells(sources.on(H100, name=name, **SHAPE), COLUMNS))
 
 
 # --- The arithmetic of the difference -------------------------------------------------------------------
@@ -142,14 +142,14 @@ def line(points):
 
 
 def bars(sources):
-    """[(label, kind, {ranks: ms})], published beside simulated."""
+    """[(label, name, kind, {ranks: ms})], published beside simulated."""
     series = []
     for title, name in ((GATHER, "ring_all_gather"), (SCAN, "all_scan")):
         published = published_cells(sources.published["zeco_table2"], PAPER_RANKS, method=title)
         simulated = timed_cells(sources.on(H100, name=name, **SHAPE), PAPER_RANKS)
         for cell_list in (published, simulated):
             values = {ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, cell_list) if cell}
-            series += [(title, next(cell.kind for cell in cell_list if cell), values)] if values else []
+            series += [(title, name, next(cell.kind for cell in cell_list if cell), values)] if values else []
     return series
 
 
@@ -164,10 +164,10 @@ def measured_table(sources):
     for (machine, executor, cadence), records in groups:
         where = where_measured(machine, executor, cadence)
         rows += measured_rows(where, machine, wanted(records), sorted(columns))
-    return Table("table2_measured", "The same exchanges on machines at hand, ms", [str(one) for one in sorted(columns)],
+    return Table("table2_measured", "The same exchanges measured on machines at hand, ms", list(map(str, sorted(columns))),
                  rows, ["Medians; the CSV has the intervals and the means. Ranks in the head of each column.",
                         "Machines differ from the paper's: compare how rows grow and which is first, not cell by cell.",
-                        "Natives, library calls and hand-written loops, bear their names."])
+                        "Natives, library calls and hand-written loops, bear their names."], True)
 
 
 def wanted(records):
@@ -183,5 +183,5 @@ def measured_rows(where, machine, records, columns):
     for name in names:
         of_name = [record for record in records if record["name"] == name]
         told = "native" if is_native(of_name[0]) else ""
-        yield Row(f"`{name}` {told}".strip(), f"measured, {where}, {stamp(of_name)}",
+        yield Row(f"`{name}` {told}".strip(), f"measured, {where}",
                   timed_cells(of_name, columns, machine))

@@ -44,6 +44,14 @@ TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
   EXPECT_EQ(bench_case.split(5).ranks_a_node, 2);
 }
 
+TEST(Cases, RanksThatShareAGpuAreAContestOfTheirOwn) {
+  Case bench_case = cases(axes_of({"all_scan"}))[0];
+  const std::string apart = bench_case.comparison_group();
+  bench_case.ranks_a_gpu = 2;
+  EXPECT_EQ(apart.find("ranks_per_gpu"), std::string::npos);
+  EXPECT_NE(bench_case.comparison_group().find("/ranks_per_gpu:2/"), std::string::npos);
+}
+
 TEST(Cases, TheBaselineLeadsEveryContest) {
   Axes axes = axes_of({"all_scan", "two_shot", "ring_scan"});
   axes.baseline = "ring_scan";

@@ -159,6 +159,49 @@ TEST_F(Calibrated, KernelsAreRatesOfTheirOwn) {
   EXPECT_EQ(found_.device.kernels.size(), 1u) << "nothing can be said of a kernel without operations";
 }
 
+std::vector<Schedule> one_rank_with(const std::string& kernel) {
+  return record(1, [&kernel](Schedule& s) {
+    const Slice x = s.scratch("x", 1);
+    for (int i = 0; i < 3; ++i) s.compute({.name = kernel, .body = nullptr, .flops = 6e6}, {x}, {x});
+  });
+}
+
+/// One rank's kernels among the links of other machines.
+TEST_F(Calibrated, OneRankGivesItsKernelsToLinksFromElsewhere) {
+  Topology links = uniform_machine(8, {.latency_seconds = 1e-6, .bytes_a_second = 2e9}, 4);
+  links.device.kernels["of_others"] = links.device.kernel;
+  Topology mixed = awaiting_kernels(links, "my GPU", "my GPU, executor nccl");
+  calibrate_kernels(mixed, machine_, world_.all(), one_rank_with("seen"), "measured in a test");
+  EXPECT_EQ(mixed.device.kernels["seen"].source, "measured in a test");
+  EXPECT_THAT(mixed.device.kernels, testing::ElementsAre(Key("seen"))) << "only what was measured here";
+  expect_near(mixed.device.rate_of("seen").seconds(6e6, 0), 2e-3, "seen");
+  EXPECT_EQ(mixed.ranks(), 32);
+  EXPECT_EQ(mixed.intra_node.bytes_a_second, 2e9);
+  EXPECT_EQ(mixed.name, "links of uniform, kernels of my GPU");
+  EXPECT_EQ(mixed.calibration.stands_on, "kernels: my GPU, executor nccl; all else: uniform");
+  EXPECT_EQ(mixed.calibration.most_ranks, 1);
+  EXPECT_LT(mixed.calibration.residual, 0.01);
+}
+
+TEST_F(Calibrated, MeasuredLinksStayMeasuredBesideOtherKernels) {
+  Topology links = found_;
+  links.name = "that machine";
+  const Topology mixed = awaiting_kernels(links, "my GPU", "my GPU, executor nccl");
+  EXPECT_EQ(mixed.calibration.stands_on, "kernels: my GPU, executor nccl; all else: that machine, a test");
+  EXPECT_EQ(mixed.calibration.most_ranks, ranks);
+  EXPECT_EQ(mixed.calibration.most_bytes, 16 << 20);
+}
+
+/// A round that takes longer than its kernels do is a residual.
+TEST_F(Calibrated, TheResidualIsThatOfARound) {
+  Topology slow = shared_memory();
+  slow.round_seconds = 6e-3;  // as long as the kernels of the round
+  KnownMachine machine(slow);
+  Topology mixed = awaiting_kernels(shared_memory(), "my GPU", "a test");
+  calibrate_kernels(mixed, machine, world_.all(), one_rank_with("seen"));
+  EXPECT_NEAR(mixed.calibration.residual, 1, 0.05);
+}
+
 /// Accelerators with a port of 100 GB/s for each direction.
 Topology wired(bool streams) {
   Topology topology =

@@ -131,6 +131,8 @@ TEST(Extrapolation, IsNamedWhereACalibrationDoesNotReach) {
   EXPECT_EQ(words("two_shot", 4), "messages of 64 to 4096 B, 65 to 8192 were measured")
       << "a quarter of the decay";
   EXPECT_THAT(words("ring_scan", 1), IsEmpty()) << "a rank alone sends nothing";
+  topology.calibration.most_ranks = 1;
+  EXPECT_EQ(words("ring_scan", 4), "its links were not measured, but its kernels");
 }
 
 TEST(Extrapolation, NamesAKernelThatWasNotMeasured) {

@@ -60,6 +60,12 @@ TEST(Options, MulticastIsOffUnlessAskedFor) {
   executor_choices() = {};
 }
 
+TEST(Options, ExecutorsWithoutAGpuShareNone) {
+  EXPECT_EQ(parse({"--ranks-per-gpu", "2"})->cases[0].ranks_a_gpu, 1);
+  EXPECT_EQ(executor_choices().ranks_a_gpu, 2);
+  executor_choices() = {};
+}
+
 TEST(Options, CadencesAreWhatTheyAreCalled) {
   const auto options = parse({"--collectives", "two_shot", "--cadence", "graph,isolated,streaming"});
   ASSERT_EQ(options->cases.size(), 3u);

@@ -4,9 +4,11 @@
     gpus_missing_test.py COLLECTIVE_BENCH
 """
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BENCH = sys.argv.pop(1)
@@ -35,6 +37,11 @@ class WithoutGpu(unittest.TestCase):
         self.assertNotIn("skipped", rows[0])
         self.assertRegex(rows[1], "nccl .* skipped: no GPU here")
 
+    def test_nccl_shares_no_gpu(self):
+        ended = run("--executor", "nccl", "--collectives", "all_scan", "--ranks", "2", "--ranks-per-gpu", "2")
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        self.assertRegex(ended.stderr, r"^baton: executor nccl cannot run: NCCL takes one rank a GPU[^\n]*\n$")
+
     def test_the_list_says_what_is_missing(self):
         listed = run("--list").stdout
         self.assertRegex(listed, r"\n  nccl +.*; not now: no GPU here")
@@ -55,6 +62,25 @@ class WithOneGpu(unittest.TestCase):
         ended = run("--executor", "nccl", "--collectives", "all_scan", "--ranks", "2", gpus="0")
         self.assertEqual(ended.returncode, 2, ended.stderr)
         self.assertIn("2 ranks on this host need a GPU each, and it has 1\n", ended.stderr)
+
+    def test_three_ranks_that_share_it_are_right_and_measure_no_link(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run("--executor", "peer,peer_bf16", "--collectives", "all_scan,all_gather_scan,two_shot", "--ranks",
+                        "3", "--ranks-per-gpu", "3", "-b", "64K", "-w", "1", "-n", "3", "-J", path, gpus="0")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertIn("3 ranks, up to 3 on a GPU by turns", ended.stdout)
+            with open(path) as file:
+                records = [json.loads(line) for line in file]
+        self.assertEqual(len(records), 6)
+        for record in records:
+            self.assertEqual((record["ranks_per_gpu"], record["bound_seconds"], record["wrong"]), (3, None, 0), record)
+            self.assertIn("/ranks_per_gpu:3/", record["case"])
+
+    def test_ranks_that_it_has_no_place_for_are_one_line(self):
+        ended = run("--executor", "peer", "--collectives", "all_scan", "--ranks", "3", "--ranks-per-gpu", "2", gpus="0")
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("3 ranks on this host, 2 a GPU, need more GPUs than it has: 1\n", ended.stderr)
 
 
 if __name__ == "__main__":

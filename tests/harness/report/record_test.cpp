@@ -79,7 +79,9 @@ std::set<std::string> written_keys() {
   skipped.skipped = "for a reason";
   Record failed = timed_record();
   failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
-  for (const Record& record : {full_record(), full_operator_record(), skipped, failed}) {
+  Record shared = timed_record();
+  shared.bench_case.ranks_a_gpu = 2;
+  for (const Record& record : {full_record(), full_operator_record(), skipped, failed, shared}) {
     const auto json = to_json(record);
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }
@@ -156,6 +158,15 @@ TEST(Record, TellsWhatTheDevicesWereAndShowed) {
   EXPECT_EQ(json["device"]["gpu"], "some");
   EXPECT_EQ(json["device_before"]["sm_clock_mhz"], (std::vector<double>{100, 200}));
   EXPECT_EQ(json["device_after"]["sm_clock_mhz"], (std::vector<double>{300, 400}));
+}
+
+TEST(Record, RanksThatShareAGpuHaveNoBound) {
+  Record record = timed_record();
+  EXPECT_FALSE(to_json(record).contains("ranks_per_gpu"));
+  record.bench_case.ranks_a_gpu = 2;
+  const auto json = to_json(record);
+  EXPECT_EQ(json["ranks_per_gpu"], 2);
+  EXPECT_TRUE(json["bound_seconds"].is_null());
 }
 
 TEST(Record, TellsMessagesWhereTheyWereCounted) {

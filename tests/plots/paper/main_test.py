@@ -23,18 +23,28 @@ def simulated_layer(name, ranks, milliseconds, **changes):
         "dtype": "bf16", **changes})
 
 
+def tables_of(text):
+    """{title: the lines of its rows} of a page as Markdown."""
+    found, title = {}, ""
+    for line in text.splitlines():
+        title = line if line.startswith("**") else title
+        if line.startswith("| ") and not line.startswith(("| | |", "| ---")):
+            found.setdefault(title, []).append(line)
+    return found
+
+
 class Page(InFolder):
     def setUp(self):
         super().setUp()
         self.machine = self.folder / "results" / "some-machine"
         self.machine.mkdir(parents=True)
 
-    def make(self, records, measured=()):
+    def make(self, records, measured=(), *arguments):
         """Runs paper.py; returns its HTML, its Markdown and {name: rows} of its CSVs."""
         write(self.folder / "simulated.jsonl", records)
         write(self.machine / "r.jsonl", measured)
         done = run("paper", "--simulated", self.folder, "--machines", self.folder / "results", "--out",
-                   self.folder / "page")
+                   self.folder / "page", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         out = self.folder / "page"
         return ((out / "index.html").read_text(encoding="utf-8"), (out / "paper.md").read_text(encoding="utf-8"),
@@ -63,12 +73,15 @@ class Page(InFolder):
 
     def test_simulated_and_measured_are_told_apart(self):
         _, text, tables = self.make([simulated("all_scan", 8, 2.0)],
-                                    [record("all_scan", 8, 3.0), simulated("all_scan", 8, 5.0)])
+                                    [record("all_scan", 8, 3.0, commit="abc-dirty"), simulated("all_scan", 8, 5.0)])
         ours = [row for row in tables["table2"] if row["row"] == "all_scan" and row["kind"] == "simulated"]
         self.assertEqual([(row["column"], row["value"], row["origin"]) for row in ours],
                          [("8", "2", f"topology {H100}")])
         self.assertEqual([row["value"] for row in tables["table2_measured"]], ["3"])
-        self.assertIn("measured, some-machine, mpi, commit abc, 2030-01-01", text)
+        self.assertIn("a: some-machine, commit abc-dirty, launch a.", text)
+        for heading, rows in tables_of(text).items():
+            told = " ".join(row.split("|")[2] for row in rows)
+            self.assertFalse("measured" in told and "simulated" in told.replace("simulated / ", ""), heading)
 
     def test_far_from_the_published_is_marked_and_near_is_not(self):
         page, _, tables = self.make([simulated("all_scan", 8, 0.226), simulated("all_scan", 16, 0.5)])
@@ -97,9 +110,10 @@ class Page(InFolder):
         rows = tables["operator_16k"]
         self.assertIn(("local", "8", "6.39", "simulated"),
                       [(row["row"], row["column"], row["value"], row["kind"]) for row in rows])
-        self.assertEqual([row["value"] for row in rows if row["kind"] == "measured"], ["5"])
+        self.assertEqual([row["kind"] for row in rows if row["kind"] == "measured"], [])
+        self.assertEqual([row["value"] for row in tables["operator_16k_measured"]], ["5"])
         self.assertIn("simulated, forward", text)
-        self.assertIn("No machine here has measured this size yet; ", text)  # of 32K tokens
+        self.assertIn("No machine here has measured a layer of 32K tokens yet; ", text)  # of 32K tokens
 
     def test_a_case_that_could_not_be_simulated_is_blank_with_its_reason(self):
         _, text, tables = self.make([simulated("two_shot", 8, topology=MANY), skipped(
@@ -153,7 +167,18 @@ class Page(InFolder):
         results = (PLOTS.parent / "docs" / "results.md").read_text(encoding="utf-8")
         for title in ("AllGather (LASP-2)", "All-Scan (ZeCO)"):
             cells = [row["value"] for row in load_cells(PUBLISHED / "zeco_table2.csv") if row["method"] == title]
-            self.assertIn(f"| {title} | published mean | {' | '.join(cells)} |", results)
+            self.assertIn(f"| {title} | published<sup>a</sup> | {' | '.join(cells)} |", results)
+
+    def test_records_of_this_checkout_stand_there_only_if_asked(self):
+        here = self.folder / "results" / "local"
+        here.mkdir()
+        write(here / "r.jsonl", [record(ranks=8, milliseconds=7)])
+        _, text, tables = self.make([simulated("all_scan", 8)])
+        self.assertNotIn("results/local", text)
+        self.assertEqual(tables["table2_measured"], [])
+        _, text, tables = self.make([simulated("all_scan", 8)], (), "--local")
+        self.assertIn("results/local", text)
+        self.assertEqual([row["value"] for row in tables["table2_measured"]], ["7"])
 
     def test_nothing_simulated_is_one_line(self):
         done = run("paper", "--simulated", self.folder, "--machines", self.folder / "results", "--out", self.folder)

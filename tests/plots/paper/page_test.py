@@ -66,8 +66,9 @@ class Rendering(InFolder):
 
     def test_markdown_has_the_table_and_its_notes(self):
         text = markdown(example_page(), {"seen"})
-        self.assertIn("| `all_scan` | measured, mine | 1.50 |  | 2 < 3 |", text)
+        self.assertIn("| `all_scan` | measured, mine<sup>a</sup> | 1.50 |  | 2 < 3 |", text)
         self.assertIn("- A note.", text)
+        self.assertIn("- a: mine, commit abc, launch a.", text)
         self.assertIn("![What is seen.](seen.png)", text)
 
     def test_html_stands_alone_and_escapes(self):

@@ -43,7 +43,7 @@ def shown(table):
 class Layers(unittest.TestCase):
     def test_a_peer_stands_beside_ours_of_the_same_machine(self):
         rows = shown(tables(gpu_layers.section(sources([kernel(milliseconds=1.5)], [peer()])))["kernels_16k_16"])
-        self.assertEqual(rows["other `chunk`", "measured, mine, version 1.0, 2030-01-01"], ["3.00", None, None])
+        self.assertEqual(rows["other `chunk`", "measured, mine"], ["3.00", None, None])
         self.assertEqual(rows["other `chunk`", "over `local`, mine, nccl"], ["2.00×", None, None])
 
     def test_overheads_and_hidden_shares(self):
@@ -77,10 +77,39 @@ class Layers(unittest.TestCase):
         text = " ".join(block.markdown for block in gpu_layers.section(sources([])).blocks if isinstance(block, Text))
         self.assertIn("operator_bench --executor peer,nccl", text)
 
-    def test_a_peer_is_a_row_of_the_papers_table(self):
-        rows = shown(zeco_operators.table(sources([kernel(milliseconds=1.5)], [peer()]), 16384))
-        self.assertEqual(rows["other `chunk`", "measured, mine, forward, bf16, version 1.0, 2030-01-01"][0], "3.00")
-        self.assertEqual(rows["`local`", "measured, mine, nccl, forward, bf16, commit abc, 2030-01-01"][0], "1.50")
+    def test_a_peer_is_a_row_of_what_was_measured(self):
+        table, = zeco_operators.measured_tables(sources([kernel(milliseconds=1.5)], [peer()]), 16384)
+        rows = shown(table)
+        self.assertEqual(rows["other `chunk`", "measured, mine, forward"][0], "3.00")
+        self.assertEqual(rows["`local`", "measured, mine, nccl, forward"][0], "1.50")
+
+    def test_softmax_stands_apart_from_linear_methods(self):
+        records = [layer(milliseconds=3, **SHAPE),
+                   layer("ring_attention_softmax", milliseconds=1, gate="none", scan="", **SHAPE)]
+        found = tables(gpu_layers.section(sources(records)))
+        self.assertEqual(list(shown(found["layers_mine_peer_isolated_16k"])), [
+            ("`zeco`", "measured"), ("`zeco`", "measured, exposed"), ("`zeco`", "hidden"), ("`zeco`", "over `local`")])
+        self.assertIn(("`ring_attention_softmax`", "measured"), shown(found["layers_mine_peer_isolated_16k_softmax"]))
+
+    def hidden(self, share, exposed, compute_only=2.0):
+        records = [layer(milliseconds=3, hidden=share, **SHAPE), layer(mode="exposed", milliseconds=exposed, **SHAPE),
+                   layer(mode="compute_only", scan="", milliseconds=compute_only, **SHAPE)]
+        table = tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"]
+        text, = shown(table)["`zeco`", "hidden"]
+        return text, [note for note in table.notes if note.startswith(text.partition(" (")[0])]
+
+    def test_a_share_that_is_none_is_told_in_words(self):
+        for share, exposed, text in ((0.25, 4.0, "25 %"), (-3.63, 4.0, "none (363)"), (1.2, 4.0, "all"),
+                                     (-3.63, 2.1, "lost in noise")):
+            shown_text, notes = self.hidden(share, exposed)
+            self.assertEqual(shown_text, text)
+            self.assertEqual(len(notes), 0 if text == "25 %" else 1)
+
+    def test_a_ratio_of_two_launches_is_marked(self):
+        records = [local(milliseconds=2, run="b", **SHAPE), layer(milliseconds=3, **SHAPE)]
+        table = tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"]
+        self.assertEqual(shown(table)["`zeco`", "over `local`"], ["1.500*"])
+        self.assertIn("* The two times are of different launches.", table.notes)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one colour and mark of every method and collective, in all figures and pages. Needs the standard library alone.
+
+Related names have related colours: All-Scan is blue, gathers are red, the chain of whole states is green. Names that can
+share a figure never look alike. A method of a layer looks like its exchange, which it never shares a figure with.
+"""
+
+import collections
+import zlib
+
+# `colour` is #rrggbb, with a contrast of at least 3 to white, since it colours labels too. `mark` is matplotlib's name.
+Look = collections.namedtuple("Look", "colour mark")
+
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+COLLECTIVES = {
+    "all_scan": Look("#0072B2", "o"),
+    "all_scan_fused": Look("#12356B", "*"),
+    "all_scan_fused_16": Look("#5B8DEF", "^"),
+    "all_scan_by_hand": Look("#57707F", "s"),
+    "auto_scan": Look("#008C9E", "D"),
+    "ring_scan": Look("#009E73", "^"),
+    "recursive_doubling": Look("#C2549D", "v"),
+    "two_shot": Look("#B88A00", "P"),
+    "hierarchical_scan": Look("#5A2A9C", "D"),
+    "hierarchical_scan_chain": Look("#9B6FD1", "s"),
+    "mpi_exscan": Look("#7F7F7F", "X"),
+    "all_gather_scan": Look("#D55E00", "s"),
+    "all_gather_scan_bruck": Look("#8F3B00", "P"),
+    "all_gather_scan_direct": Look("#D96C50", "X"),
+    "mpi_allgather": Look("#A0763A", "^"),
+    "nccl_all_gather_scan": Look("#C1121F", "o"),
+    "nccl_all_gather_scan_window": Look("#F0386B", "v"),
+    "nccl_all_gather_scan_copy_engine": Look("#6A040F", "D"),
+    "ring_all_gather": Look("#6B6B00", "o"),
+    "direct_all_gather": Look("#8A9618", "^"),
+    "bruck_all_gather": Look("#4F5D2F", "v"),
+    "nccl_all_gather": Look("#2E7D32", "P"),
+    "ring_exchange": Look("#000000", "X")}
+
+METHODS = {
+    "zeco": COLLECTIVES["all_scan"],
+    "lasp1": COLLECTIVES["ring_scan"],
+    "lasp1_as_released": Look("#1B5E20", "v"),
+    "lasp2": COLLECTIVES["all_gather_scan"],
+    "lasp2_as_released": Look("#8F3B00", "P"),
+    "local": Look("#4D4D4D", "X"),
+    "ring_attention": Look("#C2549D", "D"),
+    "ring_attention_softmax": Look("#5A2A9C", "*"),
+    "ring_attention_zigzag": Look("#9B6FD1", "o")}
+
+LOOKS = {**COLLECTIVES, **METHODS}
+
+# For names that are not registered here, such as a user's own collective.
+OTHER_COLOURS = ("#3D3DFF", "#B5179E", "#7A4B3A", "#2A9D3A", "#D0006F", "#5C3D00", "#A86FFF", "#00706B")
+
+NARROW = "_bf16"  # ends the names of executors whose messages are rounded
+
+
+def look(name):
+    """Returns the Look of a registered name, and for any other name one that depends on the name alone."""
+    if name in LOOKS:
+        return LOOKS[name]
+    turn, place = divmod(zlib.crc32(name.encode("utf-8")), len(OTHER_COLOURS))
+    return Look(OTHER_COLOURS[place], MARKS[turn % len(MARKS)])
+
+
+def is_narrow(executor):
+    """Says whether an executor rounds its messages. Its lines are dashed, in the colour of the exact ones."""
+    return executor.endswith(NARROW)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that runs a record's case again, alone."""
+
+import pathlib
+import shlex
+
+from rows import AUTO, results
+
+TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "topologies"
+
+# Keys of records and the flags that ask for them: of both benches, of exchanges, of layers.
+BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), ("d_k", "--d-k"), ("d_v", "--d-v"),
+        ("cadence", "--cadence"))
+EXCHANGE = (("direction", "--direction"), ("tokens", "--tokens"))
+LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
+         ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
+
+
+def command(record, *more):
+    """Returns a line for a shell, with the words `more` at its end."""
+    is_layer = record["bench"] == "operator"
+    words = ["./run", "bench", *["operator"] * is_layer, "--methods" if is_layer else "--collectives", record["name"]]
+    for key, flag in (*BOTH, *(LAYER if is_layer else EXCHANGE)):
+        if record.get(key) not in (None, ""):
+            words += [flag, str(record[key])]
+    if record.get("gate") == "scalar":
+        words += ["--gate", "scalar"]
+    if record.get("ranks_a_node"):
+        words += ["--ranks-per-node", str(record["ranks_a_node"])]
+    if record.get("ranks_per_gpu", 1) > 1:
+        words += ["--ranks-per-gpu", str(record["ranks_per_gpu"])]
+    if str(record.get("blocks_asked", AUTO)) not in (AUTO, "1"):
+        words += ["--blocks", str(record["blocks_asked"])]
+    if record["executor"] == results.SIMULATOR:
+        words += ["--topology", topology(record["topology"])]
+    return shlex.join([*words, *more])
+
+
+def topology(name):
+    """The file of a topology: one of topologies/, or what ./run bench made of this machine's calibration."""
+    known = TOPOLOGIES / f"{name}.json"
+    return f"topologies/{known.name}" if known.is_file() else "results/local/machine.json"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of the fastest and of the slowest row of the contests that the answer is about, if there are files of them."""
+
+import json
+import pathlib
+
+import choice
+from lib import traces
+from page import again, space_time, words
+
+HINT = 200  # bytes at a file's beginning that a trace's first key stands in
+
+
+def figures(session):
+    """Yields HTML for each contest: figures, or a line with the commands that leave traces."""
+    files = dict(found(session.place))
+    for subject, contest in (("exchange", choice.the_exchange(choice.exchanges(session))),
+                             ("layer", choice.the_layer(choice.layers(session)))):
+        if contest:
+            ends = [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
+            yield from of_contest(subject, contest, ends, files)
+
+
+def of_contest(subject, contest, ends, files):
+    missing = []
+    for end, row in ends:
+        record = row.records[-1]
+        round_of_row = files.get(record.get("case"))
+        name = contest.label_of(row)
+        if round_of_row:
+            yield space_time.figure(round_of_row, f"The {end} {subject}: {name}")
+        else:
+            missing.append(f"<p>The {end} {subject}, {words.escaped(name)}:</p><pre><code>"
+                           + words.escaped(again.command(record, "--trace", f"results/local/{end}_{subject}.json"))
+                           + "</code></pre>")
+    if missing:
+        yield (f'<div class="missing"><p>No trace of the {words.escaped(contest.label)} is among the records. '
+               "These commands leave one, and the next report shows it:</p>" + "".join(missing) + "</div>")
+
+
+def found(place):
+    """Yields (case, traces.Round) of the traces in a folder; of a file of records, those beside it."""
+    place = pathlib.Path(place)
+    for path in sorted((place if place.is_dir() else place.parent).glob("*.json")):
+        if not is_trace(path):
+            continue
+        try:
+            one = traces.load(path)
+        except traces.TraceError:
+            continue  # a torn file is as good as none
+        if one.spans:
+            yield one.title["case"], one
+
+
+def is_trace(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return '"traceEvents"' in file.read(HINT)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        return False

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' page in a real browser, of the records in results/ and of a few simulated ones."""
+
+import unittest
+
+import browser
+from plots.example import InFolder, run, write
+from plots.paper.main_test import H100, MANY, simulated, simulated_layer
+
+
+RANKS = (8, 16, 32, 64, 128, 256)
+SCANS = ("all_scan", "ring_scan", "all_gather_scan", "ring_all_gather", "two_shot")
+
+
+def records():
+    scans = [simulated(name, ranks, 0.1 * number * ranks / 8, sent_bytes=2**21, hops=ranks - 1, topology=topology)
+             for number, name in enumerate(SCANS, 1) for ranks in RANKS for topology in (H100, MANY)]
+    layers = [simulated_layer(name, ranks, 6 + number * (1 + ranks / 64), which=which)
+              for number, name in enumerate(("zeco", "lasp1", "lasp2"), 1)
+              for ranks in RANKS for which in ("both", "forward")]
+    return scans + layers + [simulated_layer("local", ranks, 6, mode="compute_only", scan="") for ranks in RANKS]
+
+
+@browser.needed
+class PapersPage(InFolder):
+    def test_at_both_widths(self):
+        write(self.folder / "simulated.jsonl", records())
+        done = run("paper", "--simulated", self.folder, "--out", self.folder / "page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = (self.folder / "page" / "index.html").read_text(encoding="utf-8")
+        for width in browser.WIDTHS:
+            with self.subTest(width=width):
+                self.assertEqual(browser.look(page, width), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
