@@ -11,7 +11,6 @@
 
 #include "collectives/executors/timing.hpp"
 #include "doctor/host.hpp"
-#include "doctor/links_probe.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/process/system.hpp"
 

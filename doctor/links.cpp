@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges pairs of ranks by their messages.
 //
-//   reference of a pair: the lower quartile, in the same repeat, of the other pairs that are at least
-//                        as far apart
+//   reference of a pair: the lower quartile, in the same repeat, of the other pairs that are at
+//                        least as far apart
 //   slow:                its messages take longer than the reference by a limit, again and again
 //   all pairs of a rank: one finding about that rank
 #include <fmt/format.h>

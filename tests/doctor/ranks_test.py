@@ -37,7 +37,7 @@ def about(found, topic):
 @contextlib.contextmanager
 def busy_loops(core, count):
     """Processes that keep a core busy meanwhile."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: repeat"]) for _ in range(count)]
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         for loop in loops:
             os.sched_setaffinity(loop.pid, {core})
