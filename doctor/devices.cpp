@@ -50,18 +50,18 @@ std::vector<Group> groups_of(const Readings& readings) {
   return found;
 }
 
-const Passes& values(const Member& member, const std::string& name) {
-  static const Passes none;
+const Repeats& values(const Member& member, const std::string& name) {
+  static const Repeats none;
   const auto found = member.device->values.find(name);
   return found == member.device->values.end() ? none : found->second;
 }
 
-/// In which passes the reasons had `bit`, as zeros and ones.
-Passes passes_with(const Member& member, std::uint64_t bit) {
-  Passes passes;
+/// At which repeats the reasons had `bit`, as zeros and ones.
+Repeats repeats_with(const Member& member, std::uint64_t bit) {
+  Repeats repeats;
   for (const double reasons : values(member, "throttle_reasons"))
-    passes.push_back(reasons > 0 && (static_cast<std::uint64_t>(reasons) & bit) != 0 ? 1 : 0);
-  return passes;
+    repeats.push_back(reasons > 0 && (static_cast<std::uint64_t>(reasons) & bit) != 0 ? 1 : 0);
+  return repeats;
 }
 
 std::string clock_of(const Member& member) {
@@ -71,7 +71,7 @@ std::string clock_of(const Member& member) {
 
 void add_throttled(std::vector<Finding>& findings, const Member& member) {
   for (const ThrottleReason& reason : throttle_reasons) {
-    if (mean(passes_with(member, reason.bit)) < 0.5) continue;
+    if (mean(repeats_with(member, reason.bit)) < 0.5) continue;
     findings.push_back({.weight = reason.weight,
                         .about = "clock",
                         .ranks = {member.rank->rank},
@@ -87,7 +87,7 @@ void add_low_clock(std::vector<Finding>& findings, const Group& group, const Mem
   std::vector<double> all;
   for (const Member& other : group) all.push_back(typical(values(other, name), -1));
   const double highest = *std::max_element(all.begin(), all.end());
-  Passes lack;
+  Repeats lack;
   for (const double mhz : values(member, name))
     lack.push_back(highest > 0 && mhz > 0 ? 1 - mhz / highest : 0);
   if (!exceeds(lack, Limits::clock_beside)) return;
@@ -100,14 +100,14 @@ void add_low_clock(std::vector<Finding>& findings, const Group& group, const Mem
 }
 
 void add_late(std::vector<Finding>& findings, const Group& group, const Member& member) {
-  Passes excess;
+  Repeats excess;
   double fastest_typical = typical(member.device->work_seconds);
-  for (std::size_t pass = 0; pass < member.device->work_seconds.size(); ++pass) {
-    double fastest = member.device->work_seconds[pass];
+  for (std::size_t repeat = 0; repeat < member.device->work_seconds.size(); ++repeat) {
+    double fastest = member.device->work_seconds[repeat];
     for (const Member& other : group)
-      if (pass < other.device->work_seconds.size())
-        fastest = std::min(fastest, other.device->work_seconds[pass]);
-    excess.push_back(fastest > 0 ? member.device->work_seconds[pass] / fastest - 1 : 0);
+      if (repeat < other.device->work_seconds.size())
+        fastest = std::min(fastest, other.device->work_seconds[repeat]);
+    excess.push_back(fastest > 0 ? member.device->work_seconds[repeat] / fastest - 1 : 0);
   }
   for (const Member& other : group)
     fastest_typical = std::min(fastest_typical, typical(other.device->work_seconds));

@@ -11,7 +11,6 @@
 
 #include "collectives/executors/timing.hpp"
 #include "doctor/host.hpp"
-#include "doctor/links_probe.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/process/system.hpp"
 
@@ -191,9 +190,9 @@ int most_ranks(const ExecutorEntry& entry, int most) {
 
 Readings examine(const World& world, const Plan& plan, const std::function<void(const std::string&)>& enter) {
   Examination examination(world, plan);
-  for (int pass = 1; pass <= plan.passes; ++pass) {
+  for (int repeat = 1; repeat <= plan.repeats; ++repeat) {
     const auto begin = [&](const std::string& part) {
-      enter(fmt::format("pass {} of {}: {}", pass, plan.passes, part));
+      enter(fmt::format("repeat {} of {}: {}", repeat, plan.repeats, part));
     };
     begin("rest");
     examination.rest();

@@ -12,17 +12,20 @@
 
 namespace baton::doctor {
 
-bool exceeds(const Passes& passes, double least) {
-  if (passes.empty()) return false;
-  const auto repeated = std::count_if(passes.begin(), passes.end(), [&](double x) { return x >= least / 2; });
-  return median(passes) >= least && 5 * repeated >= 4 * static_cast<std::ptrdiff_t>(passes.size());
+bool exceeds(const Repeats& repeats, double least) {
+  if (repeats.empty()) return false;
+  const auto repeated =
+      std::count_if(repeats.begin(), repeats.end(), [&](double x) { return x >= least / 2; });
+  return median(repeats) >= least && 5 * repeated >= 4 * static_cast<std::ptrdiff_t>(repeats.size());
 }
 
-double typical(const Passes& passes, double otherwise) { return passes.empty() ? otherwise : median(passes); }
+double typical(const Repeats& repeats, double otherwise) {
+  return repeats.empty() ? otherwise : median(repeats);
+}
 
-double mean(const Passes& passes) {
-  if (passes.empty()) return 0;
-  return std::accumulate(passes.begin(), passes.end(), 0.0) / static_cast<double>(passes.size());
+double mean(const Repeats& repeats) {
+  if (repeats.empty()) return 0;
+  return std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
 }
 
 std::string counted(const std::string& noun, std::vector<int> numbers) {

@@ -28,14 +28,14 @@ struct Finding {
   std::string advice;
 };
 
-/// True if the median of `passes` is at least `least` and at least four of five passes reach half
-/// of it. One disturbance is thus no finding, however large. False without passes.
-bool exceeds(const Passes& passes, double least);
+/// True if the median of `repeats` is at least `least` and at least four of five repeats reach half
+/// of it. One disturbance is thus no finding, however large. False without any.
+bool exceeds(const Repeats& repeats, double least);
 
-/// The median, or `otherwise` without passes.
-double typical(const Passes& passes, double otherwise = 0);
+/// The median, or `otherwise` without any.
+double typical(const Repeats& repeats, double otherwise = 0);
 
-double mean(const Passes& passes);
+double mean(const Repeats& repeats);
 
 /// "rank 1", "ranks 0 and 2", "ranks 0 to 3"; `noun` is the singular.
 std::string counted(const std::string& noun, std::vector<int> numbers);

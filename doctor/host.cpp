@@ -60,12 +60,12 @@ std::vector<int> numbered_entries(const fs::path& folder) {
 }
 
 void add_parts(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-               const std::map<int, CoreTicks>& after, Passes Core::*passes, double CoreTicks::*ticks) {
+               const std::map<int, CoreTicks>& after, Repeats Core::*repeats, double CoreTicks::*ticks) {
   for (Core& core : cores) {
     const auto from = before.find(core.number), to = after.find(core.number);
     if (from == before.end() || to == after.end()) continue;
     const double all = to->second.all - from->second.all;
-    if (all > 0) (core.*passes).push_back((to->second.*ticks - from->second.*ticks) / all);
+    if (all > 0) (core.*repeats).push_back((to->second.*ticks - from->second.*ticks) / all);
   }
 }
 

@@ -30,7 +30,7 @@ struct CoreTicks {
 /// By the number of the core; empty if the system does not tell.
 std::map<int, CoreTicks> core_ticks(const fs::path& root = "/");
 
-/// Appends what happened between two readings to `passes` of each core: the part that was busy or
+/// Appends what happened between two readings to `repeats` of each core: the part that was busy or
 /// stolen. Does nothing for a core that one of the readings lacks, or between which no time passed.
 void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
               const std::map<int, CoreTicks>& after);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges pairs of ranks by their messages.
 //
-//   reference of a pair: the lower quartile, in the same pass, of the other pairs that are at least
-//                        as far apart
-//   slow:                its messages take longer than the reference by a limit, pass after pass
+//   reference of a pair: the lower quartile, in the same repeat, of the other pairs that are at
+//                        least as far apart
+//   slow:                its messages take longer than the reference by a limit, again and again
 //   all pairs of a rank: one finding about that rank
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace baton::doctor {
 namespace {
 
 /// The seconds of one kind of message, by pair.
-using Times = Passes PairReadings::*;
+using Times = Repeats PairReadings::*;
 
 /// What each pair is compared with. There may be thousands of pairs, so all are sorted once.
 class References {
@@ -25,21 +25,21 @@ class References {
   References(const Readings& readings, const LinkReadings& links, Times times) : times_(times) {
     for (const PairReadings& pair : links.pairs) {
       const int own = distances_.emplace_back(distance(readings, links, pair));
-      for (std::size_t pass = 0; pass < (pair.*times).size(); ++pass)
-        for (int apart = 0; apart <= own; ++apart) sorted_[{apart, pass}].push_back((pair.*times)[pass]);
+      for (std::size_t repeat = 0; repeat < (pair.*times).size(); ++repeat)
+        for (int apart = 0; apart <= own; ++apart) sorted_[{apart, repeat}].push_back((pair.*times)[repeat]);
     }
     for (auto& [key, seconds] : sorted_) std::sort(seconds.begin(), seconds.end());
   }
 
-  /// One value a pass for the pair with this index; empty if no other pair is as far apart.
-  Passes of(const PairReadings& pair, std::size_t index) const {
-    Passes found;
-    for (std::size_t pass = 0; pass < (pair.*times_).size(); ++pass) {
-      const std::vector<double>& seconds = sorted_.at({distances_[index], pass});
+  /// One value a repeat for the pair with this index; empty if no other pair is as far apart.
+  Repeats of(const PairReadings& pair, std::size_t index) const {
+    Repeats found;
+    for (std::size_t repeat = 0; repeat < (pair.*times_).size(); ++repeat) {
+      const std::vector<double>& seconds = sorted_.at({distances_[index], repeat});
       if (seconds.size() < 2) return {};
       const std::size_t quartile = (seconds.size() - 1) / 4;
       // Its own value is none of the others.
-      found.push_back(seconds[quartile + ((pair.*times_)[pass] <= seconds[quartile] ? 1 : 0)]);
+      found.push_back(seconds[quartile + ((pair.*times_)[repeat] <= seconds[quartile] ? 1 : 0)]);
     }
     return found;
   }
@@ -47,7 +47,7 @@ class References {
  private:
   Times times_;
   std::vector<int> distances_;
-  std::map<std::pair<int, std::size_t>, std::vector<double>> sorted_;  // by least distance and pass
+  std::map<std::pair<int, std::size_t>, std::vector<double>> sorted_;  // by least distance and repeat
 };
 
 /// A pair that is slow with one kind of message.
@@ -62,10 +62,10 @@ std::vector<Slow> slow_pairs(const Readings& readings, const LinkReadings& links
   const References references(readings, links, times);
   for (std::size_t index = 0; index < links.pairs.size(); ++index) {
     const PairReadings& pair = links.pairs[index];
-    const Passes usual = references.of(pair, index);
-    Passes excess;
-    for (std::size_t pass = 0; pass < usual.size(); ++pass)
-      excess.push_back(usual[pass] > 0 ? (pair.*times)[pass] / usual[pass] - 1 : 0);
+    const Repeats usual = references.of(pair, index);
+    Repeats excess;
+    for (std::size_t repeat = 0; repeat < usual.size(); ++repeat)
+      excess.push_back(usual[repeat] > 0 ? (pair.*times)[repeat] / usual[repeat] - 1 : 0);
     const double difference = typical(pair.*times) - typical(usual);
     if (exceeds(excess, limit) && difference >= Limits::least_seconds)
       slow.push_back({&pair, typical(pair.*times), typical(usual)});

@@ -41,21 +41,21 @@ std::optional<Settings> parse(int argc, char** argv) {
   settings.ranks = launched_size();
   flags.add("--ranks", settings.ranks, "ranks; 0: one a core, at most 8, or one a GPU if there are more")
       .range(0, 1024);
+  bool names_executors = false;
   flags
       .add("--executor,--executors", settings.plan.executors,
            "executors whose links are measured, if they can run")
-      .list();
-  flags.add("--passes", settings.plan.passes, "how often everything is read").range(3, 100);
+      .list()
+      .sets(names_executors);
+  flags.add("--repeats", settings.plan.repeats, "how often everything is read").range(3, 100);
   flags.add("--json", settings.json, "print the findings and all readings as JSON");
   flags.add("--answer", settings.answer, "for ranks that the doctor starts itself").hidden();
   if (!flags.parse({argv, argv + argc})) return std::nullopt;
   std::vector<std::string> known;
   for (const ExecutorEntry* entry : executors())
     if (entry->process_a_rank) known.push_back(entry->name);
-  known.insert(known.end(), {"nccl", "peer"});  // which the build may lack: that is a finding
-  std::sort(known.begin(), known.end());
-  known.erase(std::unique(known.begin(), known.end()), known.end());
-  settings.plan.executors = resolve_names("executor", settings.plan.executors, known);
+  // The default ones may be missing, which is a finding where there are GPUs.
+  if (names_executors) settings.plan.executors = resolve_names("executor", settings.plan.executors, known);
   return settings;
 }
 
@@ -107,7 +107,9 @@ int direct(const Settings& settings, char** argv) {
     fmt::print("{}", text);
     return end.exit_code == fit ? fit : not_fit;
   }
-  fmt::print("{}", report(settings, {.machine = machine_name()}, {failed_launch(end)}));
+  const Readings none{.machine = machine_name(),
+                      .build = {.type = this_machine(mpi_library()).build, .commit = commit()}};
+  fmt::print("{}", report(settings, none, {failed_launch(end)}));
   return not_fit;
 }
 

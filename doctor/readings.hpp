@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readings of an examination: numbers and names of a machine and its ranks, without a verdict.
-// A reading that can change is taken in several passes, spread over the whole examination.
+// A reading that can change is taken several times, spread over the whole examination.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace baton::doctor {
 
-/// One value for each pass, or none if this system does not tell.
-using Passes = std::vector<double>;
+/// One value for each repeat, or none if this system does not tell.
+using Repeats = std::vector<double>;
 
 /// A logical core. Facts that the system does not tell are -1.
 struct Core {
@@ -24,9 +24,9 @@ struct Core {
   /// The NUMA node.
   int node = -1;
   /// The part of the time that others used this core while all ranks slept.
-  Passes busy;
+  Repeats busy;
   /// The part of the time that a hypervisor took it away while ranks computed.
-  Passes stolen;
+  Repeats stolen;
 };
 
 /// A process that is no rank and that used the processor while all ranks slept.
@@ -61,9 +61,9 @@ struct DeviceReadings {
   std::string executor;
   std::string name;
   /// Mean seconds of the same work on each rank.
-  Passes work_seconds;
+  Repeats work_seconds;
   /// What Device::readings tells right after that work, by name; -1 for an unknown value.
-  std::map<std::string, Passes> values;
+  std::map<std::string, Repeats> values;
 };
 
 /// A rank's process.
@@ -77,11 +77,11 @@ struct RankReadings {
   /// The NUMA node of its memory; -1 if unknown.
   int memory_node = -1;
   /// Mean seconds of the same computation on all ranks at once.
-  Passes spin_seconds;
+  Repeats spin_seconds;
   /// The part of that time in which another thread had its core.
-  Passes waited;
+  Repeats waited;
   /// The clock of its core at the end of the computation.
-  Passes clock_mhz;
+  Repeats clock_mhz;
   /// The clock that its core is made for and the highest that it has; 0 if unknown.
   double base_mhz = 0;
   double most_mhz = 0;
@@ -97,9 +97,9 @@ struct RankReadings {
 struct PairReadings {
   int from = 0;
   int to = 0;
-  /// The median of each pass, for `small_bytes` and `large_bytes` of the links.
-  Passes latency_seconds;
-  Passes large_seconds;
+  /// The median of each repeat, for `small_bytes` and `large_bytes` of the links.
+  Repeats latency_seconds;
+  Repeats large_seconds;
 };
 
 /// All pairs of one executor.

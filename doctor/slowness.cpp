@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges which ranks are late with equal work, and the clocks of their cores.
 //
-//   excess of a rank in a pass = its mean time of the work / that of the fastest rank - 1
+//   excess of a rank in a repeat = its mean time of the work / that of the fastest rank - 1
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace baton::doctor {
 namespace {
 
-/// By how much a rank is slower than the fastest one, in each pass.
-Passes excess_of(const Readings& readings, const RankReadings& rank) {
-  Passes excess;
-  for (std::size_t pass = 0; pass < rank.spin_seconds.size(); ++pass) {
-    double fastest = rank.spin_seconds[pass];
+/// By how much a rank is slower than the fastest one, in each repeat.
+Repeats excess_of(const Readings& readings, const RankReadings& rank) {
+  Repeats excess;
+  for (std::size_t repeat = 0; repeat < rank.spin_seconds.size(); ++repeat) {
+    double fastest = rank.spin_seconds[repeat];
     for (const RankReadings& other : readings.ranks)
-      if (pass < other.spin_seconds.size()) fastest = std::min(fastest, other.spin_seconds[pass]);
-    excess.push_back(fastest > 0 ? rank.spin_seconds[pass] / fastest - 1 : 0);
+      if (repeat < other.spin_seconds.size()) fastest = std::min(fastest, other.spin_seconds[repeat]);
+    excess.push_back(fastest > 0 ? rank.spin_seconds[repeat] / fastest - 1 : 0);
   }
   return excess;
 }
@@ -161,7 +161,7 @@ Finding limited_clock(const RankReadings& rank) {
 std::vector<Finding> judge_clocks(const Readings& readings) {
   std::vector<Finding> findings;
   for (const RankReadings& rank : readings.ranks) {
-    Passes lack;
+    Repeats lack;
     for (const double mhz : rank.clock_mhz)
       lack.push_back(expected_clock(rank) > 0 ? 1 - mhz / expected_clock(rank) : 0);
     if (exceeds(lack, Limits::clock)) findings.push_back(low_clock(rank));

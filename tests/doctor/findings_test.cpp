@@ -54,8 +54,8 @@ TEST(Exceeding, NeedsMostPasses) {
   EXPECT_FALSE(exceeds(always(0.09), 0.1));
   EXPECT_FALSE(exceeds({}, 0.1));
   EXPECT_FALSE(exceeds({0, 0, 0, 9, 9, 9, 0}, 0.1)) << "three disturbances of seven";
-  EXPECT_FALSE(exceeds({1, 1, 1, 1, 0, 0, 1}, 0.1)) << "two of seven passes show nothing";
-  EXPECT_TRUE(exceeds({1, 1, 1, 0, 1, 1, 1}, 0.1)) << "one of seven passes shows nothing";
+  EXPECT_FALSE(exceeds({1, 1, 1, 1, 0, 0, 1}, 0.1)) << "two of seven repeats show nothing";
+  EXPECT_TRUE(exceeds({1, 1, 1, 0, 1, 1, 1}, 0.1)) << "one of seven repeats shows nothing";
 }
 
 TEST(Build, OfAnotherTypeIsNotTheMachine) {

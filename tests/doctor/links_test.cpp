@@ -44,7 +44,7 @@ TEST(SlowPair, WithAFewBytesASecondIsNamed) {
 
 TEST(SlowPair, MustBeSlowInMostPasses) {
   Readings readings = calm(4);
-  for (int pass = 0; pass < 3; ++pass) pair(readings, 1, 3).latency_seconds[pass] = 1;
+  for (int repeat = 0; repeat < 3; ++repeat) pair(readings, 1, 3).latency_seconds[repeat] = 1;
   EXPECT_THAT(judge_links(readings), IsEmpty());
 }
 
@@ -60,8 +60,8 @@ TEST(SlowPair, IsNoneAmongPairsThatVaryByAFifth) {
   for (int machine = 0; machine < 200; ++machine) {
     Readings readings = calm(8);
     for (PairReadings& one : readings.links[0].pairs)
-      for (Passes* passes : {&one.latency_seconds, &one.large_seconds})
-        for (double& seconds : *passes) seconds *= factor(random);
+      for (Repeats* repeats : {&one.latency_seconds, &one.large_seconds})
+        for (double& seconds : *repeats) seconds *= factor(random);
     EXPECT_THAT(judge_links(readings), IsEmpty());
   }
 }

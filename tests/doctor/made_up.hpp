@@ -9,10 +9,10 @@
 
 namespace baton::doctor {
 
-inline constexpr int made_up_passes = 7;
+inline constexpr int made_up_repeats = 7;
 
-/// The same value in all passes.
-inline Passes always(double value) { return Passes(made_up_passes, value); }
+/// The same value in all repeats.
+inline Repeats always(double value) { return Repeats(made_up_repeats, value); }
 
 inline Core made_up_core(int number) {
   return {.number = number,

@@ -24,9 +24,9 @@ def run(*arguments, launcher=(), doctor=DOCTOR):
     return subprocess.run([*launcher, doctor, *arguments], capture_output=True, text=True, timeout=300)
 
 
-def examined(*arguments, passes=5, **how):
+def examined(*arguments, repeats=5, **how):
     """The exit code and what the doctor says as JSON."""
-    ended = run("--passes", str(passes), "--json", *arguments, **how)
+    ended = run("--repeats", str(repeats), "--json", *arguments, **how)
     return ended.returncode, json.loads(ended.stdout)
 
 
@@ -53,7 +53,7 @@ class Doctor(unittest.TestCase):
 
     @unittest.skipIf(len(CORES) < 2, "needs two cores")
     def test_a_rank_with_a_busy_loop_beside_it_is_named(self):
-        _, quiet = examined("--ranks", "2", passes=3)
+        _, quiet = examined("--ranks", "2", repeats=3)
         core = quiet["readings"]["ranks"][1]["cores"][0]
         with busy_loops(core, 3) as loops:
             code, found = examined("--ranks", "2")
@@ -84,16 +84,16 @@ class Doctor(unittest.TestCase):
     @unittest.skipIf(len(CORES) > 16, "needs a rank a core")
     def test_more_ranks_than_cores_are_named(self):
         ranks = len(CORES) + 1
-        code, found = examined("--ranks", str(ranks), passes=3)
+        code, found = examined("--ranks", str(ranks), repeats=3)
         self.assertEqual(code, 1)
         self.assertIn(f"{ranks} ranks share", about(found, "binding")[0]["what"])
 
     def test_ranks_that_it_starts_are_bound(self):
-        _, found = examined(passes=3)
+        _, found = examined(repeats=3)
         self.assertEqual(about(found, "binding"), [])
 
     def test_the_text_begins_with_the_verdict(self):
-        ended = run("--passes", "3")
+        ended = run("--repeats", "3")
         self.assertIn(ended.returncode, (0, 1), ended.stderr)
         verdict = "This machine is fit" if ended.returncode == 0 else "This machine is NOT fit"
         self.assertTrue(ended.stdout.startswith(verdict), ended.stdout)
@@ -107,7 +107,7 @@ class Doctor(unittest.TestCase):
         self.assertIn("mpiexec", json.loads(ended.stdout)["findings"][0]["what"])
 
     def test_wrong_words_are_usage_errors(self):
-        for words in (["--ranks", "x"], ["--passes", "1"], ["--executor", "nothing"], ["--jsn"]):
+        for words in (["--ranks", "x"], ["--repeats", "1"], ["--executor", "nothing"], ["--jsn"]):
             ended = run(*words)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""), words)
             self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)

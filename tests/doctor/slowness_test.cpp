@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "doctor/findings.hpp"
 #include "tests/doctor/made_up.hpp"
 
@@ -35,8 +37,21 @@ TEST(LateRank, IsNoneForOneDisturbance) {
 
 TEST(LateRank, IsNoneIfDisturbancesHitDifferentRanks) {
   Readings readings = calm(3);
-  for (int pass = 0; pass < made_up_passes; ++pass) readings.ranks[pass % 3].spin_seconds[pass] *= 2;
+  for (int repeat = 0; repeat < made_up_repeats; ++repeat)
+    readings.ranks[repeat % 3].spin_seconds[repeat] *= 2;
   EXPECT_THAT(judge_ranks(readings), IsEmpty());
+}
+
+TEST(LateRank, IsNoneOnRanksThatVaryByAFewPercent) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> factor(0.97, 1.03);
+  for (int machine = 0; machine < 200; ++machine) {
+    Readings readings = calm(8);
+    for (RankReadings& rank : readings.ranks)
+      for (double& seconds : rank.spin_seconds) seconds *= factor(random);
+    readings.ranks[machine % 8].spin_seconds[machine % made_up_repeats] *= 3;
+    EXPECT_THAT(judge_ranks(readings), IsEmpty());
+  }
 }
 
 TEST(LateRank, IsNamedWithItsClock) {
@@ -142,7 +157,7 @@ TEST(Gpus, WhoseClocksCannotBeReadAreNoted) {
   Readings readings = calm(2);
   add_gpus(readings);
   for (RankReadings& rank : readings.ranks)
-    for (auto& [name, passes] : rank.devices[0].values) passes = always(-1);
+    for (auto& [name, repeats] : rank.devices[0].values) repeats = always(-1);
   const auto findings = judge_devices(readings);
   EXPECT_THAT(whats(findings, "clock"),
               ElementsAre(HasSubstr("cannot be read"), Not(HasSubstr("throttled"))));
