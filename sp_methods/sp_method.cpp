@@ -45,6 +45,8 @@ const char* to_string(Mode mode) {
   return mode == Mode::overlapped ? "overlapped" : mode == Mode::exposed ? "exposed" : "compute_only";
 }
 
+const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
+
 const char* to_string(GateKind gate) {
   return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
 }

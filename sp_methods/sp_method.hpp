@@ -32,6 +32,7 @@ enum class Attention { linear, softmax };
 
 const char* to_string(Pass pass);
 const char* to_string(Mode mode);
+const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
 
 /// One layer on one rank.

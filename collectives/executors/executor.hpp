@@ -186,6 +186,10 @@ struct ExecutorEntry {
   std::function<Refusal(int ranks)> lacks = nullptr;
   /// The default type of a layer's tensors: the one that the executor has kernels for.
   Dtype tensors = Dtype::f32;
+  /// True if the executor runs the native called `name`. A null function stands for none.
+  std::function<bool(const std::string& name)> runs_native = nullptr;
+  /// The type of f32 elements within messages.
+  Dtype wire = Dtype::f32;
   /// True if its ranks can share a GPU.
   bool shares_gpus = false;
 

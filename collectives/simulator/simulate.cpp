@@ -14,6 +14,17 @@ constexpr std::int32_t ready_mark = -1;
 
 }  // namespace
 
+LinkLimits::LinkLimits(const Topology& machine)
+    : topology(machine),
+      intra_node(machine.intra_node.limit()),
+      inter_node(machine.inter_node.limit()),
+      spine(machine.spine ? machine.spine->limit() : inter_node) {}
+
+const LinkLimit& LinkLimits::of(int from, int to) const {
+  const LinkModel& link = topology.link(from, to);
+  return &link == &topology.intra_node ? intra_node : &link == &topology.inter_node ? inter_node : spine;
+}
+
 EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<const Program>> programs,
                      const Topology& topology, bool with_timeline)
     : source_(source),
@@ -23,6 +34,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
       defers_(topology.intra_node.moved_by == Transport::engine),
       streams_(topology.streams),
       with_timeline_(with_timeline),
+      limits_(topology),
       under_way_(programs_.size()),
       deferred_(programs_.size()) {
   for (const auto& program : programs_) {
@@ -33,6 +45,8 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   for (const auto& program : programs_)
     waits_.insert(waits_.end(), program->graph().blockers().begin(), program->graph().blockers().end());
   depth_.resize(unfinished_);
+  if (static_cast<int>(programs_.size()) > topology.ranks_a_node) chain_seconds_.resize(unfinished_);
+  for (auto& ranks : wire_seconds_) ranks.resize(programs_.size());
   if (streams_) tail_.resize(unfinished_);
   result_.steps = unfinished_;
   result_.rank_seconds.resize(programs_.size());
@@ -95,7 +109,29 @@ void EventLoop::start_message(int from, int send, int to, int recv) {
   auto& depth = depth_[number(from, send)];
   depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
   ++result_.messages;
+  count_link(from, send, to, recv);
   ready_.push_back({from, send, to, recv, network_.route(from, to, task(from, send).bytes)});
+}
+
+void EventLoop::count_link(int from, int send, int to, int recv) {
+  const LinkLimit& limit = limits_.of(from, to);
+  const bool is_between = limits_.topology.node_of(from) != limits_.topology.node_of(to);
+  wire_seconds_[is_between ? 1 : 0][from] +=
+      static_cast<double>(task(from, send).bytes) / limit.bytes_a_second;
+  if (chain_seconds_.empty()) return;
+  float& chain = chain_seconds_[number(from, send)];
+  float& other = chain_seconds_[number(to, recv)];
+  chain = other = std::max(chain, other) + static_cast<float>(limit.alpha_seconds);
+}
+
+double EventLoop::bound_seconds() const {
+  double wire = 0;
+  for (const auto& ranks : wire_seconds_)
+    wire = std::max(wire, *std::max_element(ranks.begin(), ranks.end()));
+  const double chain = chain_seconds_.empty()
+                           ? result_.hops * limits_.intra_node.alpha_seconds
+                           : *std::max_element(chain_seconds_.begin(), chain_seconds_.end());
+  return chain + wire;
 }
 
 void EventLoop::start_ready() {
@@ -167,6 +203,8 @@ void EventLoop::has_head(int rank, int index) {
 void EventLoop::release(int rank, int index, int after) {
   const std::int64_t n = number(rank, after);
   depth_[n] = std::max(depth_[n], depth_[number(rank, index)]);
+  if (!chain_seconds_.empty())
+    chain_seconds_[n] = std::max(chain_seconds_[n], chain_seconds_[number(rank, index)]);
   if (--waits_[n] == 0) make_ready(rank, after);
 }
 
@@ -200,6 +238,7 @@ Simulation EventLoop::outcome() {
   }
   count_bytes();
   if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
+  if (result_.messages > 0) result_.bound_seconds = bound_seconds();
   return std::move(result_);
 }
 

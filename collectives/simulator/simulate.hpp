@@ -41,6 +41,9 @@ struct Simulation {
   /// for one another.
   std::int64_t busiest_sent_bytes = 0;
   int hops = 0;
+  /// The least time that the links allow: the largest sum of alphas on a chain of messages, and the
+  /// longest time that a rank's bytes take, in or between nodes, at the rates of their links.
+  double bound_seconds = 0;
   std::int64_t steps = 0;
   std::int64_t messages = 0;
   /// Of the smallest and the largest message; 0 where there is none.
@@ -53,6 +56,15 @@ struct Simulation {
 /// Runs the schedules of `source` in virtual time. Throws ScheduleError naming collective, rank and
 /// step if messages do not match, if ranks deadlock, or if a step is a native.
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline = false);
+
+/// The limits of the links of a machine.
+struct LinkLimits {
+  explicit LinkLimits(const Topology& machine);
+  const LinkLimit& of(int from, int to) const;
+
+  const Topology& topology;
+  LinkLimit intra_node, inter_node, spine;
+};
 
 class EventLoop {
  public:
@@ -110,6 +122,8 @@ class EventLoop {
   void note(int rank, int index, double start, double end);
   Simulation outcome();
   void count_bytes();
+  void count_link(int from, int send, int to, int recv);
+  double bound_seconds() const;
   [[noreturn]] void report_deadlock() const;
 
   const ScheduleSource& source_;  // for errors
@@ -126,6 +140,10 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
+  // Of each task on a machine of several nodes: the same in seconds.
+  std::vector<float> chain_seconds_;
+  LinkLimits limits_;
+  std::vector<double> wire_seconds_[2];  // of each rank: of the bytes that it sends in and between nodes
   // For each streamed task: the end of the last task that it waits for, then its own.
   std::vector<double> tail_;
   std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -19,6 +20,9 @@ Backend backend_of(const ExecutorEntry& entry) {
           .process_a_rank = entry.process_a_rank,
           .is_measured = true,
           .tensors = entry.tensors,
+          .family = entry.tensors == Dtype::bf16 && entry.wire == Dtype::f32 ? "GPUs" : entry.name,
+          .runs_native =
+              [&entry](const std::string& name) { return entry.runs_native && entry.runs_native(name); },
           .shares_gpus = entry.shares_gpus,
           .lacking = [&entry](int ranks) { return entry.lacking(ranks); }};
 }
@@ -29,24 +33,87 @@ std::vector<Backend> all_backends() {
        .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
        .process_a_rank = false,
        .is_measured = false,
+       .family = "simulator",
+       .runs_native = [](const std::string&) { return false; },
        .lacking = [](int) { return Refusal{}; }}};
   for (const ExecutorEntry* entry : executors()) all.push_back(backend_of(*entry));
   std::sort(all.begin(), all.end(), [](const Backend& a, const Backend& b) { return a.name < b.name; });
   return all;
 }
 
-/// Adds the cases of one comparison group at the point of the other axes that `base` describes.
-void add_group(std::vector<Case>& all, const Axes& axes,
-               std::vector<std::shared_ptr<const Workload>> workloads, const Case& base) {
-  std::stable_partition(workloads.begin(), workloads.end(),
-                        [&](const auto& w) { return w->name() == axes.baseline; });
-  for (const auto& workload : workloads)
-    for (int blocks : workload->cuts_blocks() ? axes.blocks : std::vector{1}) {
-      all.push_back(base);
-      all.back().workload = workload;
-      all.back().blocks = blocks;
-    }
+using Workloads = std::vector<std::shared_ptr<const Workload>>;
+
+std::string attention_of(const Workload& workload) {
+  const auto layer = workload.describe().layer;
+  return layer ? layer->attention : "";
 }
+
+/// The cases of a sweep, made point by point.
+class Sweep {
+ public:
+  explicit Sweep(const Axes& axes) : axes_(axes) {}
+
+  std::vector<Case> cases() {
+    for (int cycle = 1; cycle <= axes_.cycles; ++cycle)
+      for (const auto& executors : families())
+        for (int ranks : axes_.ranks)
+          for (TimingMode timing : axes_.timing_modes)
+            for (const Workloads& group : axes_.comparison_groups)
+              for (const std::string& executor : executors)
+                add_group(group,
+                          {nullptr, executor, ranks, 1, timing, axes_.cycles > 1 ? cycle : 0,
+                           axes_.ranks_a_node, find_backend(executor).shares_gpus ? axes_.ranks_a_gpu : 1});
+    if (all_.empty() && !left_out_.empty()) throw UsageError(left_out_ + ", and nothing else is to run");
+    return std::move(all_);
+  }
+
+ private:
+  /// The executors of each family together, so that a contest is over before another one begins.
+  std::vector<std::vector<std::string>> families() const {
+    std::vector<std::vector<std::string>> all;
+    for (const std::string& executor : axes_.executors) {
+      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& family) {
+        return find_backend(family[0]).family == find_backend(executor).family;
+      });
+      if (found == all.end())
+        all.push_back({executor});
+      else
+        found->push_back(executor);
+    }
+    return all;
+  }
+
+  /// Adds the cases of one comparison group at the point of the other axes that `base` describes.
+  void add_group(Workloads workloads, const Case& base) {
+    std::stable_partition(workloads.begin(), workloads.end(),
+                          [&](const auto& w) { return w->name() == axes_.baseline; });
+    // One contest after the other.
+    std::stable_partition(workloads.begin(), workloads.end(),
+                          [&](const auto& w) { return attention_of(*w) == attention_of(*workloads[0]); });
+    for (const auto& workload : workloads) {
+      if (is_left_out(workload, base.executor)) continue;
+      for (int blocks : workload->cuts_blocks() ? axes_.blocks : std::vector{1}) {
+        all_.push_back(base);
+        all_.back().workload = workload;
+        all_.back().blocks = blocks;
+      }
+    }
+  }
+
+  bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
+    const auto [native, is_new] = natives_.try_emplace(workload.get());
+    if (is_new) native->second = native_of(*workload);
+    if (native->second.empty() || find_backend(executor).runs_native(native->second)) return false;
+    left_out_ = fmt::format("{} calls the native {}, which executor {} does not run", workload->name(),
+                            native->second, executor);
+    return true;
+  }
+
+  const Axes& axes_;
+  std::vector<Case> all_;
+  std::map<const Workload*, std::string> natives_;
+  std::string left_out_;  // why the last of them was
+};
 
 }  // namespace
 
@@ -105,6 +172,12 @@ std::string Case::comparison_group() const {
                      to_string(timing), repetition);
 }
 
+std::string Case::contest() const {
+  const auto layer = workload->describe().layer;
+  return fmt::format("{}/{}{}", find_backend(executor).family, layer ? layer->attention : "",
+                     comparison_group().substr(executor.size()));
+}
+
 std::vector<Case> cases(const Axes& axes) {
   constexpr double most_cases = 100000;
   double points = 0;
@@ -117,16 +190,18 @@ std::vector<Case> cases(const Axes& axes) {
     throw UsageError(
         fmt::format("--ranks, --blocks, --cycles and the other lists ask for {:.0f} cases, at most {:.0f}",
                     points, most_cases));
-  std::vector<Case> all;
-  for (int cycle = 1; cycle <= axes.cycles; ++cycle)
-    for (const std::string& executor : axes.executors)
-      for (int ranks : axes.ranks)
-        for (TimingMode timing : axes.timing_modes)
-          for (const auto& group : axes.comparison_groups)
-            add_group(all, axes, group,
-                      {nullptr, executor, ranks, 1, timing, axes.cycles > 1 ? cycle : 0, axes.ranks_a_node,
-                       find_backend(executor).shares_gpus ? axes.ranks_a_gpu : 1});
-  return all;
+  return Sweep(axes).cases();
+}
+
+std::string native_of(const Workload& workload) {
+  constexpr int ranks = 2;
+  if (workload.unsupported(ranks)) return {};
+  try {
+    const Schedule schedule = workload.build_rank(0, {.ranks = ranks, .blocks = 1});
+    return schedule.natives().empty() ? "" : schedule.natives()[0].name;
+  } catch (const ScheduleError&) {
+    return {};  // its proof says what is wrong
+  }
 }
 
 int possible_blocks(const Case& bench_case, int asked) {

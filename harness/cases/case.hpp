@@ -31,7 +31,7 @@ struct Description {
   std::int64_t heads = 0, d_k = 0, d_v = 0, tokens = 0;
 
   struct LayerPart {
-    std::string pass, mode, gate, gates, dtype, scan;
+    std::string attention, pass, mode, gate, gates, dtype, scan;
     std::int64_t chunk = 0, groups = 1;
   };
   /// Present for a layer only.
@@ -102,6 +102,11 @@ struct Backend {
   bool is_measured = true;
   /// Default dtype of a layer's tensors.
   Dtype tensors = Dtype::f32;
+  /// What its rows compete with one another on: "GPUs" for all executors on GPUs with an f32 wire,
+  /// elsewhere the backend itself.
+  std::string family;
+  /// True if it runs the native called `name`.
+  std::function<bool(const std::string& name)> runs_native;
   /// True if its ranks can share a GPU.
   bool shares_gpus = false;
   /// The reason why this machine cannot run so many ranks, if there is one. Needs no MPI.
@@ -152,6 +157,10 @@ struct Case {
   /// The axes that cases share which are compared with one another: all but the algorithm, its
   /// variant and its blocks.
   std::string comparison_group() const;
+
+  /// The axes that cases share which compete: those of a comparison group with the family in place
+  /// of the executor, and the attention of a layer.
+  std::string contest() const;
 };
 
 /// The axes of a sweep.
@@ -172,13 +181,17 @@ struct Axes {
   std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
 };
 
-/// The product of the axes, group by group, the baseline first. Blocks vary only for workloads that
-/// cut the state. Throws UsageError if they are more than anyone can read.
+/// The product of the axes, contest by contest, in each the baseline first. Blocks vary only for
+/// workloads that cut the state. Workloads that call a native of another backend are left out.
+/// Throws UsageError if the cases are more than anyone can read, or if none is left.
 std::vector<Case> cases(const Axes& axes);
 
 /// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
 /// its state.
 int possible_blocks(const Case& bench_case, int asked);
+
+/// The name of the native that the workload calls; empty if it calls none.
+std::string native_of(const Workload& workload);
 
 /// "schedule", or the name of the native that the schedules call.
 std::string implementation_of(const std::vector<Schedule>& schedules);

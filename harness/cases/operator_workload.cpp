@@ -99,9 +99,9 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
   const GlaShape& s = problem.share;
   return fmt::format("{} layer: {}/{}/{}, {} tokens, {} heads, {} x {}, chunk {}, {} ranks{}, seed {}",
-                     problem.attention == Attention::linear ? "linear" : "softmax", to_string(s.gate),
-                     to_string(problem.gates), to_string(problem.dtype), s.tokens, s.heads, s.d_k, s.d_v,
-                     s.chunk, problem.ranks, problem.alone ? " alone" : "", problem.seed);
+                     to_string(problem.attention), to_string(s.gate), to_string(problem.gates),
+                     to_string(problem.dtype), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, problem.ranks,
+                     problem.alone ? " alone" : "", problem.seed);
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -147,7 +147,8 @@ Description OperatorWorkload::describe() const {
           .d_k = share.d_k,
           .d_v = share.d_v,
           .tokens = share.tokens,
-          .layer = Description::LayerPart{.pass = to_string(layer_.pass),
+          .layer = Description::LayerPart{.attention = to_string(method_.attention),
+                                          .pass = to_string(layer_.pass),
                                           .mode = to_string(mode),
                                           .gate = to_string(share.gate),
                                           .gates = to_string(gates_),

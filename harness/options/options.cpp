@@ -114,7 +114,7 @@ void declare_run(Flags& flags, RawOptions& raw) {
   flags.add("--seed", options.seed, "seed of the inputs");
   flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
   flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
-  flags.add("--wide", options.wide, "print p50, p99 and the rank that was last most often too");
+  flags.add("--wide", options.wide, "print all columns, wider than a terminal, and ratios to --baseline");
   flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags.add("--nvls", executor_choices().multicast,

@@ -2,7 +2,9 @@
 #include "harness/process/launch.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,8 +72,6 @@ class ErrorLines {
       line_ += c;
       if (c == '\n') take(), line_.clear();
     }
-    // A progress line ends without a newline.
-    if (!line_.empty() && line_[0] == '\r') pass_on(), line_.clear();
   }
   const std::vector<std::string>& reports() const { return reports_; }
   const std::string& signal() const { return signal_; }
@@ -146,16 +146,49 @@ pid_t start(std::vector<std::string> command, int errors) {
   _exit(127);
 }
 
+/// Says when a file grows, so that nothing has to look at it while a case is measured.
+class GrowingFile {
+ public:
+  explicit GrowingFile(const std::string& path) : watch_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    inotify_add_watch(watch_, path.c_str(), IN_MODIFY);
+  }
+  ~GrowingFile() { close(watch_); }
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  /// To be polled; negative if this host has no such watch.
+  int descriptor() const { return watch_; }
+  void forget_events() const {
+    std::array<char, 4096> events;
+    while (read(watch_, events.data(), events.size()) > 0) continue;
+  }
+
+ private:
+  int watch_;
+};
+
 /// Reads until the launcher has closed its end, and waits for it. Returns its status.
-int watch(pid_t launcher, int errors, ErrorLines& lines) {
+int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followed) {
+  constexpr int longest_pause = 10000;  // milliseconds
+  const GrowingFile file(followed.file);
   std::array<char, 4096> buffer;
   int status = 0, passed_on = interrupts;
   const auto pass_on_interrupts = [&] {
     while (passed_on < interrupts) kill(launcher, ++passed_on < 3 ? SIGTERM : SIGKILL);
   };
+  // Without events of its own the output tells only that its reader has left.
+  std::array<pollfd, 3> sources{
+      pollfd{errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
   while (true) {
-    const ssize_t count = read(errors, buffer.data(), buffer.size());
+    const int ready = poll(sources.data(), sources.size(), longest_pause);
     pass_on_interrupts();
+    file.forget_events();
+    if (sources[2].fd >= 0 && !followed.go_on()) {
+      kill(launcher, SIGTERM);
+      sources[2].fd = -1;
+    }
+    if (ready <= 0 || sources[0].revents == 0) continue;
+    const ssize_t count = read(errors, buffer.data(), buffer.size());
     if (count > 0) lines.add({buffer.data(), static_cast<std::size_t>(count)});
     if (count == 0 || (count < 0 && errno != EINTR)) break;
   }
@@ -193,7 +226,7 @@ LaunchFolder::~LaunchFolder() {
   if (!shared_memory_.empty()) fs::remove_all(shared_memory_, ignored);
 }
 
-LaunchEnd run_launch(const std::vector<std::string>& command) {
+LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed) {
   std::array<int, 2> pipe_ends;
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe");
   const Interrupts while_it_runs;
@@ -204,7 +237,7 @@ LaunchEnd run_launch(const std::vector<std::string>& command) {
   close(pipe_ends[1]);
   if (launcher < 0) throw SystemError("cannot start " + command[0] + ": " + std::strerror(errno));
   ErrorLines lines;
-  const int status = watch(launcher, pipe_ends[0], lines);
+  const int status = watch(launcher, pipe_ends[0], lines, followed);
   close(pipe_ends[0]);
   end_orphans();
   return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),

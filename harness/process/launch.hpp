@@ -2,6 +2,7 @@
 // A launch: the processes of a run as children of this one, which outlives their crashes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,16 @@ struct LaunchEnd {
   double seconds = 0;
 };
 
-/// Runs `command` and waits for its end. Its standard error passes through, but for reports and for
-/// what the launcher says about a failure. No process of it is left afterwards. Throws SystemError
-/// if it cannot be started.
-LaunchEnd run_launch(const std::vector<std::string>& command);
+/// A file that a launch writes, and what is to be done whenever it has grown, or at least every ten
+/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves.
+struct Followed {
+  std::string file;
+  std::function<bool()> go_on;
+};
+
+/// Runs `command`, follows it and waits for its end. Its standard error passes through, but for
+/// reports and for what the launcher says about a failure. No process of it is left afterwards.
+/// Throws SystemError if it cannot be started.
+LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed);
 
 }  // namespace baton

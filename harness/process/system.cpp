@@ -140,16 +140,4 @@ std::string one_line(const std::string& text, std::size_t longest) {
 
 std::string quoted(const std::string& word) { return "'" + one_line(word, 80) + "'"; }
 
-Progress::Progress(bool is_printing, int cases)
-    : prints_(is_printing && isatty(STDERR_FILENO) != 0), cases_(cases) {}
-
-void Progress::enter(const std::string& case_name) {
-  ++entered_;
-  if (prints_) fmt::print(stderr, "\r\x1b[K[{}/{}] {}", entered_, cases_, case_name);
-}
-
-void Progress::clear() const {
-  if (prints_) fmt::print(stderr, "\r\x1b[K");
-}
-
 }  // namespace baton

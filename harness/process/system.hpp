@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system that a run happens on: facts of the machine and the build, and the terminal with its
-// progress line.
+// The system that a run happens on: facts of the machine and the build, and texts as a terminal can
+// show them.
 #pragma once
 
 #include <cstdint>
@@ -57,22 +57,5 @@ std::string one_line(const std::string& text, std::size_t longest = 240);
 
 /// A word of the user's, short enough to stand in an error, in quotation marks.
 std::string quoted(const std::string& word);
-
-/// One line on a terminal that says how far a run is.
-class Progress {
- public:
-  /// Prints nothing if `is_printing` is false or standard error is no terminal.
-  Progress(bool is_printing, int cases);
-
-  /// A case begins.
-  void enter(const std::string& case_name);
-  /// Erases the line, so that something else can be printed.
-  void clear() const;
-
- private:
-  bool prints_;
-  int cases_;
-  int entered_ = 0;
-};
 
 }  // namespace baton

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of both benches: the only place that describes their columns.
+// The tables of both benches with all their columns, and how a table makes lines of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,26 +7,13 @@
 #include <numeric>
 
 #include "collectives/collective.hpp"
-#include "harness/report/record.hpp"
+#include "harness/report/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
 
-constexpr auto no_value = "-";
 constexpr auto interval_title = "95 % interval";
-
-/// Four significant digits or all digits before the point, whichever is longer.
-std::string number(double value) {
-  const int before = value >= 1 ? static_cast<int>(std::log10(value)) + 1 : 1;
-  return fmt::format("{:.{}f}", value, std::max(0, std::min(3, 4 - before)));
-}
-
-std::string binary_size(std::int64_t bytes) {
-  if (bytes % (1 << 20) == 0 && bytes > 0) return fmt::format("{}M", bytes >> 20);
-  if (bytes % (1 << 10) == 0 && bytes > 0) return fmt::format("{}K", bytes >> 10);
-  return fmt::format("{}", bytes);
-}
 
 /// A cell that is empty in rows without timings.
 auto timed(std::function<std::string(const Record&)> cell) {
@@ -35,11 +22,6 @@ auto timed(std::function<std::string(const Record&)> cell) {
 
 auto microseconds(double Summary::*member) {
   return timed([member](const Record& record) { return number(record.shown().*member * 1e6); });
-}
-
-std::string blocks(const Record& record) {
-  if (!record.bench_case.workload->cuts_blocks()) return no_value;
-  return fmt::format("{}{}", record.blocks, record.bench_case.blocks == auto_blocks ? "*" : "");
 }
 
 /// The rate of bytes that the workload states for a number of ranks.
@@ -51,11 +33,6 @@ auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
   });
 }
 
-std::string share_of_bound(const Record& record) {
-  const auto bound = record.bound_seconds();
-  return bound ? fmt::format("{:.0f}", 100 * *bound / record.shown().median) : no_value;
-}
-
 std::string ratio(const Record& record) {
   const auto& ratio = record.shown_standing().ratio;
   if (!ratio) return no_value;
@@ -65,10 +42,6 @@ std::string ratio(const Record& record) {
 std::string interval(const Record& record) {
   const auto& ci = record.shown().ci95;
   return fmt::format("[{},{}]", number(ci[0] * 1e6), number(ci[1] * 1e6));
-}
-
-std::string run_by(const Record& record) {
-  return record.bench_case.executor + (record.implementation == "schedule" ? "" : " native");
 }
 
 std::string direction(const Record& record) {
@@ -85,13 +58,6 @@ std::string bound(const Record& record) {
   return seconds ? number(*seconds * 1e6) : no_value;
 }
 
-/// Tokens a rank times heads that were compared with the recurrence.
-std::string verified_layer(const Record& record) {
-  return fmt::format("{}x{}", record.verified.tokens, record.verified.heads.size());
-}
-
-std::string verified_elements(const Record& record) { return binary_size(record.verified.elements); }
-
 std::string first(const Record& record) {
   const auto& seconds = record.samples.first_seconds;
   return seconds ? number(*seconds * 1e6) : no_value;
@@ -104,11 +70,6 @@ std::string last_rank(const Record& record) {
   const auto most = std::max_element(rounds.begin(), rounds.end());
   return fmt::format("{}: {:.0f}", most - rounds.begin(),
                      100.0 * *most / std::reduce(rounds.begin(), rounds.end()));
-}
-
-std::string hidden(const Record& record) {
-  const auto& hidden = record.shown_standing().hidden;
-  return hidden ? fmt::format("{:.0f}", 100 * *hidden) : no_value;
 }
 
 /// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row
@@ -152,15 +113,18 @@ std::vector<Column> timings_and(const std::vector<Column>& more) {
   return all;
 }
 
+/// `text` in its column. Text that is aligned to the left and too long has a line of its own.
 std::string aligned(const std::string& text, int width) {
-  return width < 0 ? fmt::format("{:<{}} ", text, -width) : fmt::format("{:>{}} ", text, width);
+  if (width >= 0) return fmt::format("{:>{}} ", text, width);
+  const bool is_long = static_cast<int>(text.size()) > -width;
+  return is_long ? text + "\n" + std::string(1 - width, ' ') : fmt::format("{:<{}} ", text, -width);
 }
 
-/// The width of a left-aligned column that holds the longest name in a registry.
+/// The width of a left-aligned column that holds the longest name in a registry with a mark.
 template <class Entries>
 int width_for(const Entries& entries, int least) {
   int width = least;
-  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()));
+  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()) + 1);
   return -width;
 }
 
@@ -185,14 +149,13 @@ std::string line(const std::vector<const std::vector<Column>*>& parts,
 
 const Table& collective_table() {
   static const Table table{
-      {{"collective", "", width_for(collectives(), 22),
-        [](const Record& r) { return r.bench_case.workload->name(); }},
+      {{"collective", "", width_for(collectives(), 22), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"dir", "", -3, direction},
        timing,
        state,
-       {"K", "", 4, blocks}},
+       {"K", "", 4, blocks_that_ran}},
       timings_and({{"algbw", "GB/s", 6, gigabytes_a_second(&Workload::payload_bytes)},
                    {"busbw", "GB/s", 6, gigabytes_a_second(&Workload::port_bytes)},
                    sent,
@@ -201,7 +164,7 @@ const Table& collective_table() {
                    {"% bound", "", 7, timed(share_of_bound)},
                    model,
                    ratio_to_baseline,
-                   {"verified", "elements", 8, verified_elements},
+                   {"verified", "elements", 8, verified_amount},
                    error,
                    wrong}),
   };
@@ -210,21 +173,20 @@ const Table& collective_table() {
 
 const Table& operator_table() {
   static const Table table{
-      {{"method", "", width_for(sp_methods(), 22),
-        [](const Record& r) { return r.bench_case.workload->name(); }},
+      {{"method", "", width_for(sp_methods(), 22), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"pass", "", -8, [](const Record& r) { return layer_of(r).pass; }},
        {"mode", "", -12, [](const Record& r) { return layer_of(r).mode; }},
        timing,
        state,
-       {"K", "", 4, blocks}},
+       {"K", "", 4, blocks_that_ran}},
       timings_and({sent,
                    hops,
-                   {"hidden", "%", 6, timed(hidden)},
+                   {"hidden", "%", 6, timed(hidden_share)},
                    model,
                    ratio_to_baseline,
-                   {"verified", "tok x heads", 11, verified_layer},
+                   {"verified", "tok x heads", 11, verified_amount},
                    error,
                    wrong}),
   };
@@ -252,9 +214,17 @@ std::string Table::head() const {
 
 std::string Table::row(const Record& record) const {
   const auto cell = [&](const Column& column) { return column.cell(record); };
-  if (record.failure) return line({&bench_case}, cell) + " failed: " + record.failure->reason + "\n";
-  if (!record.skipped.empty()) return line({&bench_case}, cell) + " skipped: " + record.skipped + "\n";
-  return line({&bench_case, &answer}, cell) + "\n";
+  std::string end;
+  if (record.failure)
+    end = "failed: " + record.failure->reason;
+  else if (!record.skipped.empty())
+    end = "skipped: " + record.skipped;
+  else if (record.verified.wrong > 0)
+    end =
+        fmt::format("wrong: {} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong);
+  if (end.empty()) return line({&bench_case, &answer}, cell) + "\n";
+  const std::string row = line({&bench_case}, cell) + "  " + end;
+  return fits_terminal ? wrapped(row, "    ") : row + "\n";
 }
 
 }  // namespace baton

@@ -27,7 +27,8 @@ void add_description(Json& json, const Description& d) {
   if (d.layer) json.update({{"pass", d.layer->pass}, {"mode", d.layer->mode}});
   json["direction"] = d.direction;
   if (d.layer)
-    json.update({{"gate", d.layer->gate},
+    json.update({{"attention", d.layer->attention},
+                 {"gate", d.layer->gate},
                  {"gates", d.layer->gates},
                  {"chunk", d.layer->chunk},
                  {"dtype", d.layer->dtype},
@@ -94,6 +95,7 @@ void add_verified_sizes(Json& json, const Record& record) {
 
 void add_verification(Json& json, const Record& record) {
   json["wrong"] = record.verified.wrong;
+  if (record.verified.wrong > 0) json["first_wrong"] = record.verified.first_wrong;
   json["relative_error"] = record.verified.relative_error;
   json["tolerance"] = record.verified.tolerance;
   json["verification_seconds"] = record.verified.seconds;

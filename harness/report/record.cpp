@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace baton {
@@ -21,6 +22,55 @@ std::string error_line(const std::string& name, const std::vector<double>& log_r
   const double count = static_cast<double>(log_ratios.size());
   return fmt::format("# {:<26} {:>4} {:>10.2f} {:>8.0f} {:>8.0f}\n", name, log_ratios.size(),
                      std::exp(sum / count), 100 * (std::exp(error / count) - 1), 100 * (std::exp(worst) - 1));
+}
+
+using Json = nlohmann::json;
+
+/// The value under `key`; nothing if there is none, or null.
+template <class Value>
+std::optional<Value> optional(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() ? std::nullopt : std::optional(found->get<Value>());
+}
+
+template <class Value>
+Value value(const Json& json, const char* key, Value otherwise) {
+  return optional<Value>(json, key).value_or(std::move(otherwise));
+}
+
+std::optional<Failure> failure(const Json& json) {
+  if (!json.contains("failed")) return std::nullopt;
+  return Failure{.reason = json.at("failed"),
+                 .rank = optional<int>(json, "failed_rank"),
+                 .step = optional<int>(json, "failed_step"),
+                 .exit_code = value(json, "exit_code", 0),
+                 .seconds = value(json, "failed_after_seconds", 0.0)};
+}
+
+std::optional<Cost> cost(const Json& json) {
+  const auto bytes = optional<std::int64_t>(json, "sent_bytes");
+  const auto hops = optional<int>(json, "hops");
+  return bytes && hops ? std::optional(Cost{*bytes, *hops}) : std::nullopt;
+}
+
+Verified verified(const Json& json) {
+  Verified read;
+  read.wrong = value<std::int64_t>(json, "wrong", 0);
+  read.first_wrong = value<std::string>(json, "first_wrong", "");
+  read.relative_error = value(json, "relative_error", 0.0);
+  read.tolerance = value(json, "tolerance", 0.0);
+  read.elements = value<std::int64_t>(json, "verified_elements", 0);
+  read.tokens = value<std::int64_t>(json, "verified_tokens", 0);
+  read.heads = value(json, "verified_head_numbers", std::vector<std::int64_t>{});
+  return read;
+}
+
+std::optional<Conditions> conditions(const Json& json) {
+  if (!json.contains("conditions")) return std::nullopt;
+  const Json& here = json.at("conditions");
+  return Conditions{.cores = value(here, "cores", 0),
+                    .busy_threads = value(here, "busy_threads", 0),
+                    .other_load = optional<double>(here, "other_load")};
 }
 
 }  // namespace
@@ -42,6 +92,7 @@ Verified sum(Verified before, const Verified& after) {
 
 std::optional<double> Record::bound_seconds() const {
   if (!cost || bench_case.ranks < 2 || bench_case.ranks_a_gpu > 1) return std::nullopt;
+  if (known_bound_seconds) return known_bound_seconds;
   // In rounds back to back the hops of one round may overlap with the bytes of another, and an
   // empty round is read once.
   if (bench_case.timing != TimingMode::isolated)
@@ -51,6 +102,7 @@ std::optional<double> Record::bound_seconds() const {
 
 std::vector<int> Record::rounds_as_last() const {
   const auto& ranks = samples.rank_seconds;
+  if (ranks.empty()) return rounds_as_last_read;
   if (ranks.size() < 2 || static_cast<int>(ranks.size()) != bench_case.ranks) return {};
   std::vector<int> rounds(ranks.size(), 0);
   for (std::size_t round = 0; round < ranks.front().size(); ++round) {
@@ -151,6 +203,29 @@ std::string PredictionErrors::table() const {
     all.insert(all.end(), log_ratios.begin(), log_ratios.end());
   }
   return text + error_line("all", all);
+}
+
+Record read_record(const Json& json) {
+  Record record;
+  record.implementation = value<std::string>(json, "implementation", record.implementation);
+  record.blocks = value(json, "blocks", 1);
+  record.warmup = value(json, "warmup", 0);
+  record.rounds = value(json, "rounds", 0);
+  record.skipped = value<std::string>(json, "skipped", "");
+  record.failure = failure(json);
+  record.cost = cost(json);
+  record.known_bound_seconds = optional<double>(json, "bound_seconds");
+  record.conditions = conditions(json);
+  record.verified = verified(json);
+  record.wire = value<std::string>(json, "wire_dtype", "f32") == "bf16" ? Dtype::bf16 : Dtype::f32;
+  record.samples.seconds = value(json, "seconds", std::vector<double>{});
+  record.samples.first_seconds = optional<double>(json, "first_seconds");
+  if (record.is_timed()) record.summary = summarise(record.samples.seconds);
+  record.rounds_as_last_read = value(json, "rounds_as_last", std::vector<int>{});
+  record.topology = value<std::string>(json, "topology", "");
+  record.predicted_seconds = optional<double>(json, "predicted_seconds");
+  record.extrapolated = value<std::string>(json, "extrapolated", "");
+  return record;
 }
 
 }  // namespace baton

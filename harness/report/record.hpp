@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The results of a run: a record for each case, how records compare with one another, and the forms
-// in which they are written: JSON lines, table rows and traces.
+// in which they are kept: JSON lines, comma-separated values and traces.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +54,14 @@ struct Standing {
   std::optional<double> hidden;
 };
 
+/// How a row stands among those that compete with it.
+struct Place {
+  /// The fastest of them.
+  bool is_best = false;
+  /// Time over that of the fastest one.
+  std::optional<Ratio> ratio;
+};
+
 /// A case in all launches so far, at least two.
 struct OverLaunches {
   int launches = 0;
@@ -88,6 +96,9 @@ struct Record {
   std::optional<Cost> cost;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
+  /// The bound if something else than alpha and beta gives it: simulated links, or a record that
+  /// was read.
+  std::optional<double> known_bound_seconds;
   AlphaBeta alpha_beta;
   /// Names and versions of the accelerators that ran it; empty on processors.
   std::vector<std::pair<std::string, std::string>> device_facts;
@@ -104,6 +115,8 @@ struct Record {
   Summary summary;
   Standing standing;
   std::optional<OverLaunches> over_launches;
+  /// Known when the contest of the case is over, and no part of the JSON line.
+  Place place;
   /// The simulated machine, or the machine of the prediction.
   std::string topology;
   /// The simulator's time for a measured row.
@@ -120,7 +133,13 @@ struct Record {
   /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
   /// the ranks' times are not known one by one.
   std::vector<int> rounds_as_last() const;
+  /// The same of a record that was read, whose ranks' times were not.
+  std::vector<int> rounds_as_last_read;
 };
+
+/// What a table shows of a record, from the JSON object that `json_line` wrote: everything but the
+/// case itself and the ranks' times. Throws nlohmann::json::exception if a key has another type.
+Record read_record(const nlohmann::json& json);
 
 /// The origin of all records of one run.
 struct Provenance {
@@ -203,38 +222,6 @@ class PredictionErrors {
  private:
   std::map<std::string, std::vector<double>> log_ratios_;
 };
-
-struct Column {
-  std::string title;
-  /// The unit, or an empty string.
-  std::string unit;
-  /// Characters; negative for text that is aligned to the left.
-  int width = 8;
-  std::function<std::string(const Record&)> cell;
-};
-
-/// A bench's table. docs/metrics.md explains its columns.
-struct Table {
-  /// The columns that say what a case is; a skipped row has them too.
-  std::vector<Column> bench_case;
-  std::vector<Column> answer;
-
-  /// The two lines above the rows: titles and units.
-  std::string head() const;
-  /// One row. A skipped case has its reason in place of the answer's columns.
-  std::string row(const Record& record) const;
-};
-
-/// The table with the columns of --wide behind its own.
-Table wide(Table table);
-
-/// The table of collective_bench.
-const Table& collective_table();
-/// The table of operator_bench.
-const Table& operator_table();
-
-/// The same table for a run of one launch, whose intervals say nothing about another launch.
-Table within_one_launch(Table table);
 
 /// The origin of a trace.
 struct TraceTitle {

@@ -42,13 +42,16 @@ std::string way_on(const Options& options) {
 void run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
                const Table& table) {
   Ledger ledger = ledger_of(options, world);
-  Experiment experiment(options, topology, world, table, ledger, way_on(options));
+  std::optional<Display> display;  // where no director prints
+  if (world.rank() == 0 && options.ledger.empty()) display.emplace(options, table, ledger, ledger.launch());
+  Experiment experiment(options, topology, world, ledger, display ? &*display : nullptr, way_on(options));
   std::vector<BenchmarkCase> cases;
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});
   if ((options.launches - ledger.launch()) % 2 == 1) std::reverse(cases.begin(), cases.end());
   run_benchmarks(cases, options.rounds, world.rank() == 0);
-  experiment.finish();
+  if (display) display->finish();
+  if (world.rank() == 0) require_output();
   if (options.ledger.empty() && world.rank() == 0) ledger.require_good(options.cases);
   if (options.ledger.empty() && world.rank() == 0 && ledger.launch() < options.launches)
     fmt::print(stderr, "baton: launch {} of {} is done; {}\n", ledger.launch(), options.launches,
@@ -68,13 +71,12 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
     CsvFile(options->csv);
     refuse_too_many_processes(*options);
   }
-  const Table shown = options->wide ? wide(table) : table;
-  if (!is_launched() && options->ledger.empty()) return direct(*options, shown, argv);
+  if (!is_launched() && options->ledger.empty()) return direct(*options, table, argv);
 
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());
-    run_cases(*options, topology, world, shown);
+    run_cases(*options, topology, world, table);
   });
   return 0;
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <iostream>
 #include <regex>
 
 #include "collectives/schedule/errors.hpp"
@@ -69,9 +68,9 @@ class Director {
  public:
   Director(const Options& options, const Table& table, char** argv)
       : options_(options),
-        table_(table),
         launches_(options.launches),
-        ledger_(new_file(folder_.path() + "/ledger")) {
+        ledger_(new_file(folder_.path() + "/ledger")),
+        display_(options, table, ledger_, options.most_seconds > 0 ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads, argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
@@ -84,7 +83,10 @@ class Director {
     for (int launch = 1; launch <= launches_; ++launch) {
       if (const std::optional<int> code = run_launches(launch)) return *code;
       if (launch == 1) launches_ = std::max(launches_, that_fit(monotonic_seconds() - start));
+      display_.expect(launches_);
     }
+    display_.finish();
+    require_output();
     return summary();
   }
 
@@ -104,15 +106,16 @@ class Director {
   void fail(int index, Failure failure);
   void give_up_like(int index);
   std::vector<std::string> command_of_launch() const;
-  int interrupted() const;
+  int interrupted();
+  bool follow();
   int summary() const;
   std::string missing() const;
 
   const Options& options_;
-  const Table& table_;
   int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
+  Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
 };
@@ -122,11 +125,14 @@ std::optional<int> Director::run_launches(int launch) {
   while (true) {
     ledger_.start_launch(launch);
     const std::size_t ended_before = ledger_.ended();
-    const LaunchEnd end = run_launch(command_of_launch());
-    ledger_ = Ledger(folder_.path() + "/ledger");
+    const LaunchEnd end =
+        run_launch(command_of_launch(), {folder_.path() + "/ledger", [this] { return follow(); }});
+    follow();
+    display_.clear();
+    if (reader_left()) return ExitCode::reader_left;
+    require_output();
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return std::nullopt;
-    if (reader_left()) return ExitCode::reader_left;
     const std::string report = end.reports.empty() ? "" : end.reports.front();
     if (end.exit_code == ExitCode::usage) throw UsageError(report);
     const std::optional<int> index = ledger_.unfinished();
@@ -143,6 +149,13 @@ std::optional<int> Director::run_launches(int launch) {
   }
 }
 
+/// Prints what the launch has measured since. False if nobody reads it any more.
+bool Director::follow() {
+  ledger_.read_on();
+  display_.refresh();
+  return !reader_left() && !has_lost_output();
+}
+
 std::vector<std::string> Director::command_of_launch() const {
   std::vector<std::string> command = command_;
   command.insert(command.end(), {"--of", fmt::format("{}", launches_)});
@@ -156,12 +169,10 @@ void Director::fail(int index, Failure failure) {
   record.warmup = options_.warmup;
   record.rounds = options_.rounds;
   record.failure = std::move(failure);
-  std::cout << table_.row(record) << std::flush;
-  require_output();
   const std::string line = json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch()));
   Journal(options_.journal).append(line);
   CsvFile(options_.csv).append(line);
-  ledger_.note(index, {Outcome::State::failed, {}, record.failure->reason});
+  ledger_.end(index, line);
 }
 
 /// After three cases of the same executor and ranks in a row the others of them are not tried: each
@@ -199,7 +210,8 @@ std::string Director::missing() const {
                      options_.journal, options_.journal);
 }
 
-int Director::interrupted() const {
+int Director::interrupted() {
+  display_.finish();
   const std::optional<int> index = ledger_.unfinished();
   fmt::print(stderr, "baton: interrupted{}\nbaton: {}\n", index ? " in " + options_.cases[*index].name() : "",
              missing());

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
@@ -31,6 +30,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .failure = std::nullopt,
           .cost = timed.cost ? timed.cost : prepared.cost,
           .messages = timed.messages,
+          .known_bound_seconds = timed.bound_seconds,
           .alpha_beta = timed.alpha_beta.value_or(prepared.alpha_beta),
           .device_facts = prepared.device_facts,
           .start_skew_seconds = start_skew_seconds,
@@ -93,24 +93,18 @@ Provenance provenance_of(const Options& options, const std::string& run, int lau
 }
 
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       const Table& table, Ledger& ledger, const std::string& interrupted)
+                       Ledger& ledger, Display* display, const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
-      table_(ledger.launch() == 1 ? within_one_launch(table) : table),
       ledger_(ledger),
+      display_(display),
       provenance_(provenance_of(options, world.rank() == 0 ? ledger.run() : "", ledger.launch())),
       journal_(world.rank() == 0 ? options.journal : ""),
       csv_(world.rank() == 0 ? options.csv : ""),
       watchdog_(world, options.time_limit_seconds, interrupted),
-      progress_(world.rank() == 0, static_cast<int>(options.cases.size())) {
-  for (int launch = 1; launch <= ledger.launch(); ++launch) {
-    ComparisonGroups& group = groups_.emplace(launch, options.baseline).first->second;
-    for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
-      if (const Outcome* outcome = ledger.outcome(launch, index);
-          outcome != nullptr && outcome->state == Outcome::State::timed)
-        group.add(options.cases[index], outcome->seconds);
-  }
+      launches_(options.cases, options.baseline) {
+  launches_.add(ledger);
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     settled_ += ledger.is_settled(index) ? '1' : '0';
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
@@ -128,19 +122,12 @@ void Experiment::prove_cases() {
   for (std::string text; std::getline(all, text, proof_end);) proofs_.push_back(text);
 }
 
-/// The first launch shows its rows as they come, and the last one those over all launches.
-bool Experiment::prints_rows() const {
-  return provenance_.launch == 1 || provenance_.launch == options_.launches;
-}
-
 BenchmarkCase::Result Experiment::run(int index) {
-  progress_.enter(fmt::format("launch {} of {}: {}", provenance_.launch, options_.launches,
-                              options_.cases[index].name()));
   if (settled_[index] == '0') return run_unsettled(index);
   const Outcome* outcome = ledger_.outcome(provenance_.launch, index);
   if (world_.rank() == 0 && (outcome == nullptr || outcome->state != Outcome::State::timed))
     return {{}, "settled before"};
-  std::vector<double> seconds = outcome != nullptr ? outcome->seconds : std::vector{0.0};
+  std::vector<double> seconds = outcome != nullptr ? outcome->seconds() : std::vector{0.0};
   seconds.resize(options_.rounds, seconds.back());
   return {std::move(seconds), {}};
 }
@@ -148,7 +135,8 @@ BenchmarkCase::Result Experiment::run(int index) {
 BenchmarkCase::Result Experiment::run_unsettled(int index) {
   const Case& bench_case = options_.cases[index];
   watchdog_.enter(bench_case.name());
-  if (world_.rank() == 0) ledger_.note(index, {});
+  if (world_.rank() == 0) ledger_.begin(index);
+  if (display_ != nullptr) display_->refresh();
   if (!proofs_.empty() && !proofs_[index].empty()) return refuse(index, proofs_[index]);
   CaseRunner& runner = this->runner(bench_case);
   BenchmarkCase::Result outcome{std::vector<double>(options_.rounds, 0.0), {}};
@@ -180,15 +168,7 @@ CaseRunner& Experiment::runner(const Case& bench_case) {
   if (runner) return *runner;
   runner = make_runner(find_backend(bench_case.executor), bench_case.ranks);
   if (!runner->team().is_member()) return *runner;
-  if (first_round_start_.empty()) {
-    first_round_start_ = runner->round_start();
-    if (ledger_.starts() < 2 && prints_rows()) print(head(first_round_start_) + table_.head());
-  }
-  const std::string description = runner->description(), start = runner->round_start();
-  if (!prints_rows()) return *runner;
-  print(description);
-  if (start != first_round_start_ && description.find(start) == std::string::npos)
-    print(fmt::format("# {}: rounds start by {}\n", bench_case.executor, start));
+  announce(fmt::format("{}, {} ranks", bench_case.executor, bench_case.ranks), runner->description());
   return *runner;
 }
 
@@ -207,12 +187,12 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   const bool runs = !prepared.refusal && before.wrong == 0;
   const Timed timed = runs ? runner.time(prepared) : Timed{};
   const Verified verified = sum(before, timed.verified);
-  ComparisonGroups& group = groups_.at(ledger_.launch());
-  if (runs && verified.wrong == 0) group.add(bench_case, timed.samples.seconds);
-  const Record record = record_of(bench_case, prepared, verified, timed, group.standing(bench_case),
-                                  over_launches_of(index), runner.start_skew_seconds());
+  const int launch = ledger_.launch();
+  if (runs && verified.wrong == 0) launches_.add(launch, index, timed.samples.seconds);
+  const Record record = record_of(bench_case, prepared, verified, timed, launches_.standing(launch, index),
+                                  launches_.over_launches(index), runner.start_skew_seconds());
   keep(index, record);
-  if (provenance_.launch == options_.launches) print(trace_round(options_.trace, record, prepared, runner));
+  if (launch == options_.launches) announce("trace", trace_round(options_.trace, record, prepared, runner));
   if (prepared.refusal) return {{}, prepared.refusal.reason()};
   if (!record.is_timed()) return {{}, "wrong result"};
   std::vector<double> seconds = timed.samples.seconds;
@@ -220,76 +200,21 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   return {std::move(seconds), {}};
 }
 
-std::optional<OverLaunches> Experiment::over_launches_of(int index) const {
-  std::vector<std::vector<double>> seconds;
-  std::vector<Standing> standings;
-  for (const auto& [launch, group] : groups_) {
-    const auto* rounds = group.seconds(options_.cases[index]);
-    if (rounds == nullptr) continue;
-    seconds.push_back(*rounds);
-    standings.push_back(group.standing(options_.cases[index]));
-  }
-  return over_launches(seconds, standings);
-}
-
-namespace {
-
-Outcome outcome_of(const Record& record) {
-  using State = Outcome::State;
-  if (record.failure) return {State::invalid, {}, record.failure->reason};
-  if (!record.skipped.empty()) return {State::skipped, {}, record.skipped};
-  if (record.verified.wrong > 0)
-    return {State::wrong,
-            {},
-            fmt::format("{} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong)};
-  return {State::timed, record.samples.seconds, {}};
-}
-
-}  // namespace
-
 void Experiment::keep(int index, const Record& record) {
   if (world_.rank() != 0) return;
-  prediction_errors_.add(record);
-  // The row comes first, so that it is there even if the journal's disk is full.
-  if (prints_rows() || !record.is_timed()) print(table_.row(record));
   const std::string line = json_line(record, provenance_);
   journal_.append(line);
   csv_.append(line);
+  ledger_.end(index, line);
+  if (display_ != nullptr) display_->refresh();
   require_output();
-  ledger_.note(index, outcome_of(record));
 }
 
-void Experiment::print(const std::string& text) const {
+/// Has a text printed by whoever prints the rows.
+void Experiment::announce(const std::string& about, const std::string& text) {
   if (world_.rank() != 0 || text.empty()) return;
-  progress_.clear();
-  std::cout << text << std::flush;
-}
-
-std::string Experiment::head(const std::string& round_start) const {
-  const Machine& machine = provenance_.machine;
-  std::string launches;
-  if (options_.launches > 1)
-    launches = provenance_.launch == 1
-                   ? fmt::format("# the first of {} launches; the table over all of them follows\n",
-                                 options_.launches)
-                   : fmt::format("# over {} launches: medians and intervals are those of the launches\n",
-                                 provenance_.launch);
-  return fmt::format(
-      "# baton {} · {} · {} cores · {} · {} · {} · {}\n"
-      "# {} warm-up and {} measured rounds; a round is the slowest rank's time; mean is the papers' figure\n"
-      "# start of a round: {}; timer {:.0f} ns a reading; seed {}\n"
-      "# bound = hops alpha + busiest rank's bytes / beta, and on GPUs what an empty round reads, measured "
-      "below; "
-      "* blocks chosen by the model; "
-      "ratio to {}\n{}",
-      provenance_.commit, machine.cpu, machine.cores, machine.system, machine.mpi, machine.compiler,
-      machine.build, options_.warmup, options_.rounds, round_start, timer_overhead_seconds() * 1e9,
-      options_.seed, options_.baseline.empty() ? "nothing (--baseline)" : options_.baseline, launches);
-}
-
-void Experiment::finish() {
-  if (prints_rows()) print(prediction_errors_.table());
-  if (world_.rank() == 0) require_output();
+  ledger_.announce({about, text});
+  if (display_ != nullptr) display_->refresh();
 }
 
 }  // namespace baton

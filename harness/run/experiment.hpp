@@ -22,6 +22,8 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
+#include "harness/report/table.hpp"
+#include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
 
 namespace baton {
@@ -67,6 +69,8 @@ struct Timed {
   /// Counted by simulated rounds.
   std::optional<Cost> cost;
   std::optional<std::int64_t> messages;
+  /// Of simulated rounds, by the links that their messages take.
+  std::optional<double> bound_seconds;
   /// Why simulated times go beyond the calibration of their topology; empty if they do not.
   std::string extrapolated;
 };
@@ -88,10 +92,8 @@ class CaseRunner {
 
   const Team& team() const { return team_; }
 
-  /// The lines in the table that describe the machine; may be empty.
+  /// The lines above the table that describe the machine; may be empty.
   virtual std::string description() const = 0;
-  /// The mechanism that starts a round on all ranks together, for people.
-  virtual std::string round_start() const { return "a dissemination barrier"; }
   /// How far apart the ranks start a round, in seconds.
   virtual double start_skew_seconds() const { return 0; }
 
@@ -160,66 +162,58 @@ void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files
 /// is selected.
 void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
 
-/// Runs the cases of one bench in one launch, prints their rows and writes their records.
+/// Runs the cases of one bench in one launch and writes their records.
 class Experiment {
  public:
   /// Rank 0's `ledger` says which cases are settled, and how they ended in earlier launches; it
-  /// must outlive the experiment. `interrupted` is what the watchdog says of the results when the
-  /// launch is ended from outside. Throws UsageError if the journal cannot be written. Collective
-  /// over `world`.
+  /// must outlive the experiment, as `display` must, which prints it; null if another process does.
+  /// `interrupted` is what the watchdog says of the results when the launch is ended from outside.
+  /// Throws UsageError if the journal cannot be written. Collective over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-             const Table& table, Ledger& ledger, const std::string& interrupted);
+             Ledger& ledger, Display* display, const std::string& interrupted);
 
-  /// Runs case `index` of the options, prints its row and appends its record; or returns what it
-  /// gave before if it is settled. The result has one time for each round, 0 in processes without a
-  /// rank in the case. Collective over the world. Throws what Executor throws.
+  /// Runs case `index` of the options and appends its record; or returns what it gave before if it
+  /// is settled. The result has one time for each round, 0 in processes without a rank in the case.
+  /// Collective over the world. Throws what Executor throws.
   BenchmarkCase::Result run(int index);
-
-  /// Prints the lines below the table.
-  void finish();
 
  private:
   void prove_cases();
-  bool prints_rows() const;
   BenchmarkCase::Result run_unsettled(int index);
   BenchmarkCase::Result refuse(int index, const std::string& error);
   CaseRunner& runner(const Case& bench_case);
   std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
   BenchmarkCase::Result answer(CaseRunner& runner, int index);
-  std::optional<OverLaunches> over_launches_of(int index) const;
   void keep(int index, const Record& record);
-  void print(const std::string& text) const;
-  std::string head(const std::string& round_start) const;
+  void announce(const std::string& about, const std::string& text);
 
   const Options& options_;
   const std::optional<Topology>& topology_;
   const World& world_;
-  const Table table_;
   Ledger& ledger_;
+  Display* display_;
   std::string settled_;              // '1' for each case that is not to run in this launch
   std::vector<std::string> proofs_;  // why a case's schedules are wrong, empty where they are right
   const Provenance provenance_;
   Journal journal_;
   CsvFile csv_;
   Watchdog watchdog_;
-  Progress progress_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
-  std::map<int, ComparisonGroups> groups_;  // by launch
-  PredictionErrors prediction_errors_;
-  std::string first_round_start_;
+  Launches launches_;
 };
 
 /// Where the records of a run come from.
 Provenance provenance_of(const Options& options, const std::string& run, int launch);
 
 /// The process that the user started: runs the cases of `options` in launches of this program with
-/// the arguments of `argv`, and outlives them. A case that ends its launch becomes a failed row,
-/// and the launch is started again for the others. Names what gave no time at the end. Returns the
-/// exit code. Throws UsageError or SystemError if no launch can start.
+/// the arguments of `argv`, prints what they measure and outlives them. A case that ends its launch
+/// becomes a failed row, and the launch is started again for the others. Names what gave no time at
+/// the end. Returns the exit code. Throws UsageError or SystemError if no launch can start.
 int direct(const Options& options, const Table& table, char** argv);
 
 /// The main function of a bench: parses the command line, starts the launches and collects what
-/// they leave, or, as a process of a launch, runs its cases. Returns the exit code.
+/// they leave, or, as a process of a launch, runs its cases. `table` has all columns. Returns the
+/// exit code.
 int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
 
 }  // namespace baton

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of the file is a JSON object: the run's name, a launch that starts, or an outcome.
+// A line of the file is a JSON object: the run's name, a launch that starts, a notice, or a case
+// that begins or has ended with its record.
 #include "harness/run/ledger.hpp"
 
 #include <fmt/format.h>
@@ -12,26 +13,30 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array states{"begun", "timed", "skipped", "invalid", "wrong", "failed"};
-
-Outcome::State state_of(const std::string& word) {
-  const auto found = std::find(states.begin(), states.end(), word);
-  return static_cast<Outcome::State>(found - states.begin());
+/// What a record tells of how its case ended.
+Outcome outcome_of(const Json& json) {
+  using State = Outcome::State;
+  const Record row = read_record(json);
+  if (row.failure)
+    return {row.failure->exit_code == ExitCode::schedule ? State::invalid : State::failed, row,
+            row.failure->reason};
+  if (!row.skipped.empty()) return {State::skipped, row, row.skipped};
+  if (row.verified.wrong > 0)
+    return {State::wrong, row,
+            fmt::format("{} wrong elements, first {}", row.verified.wrong, row.verified.first_wrong)};
+  static_cast<void>(json.at("seconds"));  // which it must have
+  return {State::timed, row, {}};
 }
 
-/// The outcome that a record tells of; `begun` if it has to run again.
-Outcome outcome_of(const Json& record) {
-  if (record.contains("failed")) return {};
-  if (record.contains("skipped")) return {Outcome::State::skipped, {}, record.at("skipped")};
-  if (record.value("wrong", 0) > 0) return {Outcome::State::wrong, {}, "wrong result"};
-  return {Outcome::State::timed, record.at("seconds").get<std::vector<double>>(), {}};
-}
+/// The keys of a record that no table shows, and that may be large.
+constexpr std::array unread{"rank_seconds", "machine", "device", "device_before", "device_after"};
 
 std::string new_run_name() {
   std::random_device random;
@@ -49,34 +54,37 @@ void require_same(const char* what, const std::string& theirs, const std::string
 
 }  // namespace
 
-Ledger::Ledger(std::string path) : path_(std::move(path)) {
+Ledger::Ledger(std::string path) : path_(std::move(path)) { read_on(); }
+
+void Ledger::read_on() {
   if (path_.empty()) return;
   std::ifstream file(path_);
-  if (!file) throw SystemError("cannot read '" + path_ + "'");
-  for (std::string line; std::getline(file, line);) read(line);
+  if (!file.seekg(static_cast<std::streamoff>(read_bytes_))) throw SystemError("cannot read '" + path_ + "'");
+  for (std::string line; std::getline(file, line) && !file.eof(); read_bytes_ += line.size() + 1) read(line);
 }
 
 void Ledger::read(const std::string& line) {
-  const Json json = Json::parse(line);
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return;  // a line that a crash cut off
   run_ = json.value("run", run_);
   if (json.contains("launch")) count_launch(json.at("launch"));
-  if (json.contains("case"))
-    outcomes_[{launch_, json.at("case")}] = {
-        state_of(json.at("state")), json.value("seconds", std::vector<double>{}), json.value("reason", "")};
+  if (json.contains("text")) notices_.push_back({json.at("about"), json.at("text")});
+  if (!json.contains("case")) return;
+  Outcome& outcome = outcomes_[{launch_, json.at("case")}];
+  outcome = json.contains("record") ? outcome_of(json.at("record")) : Outcome{};
+  if (outcome.state != Outcome::State::begun && outcome.state != Outcome::State::timed)
+    given_up_.insert(json.at("case").get<int>());
 }
 
-void Ledger::append(const std::string& line) const {
-  if (path_.empty()) return;
-  std::ofstream file(path_, std::ios::app);
-  file << line << std::endl;
-  if (!file) throw SystemError("cannot write '" + path_ + "'");
+void Ledger::append(const std::string& line) {
+  if (path_.empty()) return read(line);
+  if (!file_) file_ = std::make_unique<Journal>(path_);
+  file_->append(line);
+  read_on();
 }
 
 const std::string& Ledger::run() {
-  if (run_.empty()) {
-    run_ = new_run_name();
-    append(Json{{"run", run_}}.dump());
-  }
+  if (run_.empty()) append(Json{{"run", new_run_name()}}.dump());
   return run_;
 }
 
@@ -85,17 +93,19 @@ void Ledger::count_launch(int launch) {
   launch_ = launch;
 }
 
-void Ledger::start_launch(int launch) {
-  count_launch(launch);
-  append(Json{{"launch", launch}}.dump());
+void Ledger::start_launch(int launch) { append(Json{{"launch", launch}}.dump()); }
+
+void Ledger::begin(int index) { append(Json{{"case", index}}.dump()); }
+
+void Ledger::end(int index, const std::string& json_line) {
+  Json record = Json::parse(json_line);
+  for (const char* key : unread) record.erase(key);
+  append(Json{{"case", index}, {"record", std::move(record)}}.dump());
 }
 
-void Ledger::note(int index, const Outcome& outcome) {
-  outcomes_[{launch_, index}] = outcome;
-  Json json{{"case", index}, {"state", states[static_cast<std::size_t>(outcome.state)]}};
-  if (!outcome.seconds.empty()) json["seconds"] = outcome.seconds;
-  if (!outcome.reason.empty()) json["reason"] = outcome.reason;
-  append(json.dump());
+void Ledger::announce(const Notice& notice) {
+  append(Json{{"about", notice.about}, {"text", notice.text}}.dump(-1, ' ', false,
+                                                                   Json::error_handler_t::replace));
 }
 
 const Outcome* Ledger::outcome(int launch, int index) const {
@@ -104,11 +114,8 @@ const Outcome* Ledger::outcome(int launch, int index) const {
 }
 
 bool Ledger::is_settled(int launch, int index) const {
-  return std::any_of(outcomes_.begin(), outcomes_.end(), [&](const auto& entry) {
-    const auto& [where, outcome] = entry;
-    if (where.second != index || outcome.state == Outcome::State::begun) return false;
-    return where.first == launch || outcome.state != Outcome::State::timed;
-  });
+  const Outcome* outcome = this->outcome(launch, index);
+  return given_up_.contains(index) || (outcome != nullptr && outcome->state != Outcome::State::begun);
 }
 
 bool Ledger::is_complete(int launch, int cases) const {
@@ -127,8 +134,8 @@ void Ledger::require_good(const std::vector<Case>& cases) const {
 }
 
 std::optional<int> Ledger::unfinished() const {
-  for (const auto& [where, outcome] : outcomes_)
-    if (where.first == launch_ && outcome.state == Outcome::State::begun) return where.second;
+  for (auto entry = outcomes_.lower_bound({launch_, 0}); entry != outcomes_.end(); ++entry)
+    if (entry->second.state == Outcome::State::begun) return entry->first.second;
   return std::nullopt;
 }
 
@@ -154,21 +161,16 @@ void Ledger::resume(const std::string& journal, const std::vector<Case>& cases, 
       require_same("commit", record.at("commit"), commit());
       require_same("host", record.at("machine").at("host"), host);
       if (record.value("launch", 1) > launches) throw UsageError("it is of a launch beyond --launches");
-      take_over(record.value("launch", 1), static_cast<int>(found - cases.begin()), outcome_of(record));
-      run_ = record.at("run");
+      if (record.contains("failed")) continue;  // it has to run again
+      if (run_.empty()) append(Json{{"run", record.at("run")}}.dump());
+      if (record.value("launch", 1) != launch_) start_launch(record.value("launch", 1));
+      end(static_cast<int>(found - cases.begin()), line);
     } catch (const Json::exception& error) {
       throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
     }
   }
-  append(Json{{"run", run()}}.dump());
-}
-
-void Ledger::take_over(int launch, int index, const Outcome& outcome) {
-  if (outcome.state == Outcome::State::begun) return;
-  if (launch != launch_) start_launch(launch);
-  note(index, outcome);
 }
 
 }  // namespace baton

@@ -3,13 +3,18 @@
 // crashes takes its memory with it.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/cases/case.hpp"
+#include "harness/process/output.hpp"
+#include "harness/report/record.hpp"
 
 namespace baton {
 
@@ -20,10 +25,20 @@ struct Outcome {
   enum class State { begun, timed, skipped, invalid, wrong, failed };
 
   State state = State::begun;
-  /// One value for each round: the maximum over ranks; empty unless it was timed.
-  std::vector<double> seconds;
+  /// What a table shows of its record, but for the case; empty where it has only begun.
+  Record row;
   /// Why it was skipped, is wrong, or failed.
   std::string reason;
+
+  /// One value for each round: the maximum over ranks; empty unless it was timed.
+  const std::vector<double>& seconds() const { return row.samples.seconds; }
+};
+
+/// A text that a launch has to say of the machine, or of what it left.
+struct Notice {
+  /// What it is about: a later notice about the same replaces it.
+  std::string about;
+  std::string text;
 };
 
 /// The outcomes of all cases in all launches of a run.
@@ -42,8 +57,18 @@ class Ledger {
   int starts() const { return starts_; }
   void start_launch(int launch);
 
-  /// Notes that `outcome` is how case `index` ended in the present launch, or that it begins.
-  void note(int index, const Outcome& outcome);
+  /// Notes that case `index` begins in the present launch.
+  void begin(int index);
+  /// Notes that `json_line` is the record that case `index` ended with in the present launch.
+  void end(int index, const std::string& json_line);
+  /// Keeps a text for whoever prints the rows.
+  void announce(const Notice& notice);
+
+  /// Takes over what other processes have written since.
+  void read_on();
+
+  /// The texts, in their order.
+  const std::vector<Notice>& notices() const { return notices_; }
 
   /// How case `index` ended in `launch`; null if it has not begun.
   const Outcome* outcome(int launch, int index) const;
@@ -72,16 +97,19 @@ class Ledger {
               int launches);
 
  private:
-  void append(const std::string& line) const;
-  void take_over(int launch, int index, const Outcome& outcome);
+  void append(const std::string& line);
   void read(const std::string& line);
   void count_launch(int launch);
 
   std::string path_;
+  std::unique_ptr<Journal> file_;  // opened by the first line
+  std::size_t read_bytes_ = 0;     // of the file, whole lines
   std::string run_;
+  std::vector<Notice> notices_;
   int launch_ = 0;
   int starts_ = 0;
   std::map<std::pair<int, int>, Outcome> outcomes_;  // by launch and case
+  std::set<int> given_up_;                           // cases that ended without a time
 };
 
 }  // namespace baton

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "harness/cases/verify.hpp"
+#include "harness/report/table.hpp"
 #include "harness/run/calibrator.hpp"
 #include "harness/run/experiment.hpp"
 
@@ -49,11 +50,6 @@ class MeasuredRunner : public CaseRunner {
   }
 
   std::string description() const override;
-  std::string round_start() const override {
-    const Device* device = executor_->device();
-    if (device == nullptr) return CaseRunner::round_start();
-    return device->starts_on_device() ? "flags between the GPUs" : "a barrier";
-  }
   double start_skew_seconds() const override { return start_skew_seconds_; }
 
   Prepared prepare(const Case& bench_case) override;
@@ -115,11 +111,12 @@ std::string MeasuredRunner::describe(const Device& device) const {
   if (alpha_beta_.message_beta > 0)
     text += fmt::format(" (its own messages {:.2f} us, {:.1f} GB/s)", alpha_beta_.message_alpha_seconds * 1e6,
                         alpha_beta_.message_beta * 1e-9);
-  text += "; rounds start by " + round_start() + "\n";
+  text += "; rounds start by ";
+  text += device.starts_on_device() ? "flags between the GPUs" : "a barrier";
   std::string facts = "#";
   for (const auto& [name, value] : device.facts()) facts += fmt::format(" {} {};", name, value);
-  facts.back() = '\n';
-  return text + facts;
+  facts.pop_back();
+  return wrapped(text, "#   ") + wrapped(facts, "#   ");
 }
 
 Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {

@@ -13,28 +13,19 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/report/table.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {
 namespace {
 
-/// An alpha and a beta that no message on `c` beats, alone or in a row of messages, whatever its
-/// size. For a measured curve beta is the best rate of a port at any size, and alpha the least time
-/// that any size takes beside that.
-AlphaBeta limit_of(const LinkModel& c) {
-  if (c.measured.empty() && c.measured_idle.empty()) return {c.message_seconds(0), c.bytes_a_second};
-  std::vector<double> sizes{1 << 30};
-  for (const Curve* curve : {&c.measured, &c.measured_idle})
-    for (const Curve::Point& point : curve->points)
-      if (point.bytes > 0) sizes.push_back(point.bytes);
-  AlphaBeta limit{c.message_seconds(0), 1};
-  for (const double bytes : sizes)
-    if (const double busy = c.busy_seconds(bytes); busy > 0) limit.beta = std::max(limit.beta, bytes / busy);
-  for (const double bytes : sizes) {
-    const double beside = std::min(c.busy_seconds(0), c.busy_seconds(bytes) - bytes / limit.beta);
-    limit.alpha_seconds = std::min(limit.alpha_seconds, c.latency(bytes) + std::max(beside, 0.0));
-  }
-  return limit;
+AlphaBeta limit_of(const LinkModel& link) {
+  const LinkLimit limit = link.limit();
+  return {limit.alpha_seconds, limit.bytes_a_second};
+}
+
+std::string words(const AlphaBeta& limit) {
+  return fmt::format("alpha {:.2f} us, beta {:.2f} GB/s", limit.alpha_seconds * 1e6, limit.beta * 1e-9);
 }
 
 class SimulatedRunner : public CaseRunner {
@@ -43,14 +34,13 @@ class SimulatedRunner : public CaseRunner {
       : CaseRunner(std::move(team)), options_(options), topology_(topology), ranks_(ranks) {}
 
   std::string description() const override;
-  std::string round_start() const override { return "virtual time 0 on all ranks"; }
   Prepared prepare(const Case& bench_case) override;
   Verified verify(const Prepared& prepared) override;
   Timed time(const Prepared& prepared) override;
   TracedRound trace(const Prepared& prepared) override;
 
  private:
-  /// The best values of any two neighbours, for the bound.
+  /// The best values of any two neighbours.
   AlphaBeta alpha_beta() const;
 
   const Options& options_;
@@ -59,13 +49,19 @@ class SimulatedRunner : public CaseRunner {
 };
 
 std::string SimulatedRunner::description() const {
-  const AlphaBeta best = alpha_beta();
   const std::string& stands_on = topology_.calibration.stands_on;
-  return fmt::format("# simulator, {} ranks on {}: alpha {:.2f} us, beta {:.2f} GB/s; {}\n", ranks_,
-                     topology_.name, best.alpha_seconds * 1e6, best.beta * 1e-9,
-                     stands_on.empty() ? "calibrated on nothing: the file names the source of each figure"
-                                       : fmt::format("calibrated: {}, residual {:.0f} %", stands_on,
-                                                     100 * topology_.calibration.residual));
+  std::string links = words(limit_of(topology_.intra_node));
+  if (ranks_ > topology_.ranks_a_node)
+    links += fmt::format(" in a node of {}; {} between nodes", topology_.ranks_a_node,
+                         words(limit_of(topology_.inter_node)));
+  if (ranks_ > topology_.ranks_a_node && topology_.spine)
+    links += fmt::format(" on a rail, {} else", words(limit_of(*topology_.spine)));
+  return wrapped(
+      fmt::format("# simulator, {} ranks on {}: {}; {}", ranks_, topology_.name, links,
+                  stands_on.empty() ? "calibrated on nothing: the file names the source of each figure"
+                                    : fmt::format("calibrated: {}, residual {:.0f} %", stands_on,
+                                                  100 * topology_.calibration.residual)),
+      "#   ");
 }
 
 AlphaBeta SimulatedRunner::alpha_beta() const {
@@ -137,6 +133,7 @@ Timed SimulatedRunner::time(const Prepared& prepared) {
   timed.samples.seconds = {simulation.seconds};
   timed.cost = Cost{simulation.busiest_sent_bytes, simulation.hops};
   timed.messages = simulation.messages;
+  timed.bound_seconds = simulation.bound_seconds;
   timed.extrapolated = extrapolates(source, simulation, topology_);
   require_claim(prepared.bench_case, prepared.blocks, *timed.cost);
   return timed;

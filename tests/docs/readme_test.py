@@ -28,9 +28,10 @@ def output(bench, arguments):
 
 
 def printed(bench, arguments):
-    """Returns the head of the table, the simulated machine and the rows, but no line that names this machine."""
-    return [line.rstrip() for line in output(bench, arguments)
-            if line.startswith("# simulator") or line[:1] not in ("#", "")]
+    """Returns what a run prints, but for the first lines, which name the commit."""
+    lines = [line.rstrip() for line in output(bench, arguments)]
+    first = next(number for number, line in enumerate(lines) if number > 0 and not line.startswith("#   "))
+    return lines[first:]
 
 
 def check_schedules(benches):

@@ -53,11 +53,27 @@ class Runs(unittest.TestCase):
         for r in records:
             self.assertEqual(r["seconds"], [max(column) for column in zip(*r["rank_seconds"])])
 
-    def test_a_native_away_from_home_is_a_skipped_row(self):
+    def test_a_native_away_from_home_is_no_row(self):
         records, table = self.records("--collectives", "all_scan,mpi_exscan", "--executor", "local", "--ranks", "2")
-        self.assertEqual([("skipped" in r) for r in records], [False, True])
-        self.assertNotIn("seconds", records[1])
-        self.assertIn("skipped: mpi_exscan is no native of local", table)
+        self.assertEqual([r["name"] for r in records], ["all_scan"])
+        self.assertNotIn("mpi_exscan", table)
+        alone = run("--collectives", "mpi_exscan", "--executor", "local", "--ranks", "2")
+        self.assertEqual((alone.returncode, alone.stderr.count("\n")), (2, 1))
+        self.assertIn("mpi_exscan, which executor local does not run", alone.stderr)
+
+    def test_a_table_fits_a_terminal_and_a_contest_has_its_fastest_row_at_the_top(self):
+        for launches in ("1", "2"):
+            records, table = self.records("--collectives", "all", "--executor", "local", "--ranks", "2,3", "--launches",
+                                          launches)
+            self.assertLessEqual(max(map(len, table.splitlines())), 100)
+            kinds = {r["name"]: r["kind"] for r in records}
+            rows = [line.split() for line in table.splitlines() if line.split()[:1] and line.split()[0] in kinds]
+            self.assertEqual(len(rows), 2 * len(kinds))
+            for ranks in ("2", "3"):
+                for kind in set(kinds.values()):
+                    medians = [float(row[3]) for row in rows if row[1] == ranks and kinds[row[0]] == kind]
+                    self.assertEqual(medians, sorted(medians))
+            self.assertEqual(sum("fastest" in row for row in rows), 2 * len(set(kinds.values())))
 
     def test_a_trace_has_all_ranks_steps_and_messages(self):
         for executor, launcher in (("local", ()), ("mpi", ()), ("mpi", mpirun(3))):
@@ -75,8 +91,8 @@ class Runs(unittest.TestCase):
 
     def test_a_skipped_row_has_no_trace(self):
         with tempfile.TemporaryDirectory() as folder:
-            _, table = self.records("--collectives", "mpi_exscan", "--executor", "local", "--ranks", "2", "--trace",
-                                    folder + "/x")
+            _, table = self.records("--collectives", "all_scan", "--executor", "local", "--ranks", "2", "--cadence",
+                                    "graph", "--trace", folder + "/x")
             self.assertIn("# no trace: nothing was timed", table)
             self.assertEqual(os.listdir(folder), [])
 

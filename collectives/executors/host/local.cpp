@@ -95,6 +95,7 @@ RegisteredExecutor add(const char* name, const char* summary, Dtype wire) {
       .summary = summary,
       .process_a_rank = false,
       .make = [wire](int ranks) { return std::make_unique<LocalExecutor>(ranks, wire); },
+      .wire = wire,
   }};
 }
 

@@ -116,6 +116,7 @@ const RegisteredExecutor registered{{
     .summary = "one process a rank over MPI, host memory",
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<MpiExecutor>(ranks); },
+    .runs_native = [](const std::string& name) { return mpi_natives().find(name) != nullptr; },
 }};
 
 }  // namespace

@@ -193,6 +193,7 @@ const RegisteredExecutor registered{{
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
     .lacks = lacks_a_gpu_each,
     .tensors = Dtype::bf16,
+    .runs_native = [](const std::string& name) { return nccl_natives().find(name) != nullptr; },
 }};
 
 }  // namespace

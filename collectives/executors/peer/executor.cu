@@ -152,6 +152,8 @@ RegisteredExecutor registered(const char* name, const char* summary, ElementForm
       .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format, transport); },
       .lacks = lacks_gpus,
       .tensors = Dtype::bf16,
+      .runs_native = [](const std::string& name) { return peer_natives().find(name) != nullptr; },
+      .wire = format == ElementFormat::bf16 ? Dtype::bf16 : Dtype::f32,
       .shares_gpus = true,
   }};
 }

@@ -32,6 +32,12 @@ struct Curve {
   double seconds(double bytes) const;
 };
 
+/// What no message on a link beats, alone or in a row of messages, whatever its size.
+struct LinkLimit {
+  double alpha_seconds = 0;
+  double bytes_a_second = 1;
+};
+
 /// The cost of a message between two ranks. It occupies a port for `busy_seconds` and arrives
 /// `latency_seconds` later.
 struct LinkModel {
@@ -62,6 +68,9 @@ struct LinkModel {
   /// port.
   double latency(double bytes) const;
   double message_seconds(double bytes) const { return latency(bytes) + busy_seconds(bytes); }
+  /// For a measured curve the best rate of a port at any size, and the least time that any size
+  /// takes beside that.
+  LinkLimit limit() const;
 };
 
 /// The cost of a local step: a launch, and the larger of operations and bytes over their rates.
@@ -163,6 +172,23 @@ inline double LinkModel::node_seconds(double bytes) const {
 inline double LinkModel::latency(double bytes) const {
   if (measured_idle.empty()) return latency_seconds;
   return std::max(0.0, measured_idle.seconds(bytes) - busy_seconds(bytes));
+}
+
+inline LinkLimit LinkModel::limit() const {
+  if (measured.empty() && measured_idle.empty()) return {message_seconds(0), bytes_a_second};
+  std::vector<double> sizes{1 << 30};
+  for (const Curve* curve : {&measured, &measured_idle})
+    for (const Curve::Point& point : curve->points)
+      if (point.bytes > 0) sizes.push_back(point.bytes);
+  LinkLimit limit{message_seconds(0), 1};
+  for (const double bytes : sizes)
+    if (const double busy = busy_seconds(bytes); busy > 0)
+      limit.bytes_a_second = std::max(limit.bytes_a_second, bytes / busy);
+  for (const double bytes : sizes) {
+    const double beside = std::min(busy_seconds(0), busy_seconds(bytes) - bytes / limit.bytes_a_second);
+    limit.alpha_seconds = std::min(limit.alpha_seconds, latency(bytes) + std::max(beside, 0.0));
+  }
+  return limit;
 }
 
 inline double Rate::seconds(double flops, double bytes) const {

@@ -5,6 +5,10 @@
 
 #include <set>
 
+#include "collectives/schedule/errors.hpp"
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
+
 namespace {
 
 using namespace baton;
@@ -59,6 +63,58 @@ TEST(Cases, TheBaselineLeadsEveryContest) {
   for (const Case& c : cases(axes)) {
     const bool leads = begun.insert(c.comparison_group()).second;
     EXPECT_EQ(c.workload->name() == "ring_scan", leads);
+  }
+}
+
+TEST(Cases, ANativeOfAnotherBackendIsLeftOut) {
+  Axes axes = axes_of({"all_scan", "mpi_exscan"});
+  EXPECT_EQ(native_of(*axes.comparison_groups[0][0]), "");
+  EXPECT_EQ(native_of(*axes.comparison_groups[0][1]), "mpi_exscan");
+  for (const Case& c : cases(axes)) EXPECT_EQ(c.workload->name(), "all_scan");
+  axes.executors = {"mpi", "simulator"};
+  std::set<std::string> executors;
+  for (const Case& c : cases(axes))
+    if (c.workload->name() == "mpi_exscan") executors.insert(c.executor);
+  EXPECT_EQ(executors, std::set<std::string>{"mpi"});
+}
+
+TEST(Cases, IfOnlySuchNativesAreAskedForTheErrorSaysSo) {
+  try {
+    cases(axes_of({"mpi_exscan"}));
+    FAIL() << "cases";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "mpi_exscan calls the native mpi_exscan, which executor local does not run, and nothing else is "
+        "to run");
+  }
+}
+
+TEST(Cases, AContestIsOverBeforeAnotherBegins) {
+  Axes axes = axes_of({"all_scan", "ring_scan", "ring_all_gather"});
+  axes.executors = {"local", "mpi", "local_bf16"};
+  std::set<std::string> begun;
+  std::string now;
+  for (const Case& c : cases(axes)) {
+    if (c.contest() != now) EXPECT_TRUE(begun.insert(c.contest()).second) << c.name();
+    now = c.contest();
+  }
+  EXPECT_EQ(begun.size(), 3u * 2 * 2) << "executors, ranks and kinds";
+}
+
+TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
+  Axes axes{.executors = {"local"}, .ranks = {2}, .blocks = {1}, .timing_modes = {TimingMode::isolated}};
+  axes.comparison_groups.emplace_back();
+  Layer layer;
+  layer.share = {64, 2, 4, 6, 8, GateKind::none};
+  for (const SpMethod* method : sp_methods())
+    axes.comparison_groups[0].push_back(operator_workload(*method, layer, GateDraw::layer));
+  for (const char* baseline : {"local", "ring_attention_softmax", ""}) {
+    axes.baseline = baseline;
+    const auto all = cases(axes);
+    int changes = 0;
+    for (std::size_t i = 1; i < all.size(); ++i) changes += all[i].contest() != all[i - 1].contest();
+    EXPECT_EQ(changes, 1) << "from one kind of attention to the other, baseline " << baseline;
   }
 }
 

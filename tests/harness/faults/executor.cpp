@@ -127,6 +127,7 @@ const RegisteredExecutor registered{{
     .summary = "mpi with the fault that BATON_FAULT names",
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<FaultyExecutor>(ranks); },
+    .runs_native = [](const std::string& name) { return find_executor("mpi").runs_native(name); },
 }};
 
 }  // namespace

@@ -35,12 +35,12 @@ def most_ranks():
 
 class LastWords(unittest.TestCase):
     def launch(self, executor, limit, *arguments):
-        """A run that is in its endless case: a row that cannot run on GPUs, before it, says that they are set up."""
-        launched = subprocess.Popen([BENCH, "--executor", executor, "--collectives", "mpi_exscan,all_scan", "--ranks",
+        """A run that is in its endless case: a line about the GPUs, before it, says that they are set up."""
+        launched = subprocess.Popen([BENCH, "--executor", executor, "--collectives", "all_scan", "--ranks",
                                      str(RANKS), "-b", "16M", "-T", str(limit), *arguments],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(launched.kill)
-        self.assertTrue(any(line.startswith("mpi_exscan") for line in launched.stdout))
+        self.assertTrue(any(line.startswith(f"# {executor}, ") for line in launched.stdout))
         wait_until_busy(processes_of(launched.pid).values(), seconds=1.5)  # it verifies first
         self.assertIsNone(launched.poll(), "it ended by itself")
         return launched

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "harness/report/record.hpp"
+#include "harness/report/table.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -114,6 +114,14 @@ TEST(Columns, AFailedCaseHasItsReason) {
   EXPECT_THAT(collective_table().row(record), HasSubstr("failed: rank 1 died"));
 }
 
+TEST(Columns, AWrongRowSaysSo) {
+  Record record = record_of(2);
+  record.verified.wrong = 3;
+  record.verified.first_wrong = "element 5 of rank 1";
+  EXPECT_THAT(collective_table().row(record),
+              HasSubstr("wrong: 3 wrong elements, first element 5 of rank 1"));
+}
+
 TEST(Columns, AnErrorIsShownWhereRoundingsAreAllowed) {
   Record record = timed_record({0.001});
   EXPECT_EQ(cell(record, "error"), "-");
@@ -161,7 +169,7 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   EXPECT_EQ(cell(record, "mode", table), "exposed");
   record.verified.tokens = 1 << 20;
   record.verified.heads = {0, 3, 5};
-  EXPECT_EQ(cell(record, "verified", table), "1048576x3");
+  EXPECT_EQ(cell(record, "verified", table), "1Mx3");
   EXPECT_EQ(cell(record, "hidden", table), "-");
   record.standing.hidden = 0.456;
   EXPECT_EQ(cell(record, "hidden", table), "46");

@@ -79,9 +79,11 @@ std::set<std::string> written_keys() {
   skipped.skipped = "for a reason";
   Record failed = timed_record();
   failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
+  Record wrong = timed_record();
+  wrong.verified.wrong = 1;
   Record shared = timed_record();
   shared.bench_case.ranks_a_gpu = 2;
-  for (const Record& record : {full_record(), full_operator_record(), skipped, failed, shared}) {
+  for (const Record& record : {full_record(), full_operator_record(), skipped, failed, wrong, shared}) {
     const auto json = to_json(record);
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }

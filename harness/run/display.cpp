@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run/display.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+
+#include "collectives/executors/timing.hpp"
+#include "harness/report/table.hpp"
+
+namespace baton {
+namespace {
+
+constexpr auto about_trace = "trace";
+
+bool is_simulated(const Case& c) { return !find_backend(c.executor).is_measured; }
+
+bool is_oversubscribed(const Record& record) {
+  return record.conditions && record.conditions->oversubscribed();
+}
+
+/// What the rows of a mode are, if the contest has others too.
+std::string title_of_mode(const std::string& mode) {
+  if (mode == "exposed") return "# exposed: every exchange is waited for at once\n";
+  if (mode == "compute_only") return "# compute_only: no exchange\n";
+  return "# overlapped: as published\n";
+}
+
+/// The skipped rows: those of one reason in one line if they are many.
+std::string skipped_rows(std::span<const Record> records, const Table& table) {
+  constexpr std::size_t many = 3;
+  std::vector<std::pair<std::string, std::vector<const Record*>>> by_reason;
+  for (const Record& record : records) {
+    if (record.skipped.empty()) continue;
+    const auto found = std::find_if(by_reason.begin(), by_reason.end(),
+                                    [&](const auto& entry) { return entry.first == record.skipped; });
+    if (found == by_reason.end())
+      by_reason.push_back({record.skipped, {&record}});
+    else
+      found->second.push_back(&record);
+  }
+  std::string text;
+  for (const auto& [reason, rows] : by_reason) {
+    if (rows.size() < many) {
+      for (const Record* row : rows) text += table.row(*row);
+      continue;
+    }
+    std::string names;
+    for (const Record* row : rows) names += (names.empty() ? "" : ", ") + row->bench_case.workload->name();
+    text += wrapped(fmt::format("{} rows skipped: {}: {}", rows.size(), reason, names), "    ");
+  }
+  return text;
+}
+
+}  // namespace
+
+Display::Display(const Options& options, const Table& all_columns, const Ledger& ledger, int launches)
+    : options_(options),
+      all_columns_(all_columns),
+      ledger_(ledger),
+      launches_(launches),
+      contests_(contests_of(options.cases)),
+      compared_(options.cases, options.baseline),
+      progress_(options.cases, monotonic_seconds),
+      line_(true) {}
+
+void Display::print(const std::string& text) {
+  if (text.empty()) return;
+  line_.clear();
+  std::cout << text << std::flush;
+}
+
+/// Prints what stands above all rows, as far as it is known.
+void Display::print_heading() {
+  if (!has_heading_ && (ledger_.unfinished() || ledger_.ended() > 0)) {
+    print(heading(options_));
+    has_heading_ = true;
+  }
+  if (!has_heading_) return;
+  for (; next_notice_ < ledger_.notices().size(); ++next_notice_) {
+    const auto& [about, text] = ledger_.notices()[next_notice_];
+    if (about != about_trace && noticed_.insert(about).second) print(text);
+  }
+}
+
+/// True if each case of the contest has ended in the last launch, or never will since a later
+/// contest has begun.
+bool Display::is_over(std::size_t contest) const {
+  const auto holds = [](const std::vector<int>& cases, int index) {
+    return std::find(cases.begin(), cases.end(), index) != cases.end();
+  };
+  if (const std::optional<int> running = ledger_.unfinished())
+    return std::any_of(contests_.begin() + static_cast<std::ptrdiff_t>(contest) + 1, contests_.end(),
+                       [&](const auto& later) { return holds(later, *running); });
+  return std::all_of(contests_[contest].begin(), contests_[contest].end(),
+                     [this](int index) { return ledger_.is_settled(index); });
+}
+
+void Display::refresh() {
+  print_heading();
+  progress_.look(ledger_);
+  if (launches_ > 0 && ledger_.launch() == launches_)
+    while (next_contest_ < contests_.size() && is_over(next_contest_))
+      print_contest(contests_[next_contest_++]);
+  if (line_.is_due()) line_.show(progress_.line(ledger_, launches_));
+}
+
+/// What stands above the rows of a contest: an empty line or what it is, and the table's titles.
+std::string Display::title_of(const Case& one, std::size_t rows) {
+  std::string title = contest_title(options_.cases, one);
+  if (!title.empty())
+    title = wrapped("# " + title, "#   ");
+  else if (rows > 1 || rows_before_ > 1)
+    title = "\n";
+  if (rows_before_ == 0 && title == "\n") title.clear();
+  rows_before_ = rows;
+  if (table_ && is_of_simulated_ == is_simulated(one)) return title;
+  is_of_simulated_ = is_simulated(one);
+  if (options_.wide) {
+    table_ = ledger_.launch() == 1 ? within_one_launch(wide(all_columns_)) : wide(all_columns_);
+  } else {
+    std::vector<Case> alike;
+    std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),
+                 [this](const Case& c) { return is_simulated(c) == is_of_simulated_; });
+    table_ = fitted_table(alike, ledger_.launch());
+  }
+  return title + table_->head();
+}
+
+/// Says once what the mark ! means.
+std::string Display::warning_of(const std::vector<Record>& records) {
+  const auto found = std::find_if(records.begin(), records.end(), is_oversubscribed);
+  if (has_warned_ || found == records.end()) return {};
+  has_warned_ = true;
+  return wrapped(
+      fmt::format(
+          "# ! marks rows with more busy threads than cores (here {} on {}): threads wait for their turn, "
+          "and the times say nothing about the methods",
+          found->conditions->busy_threads, found->conditions->cores),
+      "#   ");
+}
+
+void Display::print_contest(const std::vector<int>& contest) {
+  compared_.add(ledger_);
+  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, compared_);
+  if (records.empty()) return;
+  std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());
+  const auto mode = [&](std::size_t row) { return mode_of(records[row]); };
+  const bool has_modes = mode(0) != mode(records.size() - 1);
+  for (std::size_t first = 0, last = 0; first < records.size(); first = last) {
+    while (last < records.size() && mode(last) == mode(first)) ++last;
+    if (has_modes) text += title_of_mode(mode(first));
+    text += rows_of(std::span(records).subspan(first, last - first));
+  }
+  print(text);
+}
+
+std::string Display::rows_of(std::span<const Record> records) {
+  std::string text;
+  for (const Record& record : records) {
+    if (record.skipped.empty()) text += table_->row(record);
+    prediction_errors_.add(record);
+  }
+  return text + skipped_rows(records, *table_);
+}
+
+void Display::finish() {
+  line_.clear();
+  print_heading();
+  while (next_contest_ < contests_.size()) print_contest(contests_[next_contest_++]);
+  print(prediction_errors_.table());
+  for (const auto& [about, text] : ledger_.notices())
+    if (about == about_trace) print(text);
+}
+
+}  // namespace baton

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all cases of a run share stands above its table, and what the cases of a contest share above
+// its rows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "harness/measure/machine.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/report/table.hpp"
+#include "harness/run/display.hpp"
+
+namespace baton {
+namespace {
+
+using Fact = std::string (*)(const Case&);
+
+std::string with_spaces(std::string word) {
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
+std::string subject(const Case& c) {
+  const Description d = c.workload->describe();
+  return d.layer ? d.layer->attention + " attention" : with_spaces(d.kind);
+}
+
+std::string way(const Case& c) {
+  const Description d = c.workload->describe();
+  if (!d.layer) return d.direction;
+  return d.layer->pass == "both" ? "both passes" : d.layer->pass + " pass";
+}
+
+std::string cadence(const Case& c) { return std::string(to_string(c.timing)) + " rounds"; }
+
+std::string backend(const Case& c) { return "executor " + c.executor; }
+
+std::string heads(const Case& c) {
+  const Description d = c.workload->describe();
+  const std::string size = fmt::format("heads of {} x {}", d.d_k, d.d_v);
+  return d.layer ? fmt::format("{} {}", d.heads, size) : size;
+}
+
+std::string tokens(const Case& c) {
+  const Description d = c.workload->describe();
+  return d.kind == "exchange" ? fmt::format("{} tokens a rank", d.tokens) : "";
+}
+
+std::string layer(const Case& c) {
+  const auto layer = c.workload->describe().layer;
+  if (!layer) return {};
+  const std::string gates = layer->gate == "none" ? "no gates" : layer->gates + " " + layer->gate + " gates";
+  const std::string groups = layer->groups > 1 ? fmt::format(", {} head groups", layer->groups) : "";
+  return fmt::format("{}, {}, chunks of {}{}", layer->dtype, gates, layer->chunk, groups);
+}
+
+std::string nodes(const Case& c) {
+  return c.ranks_a_node > 0 ? fmt::format("{} ranks a node", c.ranks_a_node) : "";
+}
+
+std::string repetition(const Case& c) { return c.cycle > 0 ? fmt::format("cycle {}", c.cycle) : ""; }
+
+/// Facts that the cases of a contest share, but for the executor.
+constexpr std::array<Fact, 8> facts{subject, way, cadence, heads, tokens, layer, nodes, repetition};
+
+bool is_shared(const std::vector<Case>& cases, Fact fact) {
+  const std::string first = fact(cases.front());
+  return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c) == first; });
+}
+
+void add(std::string& all, const std::string& text) {
+  if (!text.empty()) all += (all.empty() ? "" : ", ") + text;
+}
+
+/// The mode of all rows but those that have none.
+std::string shared_mode(const std::vector<Case>& cases) {
+  std::set<std::string> modes;
+  for (const Case& c : cases)
+    if (!c.workload->variant().empty()) modes.insert(c.workload->variant());
+  return modes.size() == 1 ? with_spaces(*modes.begin()) : "";
+}
+
+std::string measured_lines(const Options& options) {
+  return wrapped(
+      fmt::format("# {} warm-up and {} measured rounds a launch; a round is its slowest rank's time; timer "
+                  "{:.0f} ns a reading; seed {}",
+                  options.warmup, options.rounds, timer_overhead_seconds() * 1e9, options.seed),
+      "#   ");
+}
+
+}  // namespace
+
+std::string heading(const Options& options) {
+  const std::vector<Case>& cases = options.cases;
+  const auto is_measured = [](const Case& c) { return find_backend(c.executor).is_measured; };
+  const bool any_measured = std::any_of(cases.begin(), cases.end(), is_measured);
+  const bool any_simulated = !std::all_of(cases.begin(), cases.end(), is_measured);
+  const Machine machine = this_machine(mpi_library());
+  std::string text;
+  if (any_measured)
+    text = wrapped(fmt::format("# baton {} · {} · {} cores · {} · {} · {} · {}", commit(), machine.cpu,
+                               machine.cores, machine.system, machine.mpi, machine.compiler, machine.build),
+                   "#   ");
+  if (any_simulated)
+    text += wrapped(
+        fmt::format("# {}~ marks rows in the virtual time of a simulated machine: nothing of them was "
+                    "measured",
+                    any_measured ? "" : "baton " + commit() + ": "),
+        "#   ");
+  std::string shared;
+  for (const Fact fact : facts)
+    if (is_shared(cases, fact)) add(shared, fact(cases.front()));
+  add(shared, shared_mode(cases));
+  if (is_shared(cases, backend)) add(shared, backend(cases.front()));
+  if (!shared.empty()) text += wrapped("# " + shared, "#   ");
+  return any_measured ? text + measured_lines(options) : text;
+}
+
+std::string contest_title(const std::vector<Case>& cases, const Case& one) {
+  std::string title;
+  for (const Fact fact : facts)
+    if (!is_shared(cases, fact)) add(title, fact(one));
+  return title;
+}
+
+}  // namespace baton

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run/display.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/sp_method.hpp"
+#include "tests/harness/run/made_run.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::ElementsAre;
+
+std::vector<std::string> names(const std::vector<Record>& rows) {
+  std::vector<std::string> all;
+  for (const Record& row : rows) {
+    const std::string variant = row.bench_case.workload->variant();
+    all.push_back(row.bench_case.workload->name() + (variant.empty() ? "" : " " + variant));
+  }
+  return all;
+}
+
+class Contests : public testing::Test {
+ protected:
+  std::vector<Record> rows(int contest) {
+    Launches launches(options_.cases, "");
+    launches.add(ledger_);
+    return ranked_rows(contests_of(options_.cases)[contest], options_.cases, ledger_, launches);
+  }
+
+  Options options_ = made_options();
+  Ledger ledger_;
+  MadeRun run_{options_, ledger_};
+};
+
+TEST_F(Contests, DifferInTheAlgorithmAlone) {
+  EXPECT_THAT(contests_of(options_.cases), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));
+}
+
+TEST_F(Contests, TheFastestIsAtTheTop) {
+  ledger_.start_launch(1);
+  run_.times(0, {4, 4, 4});
+  run_.times(1, {1, 2, 3});
+  EXPECT_THAT(names(rows(0)), ElementsAre("ring_scan", "all_scan"));
+  EXPECT_TRUE(rows(0)[0].place.is_best);
+  EXPECT_FALSE(rows(0)[1].place.is_best);
+  EXPECT_DOUBLE_EQ(rows(0)[1].place.ratio->value, 2);
+  EXPECT_LE(rows(0)[1].place.ratio->ci95[0], 2) << "of the rounds of the only launch";
+  EXPECT_TRUE(rows(1).empty()) << "it has not begun";
+}
+
+TEST_F(Contests, RatiosAreFormedLaunchByLaunch) {
+  for (const int launch : {1, 2}) {
+    ledger_.start_launch(launch);
+    run_.times(0, {launch == 1 ? 2.0 : 8.0});
+    run_.times(1, {launch == 1 ? 1.0 : 2.0});
+  }
+  const auto ranked = rows(0);
+  EXPECT_EQ(ranked[1].over_launches->launches, 2);
+  EXPECT_DOUBLE_EQ(ranked[1].shown().median, 4);
+  EXPECT_NEAR(ranked[1].place.ratio->value, std::sqrt(2.0 * 4.0), 1e-12);
+}
+
+TEST_F(Contests, RowsWithoutTimesComeLast) {
+  ledger_.start_launch(1);
+  run_.skips(0, "for a reason");
+  run_.times(1, {3});
+  run_.fails(2, "rank 1 died");
+  run_.times(3, {3});
+  EXPECT_THAT(names(rows(0)), ElementsAre("ring_scan", "all_scan"));
+  EXPECT_THAT(names(rows(1)), ElementsAre("ring_scan", "all_scan"));
+  EXPECT_EQ(rows(1)[1].failure->reason, "rank 1 died");
+  EXPECT_FALSE(rows(1)[1].place.ratio);
+}
+
+TEST_F(Contests, ACaseThatFailsLaterLosesItsTime) {
+  ledger_.start_launch(1);
+  run_.times(0, {1});
+  run_.times(1, {2});
+  ledger_.start_launch(2);
+  run_.fails(0, "rank 1 died");
+  EXPECT_THAT(names(rows(0)), ElementsAre("ring_scan", "all_scan"));
+  EXPECT_TRUE(rows(0)[0].place.is_best);
+}
+
+TEST(Layers, CompeteAsTheyWerePublished) {
+  Options options;
+  for (const Mode mode : {Mode::compute_only, Mode::exposed, Mode::overlapped})
+    for (const char* method : {"zeco", "lasp2"}) {
+      Layer layer;
+      layer.share = {64, 2, 4, 6, 8, GateKind::vector};
+      layer.mode = mode;
+      options.cases.push_back({.workload = operator_workload(find_method(method), layer, GateDraw::layer),
+                               .executor = "local",
+                               .ranks = 2});
+    }
+  ASSERT_EQ(contests_of(options.cases).size(), 1u);
+  Ledger ledger;
+  ledger.start_launch(1);
+  for (int index = 0; index < 6; ++index) MadeRun{options, ledger}.times(index, {1.0 + index});
+  Launches launches(options.cases, "");
+  launches.add(ledger);
+  const auto rows = ranked_rows(contests_of(options.cases)[0], options.cases, ledger, launches);
+  EXPECT_THAT(names(rows), ElementsAre("zeco overlapped", "lasp2 overlapped", "zeco exposed", "lasp2 exposed",
+                                       "zeco compute_only", "lasp2 compute_only"));
+  EXPECT_TRUE(rows[0].place.is_best) << "whatever less work takes";
+  EXPECT_LT(rows[4].place.ratio->value, 1);
+}
+
+}  // namespace

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/run/display.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/harness/run/made_run.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Displayed : public testing::Test {
+ protected:
+  /// What a call prints.
+  template <class Call>
+  std::string printed(const Call& call) {
+    testing::internal::CaptureStdout();
+    call();
+    return testing::internal::GetCapturedStdout();
+  }
+  std::string refresh() {
+    return printed([this] { display_.refresh(); });
+  }
+  std::string finish() {
+    return printed([this] { display_.finish(); });
+  }
+
+  /// The names of the rows in a text, with their ranks.
+  static std::vector<std::string> rows(const std::string& text) {
+    std::vector<std::string> all;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string name, ranks;
+      if (words >> name >> ranks && name.ends_with("_scan")) all.push_back(name + " " + ranks);
+    }
+    return all;
+  }
+
+  Options options_ = made_options();
+  Ledger ledger_;
+  MadeRun run_{options_, ledger_};
+  Display display_{options_, collective_table(), ledger_, 2};
+};
+
+TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
+  for (const int launch : {1, 2}) {
+    ledger_.start_launch(launch);
+    run_.times(0, {2});
+    EXPECT_THAT(rows(refresh()), IsEmpty());
+    run_.times(1, {1});
+    if (launch == 2) EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2"));
+    run_.times(2, {1});
+    run_.times(3, {2});
+  }
+  EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 3", "ring_scan 3"));
+  EXPECT_THAT(rows(finish()), IsEmpty()) << "nothing twice";
+}
+
+TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
+  ledger_.start_launch(1);
+  for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
+  ledger_.start_launch(2);
+  run_.times(0, {1});
+  ledger_.begin(1);  // and no more
+  EXPECT_THAT(rows(refresh()), IsEmpty());
+  const std::string text = finish();
+  EXPECT_THAT(rows(text), ElementsAre("all_scan 2", "ring_scan 2", "all_scan 3", "ring_scan 3"));
+}
+
+TEST_F(Displayed, CasesThatWereNotSelectedHoldNothingUp) {
+  ledger_.start_launch(2);
+  run_.times(0, {1});
+  ledger_.begin(2);
+  EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 2")) << "the next contest has begun";
+}
+
+TEST_F(Displayed, RowsWaitWhileTheNumberOfLaunchesIsUnknown) {
+  display_.expect(0);
+  ledger_.start_launch(1);
+  for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
+  EXPECT_THAT(rows(refresh()), IsEmpty());
+  display_.expect(1);
+  EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 2", "ring_scan 2", "all_scan 3", "ring_scan 3"));
+}
+
+TEST_F(Displayed, NoticesAreSaidOnce) {
+  ledger_.start_launch(1);
+  ledger_.begin(0);
+  ledger_.announce({"local, 2 ranks", "# local: fast\n"});
+  EXPECT_THAT(refresh(), HasSubstr("# local: fast\n"));
+  ledger_.start_launch(2);
+  ledger_.announce({"local, 2 ranks", "# local: slow\n"});
+  ledger_.announce({"trace", "# trace of one more round\n"});
+  EXPECT_THAT(refresh(), Not(HasSubstr("local:")));
+  EXPECT_THAT(finish(), HasSubstr("# trace of one more round\n"));
+}
+
+TEST_F(Displayed, ManySkippedRowsOfOneReasonAreOneLine) {
+  options_.cases.resize(2);
+  options_.cases.push_back(options_.cases[0]);
+  options_.cases[2].blocks = 4;
+  Display display(options_, collective_table(), ledger_, 1);
+  ledger_.start_launch(1);
+  for (int index = 0; index < 3; ++index) run_.skips(index, "there is no GPU");
+  EXPECT_THAT(printed([&] { display.finish(); }),
+              HasSubstr("3 rows skipped: there is no GPU: all_scan, ring_scan, all_scan\n"));
+}
+
+TEST_F(Displayed, NoLineOfTheHeadingIsLongerThanATerminal) {
+  std::istringstream lines(heading(options_));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 110u) << line;  // bytes
+  EXPECT_GT(count, 2);
+}
+
+TEST_F(Displayed, TheHeadingHasWhatAllCasesShare) {
+  EXPECT_THAT(heading(options_), HasSubstr("exclusive scan, forward, isolated rounds, heads of 4 x 4"));
+  EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "");
+  options_.cases[0].timing = TimingMode::streaming;
+  EXPECT_THAT(heading(options_), Not(HasSubstr("isolated")));
+  EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "streaming rounds");
+  EXPECT_EQ(contest_title(options_.cases, options_.cases[1]), "isolated rounds");
+}
+
+TEST_F(Displayed, ASimulatedRunHasNoRoundsAndNoTimer) {
+  for (Case& c : options_.cases) c.executor = "simulator";
+  const std::string text = heading(options_);
+  EXPECT_THAT(text, HasSubstr("virtual time"));
+  EXPECT_THAT(text, Not(HasSubstr("warm-up")));
+  EXPECT_THAT(text, Not(HasSubstr("timer")));
+  EXPECT_THAT(text, Not(HasSubstr("cores")));
+}
+
+}  // namespace
