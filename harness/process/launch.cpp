@@ -178,7 +178,7 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followe
   };
   // Without events of its own the output tells only that its reader has left.
   std::array<pollfd, 3> sources{
-      pollfd{errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
+      pollfd{errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {followed.go_on ? STDOUT_FILENO : -1, 0, 0}};
   while (true) {
     const int ready = poll(sources.data(), sources.size(), longest_pause);
     pass_on_interrupts();

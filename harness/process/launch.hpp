@@ -44,7 +44,8 @@ struct LaunchEnd {
 };
 
 /// A file that a launch writes, and what is to be done whenever it has grown, or at least every ten
-/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves.
+/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves. An
+/// empty function stands for nothing to do.
 struct Followed {
   std::string file;
   std::function<bool()> go_on;
@@ -53,6 +54,6 @@ struct Followed {
 /// Runs `command`, follows it and waits for its end. Its standard error passes through, but for
 /// reports and for what the launcher says about a failure. No process of it is left afterwards.
 /// Throws SystemError if it cannot be started.
-LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed);
+LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed = {});
 
 }  // namespace baton

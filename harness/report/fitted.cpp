@@ -112,7 +112,7 @@ std::vector<Column> Fitting::case_columns() const {
 std::vector<Column> Fitting::measured_columns() const {
   const std::string over = launches_ == 1 ? "in one launch" : fmt::format("over {} launches", launches_);
   std::vector<Column> columns{{"median", "us", 6, median},
-                              {"95 % interval", over, 15, interval},
+                              {"95 % interval", over, std::max(15, static_cast<int>(over.size())), interval},
                               {"against the", "fastest", 19, against_best}};
   if (!is_layer_) columns.push_back({"bound", "%", 5, share_of_bound});
   if (distinct(cases_, [](const Case& c) { return c.workload->variant(); }).size() > 2)
