@@ -96,7 +96,9 @@ TEST(Cases, AContestIsOverBeforeAnotherBegins) {
   std::set<std::string> begun;
   std::string now;
   for (const Case& c : cases(axes)) {
-    if (c.contest() != now) EXPECT_TRUE(begun.insert(c.contest()).second) << c.name();
+    if (c.contest() != now) {
+      EXPECT_TRUE(begun.insert(c.contest()).second) << c.name();
+    }
     now = c.contest();
   }
   EXPECT_EQ(begun.size(), 3u * 2 * 2) << "executors, ranks and kinds";

@@ -56,7 +56,9 @@ TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
     run_.times(0, {2});
     EXPECT_THAT(rows(refresh()), IsEmpty());
     run_.times(1, {1});
-    if (launch == 2) EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2"));
+    if (launch == 2) {
+      EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2"));
+    }
     run_.times(2, {1});
     run_.times(3, {2});
   }
