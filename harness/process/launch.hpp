@@ -44,8 +44,8 @@ struct LaunchEnd {
 };
 
 /// A file that a launch writes, and what is to be done whenever it has grown, or at least every ten
-/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves. An
-/// empty function stands for nothing to do.
+/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves.
+/// An empty function stands for nothing to do.
 struct Followed {
   std::string file;
   std::function<bool()> go_on;

@@ -176,8 +176,9 @@ class Simulator(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         records, table = self.records("--executor", "simulator", "--topology", path, "--ranks", "2,8", "--methods",
                                       "zeco,lasp1,lasp2,local", *layer, bench=OPERATOR_BENCH)
-        self.assertRegex(without_breaks(table), r"# simulator, 8 ranks on links of made up, kernels of .*; calibrated: kernels: .*, executor "
-                                r"local, 1 rank, commit .*; all else: made up, residual \d+ %")
+        self.assertRegex(without_breaks(table),
+                         r"# simulator, 8 ranks on links of made up, kernels of .*; calibrated: kernels: .*, executor "
+                         r"local, 1 rank, commit .*; all else: made up, residual \d+ %")
         for record in records:
             self.assertRegex(record["topology"], "^links of made up, kernels of .")
             alone = record["name"] == "local"
