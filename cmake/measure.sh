@@ -24,25 +24,25 @@ suite_of_collective_bench() {
   ranks=$(powers_of_two "$cores")
   if ((gpus > 1)); then
     echo "--executor peer,nccl --collectives all --ranks $(powers_of_two "$gpus") -b 128K -e 32M -f 16 --tokens 256" \
-      "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 90"
+      "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 75"
   fi
-  echo "--collectives all --ranks $ranks --tokens 512 --baseline all_gather_scan --for 60"
+  echo "--collectives all --ranks $ranks --tokens 512 --baseline all_gather_scan --for 30"
   ((gpus == 0)) || return 0
   echo "--collectives all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot --ranks ${ranks##*,}" \
-    "-b 64K -e 16M -f 4 --baseline all_gather_scan --for 45"
+    "-b 64K -e 16M -f 4 --baseline all_gather_scan --for 60"
 }
 
 # The papers' methods with few tokens; all passes and modes of every method. A rank of a layer keeps two cores busy.
 suite_of_operator_bench() {
   local ranks layers="--methods zeco,lasp1,lasp2,local --baseline local"
-  local on_gpus="--dtype bf16 --tokens 16384 --heads 16 --mode all -J $gpu_operators --for 90"
+  local on_gpus="--dtype bf16 --tokens 16384 --heads 16 --mode all -J $gpu_operators --for 75"
   ranks=$(powers_of_two $((cores / 2)))
   if ((gpus > 1)); then
     echo "--executor peer $layers --ranks $(powers_of_two "$gpus") $on_gpus"
   elif ((gpus == 1)); then
     echo "--executor nccl --methods local --ranks 1 --topology $gpu_links --calibrate $gpu_calibration $on_gpus"
   fi
-  echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 60"
+  echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 45"
   ((gpus == 0)) || return 0
   echo "--methods all --tokens 256 --heads 4 --pass all --ranks ${ranks##*,} --baseline local --for 60"
 }
