@@ -156,12 +156,17 @@ std::vector<float> LayerOracle::input(const std::string& name, int rank, const P
   return drawn(name, positions);
 }
 
-std::vector<float> LayerOracle::drawn(const std::string& name, const Positions& positions) const {
+void LayerOracle::draw(const std::string& name, const Positions& positions, std::int64_t first,
+                       std::span<float> rows) const {
   const std::int64_t row = problem().share.heads * problem().width(name);
-  std::vector<float> rows(problem().share.tokens * row);
-  work_.for_tokens(problem().share.tokens, [&](std::int64_t first, std::int64_t last) {
-    inputs_.fill(name, positions, first, std::span(rows).subspan(first * row, (last - first) * row));
+  work_.for_tokens(static_cast<std::int64_t>(rows.size()) / row, [&](std::int64_t from, std::int64_t to) {
+    inputs_.fill(name, positions, first + from, rows.subspan(from * row, (to - from) * row));
   });
+}
+
+std::vector<float> LayerOracle::drawn(const std::string& name, const Positions& positions) const {
+  std::vector<float> rows(problem().share.tokens * problem().share.heads * problem().width(name));
+  draw(name, positions, 0, rows);
   return rows;
 }
 

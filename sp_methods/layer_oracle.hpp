@@ -57,6 +57,11 @@ class LayerOracle {
   const std::vector<std::int64_t>& heads() const { return work_.heads; }
   const OracleWork& work() const { return work_; }
 
+  /// Fills the rows of a rank's tokens from `first` on [tokens, heads, width] of an input that is
+  /// drawn: q, k, v, g or d_o.
+  void draw(const std::string& name, const Positions& positions, std::int64_t first,
+            std::span<float> rows) const;
+
   /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, prefix, out or lse for
   /// the tokens at `positions` of `rank`. In heads that were not solved, `out` is random and lse is
   /// 10, so large that no weight overflows.

@@ -108,6 +108,30 @@ void LayerSketch::add(const std::string& name, std::int64_t first, std::span<con
       sums[positions.at(t) * heads + head] = std::inner_product(signs.begin(), signs.end(), row, 0.0);
 }
 
+namespace {
+
+/// Tokens of `row` elements each that are handled at once: their values stay in memory that is used
+/// again and again, since fresh memory takes longer than drawing the values.
+std::int64_t tokens_at_once(std::int64_t tokens, std::int64_t row) {
+  return std::clamp<std::int64_t>((1 << 22) / row, 1, tokens);
+}
+
+/// Writes an input that is drawn, a run of tokens at a time.
+void write_drawn(Executor& executor, int rank, const Slice& slice, const std::string& name,
+                 const Positions& positions, const LayerOracle& oracle) {
+  const LayerProblem& problem = oracle.problem();
+  const std::int64_t tokens = problem.share.tokens, row = problem.share.heads * problem.width(name);
+  const std::int64_t step = tokens_at_once(tokens, row);
+  std::vector<float> rows(step * row);
+  for (std::int64_t first = 0; first < tokens; first += step) {
+    const auto part = std::span(rows).first(std::min(step, tokens - first) * row);
+    oracle.draw(name, positions, first, part);
+    executor.write(rank, slice.part(first * row, static_cast<std::int64_t>(part.size())), part);
+  }
+}
+
+}  // namespace
+
 void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
                  const LayerOracle& oracle) {
   for (int rank : executor.local_ranks()) {
@@ -115,8 +139,13 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
     const Positions positions = positions_of(method, rank, s.ranks(), oracle.problem().share.tokens);
     for (const Buffer& buffer : s.buffers()) {
       const Slice slice = s.buffer(buffer.name);
-      if (buffer.role == Role::input) executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
+      const bool is_solved = buffer.name == "prefix" || buffer.name == "out" || buffer.name == "lse";
       if (buffer.role == Role::output) write_poison(executor, rank, slice);
+      if (buffer.role != Role::input || buffer.count == 0) continue;
+      if (is_solved)
+        executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
+      else
+        write_drawn(executor, rank, slice, buffer.name, positions, oracle);
     }
   }
 }
@@ -161,7 +190,7 @@ Found read(const Executor& executor, int rank, const Output& output, LayerSketch
   const LayerProblem& problem = output.problem();
   const std::int64_t tokens = problem.share.tokens, row = output.row(), width = output.width();
   const std::int64_t solved_row = static_cast<std::int64_t>(heads.size()) * width;
-  const std::int64_t step = std::clamp<std::int64_t>((1 << 22) / row, 1, tokens);
+  const std::int64_t step = tokens_at_once(tokens, row);
   Found found{.solved = std::vector<float>(tokens * solved_row), .fault = {}};
   std::vector<float> got(step * row);
   for (std::int64_t start = 0; start < tokens; start += step) {

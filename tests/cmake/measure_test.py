@@ -33,6 +33,8 @@ class Suite(unittest.TestCase):
     def test_ranks_of_an_exchange_fill_the_cores(self):
         self.assertEqual([value(line, "--ranks") for line in lines("collective_bench", cores=2)], ["2", "2"])
         self.assertEqual(value(lines("collective_bench", cores=12)[0], "--ranks"), "2,4,8")
+        self.assertEqual([value(line, "--ranks") for line in lines("collective_bench", cores=40)],
+                         ["2,4,8", "16,32", "32"])
 
     def test_ranks_of_a_layer_have_two_cores_each_where_there_are_four(self):
         self.assertEqual(value(lines("operator_bench", cores=16)[0], "--ranks"), "2,4,8")
@@ -53,7 +55,8 @@ class Suite(unittest.TestCase):
             machine = {"cores": 16, "gpus": gpus}
             seconds = [int(value(line, "--for")) for program in ("collective_bench", "operator_bench")
                        for line in lines(program, **machine)]
-            self.assertIn(f"about {(sum(seconds) + 45 + 30) // 60} minutes", call("say_how_long", **machine))
+            total = (sum(seconds) + 45) * 4 // 5
+            self.assertIn(f"about {total // 60} min {total % 60} s", call("say_how_long", **machine))
 
     def test_no_line_writes_two_kinds_of_records_into_one_file(self):
         simulated = [call(f"simulated {program}") for program in ("collective_bench", "operator_bench")]

@@ -25,9 +25,8 @@ std::vector<std::size_t> layout(const Schedule& schedule) {
 }
 
 std::vector<std::uint16_t> narrowed(std::span<const float> values) {
-  std::vector<std::uint16_t> narrow;
-  narrow.reserve(values.size());
-  for (const float value : values) narrow.push_back(to_bf16(value));
+  std::vector<std::uint16_t> narrow(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) narrow[i] = to_bf16(values[i]);
   return narrow;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a topology of many machines like a calibrated one, joined by links as fast as its own.
 
-  python3 topologies/grow.py results/local/calibration.json --ranks 256 --out results/local/machine.json
+  python3 cmake/grow_topology.py results/local/calibration.json --ranks 256 --out results/local/machine.json
 
 Memory that the ranks of one machine share stays theirs: a message between machines uses a link alone. Times on it are
 extrapolated, and the simulator marks them so, since the calibration has the ranks of one machine.
@@ -23,7 +23,7 @@ def main():
         grown_topology = grown(json.loads(options.calibration.read_text(encoding="utf-8")), options.ranks)
         options.out.write_text(json.dumps(grown_topology, indent=2) + "\n", encoding="utf-8")
     except (OSError, ValueError, KeyError) as error:
-        sys.exit(f"grow: {options.calibration}: {error}")
+        sys.exit(f"grow_topology: {options.calibration}: {error}")
 
 
 def grown(topology, ranks):

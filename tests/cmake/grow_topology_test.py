@@ -15,7 +15,7 @@ ONE = ROOT / "topologies" / "shared_memory_host.json"
 def grow(path, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "many.json"
-        done = subprocess.run([sys.executable, ROOT / "topologies" / "grow.py", path, "--out", out, *arguments],
+        done = subprocess.run([sys.executable, ROOT / "cmake" / "grow_topology.py", path, "--out", out, *arguments],
                               capture_output=True, text=True, check=False)
         return done, json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
 
