@@ -196,8 +196,9 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 }
 
 /// An error where the median is so far below the bound that the rounds cannot have done their work.
-/// The link is measured once more first, since it may have been busy the first time.
+/// The link is measured again first, a few times, since it may have been busy before.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
+  constexpr int most_tries = 5;
   const Case& bench_case = prepared.bench_case;
   if (!prepared.cost || ranks_ < 2 || bench_case.ranks_a_gpu > 1 ||
       bench_case.timing != TimingMode::isolated || !find_backend(bench_case.executor).process_a_rank)
@@ -207,9 +208,11 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
   };
   const double seconds = median(samples.seconds);
   if (seconds >= bound() / 2) return {};
-  const AlphaBeta again = measure_alpha_beta(*executor_, team(), ranks_);
-  alpha_beta_.alpha_seconds = std::min(alpha_beta_.alpha_seconds, again.alpha_seconds);
-  alpha_beta_.beta = std::max(alpha_beta_.beta, again.beta);
+  for (int tries = 0; tries < most_tries && seconds < bound() / 2; ++tries) {
+    const AlphaBeta again = measure_alpha_beta(*executor_, team(), ranks_);
+    alpha_beta_.alpha_seconds = std::min(alpha_beta_.alpha_seconds, again.alpha_seconds);
+    alpha_beta_.beta = std::max(alpha_beta_.beta, again.beta);
+  }
   executor_->prepare(prepared.schedules);
   if (seconds >= bound() / 2 || team().rank() > 0) return {};
   return {.wrong = 1,
