@@ -19,7 +19,7 @@ from rows import reading, results
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, EXCHANGE, LAYER = "ANSWER", "Exchange", "Layer"
-SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Less certain", "Failed"
+SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Caveats", "Failures"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
@@ -86,7 +86,7 @@ def head(session, used):
     if not used and crowded:
         return (f"{told}. THIS RUN PROVES NOTHING: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
-    return told + "; [ ]: 95 % over launches" * (most > 1)
+    return told + "; [low, high]: 95 % interval over launches" * (most > 1)
 
 
 def of_exchange(session, contest, found):
@@ -122,9 +122,9 @@ def title(contest):
         what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, "
                 f"{key.dtype}")
     else:
-        what = f"Exclusive scan of {results.binary_size(key.state_bytes)}"
+        what = f"Exclusive scan of {results.binary_size(key.state_bytes)} a rank"
     cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
-    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} rows compete."
+    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} competitors."
 
 
 def nothing(session, bench):

@@ -47,7 +47,8 @@ def ranks_on_cores(records):
     for record in records:
         ranks["layers" if record["bench"] == "operator" else "exchanges"].add(record["ranks"])
     listed = {subject: f"{words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items())}
-    told = ", ".join(f"{subject} of {text}" for subject, text in listed.items())
+    told = ", ".join(f"{subject} of {text}{', two busy threads each,' * (subject == 'layers')}"
+                     for subject, text in listed.items())
     if len(listed) == 2 and len(set(listed.values())) == 1:
         told = listed["layers"]
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
@@ -134,7 +135,8 @@ def failures(session):
     rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
         told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
-        return f"Nothing: {', '.join(told + [f'{simulated} were simulated'] * bool(simulated)) or 'nothing ran'}."
+        more = " more" * bool(told)
+        return f"None: {'; '.join(told + [f'{simulated}{more} were simulated'] * bool(simulated)) or 'nothing ran'}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))

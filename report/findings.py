@@ -28,8 +28,8 @@ def winner(contest):
                 f"and {label(runner_up)} {behind}.")
     if ranking.has_winner(ranks):
         return f"Fastest: {label(first)}, {words.time_of(first)}; the runner-up {label(runner_up)} takes {behind}."
-    nearest = f"; it takes {behind}" if len(ranks.tied) == 1 else ""
-    return (f"The fastest cannot be named: {label(first)} has the least median, {words.time_of(first)}, "
+    nearest = f"; the latter takes {behind}" if len(ranks.tied) == 1 else ""
+    return (f"No single fastest: {label(first)} has the lowest median, {words.time_of(first)}, "
             f"but {words.names(map(label, ranks.tied))} cannot be told apart from it{nearest}.")
 
 
@@ -46,14 +46,15 @@ def over_lasp2(contest):
     if lasp2 is ranks.first:
         return "" if contest.is_layer else "That is the exchange of LASP-2."
     untold = ", which is no difference that can be told" if ranks.judged and lasp2 in ranks.tied else ""
-    return f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long{untold}."
+    return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
+            f"{untold}.")
 
 
 def over_bound(contest):
     """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
     ranks = ranking.rank(contest)
     row = next((one for one in (ranks.first, *ranks.tied, *ranks.beaten) if one.bound_share is not None), None)
-    return f"{contest.label_of(row)} is at {words.percent(row.bound_share, 0)} of bound." if row else ""
+    return f"{contest.label_of(row)} reaches {words.percent(row.bound_share, 0)} of what the link allows." if row else ""
 
 
 def elsewhere(contest, found):
@@ -71,8 +72,8 @@ def elsewhere(contest, found):
         else:
             wins[other.label_of(ranks.first)].append(difference(other, contest))
     told = [f"{name} wins at {words.names(places, 2)}" for name, places in wins.items()]
-    told += [f"it wins at {same} others"] * bool(same) + [f"{untold} others tell no winner"] * bool(untold)
-    return f"Elsewhere: {'; '.join(told)}." if told else ""
+    told += [f"it wins {same} other contests"] * bool(same) + [f"{untold} other contests have no winner"] * bool(untold)
+    return f"At other sizes, ranks and cadences: {'; '.join(told)}." if told else ""
 
 
 def difference(other, contest):
@@ -92,8 +93,8 @@ def near(contest):
     if found is None:
         return ""
     ratio, most = found
-    told = f"{words.names(names)} differ by {words.percent(ratio - 1)} of a layer"
-    return told + (f", at most {words.percent(most - 1)}." if most else " in that launch.")
+    told = f"From the fastest to the slowest of {words.names(names)} it is {words.percent(ratio - 1)} of a layer's time"
+    return told + (f", at most {words.percent(most - 1)}." if most else " in one launch.")
 
 
 def cost_of_exchange(contest):
@@ -117,11 +118,11 @@ def matters(contest):
         local = contest.local_of(contest.best)
         return f"{contest.label_of(contest.best)} takes {words.times(contest.best.ratio_to(local))} as long as the " \
                "layer without any exchange." if local else ""
-    told = f"The exchange of {contest.label_of(cost.row)}, waited for, costs {words.percent(cost.share)}"
+    told = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost {words.percent(cost.share)}"
     if cost.interval is None:
-        return f"{told} of a layer in that launch."
+        return f"{told} of a layer's time, in one launch."
     low, high = cost.interval
-    told += f" [{words.percent(low)[:-2]}, {words.percent(high)[:-2]}] of a layer: "
+    told += f" [{words.percent(low)[:-2]}, {words.percent(high)[:-2]}] of a layer's time: "
     if high < MATTERS:
         return f"{told}it hardly matters."
     return told + ("it matters." if low > MATTERS else "whether it matters cannot be told.")

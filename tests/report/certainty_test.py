@@ -16,7 +16,7 @@ def gpus(readings):
 
 class Less(unittest.TestCase):
     def doubts(self, *groups):
-        return paragraphs(*groups).get("Less certain", "")
+        return paragraphs(*groups).get("Caveats", "")
 
     def test_a_quiet_session_has_no_doubts(self):
         self.assertEqual(self.doubts(with_conditions(rivals())), "")
@@ -50,7 +50,7 @@ class Less(unittest.TestCase):
 
 class Failed(unittest.TestCase):
     def test_a_case_that_hung_is_named(self):
-        self.assertEqual(paragraphs(rivals(), failed())["Failed"], "1 failed of 3 rows, among them ring_scan (mpi, 4 ranks, "
+        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows, among them ring_scan (mpi, 4 ranks, "
                          "2 MiB, isolated): exceeded its limit of 60 s.")
 
     def test_a_wrong_row_comes_first(self):
@@ -61,7 +61,7 @@ class Failed(unittest.TestCase):
     def test_a_skipped_row_is_no_failure(self):
         skipped = [{**failed()[0], "skipped": "not here"}]
         del skipped[0]["failed"]
-        self.assertIn("Nothing: all 2 measured rows were verified.", told(rivals(), skipped))
+        self.assertIn("None: all 2 measured rows were verified.", told(rivals(), skipped))
 
 
 if __name__ == "__main__":

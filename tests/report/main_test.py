@@ -38,7 +38,7 @@ class Command(InFolder):
         self.write("b.jsonl", rivals(session="s")[3:])
         done = report(self.folder)
         self.assertEqual(done.stderr, "")
-        self.assertIn("2 rows compete. Fastest: all_scan", said(done))
+        self.assertIn("2 competitors. Fastest: all_scan", said(done))
 
     def test_measured_and_simulated_files_of_a_folder_are_told_apart(self):
         for program, made in (("collectives", scan), ("operators", layer)):
@@ -49,7 +49,7 @@ class Command(InFolder):
             self.write(f"{program}.jsonl", measured)
             self.write(f"simulated_{program}.jsonl", [one for group in grown for one in group])
         text = report(self.folder).stdout
-        start, end = text.index("~ Simulated"), text.index("Failed ")
+        start, end = text.index("~ Simulated"), text.index("Failures ")
         self.assertIn("512", text[start:end])
         self.assertNotRegex(text[:start] + text[end:], r"512|7\.89|31\.3|~|somewhere")
 
@@ -64,7 +64,7 @@ class Command(InFolder):
     def test_a_failed_case_is_no_failure_of_the_report(self):
         done = report(self.write("r.jsonl", rivals() + failed()))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("Failed 1 failed of 3 rows", said(done))
+        self.assertIn("Failures 1 failed of 3 rows", said(done))
 
     def test_a_torn_line_is_left_out_with_a_word(self):
         path = self.write("r.jsonl", rivals())
