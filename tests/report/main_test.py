@@ -92,6 +92,11 @@ class Command(InFolder):
         (command, shown), = re.findall(r"`python3 report (results/\S+)` answers.*?```text\n(.*?)```", document, re.DOTALL)
         self.assertEqual(report(ROOT / command).stdout, shown)
 
+    def test_the_readme_shows_what_the_command_prints(self):
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        (command, shown), = re.findall(r"    python3 report (results/\S+)\n\n```text\n(.*?)```", readme, re.DOTALL)
+        self.assertEqual(report(ROOT / command).stdout, shown)
+
     def test_the_records_of_this_tree_are_answered(self):
         done = report(ROOT / "results")
         self.assertEqual(done.returncode, 0, done.stderr)
