@@ -5,6 +5,7 @@ The colours and marks of methods are in looks.py, which pages without matplotlib
 """
 
 import io
+import warnings
 
 import matplotlib
 
@@ -24,6 +25,8 @@ MOST_LINES = 8  # of a figure
 
 
 def use():
+    # Names without end leave no room for axes: such a figure is drawn as it comes, and says nothing to the terminal.
+    warnings.filterwarnings("ignore", message="constrained_layout not applied")
     # Names of machines and cases are no formulas, whatever their signs.
     plt.rcParams.update({"text.parse_math": False, "svg.hashsalt": "baton", "font.size": 10, "text.color": INK,
                          "axes.edgecolor": INK,

@@ -144,7 +144,9 @@ class Sizes(Generated):
                 ([*small, "--executor", "simulator", "--topology", many, "--collectives", "direct_all_gather", "--ranks", "768",
                   "--trace", self.folder / "trace"], "steps would need")):
             ended = bench(*arguments)
-            self.assertEqual((ended.returncode, ended.stderr), (0, b""))
+            # A long case says every ten seconds how far it is.
+            errors = [line for line in ended.stderr.splitlines() if not line.startswith(b"case 1 of 1 ")]
+            self.assertEqual((ended.returncode, errors), (0, []))
             self.assertIn(said, ended.stdout.decode())
 
     def test_what_is_far_too_much_is_refused(self):
