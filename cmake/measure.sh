@@ -115,8 +115,6 @@ say_how_long() {
   for program in "${benches[@]}"; do
     while read -r line; do seconds=$((seconds + ${line##*--for })); done < <("suite_of_$program")
   done
-  # The first launch of a line proves its cases, so the others are shorter than was planned.
-  seconds=$((seconds * 4 / 5))
   echo "      measuring takes about $((seconds / 60)) min $((seconds % 60)) s after the build," \
     "on $cores cores and $gpus GPUs"
 }
