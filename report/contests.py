@@ -7,13 +7,13 @@ Measured and simulated rows never share a contest, nor do softmax and linear att
 import collections
 
 from rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, reading, results, row_name
+from lib import operators
 
 CPU, GPU = "processors", "GPUs"
 FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
 SCAN = "exclusive_scan"
 MOVES_TOKENS = "exchange"  # the kind of collective whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
-SOFTMAX_METHODS = ("ring_attention_softmax", "ring_attention_zigzag")
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   MOVES_TOKENS: "exchange of keys and values"}
 
@@ -161,8 +161,7 @@ def _work(record):
 
 
 def attention_of(record):
-    softmax = record["name"] in SOFTMAX_METHODS or "softmax" in record["name"]
-    return record.get("attention", SOFTMAX if softmax else LINEAR)
+    return SOFTMAX if operators.is_softmax(record) else LINEAR
 
 
 def machine_of(record):

@@ -221,9 +221,9 @@ def _asked(record):
     return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
 
 
-def binary_size(size):
-    for unit in ("B", "KiB", "MiB"):
+def binary_size(size, units=(" B", " KiB", " MiB", " GiB")):
+    for unit in units[:-1]:
         if size < 1024:
-            return f"{size:g} {unit}"
+            return f"{size:g}{unit}"
         size /= 1024
-    return f"{size:g} GiB"
+    return f"{size:g}{units[-1]}"

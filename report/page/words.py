@@ -3,6 +3,8 @@
 
 import html
 
+from rows import results
+
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
@@ -28,8 +30,4 @@ def axis_time(seconds):
 
 def size(of_bytes):
     """Returns "512K" for 524288, as the benches write and read sizes."""
-    for unit in ("", "K", "M"):
-        if of_bytes < 1024:
-            return f"{of_bytes:g}{unit}"
-        of_bytes /= 1024
-    return f"{of_bytes:g}G"
+    return results.binary_size(of_bytes, ("", "K", "M", "G"))
