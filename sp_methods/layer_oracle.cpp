@@ -151,9 +151,12 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
 }
 
 std::vector<float> LayerOracle::input(const std::string& name, int rank, const Positions& positions) const {
-  if (name == "prefix") return prefix(rank);
-  if (name == "out" || name == "lse") return saved(name, positions);
-  return drawn(name, positions);
+  if (is_drawn(name)) return drawn(name, positions);
+  return name == "prefix" ? prefix(rank) : saved(name, positions);
+}
+
+bool LayerOracle::is_drawn(const std::string& name) {
+  return name != "prefix" && name != "out" && name != "lse";
 }
 
 void LayerOracle::draw(const std::string& name, const Positions& positions, std::int64_t first,

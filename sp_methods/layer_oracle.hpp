@@ -57,6 +57,8 @@ class LayerOracle {
   const std::vector<std::int64_t>& heads() const { return work_.heads; }
   const OracleWork& work() const { return work_; }
 
+  /// False for inputs that come of the results: prefix, out and lse.
+  static bool is_drawn(const std::string& name);
   /// Fills the rows of a rank's tokens from `first` on [tokens, heads, width] of an input that is
   /// drawn: q, k, v, g or d_o.
   void draw(const std::string& name, const Positions& positions, std::int64_t first,

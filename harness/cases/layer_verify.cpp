@@ -139,13 +139,12 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
     const Positions positions = positions_of(method, rank, s.ranks(), oracle.problem().share.tokens);
     for (const Buffer& buffer : s.buffers()) {
       const Slice slice = s.buffer(buffer.name);
-      const bool is_solved = buffer.name == "prefix" || buffer.name == "out" || buffer.name == "lse";
       if (buffer.role == Role::output) write_poison(executor, rank, slice);
       if (buffer.role != Role::input || buffer.count == 0) continue;
-      if (is_solved)
-        executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
-      else
+      if (LayerOracle::is_drawn(buffer.name))
         write_drawn(executor, rank, slice, buffer.name, positions, oracle);
+      else
+        executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
     }
   }
 }
