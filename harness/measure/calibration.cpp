@@ -32,11 +32,13 @@ std::vector<std::int64_t> sizes() {
   return sizes;
 }
 
-/// Adds a point to a curve that must rise with the size: a time that noise made too short becomes
-/// the one before it plus 1 ps.
+/// Adds a point to a curve that must rise with the size, and stay below the rates that a topology
+/// may have: a time that noise made too short becomes the one before it plus 1 ps, and no time at
+/// all becomes that of a rate which costs nothing.
 void add_point(Curve& curve, double bytes, double seconds) {
-  constexpr double least_step = 1e-12;
-  if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds + least_step);
+  constexpr double least_step = 1e-12, free = 1e17;  // seconds, bytes a second
+  if (!curve.points.empty())
+    seconds = std::max({seconds, curve.points.back().seconds + least_step, bytes / free});
   curve.points.push_back({bytes, seconds});
 }
 

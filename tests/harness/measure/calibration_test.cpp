@@ -118,6 +118,16 @@ TEST_F(Calibrated, WhatOneRankHasForItselfIsNotShared) {
   EXPECT_TRUE(found.device.combine.node_measured.empty());
 }
 
+/// Combines that slow one another from 16 MiB on: the points below have no time.
+TEST_F(Calibrated, MemoryThatOnlyTheLargestStepsShareCanBeWritten) {
+  Topology late = shared_memory();
+  late.device.combine.node_measured = {{{0, 0}, {40e6, 1e-6}, {50e6, 10e-3}}};
+  KnownMachine machine(late);
+  const Topology found = calibrate(machine, world_.all(), ranks, "a test");
+  ASSERT_FALSE(found.device.combine.node_measured.empty());
+  EXPECT_NO_THROW(parse_topology(write_topology(found), "itself"));
+}
+
 TEST_F(Calibrated, LocalStepsTakeWhatTheyTake) {
   for (double bytes : {3e4, 1e6, 10e6}) {
     expect_near(found_.device.copy.seconds(0, bytes), known_.device.copy.seconds(0, bytes), "copy");
