@@ -16,17 +16,10 @@
 // of the time.
 // Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py and
 // zigzag_ring_flash_attn.py.
-#include "sp_methods/ring.hpp"
+#include "sp_methods/softmax_steps.hpp"
 
 namespace baton {
 namespace {
-
-/// The positions of a rank's tokens.
-using Layout = Positions (*)(int rank, int ranks, std::int64_t tokens);
-
-Positions contiguous(int rank, int, std::int64_t tokens) { return contiguous_positions(rank, tokens); }
-
-Positions zigzag(int rank, int ranks, std::int64_t tokens) { return zigzag_positions(rank, ranks, tokens); }
 
 class SoftmaxRing {
  public:
@@ -35,40 +28,39 @@ class SoftmaxRing {
         layer_(layer),
         share_(layer.share),
         x_(x),
-        layout_(layout),
+        steps_(s, layer, layout),
         blocks_(s, "blocks", s.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype),
-        out_(layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", values())
-                                          : sums_of(s, x.o, "out")),
-        lse_(saved_for_backward(s, layer, "lse", rows())) {}
+        result_{layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", steps_.values())
+                                             : sums_of(s, x.o, "out"),
+                saved_for_backward(s, layer, "lse", steps_.rows())} {}
 
   void forward() {
     const int P = s_.ranks();
-    const Slice block_out = s_.scratch("block_out", P > 1 ? values() : 0);
-    const Slice block_lse = s_.scratch("block_lse", P > 1 ? rows() : 0);
+    const PartialOutput part{s_.scratch("block_out", P > 1 ? steps_.values() : 0),
+                             s_.scratch("block_lse", P > 1 ? steps_.rows() : 0)};
     pack_own();
     for (int i = 0; i < P; ++i) {
       const RingBlock block = held_block(i);
       if (i + 1 < P) blocks_.hop();
       wait_if_exposed(s_, layer_);
-      if (i == 0) attend(out_, lse_, block, i);
-      if (i > 0 && is_visible(i)) {
-        attend(block_out, block_lse, block, i);
-        record<MergeSoftmax>(s_, shape(i),
-                             {.out = out_, .lse = lse_, .block_out = block_out, .block_lse = block_lse});
+      if (i == 0) steps_.attend(result_, x_.q, block, pair(i));
+      if (i > 0 && steps_.is_visible(pair(i))) {
+        steps_.attend(part, x_.q, block, pair(i));
+        steps_.merge(result_, part);
       }
       wait_if_exposed(s_, layer_);
     }
-    set(s_, x_.o, out_);
+    set(s_, x_.o, result_.out);
   }
 
   void backward() {
     const int P = s_.ranks();
     Ring gradients(s_, "gradients", key_value_elements(share_));
     const Slice block_gradients = s_.scratch("part", P > 1 ? key_value_elements(share_) : 0);
-    const Slice delta = s_.scratch("delta", rows());
+    const QuerySide queries{x_.q, x_.d_o, result_.lse, s_.scratch("delta", steps_.rows())};
     dq_ = sums_of(s_, x_.dq, "dq_sums");
     pack_own();
-    record<SoftmaxDelta>(s_, shape(0), {.d_o = x_.d_o, .out = out_, .delta = delta});
+    steps_.set_delta(queries.delta, x_.d_o, result_.out);
     fill(s_, dq_, 0.0F);
     for (int i = 0; i < P; ++i) {
       const RingBlock block = held_block(i);
@@ -76,9 +68,9 @@ class SoftmaxRing {
       if (i > 0) gradients.hop();
       wait_if_exposed(s_, layer_);
       // The circulating sums may not have arrived yet: the gradients are computed apart from them.
-      if (i == 0) set_gradients(gradients.held(), block, delta, i);
-      if (i > 0 && is_visible(i)) {
-        set_gradients(block_gradients, block, delta, i);
+      if (i == 0) set_gradients(gradients.held(), queries, block, i);
+      if (i > 0 && steps_.is_visible(pair(i))) {
+        set_gradients(block_gradients, queries, block, i);
         add(s_, gradients.held(), block_gradients);
       }
       wait_if_exposed(s_, layer_);
@@ -92,24 +84,8 @@ class SoftmaxRing {
   }
 
  private:
-  std::int64_t rows() const { return share_.tokens * share_.heads; }
-  std::int64_t values() const { return rows() * share_.d_v; }
-
   /// This rank's queries and the keys that come with hop i.
-  SoftmaxShape shape(int i) const {
-    const int P = s_.ranks(), r = s_.rank();
-    return {share_.tokens,
-            share_.tokens,
-            share_.heads,
-            share_.d_k,
-            share_.d_v,
-            layout_(r, P, share_.tokens),
-            layout_((r - i + P) % P, P, share_.tokens),
-            layer_.dtype};
-  }
-
-  /// Whether any query sees a key of the block of hop i: if one does, the last one does.
-  bool is_visible(int i) const { return shape(i).visible(share_.tokens - 1) > 0; }
+  RankPair pair(int i) const { return {s_.rank(), (s_.rank() - i + s_.ranks()) % s_.ranks()}; }
 
   /// Makes the block that this rank sends.
   void pack_own() {
@@ -124,34 +100,20 @@ class SoftmaxRing {
     return i > 0 ? block_in(blocks_.held(), share_) : RingBlock{x_.k, x_.v, {}};
   }
 
-  /// Sets out and lse to attention over one block.
-  void attend(const Slice& out, const Slice& lse, const RingBlock& block, int i) {
-    record<SoftmaxBlock>(s_, shape(i), {.in = {x_.q, block.k, block.v}, .out = out, .lse = lse});
-  }
-
   /// Adds the gradients of one block to dq, and sets `into` to dk | dv of the block.
-  void set_gradients(const Slice& into, const RingBlock& block, const Slice& delta, int i) {
-    const RingBlock out = block_in(into, share_);
+  void set_gradients(const Slice& into, const QuerySide& queries, const RingBlock& block, int i) {
     fill(s_, into, 0.0F);
-    record<SoftmaxBlockGradients>(s_, shape(i),
-                                  {.in = {x_.q, block.k, block.v},
-                                   .d_o = x_.d_o,
-                                   .lse = lse_,
-                                   .delta = delta,
-                                   .dq = dq_,
-                                   .dk = out.k,
-                                   .dv = out.v});
+    steps_.add_gradients(dq_, block_in(into, share_), queries, block, pair(i));
   }
 
   Schedule& s_;
   const Layer& layer_;
   GlaShape share_;
   const LayerTensors& x_;
-  Layout layout_;
+  SoftmaxSteps steps_;
   Ring blocks_;
-  Slice out_;  // the f32 sums of x.o, or an input of the backward pass
-  Slice lse_;
-  Slice dq_;  // f32 sums
+  PartialOutput result_;  // out is the f32 sums of x.o, or an input of the backward pass
+  Slice dq_;              // f32 sums
 };
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
@@ -159,14 +121,6 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layo
   if (layer.pass != Pass::backward) ring.forward();
   if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
   if (layer.pass != Pass::forward) ring.backward();
-}
-
-Refusal unsupported(const Layer& layer, Layout layout) {
-  if (layer.share.gate != GateKind::none) return "softmax attention has no gates";
-  if (layout == zigzag && layer.share.tokens % 2 != 0)
-    return "zigzag gives each rank two equal pieces, and " + std::to_string(layer.share.tokens) +
-           " tokens a rank are odd";
-  return unsupported_in_a_ring(layer);
 }
 
 /// Blocks make P-1 hops in each pass; gradients make P, one behind the blocks.
@@ -191,7 +145,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Lay
       .build = [layout](Schedule& s, const Layer& layer,
                         const LayerTensors& x) { ring_attention(s, layer, x, layout); },
       .claim = claim,
-      .unsupported = [layout](const Layer& layer, int) { return unsupported(layer, layout); },
+      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
       .positions = layout,
   });
 }
