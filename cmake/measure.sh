@@ -87,7 +87,9 @@ measure_all() {
     launch_all "$program" "${lines[@]}"
     ((outcome != 130)) || return 0
   done
-  step "calibrating, and simulating more ranks than there are here"
+  step "tracing the fastest and the slowest, calibrating, simulating more ranks than there are here"
+  trace_ends
+  ((outcome != 130)) || return 0
   if ((gpus == 1)) && [[ -s $gpu_calibration ]]; then
     launch_all operator_bench "$(simulated_gpus)" >"$log_dir/simulated-gpus.log"
     ((outcome != 130)) || return 0
@@ -98,6 +100,16 @@ measure_all() {
   for program in "${benches[@]}"; do
     launch_all "$program" "$(simulated "$program")" >"$log_dir/simulated-$program.log"
   done
+}
+
+# One more round of the fastest and of the slowest row of the answer, with the time of each step, for the page.
+trace_ends() {
+  local line words
+  while read -r line; do
+    read -ra words <<<"$line"
+    launch "${words[@]}" -T 60 --launches 1 -J /dev/null >>"$log_dir/traces.log"
+    ((outcome != 130)) || return 0
+  done < <(python3 report --traces --session "$session" "$results")
 }
 
 # measure ARGS...: one run of a bench with the user's own arguments.

@@ -4,6 +4,7 @@
 import argparse
 import os
 import pathlib
+import shlex
 import signal
 import sys
 
@@ -20,6 +21,10 @@ BAD_INPUT = 2  # the exit code, as of the benches
 def main():
     options = arguments_of(sys.argv[1:])
     found = sessions.read(options.places, options.session)
+    if options.traces:
+        from page import trace_files  # pylint: disable=import-outside-toplevel
+        print(*(shlex.join([program, *words]) for one in found for program, words in trace_files.wanted(one)), sep="\n")
+        return
     if options.out:
         import page  # pylint: disable=import-outside-toplevel
         page.write(options.out, found)
@@ -34,6 +39,8 @@ def arguments_of(words):
     parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
     parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
     parser.add_argument("--session", metavar="S", help="answer this session (default: the newest of each place)")
+    parser.add_argument("--traces", action="store_true", help="print the runs that leave the traces which the page "
+                        "shows, of the fastest and of the slowest, and end")
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write the page to this file")
     return parser.parse_args(words)
 

@@ -57,6 +57,13 @@ def the_layer(found):
     return max(found, key=worth, default=None)
 
 
+def ends(session):
+    """Yields (subject, contest, [(end, row)...]) of the contests that the answer is about: the fastest and slowest."""
+    for subject, contest in (("exchange", the_exchange(exchanges(session))), ("layer", the_layer(layers(session)))):
+        if contest:
+            yield subject, contest, [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
+
+
 def softmax_layer(session, layer):
     """The contest of softmax attention of the same pass and shape as `layer`, or the best there is, or None."""
     found = layers(session, attention=SOFTMAX)

@@ -18,9 +18,21 @@ LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk
 
 def command(record, *more):
     """Returns a line for a shell, with the words `more` at its end."""
-    is_layer = record["bench"] == "operator"
-    words = ["./run", "bench", *["operator"] * is_layer, "--methods" if is_layer else "--collectives", record["name"]]
-    for key, flag in (*BOTH, *(LAYER if is_layer else EXCHANGE)):
+    return shlex.join(["./run", "bench", *["operator"] * is_layer(record), *arguments(record, *more)])
+
+
+def program(record):
+    return "operator_bench" if is_layer(record) else "collective_bench"
+
+
+def is_layer(record):
+    return record["bench"] == "operator"
+
+
+def arguments(record, *more):
+    """Returns the words that a bench takes for the record's case, with the words `more` at their end."""
+    words = ["--methods" if is_layer(record) else "--collectives", record["name"]]
+    for key, flag in (*BOTH, *(LAYER if is_layer(record) else EXCHANGE)):
         if record.get(key) not in (None, ""):
             words += [flag, str(record[key])]
     if record.get("gate") == "scalar":
@@ -33,7 +45,7 @@ def command(record, *more):
         words += ["--blocks", str(record["blocks_asked"])]
     if record["executor"] == results.SIMULATOR:
         words += ["--topology", topology(record["topology"])]
-    return shlex.join([*words, *more])
+    return [*words, *more]
 
 
 def topology(name):

@@ -14,11 +14,20 @@ HINT = 200  # bytes at a file's beginning that a trace's first key stands in
 def figures(session):
     """Yields HTML for each contest: figures, or a line with the commands that leave traces."""
     files = dict(found(session.place))
-    for subject, contest in (("exchange", choice.the_exchange(choice.exchanges(session))),
-                             ("layer", choice.the_layer(choice.layers(session)))):
-        if contest:
-            ends = [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
-            yield from of_contest(subject, contest, ends, files)
+    for subject, contest, ends in choice.ends(session):
+        yield from of_contest(subject, contest, ends, files)
+
+
+def wanted(session):
+    """Yields the program and the arguments of each run that leaves a trace which `figures` shows."""
+    for subject, _, ends in choice.ends(session):
+        for end, row in ends:
+            record = row.records[-1]
+            yield again.program(record), again.arguments(record, "--trace", file_of(end, subject))
+
+
+def file_of(end, subject):
+    return f"results/local/{end}_{subject}.json"
 
 
 def of_contest(subject, contest, ends, files):
@@ -31,7 +40,7 @@ def of_contest(subject, contest, ends, files):
             yield space_time.figure(round_of_row, f"The {end} {subject}: {name}")
         else:
             missing.append(f"<p>The {end} {subject}, {words.escaped(name)}:</p><pre><code>"
-                           + words.escaped(again.command(record, "--trace", f"results/local/{end}_{subject}.json"))
+                           + words.escaped(again.command(record, "--trace", file_of(end, subject)))
                            + "</code></pre>")
     if missing:
         yield (f'<div class="missing"><p>No trace of the {words.escaped(contest.label)} is among the records. '

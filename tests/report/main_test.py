@@ -53,6 +53,14 @@ class Command(InFolder):
         self.assertIn("512", text[start:end])
         self.assertNotRegex(text[:start] + text[end:], r"512|7\.89|31\.3|~|somewhere")
 
+    def test_runs_that_leave_the_traces_of_the_page_are_printed(self):
+        path = self.write("r.jsonl", rivals() + layer("zeco", 100) + layer("lasp2", 120))
+        runs = report("--traces", path).stdout.splitlines()
+        self.assertEqual([(run.split()[2], run.split()[-1].split("/")[-1]) for run in runs],
+                         [("all_scan", "fastest_exchange.json"), ("all_gather_scan", "slowest_exchange.json"),
+                          ("zeco", "fastest_layer.json"), ("lasp2", "slowest_layer.json")])
+        self.assertTrue(runs[-1].startswith("operator_bench --methods lasp2"), runs[-1])
+
     def test_places_are_answered_one_by_one(self):
         for name, fastest in (("one", "all_scan"), ("other", "all_gather_scan")):
             (self.folder / name).mkdir()
