@@ -97,21 +97,6 @@ std::vector<Core> cores_of_host(const fs::path& root) {
   return cores;
 }
 
-std::map<int, CoreTicks> core_ticks(const fs::path& root) {
-  std::map<int, CoreTicks> cores;
-  std::ifstream file(root / "proc/stat");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("cpu", 0) != 0 || line.size() < 4 || line[3] == ' ') continue;
-    std::istringstream words(line.substr(3));
-    int number = 0;
-    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, interrupts = 0, soft = 0, stolen = 0;
-    words >> number >> user >> nice >> system >> idle >> waiting >> interrupts >> soft >> stolen;
-    const double busy = user + nice + system + interrupts + soft;
-    cores[number] = {.busy = busy, .stolen = stolen, .all = busy + idle + waiting + stolen};
-  }
-  return cores;
-}
-
 void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
               const std::map<int, CoreTicks>& after) {
   add_parts(cores, before, after, &Core::busy, &CoreTicks::busy);
@@ -182,16 +167,6 @@ HostReadings facts_of_host(const fs::path& root) {
           .shared_memory_bytes = has_shared ? static_cast<std::int64_t>(shared.f_bavail) *
                                                   static_cast<std::int64_t>(shared.f_frsize)
                                             : -1};
-}
-
-std::vector<int> allowed_cores() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  return cores;
 }
 
 int current_core() { return sched_getcpu(); }

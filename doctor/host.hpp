@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "doctor/readings.hpp"
+#include "harness/process/cores.hpp"
 
 namespace baton::doctor {
 
@@ -19,16 +20,6 @@ std::vector<int> numbers_in(const std::string& list);
 
 /// The cores that are online, with their places, in ascending order.
 std::vector<Core> cores_of_host(const fs::path& root = "/");
-
-/// The time of a core since the start of the system, in ticks.
-struct CoreTicks {
-  double busy = 0;
-  double stolen = 0;
-  double all = 0;
-};
-
-/// By the number of the core; empty if the system does not tell.
-std::map<int, CoreTicks> core_ticks(const fs::path& root = "/");
 
 /// Appends what happened between two readings to `repeats` of each core: the part that was busy or
 /// stolen. Does nothing for a core that one of the readings lacks, or between which no time passed.
@@ -71,9 +62,7 @@ Quota quota(const fs::path& root = "/");
 /// The facts of this host that do not change: cores, GPUs, clock source, shared memory.
 HostReadings facts_of_host(const fs::path& root = "/");
 
-/// The cores that this process may run on, the one that it runs on, and the NUMA node of `memory`;
-/// -1 if unknown.
-std::vector<int> allowed_cores();
+/// The core that this process runs on, and the NUMA node of `memory`; -1 if unknown.
 int current_core();
 int node_of(const void* memory);
 

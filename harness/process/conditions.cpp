@@ -1,43 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/process/conditions.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <array>
 #include <map>
-#include <sstream>
 
 #include "collectives/executors/timing.hpp"
+#include "harness/process/cores.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {
 namespace {
 
-std::vector<int> cores_of(pid_t process) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(process, sizeof set, &set) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &set)) cores.push_back(core);
-  return cores;
-}
-
-std::int64_t nanoseconds_of_this_process() {
+double seconds_of_this_process() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto nanoseconds = [](const timeval& time) { return 1000 * (1000000 * time.tv_sec + time.tv_usec); };
-  return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
-}
-
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 /// The most members of `team` that share a host; `hosts` becomes the number of hosts.
@@ -52,40 +35,16 @@ int most_on_a_host(const Team& team, std::size_t& hosts) {
 
 }  // namespace
 
-std::vector<int> cores_of_launch() {
-  std::vector<int> cores = cores_of(getppid());
-  const std::vector<int> own = cores_of(0);
-  return cores.size() > own.size() ? cores : own;
-}
-
-std::optional<std::int64_t> busy_nanoseconds(const std::string& stat, const std::vector<int>& cores) {
-  const std::int64_t tick = 1000000000 / sysconf(_SC_CLK_TCK);
-  std::istringstream lines(stat);
-  std::int64_t ticks = 0;
-  std::size_t found = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
-    words >> name;
-    if (name.size() < 4 || name.rfind("cpu", 0) != 0) continue;
-    if (!std::binary_search(cores.begin(), cores.end(), std::atoi(name.c_str() + 3))) continue;
-    std::int64_t user = 0, nice = 0, system = 0;
-    if (words >> user >> nice >> system) ++found;
-    ticks += user + nice + system;
-  }
-  if (found == 0 || found < cores.size()) return std::nullopt;
-  return ticks * tick;
-}
-
 HostLoad::HostLoad(const Team& team) : cores_(cores_of_launch()) {
   if (const auto now = read(team)) readings_.push_back(*now);
 }
 
 std::optional<HostLoad::Reading> HostLoad::read(const Team& team) const {
-  const std::int64_t of_processes = team.sum(nanoseconds_of_this_process());
-  const auto busy = busy_nanoseconds(text_of("/proc/stat"), cores_);
+  std::array of_processes{seconds_of_this_process()};
+  team.sum(of_processes);
+  const auto busy = busy_seconds(core_ticks(), cores_);
   if (!busy) return std::nullopt;
-  return Reading{monotonic_seconds(), *busy, of_processes};
+  return Reading{monotonic_seconds(), *busy, of_processes[0]};
 }
 
 std::optional<double> HostLoad::other_load(const Team& team) {
@@ -97,8 +56,7 @@ std::optional<double> HostLoad::other_load(const Team& team) {
   const Reading& before = readings_.front();
   const double seconds = now->seconds - before.seconds;
   if (seconds < window / 4) return std::nullopt;
-  const auto others =
-      static_cast<double>(now->busy - before.busy - (now->of_processes - before.of_processes)) * 1e-9;
+  const double others = now->busy - before.busy - (now->of_processes - before.of_processes);
   return std::clamp(others / seconds, 0.0, static_cast<double>(cores_.size()));
 }
 

@@ -3,10 +3,8 @@
 // there meanwhile.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "harness/process/world.hpp"
@@ -26,14 +24,6 @@ struct Conditions {
   bool oversubscribed() const { return busy_threads > cores; }
 };
 
-/// The cores of this host that a launch may use: those of the process that started this one, since
-/// a launcher binds each rank to some of its own.
-std::vector<int> cores_of_launch();
-
-/// Nanoseconds that `cores` were busy since the host started, from the text of /proc/stat; nothing
-/// if it lacks them.
-std::optional<std::int64_t> busy_nanoseconds(const std::string& stat, const std::vector<int>& cores);
-
 /// Watches the cores of this host.
 class HostLoad {
  public:
@@ -46,9 +36,9 @@ class HostLoad {
 
  private:
   struct Reading {
-    double seconds = 0;             // of a steady clock
-    std::int64_t busy = 0;          // nanoseconds of all cores
-    std::int64_t of_processes = 0;  // nanoseconds of the processor that the ranks used
+    double seconds = 0;       // of a steady clock
+    double busy = 0;          // seconds of all cores
+    double of_processes = 0;  // seconds of the processor that the ranks used
   };
   std::optional<Reading> read(const Team& team) const;
   std::optional<double> other_load(const Team& team);
