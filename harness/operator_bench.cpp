@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // operator_bench: times one layer's attention under each sequence-parallel method.
+#include "harness/layers/workload.hpp"
 #include "harness/run/experiment.hpp"
 
 int main(int argc, char** argv) {
-  return baton::bench_main(argc, argv, baton::parse_operator_options, baton::operator_table());
+  return baton::bench_main(argc, argv, baton::parse_operator_options,
+                           baton::operator_table(baton::longest_method_name()));
 }

@@ -33,6 +33,7 @@ def rule(*headers, libraries=STD):
 
 SCHEDULE = "collectives/schedule/"
 COLLECTIVE = "collectives/collective.hpp"
+DRAWN = "collectives/drawn_numbers.hpp"
 EXECUTOR = "collectives/executors/"
 MPI_ERRORS = ("collectives/executors/mpi/communicator.hpp",)
 TIMES = ("collectives/executors/timing.hpp",)
@@ -64,20 +65,21 @@ RULES = {
                                                "collectives/executors/peer/**", libraries=DEVICES),
     "collectives/simulator": rule(SCHEDULE, *TIMES, "collectives/simulator/topology/"),
     "collectives/simulator/topology": rule(SCHEDULE, libraries=STD | {"JSON"}),
-    "sp_methods": rule(SCHEDULE, COLLECTIVE, "sp_methods/kernels/", "sp_methods/kernels/reference/"),
+    "sp_methods": rule(SCHEDULE, COLLECTIVE, DRAWN, "sp_methods/kernels/", "sp_methods/kernels/reference/"),
     "sp_methods/kernels": rule(*SHAPES),
     "sp_methods/kernels/reference": rule(*SHAPES, "sp_methods/kernels/", libraries=STD | {"Eigen"}),
     "sp_methods/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "sp_methods/kernels/host/**",
                                     libraries=STD | {"Eigen"}),
     "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "sp_methods/kernels/", "sp_methods/kernels/device/**",
                                       libraries=STD | {"CUDA"}),
-    "harness": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/host/process_state.hpp",
-                    "collectives/simulator/**", "sp_methods/", "harness/**", libraries=WRITING),
+    "harness": rule(SCHEDULE, COLLECTIVE, DRAWN, EXECUTOR, "collectives/executors/host/process_state.hpp",
+                    "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
 RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
                        libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
+RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
 RULES["harness/process"] = rule(*RULES["harness"].headers, *MPI_ERRORS, "baton_build.hpp",  # written by CMake
                                 libraries=WRITING | {"MPI"})
@@ -197,6 +199,7 @@ class TheCheckItself(unittest.TestCase):
         ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
         ("harness/cases/case.cpp", "#include <CLI/CLI.hpp>"),
         ("harness/cases/case.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
+        ("harness/cases/case.cpp", '#include "sp_methods/sp_method.hpp"'),
         ("harness/run/director.cpp", '#include "doctor/findings.hpp"'),
         ("doctor/links.cpp", "#include <mpi.h>"),
         ("doctor/links.cpp", '#include "harness/run/experiment.hpp"'),

@@ -16,9 +16,6 @@ namespace baton {
 
 class Oracles;
 struct Comparison;
-struct SpMethod;
-struct Layer;
-enum class GateDraw;
 
 /// The properties of a workload. Keys of records and cells of tables are both made from it.
 struct Description {
@@ -87,9 +84,6 @@ class Workload {
 /// A collective as a workload. Keeps a reference to `collective`.
 std::shared_ptr<const Workload> collective_workload(const Collective& collective, const Shape& shape,
                                                     Direction direction);
-/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks`,
-/// which the case sets.
-std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates);
 
 /// One of the executors, or the simulator.
 struct Backend {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "sp_methods/layer_inputs.hpp"
+#include "collectives/drawn_numbers.hpp"
 
 namespace baton {
 namespace {

@@ -81,10 +81,9 @@ struct Options {
 
 using ParseOptions = std::function<std::optional<Options>(int, char**)>;
 
-/// Parse a bench's command line. They print and return nothing if the answer was --help or --list.
-/// Throw UsageError with one line if an argument is wrong.
+/// Parses the command line of collective_bench. Prints and returns nothing if the answer was --help
+/// or --list. Throws UsageError with one line if an argument is wrong.
 std::optional<Options> parse_collective_options(int argc, char** argv);
-std::optional<Options> parse_operator_options(int argc, char** argv);
 
 /// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the
 /// simulator has none or one that is too small for its ranks.

@@ -8,7 +8,6 @@
 
 #include "collectives/collective.hpp"
 #include "harness/report/table.hpp"
-#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
@@ -120,12 +119,13 @@ std::string aligned(const std::string& text, int width) {
   return is_long ? text + "\n" + std::string(1 - width, ' ') : fmt::format("{:<{}} ", text, -width);
 }
 
-/// The width of a left-aligned column that holds the longest name in a registry with a mark.
-template <class Entries>
-int width_for(const Entries& entries, int least) {
-  int width = least;
-  for (const auto* entry : entries) width = std::max(width, static_cast<int>(entry->name.size()) + 1);
-  return -width;
+/// The width of a left-aligned column that holds names of so many characters with a mark.
+int width_for(int longest_name) { return -std::max(22, longest_name + 1); }
+
+int longest_collective_name() {
+  std::size_t longest = 0;
+  for (const Collective* collective : collectives()) longest = std::max(longest, collective->name.size());
+  return static_cast<int>(longest);
 }
 
 /// The width of a backend's name and the word "native".
@@ -149,7 +149,7 @@ std::string line(const std::vector<const std::vector<Column>*>& parts,
 
 const Table& collective_table() {
   static const Table table{
-      {{"collective", "", width_for(collectives(), 22), marked_name},
+      {{"collective", "", width_for(longest_collective_name()), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"dir", "", -3, direction},
@@ -171,9 +171,9 @@ const Table& collective_table() {
   return table;
 }
 
-const Table& operator_table() {
-  static const Table table{
-      {{"method", "", width_for(sp_methods(), 22), marked_name},
+Table operator_table(int longest_name) {
+  return {
+      {{"method", "", width_for(longest_name), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"pass", "", -8, [](const Record& r) { return layer_of(r).pass; }},
@@ -190,7 +190,6 @@ const Table& operator_table() {
                    error,
                    wrong}),
   };
-  return table;
 }
 
 Table within_one_launch(Table table) {

@@ -35,9 +35,10 @@ struct Table {
   std::string row(const Record& record) const;
 };
 
-/// All columns of collective_bench, and of operator_bench, but those of `wide`.
+/// All columns of collective_bench, and of operator_bench whose methods have names of at most
+/// `longest_name` characters, but those of `wide`.
 const Table& collective_table();
-const Table& operator_table();
+Table operator_table(int longest_name);
 
 /// The table with percentiles and the last rank behind its own columns.
 Table wide(Table table);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
-#include <regex>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/launch.hpp"
@@ -24,9 +24,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 std::optional<int> number_after(const std::string& word, const std::string& text) {
-  std::smatch found;
-  if (!std::regex_search(text, found, std::regex("\\b" + word + " (\\d{1,9})\\b"))) return std::nullopt;
-  return std::stoi(found[1]);
+  int number = 0;
+  for (auto at = text.find(word + " "); at != std::string::npos; at = text.find(word + " ", at + 1)) {
+    const char* digits = text.data() + at + word.size() + 1;
+    if (std::from_chars(digits, text.data() + text.size(), number).ec == std::errc{}) return number;
+  }
+  return std::nullopt;
 }
 
 /// Of the reports of ranks that `name` was running on, the one that says most about where: a step

@@ -14,7 +14,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/launched_tests.hpp"
 

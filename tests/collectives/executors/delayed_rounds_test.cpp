@@ -14,6 +14,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/layers/workload.hpp"
 #include "harness/measure/samples.hpp"
 #include "sp_methods/layer_inputs.hpp"
 #include "sp_methods/sp_method.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

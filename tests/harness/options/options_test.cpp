@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/workload.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "harness/report/table.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {
@@ -164,7 +164,7 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   layer.mode = Mode::exposed;
   Record record = timed_record({0.001});
   record.bench_case.workload = operator_workload(find_method("zeco"), layer, GateDraw::layer);
-  const Table& table = operator_table();
+  const Table table = operator_table(22);
   EXPECT_EQ(cell(record, "pass", table), "backward");
   EXPECT_EQ(cell(record, "mode", table), "exposed");
   record.verified.tokens = 1 << 20;

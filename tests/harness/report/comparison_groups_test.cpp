@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/report/record.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

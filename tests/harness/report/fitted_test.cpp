@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "harness/report/table.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

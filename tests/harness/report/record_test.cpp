@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

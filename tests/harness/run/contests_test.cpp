@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/run/display.hpp"
-#include "sp_methods/layer_oracle.hpp"
+#include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/harness/run/made_run.hpp"
 

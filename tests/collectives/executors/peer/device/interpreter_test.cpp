@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective.hpp"
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 #include "harness/cases/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"

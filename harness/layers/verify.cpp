@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "harness/cases/case.hpp"
+#include "harness/layers/workload.hpp"
 
 namespace {
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
-#include "sp_methods/layer_oracle.hpp"
-#include "sp_methods/sp_method.hpp"
+#include "harness/layers/workload.hpp"
 
 namespace baton {
 namespace {
@@ -145,6 +143,12 @@ void print_list() {
 }
 
 }  // namespace
+
+int longest_method_name() {
+  std::size_t longest = 0;
+  for (const SpMethod* method : sp_methods()) longest = std::max(longest, method->name.size());
+  return static_cast<int>(longest);
+}
 
 std::optional<Options> parse_operator_options(int argc, char** argv) {
   RawOperators own;

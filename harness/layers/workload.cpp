@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers as workloads. The size that is timed is verified: some heads at full length by the
 // recurrence, and all heads by the other methods of the comparison group.
+#include "harness/layers/workload.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/cases/case.hpp"
-#include "harness/cases/layer_verify.hpp"
-#include "sp_methods/layer_oracle.hpp"
-#include "sp_methods/sp_method.hpp"
+#include "harness/layers/verify.hpp"
 
 namespace baton {
 namespace {
