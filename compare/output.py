@@ -11,7 +11,8 @@ MARKS = {verdicts.SLOWER: ":red_circle:", verdicts.WRONG: ":red_circle:", verdic
          verdicts.CANNOT_TELL: ":white_circle:", verdicts.FASTER: ":green_circle:"}
 
 # Parts of names, and what the benches' tables call them; where a name is too long for its line.
-SHORTER = {"ranks:": "P=", "heads:": "H=", "tokens:": "T=", "blocks:": "K=", "forward": "fwd", "reverse": "rev"}
+SHORTER = {"ranks:": "P=", "kv_heads:": "Hkv=", "heads:": "H=", "tokens:": "T=", "blocks:": "K=", "forward": "fwd",
+           "reverse": "rev"}
 
 
 def text(findings, header):

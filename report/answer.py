@@ -13,7 +13,7 @@ import choice
 import findings
 import growth
 import words
-from contests import passes
+from contests import heads_of, passes
 from rows import reading, results
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
@@ -119,7 +119,7 @@ def title(contest):
     """The contest in words, with the number of its competitors."""
     key = contest.key
     if contest.is_layer:
-        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {key.heads} heads of {key.d_k}, "
+        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {heads_of(key)}, "
                 f"{key.dtype}")
     else:
         what = f"Exclusive scan of {results.binary_size(key.state_bytes)} a rank"

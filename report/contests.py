@@ -18,10 +18,12 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
                   MOVES_TOKENS: "exchange of keys and values"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
-# a layer, `way` the direction or the pass. `topology` is empty for what was measured.
+# a layer, `way` the direction or the pass. `kv_heads` is 0 where
+# they are as many as `heads`. `topology` is empty for what was measured.
 Key = collections.namedtuple("Key", (
     "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "cadence",
-    "heads", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk", "groups", "rounds"))
+    "heads", "kv_heads", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk", "groups",
+    "rounds"))
 
 
 class Contest:
@@ -110,7 +112,7 @@ class Contest:
         words = [f"~ simulated: {key.topology}"] if self.is_simulated else []
         if self.is_layer:
             words += [f"{key.kind} layer, {passes(key.way)}",
-                      f"{key.tokens} tokens a rank, {key.heads} heads of {key.d_k}", key.dtype]
+                      f"{key.tokens} tokens a rank, {heads_of(key)}", key.dtype]
         else:
             words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
                       results.binary_size(key.state_bytes)]
@@ -124,6 +126,12 @@ class Contest:
             return f"{self.key.ranks} {GPU if self.key.ranks > 1 else 'GPU'}"
         ranks = f"{self.key.ranks} {'ranks' if self.key.ranks > 1 else 'rank'}"
         return ranks if self.is_simulated else f"{ranks} on {self.key.family}"
+
+
+def heads_of(key):
+    """The heads of a layer in words, such as `16 heads of 128`."""
+    on = f" on {key.kv_heads}" if key.kv_heads else ""
+    return f"{key.heads}{on} heads of {key.d_k}"
 
 
 def passes(way):
@@ -154,7 +162,7 @@ def _work(record):
     tokens = record["tokens"] if is_layer or kind == MOVES_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
     return (kind, record["pass"] if is_layer else record["direction"], record["cadence"],
-            record["heads"], record["d_k"], record["d_v"], record["state_bytes"], tokens,
+            record["heads"], record.get("kv_heads", 0), record["d_k"], record["d_v"], record["state_bytes"], tokens,
             results.dtype(record) if is_layer else "", wire, record.get("gate", "") if is_layer else "",
             record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
             (record["warmup"], record["rounds"]))

@@ -42,6 +42,10 @@ std::int64_t LayerProblem::width(const std::string& name) const {
   return name == "q" || name == "k" || name == "dq" || name == "dk" ? share.d_k : share.d_v;
 }
 
+bool LayerProblem::is_of_keys(const std::string& name) {
+  return name == "k" || name == "v" || name == "dk" || name == "dv";
+}
+
 float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const {
   const double uniform = (drawn + 0.5) / (1 << drawn_bits);
   if (problem_.gates == GateDraw::layer) return layer_gates()[drawn];
@@ -61,16 +65,17 @@ class LayerInputValues::Rows {
   Rows(const LayerInputValues& inputs, const std::string& name)
       : inputs_(inputs),
         width_(inputs.problem_.width(name)),
+        heads_(inputs.problem_.heads(name)),
         tensor_(key_of(inputs.problem_.seed, number_of(name))),
         is_gate_(name == "g") {}
 
   std::int64_t width() const { return width_; }
+  std::int64_t heads() const { return heads_; }
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
     const LayerProblem& problem = inputs_.problem_;
-    const std::uint64_t key =
-        key_of(tensor_, static_cast<std::uint64_t>(position * problem.share.heads + head));
+    const std::uint64_t key = key_of(tensor_, static_cast<std::uint64_t>(position * heads_ + head));
     std::uint64_t bits = 0;  // four values from one hash
     for (std::int64_t c = 0; c < width_; ++c, bits >>= drawn_bits) {
       if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
@@ -82,7 +87,7 @@ class LayerInputValues::Rows {
 
  private:
   const LayerInputValues& inputs_;
-  std::int64_t width_;
+  std::int64_t width_, heads_;
   std::uint64_t tensor_;
   bool is_gate_;
 };
@@ -92,7 +97,7 @@ void LayerInputValues::fill(const std::string& name, const Positions& positions,
   const Rows source(*this, name);
   float* row = rows.data();
   for (std::int64_t t = first; row < rows.data() + rows.size(); ++t)
-    for (std::int64_t head = 0; head < problem_.share.heads; ++head, row += source.width())
+    for (std::int64_t head = 0; head < source.heads(); ++head, row += source.width())
       source.fill(positions.at(t), head, row);
 }
 

@@ -43,6 +43,14 @@ struct LayerProblem {
   /// Numbers that one token has in one head of the tensor called q, k, v, g, d_o, o, dq, dk, dv, dg
   /// or lse.
   std::int64_t width(const std::string& name) const;
+  /// True for k, v, dk and dv, whose heads are those of keys.
+  static bool is_of_keys(const std::string& name);
+  /// The heads of such a tensor.
+  std::int64_t heads(const std::string& name) const {
+    return is_of_keys(name) ? share.key_heads() : share.heads;
+  }
+  /// Elements of one token of such a tensor.
+  std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
 
 /// The inputs q, k, v, g and d_o of a layer, in numbers that its dtype holds exactly.

@@ -22,7 +22,9 @@ struct HeadInputs {
       : shape(inputs.problem().share) {
     shape.tokens = tokens;
     const auto rows = [&](const char* name) { return inputs.of_head(name, head, first, tokens); };
-    q = rows("q"), k = rows("k"), v = rows("v"), g = rows("g"), d_o = rows("d_o");
+    const std::int64_t key_head = head / shape.group_heads();
+    const auto key_rows = [&](const char* name) { return inputs.of_head(name, key_head, first, tokens); };
+    q = rows("q"), k = key_rows("k"), v = key_rows("v"), g = rows("g"), d_o = rows("d_o");
   }
 
   ReferenceInputs reference() const { return {q, k, v, g, {}}; }
@@ -145,8 +147,11 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
   });
   for (auto& [name, sum] : sums.all()) {
     work_.sum(sum);
-    Tensor& whole = results_[name][head];
-    whole.insert(whole.end(), sum.begin(), sum.end());
+    const bool is_of_keys = LayerProblem::is_of_keys(name);
+    Tensor& whole = results_[name][is_of_keys ? head / problem().share.group_heads() : head];
+    whole.resize(problem().share.tokens * problem().ranks * problem().width(name));
+    const auto part = whole.begin() + first_token * problem().width(name);
+    std::transform(sum.begin(), sum.end(), part, part, std::plus<>());
   }
 }
 
@@ -161,16 +166,22 @@ bool LayerOracle::is_drawn(const std::string& name) {
 
 void LayerOracle::draw(const std::string& name, const Positions& positions, std::int64_t first,
                        std::span<float> rows) const {
-  const std::int64_t row = problem().share.heads * problem().width(name);
+  const std::int64_t row = problem().row(name);
   work_.for_tokens(static_cast<std::int64_t>(rows.size()) / row, [&](std::int64_t from, std::int64_t to) {
     inputs_.fill(name, positions, first + from, rows.subspan(from * row, (to - from) * row));
   });
 }
 
 std::vector<float> LayerOracle::drawn(const std::string& name, const Positions& positions) const {
-  std::vector<float> rows(problem().share.tokens * problem().share.heads * problem().width(name));
+  std::vector<float> rows(problem().share.tokens * problem().row(name));
   draw(name, positions, 0, rows);
   return rows;
+}
+
+std::vector<std::int64_t> LayerOracle::heads(const std::string& name) const {
+  std::vector<std::int64_t> heads;
+  for (const auto& [head, tensor] : results_.at(name)) heads.push_back(head);
+  return heads;
 }
 
 std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions) const {

@@ -23,7 +23,8 @@ namespace baton {
 
 /// How the work of an oracle is shared.
 struct OracleWork {
-  /// The heads that are solved, ascending; all if empty.
+  /// The heads of queries that are solved, ascending; all if empty. Those that share keys are
+  /// solved together or not at all.
   std::vector<std::int64_t> heads;
   /// False if only o and lse are asked for.
   bool has_gradients = true;
@@ -53,8 +54,10 @@ class LayerOracle {
   explicit LayerOracle(const LayerProblem& problem, const OracleWork& work = {});
 
   const LayerProblem& problem() const { return inputs_.problem(); }
-  /// The heads that were solved, ascending.
+  /// The heads of queries that were solved, ascending.
   const std::vector<std::int64_t>& heads() const { return work_.heads; }
+  /// The heads of the output called `name` that were solved, ascending.
+  std::vector<std::int64_t> heads(const std::string& name) const;
   const OracleWork& work() const { return work_; }
 
   /// False for inputs that come of the results: prefix, out and lse.

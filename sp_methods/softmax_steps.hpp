@@ -66,7 +66,8 @@ class SoftmaxSteps {
             share.d_v,
             layout_(pair.queries, ranks, share.tokens),
             layout_(pair.keys, ranks, share.tokens),
-            layer_.dtype};
+            layer_.dtype,
+            share.kv_heads};
   }
 
   /// Whether any query sees any key: if one does, the last one does.

@@ -15,24 +15,36 @@ Registry<SpMethod>& registry() {
 LayerTensors declare(Schedule& s, const Layer& layer) {
   const GlaShape& share = layer.share;
   const std::int64_t rows = share.tokens * share.heads;
-  const std::int64_t keys = rows * share.d_k, values = rows * share.d_v, gates = rows * share.gate_width();
+  const std::int64_t key_rows = share.tokens * share.key_heads();
+  const std::int64_t gates = rows * share.gate_width();
   const auto input = [&](const char* name, std::int64_t count) { return s.input(name, count, layer.dtype); };
   const auto output = [&](const char* name, std::int64_t count) {
     return s.output(name, count, true, layer.dtype);
   };
   LayerTensors x;
-  x.q = input("q", keys);
-  x.k = input("k", keys);
-  x.v = input("v", values);
+  x.q = input("q", rows * share.d_k);
+  x.k = input("k", key_rows * share.d_k);
+  x.v = input("v", key_rows * share.d_v);
   x.g = input("g", gates);
-  if (layer.pass != Pass::backward) x.o = output("o", values);
+  if (layer.pass != Pass::backward) x.o = output("o", rows * share.d_v);
   if (layer.pass == Pass::forward) return x;
-  x.d_o = input("d_o", values);
-  x.dq = output("dq", keys);
-  x.dk = output("dk", keys);
-  x.dv = output("dv", values);
+  x.d_o = input("d_o", rows * share.d_v);
+  x.dq = output("dq", rows * share.d_k);
+  x.dk = output("dk", key_rows * share.d_k);
+  x.dv = output("dv", key_rows * share.d_v);
   x.dg = output("dg", gates);
   return x;
+}
+
+/// A state has one head of keys for each head of queries.
+void refuse_grouped_heads(SpMethod& method) {
+  method.unsupported = [own = method.unsupported](const Layer& layer, int ranks) -> Refusal {
+    const GlaShape& share = layer.share;
+    if (share.key_heads() != share.heads)
+      return "linear attention has as many heads of keys as of queries, not " +
+             std::to_string(share.key_heads()) + " for " + std::to_string(share.heads);
+    return own ? own(layer, ranks) : Refusal{};
+  };
 }
 
 }  // namespace
@@ -56,7 +68,9 @@ RegisteredMethod::RegisteredMethod(const SpMethod& method) {
     if (!method.claim)
       throw UsageError("the method '" + method.name +
                        "' has no .claim; one that returns std::nullopt claims nothing");
-    registry().add(method.name, method);
+    SpMethod added = method;
+    if (added.attention == Attention::linear) refuse_grouped_heads(added);
+    registry().add(added.name, added);
   });
 }
 

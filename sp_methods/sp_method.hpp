@@ -57,8 +57,8 @@ struct Layer {
   KernelTraits kernels;
 };
 
-/// One rank's tensors, [tokens, heads, width] each; a gate of kind `none` is empty. Those of the
-/// other pass are empty.
+/// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
+/// of kind `none` is empty, and so are those of the other pass.
 struct LayerTensors {
   Slice q, k, v, g, d_o;    // inputs
   Slice o, dq, dk, dv, dg;  // outputs
@@ -90,7 +90,8 @@ struct SpMethod {
   /// Must be set. Its cost for a layer that it does not refuse, in every pass and mode, as `check`
   /// counts it; empty if a scan beneath it claims nothing. A split's direction has no meaning here.
   std::function<std::optional<Cost>(const Layer&, const Split&)> claim;
-  /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null.
+  /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null. Once
+  /// registered, linear attention also refuses fewer heads of keys than of queries.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;

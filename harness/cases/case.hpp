@@ -29,7 +29,7 @@ struct Description {
 
   struct LayerPart {
     std::string attention, pass, mode, gate, gates, dtype, scan;
-    std::int64_t chunk = 0, groups = 1;
+    std::int64_t chunk = 0, groups = 1, kv_heads = 0;
   };
   /// Present for a layer only.
   std::optional<LayerPart> layer;

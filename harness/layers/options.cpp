@@ -21,6 +21,7 @@ struct RawOperators {
   std::string gate_draw = "mixed";
   int groups = 1;
   std::int64_t heads = 16;
+  std::int64_t kv_heads = 0;
   std::int64_t d_k = 128;
   std::int64_t d_v = 128;
   std::int64_t chunk = 64;
@@ -61,7 +62,9 @@ std::vector<Mode> modes(const std::vector<std::string>& words) {
 
 Layer layer_of(const RawOperators& raw, std::int64_t tokens, Dtype dtype) {
   Layer layer;
-  layer.share = {tokens, raw.heads, raw.d_k, raw.d_v, raw.chunk, value_of(gate_kind_choices, raw.gate_kind)};
+  layer.share = {tokens,      raw.heads, raw.d_k,
+                 raw.d_v,     raw.chunk, value_of(gate_kind_choices, raw.gate_kind),
+                 raw.kv_heads};
   layer.groups = raw.groups;
   layer.scan = raw.scan;
   layer.dtype = dtype;
@@ -82,6 +85,9 @@ Dtype dtype_of(const std::string& word, const std::vector<std::string>& executor
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype) {
   if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
+  if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)
+    throw UsageError(
+        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", raw.kv_heads, raw.heads));
   for (auto tokens = raw.tokens.begin(); tokens != raw.tokens.end(); ++tokens) {
     if (std::find(raw.tokens.begin(), tokens, *tokens) != tokens)
       throw UsageError(fmt::format("--tokens names {} twice", *tokens));
@@ -116,6 +122,9 @@ void declare(Flags& flags, RawOperators& raw) {
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
   flags.add("--heads", raw.heads, "attention heads").size();
+  flags
+      .add("--kv-heads", raw.kv_heads, "heads of keys and values of softmax attention; 0: as many as --heads")
+      .range(0, 1 << 24);
   flags.add("--d-k", raw.d_k, "key channels of a head").size();
   flags.add("--d-v", raw.d_v, "value channels of a head").size();
   flags.add("--chunk", raw.chunk, "tokens of a chunk").size();

@@ -42,17 +42,24 @@ void run_on(int threads, int count, const std::function<void(int)>& body) {
   for (std::thread& worker : workers) worker.join();
 }
 
-/// `count` of the heads in the order that the seed gives them, ascending.
-std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, std::int64_t count) {
-  std::vector<std::int64_t> heads(problem.share.heads);
+/// At least `count` of the heads in the order that the seed gives to those of keys, ascending:
+/// gradients of keys are sums over all heads that share them.
+std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count) {
+  const std::int64_t group = problem.share.group_heads();
+  std::vector<std::int64_t> heads(problem.share.key_heads());
   std::iota(heads.begin(), heads.end(), 0);
   const auto order = [&](std::int64_t head) {
     return key_of(~problem.seed, static_cast<std::uint64_t>(head));
   };
   std::sort(heads.begin(), heads.end(), [&](auto a, auto b) { return order(a) < order(b); });
-  heads.resize(count);
+  const double groups =
+      std::clamp(count / static_cast<double>(group), 1.0, static_cast<double>(heads.size()));
+  heads.resize(static_cast<std::size_t>(groups));
   std::sort(heads.begin(), heads.end());
-  return heads;
+  std::vector<std::int64_t> of_queries;
+  for (const std::int64_t head : heads)
+    for (std::int64_t i = 0; i < group; ++i) of_queries.push_back(head * group + i);
+  return of_queries;
 }
 
 /// Values of a layer that are smaller count as if they were of this root mean square. Outputs of
@@ -82,8 +89,7 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
   work.threads = std::max(1, static_cast<int>(cores) / team.size());
   const double heads =
       seconds * flop_a_second * std::min(cores, double(work.parts) * work.threads) / oracle_flop(problem);
-  work.heads = drawn_heads(
-      problem, static_cast<std::int64_t>(std::clamp(heads, 1.0, static_cast<double>(problem.share.heads))));
+  work.heads = drawn_heads(problem, heads);
   work.for_each = [threads = work.threads](int count, const std::function<void(int)>& body) {
     run_on(threads, count, body);
   };
@@ -92,12 +98,12 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
 }
 
 void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
-  tensors[name].resize(problem.share.tokens * problem.ranks * problem.share.heads);
+  tensors[name].resize(problem.share.tokens * problem.ranks * problem.heads(name));
 }
 
 void LayerSketch::add(const std::string& name, std::int64_t first, std::span<const float> rows,
                       const LayerProblem& problem, const Positions& positions) {
-  const std::int64_t width = problem.width(name), heads = problem.share.heads;
+  const std::int64_t width = problem.width(name), heads = problem.heads(name);
   std::vector<float> signs(width);
   for (std::int64_t c = 0; c < width; ++c)
     signs[c] = (mixed(static_cast<std::uint64_t>(c)) >> 63) != 0 ? 1.0F : -1.0F;
@@ -120,7 +126,7 @@ std::int64_t tokens_at_once(std::int64_t tokens, std::int64_t row) {
 void write_drawn(Executor& executor, int rank, const Slice& slice, const std::string& name,
                  const Positions& positions, const LayerOracle& oracle) {
   const LayerProblem& problem = oracle.problem();
-  const std::int64_t tokens = problem.share.tokens, row = problem.share.heads * problem.width(name);
+  const std::int64_t tokens = problem.share.tokens, row = problem.row(name);
   const std::int64_t step = tokens_at_once(tokens, row);
   std::vector<float> rows(step * row);
   for (std::int64_t first = 0; first < tokens; first += step) {
@@ -161,7 +167,7 @@ struct Output {
   const LayerProblem& problem() const { return oracle.problem(); }
   std::int64_t width() const { return problem().width(buffer.name); }
   /// Elements of a token.
-  std::int64_t row() const { return problem().share.heads * width(); }
+  std::int64_t row() const { return problem().row(buffer.name); }
 };
 
 /// The first of `values`, from element `offset` on, that was not written or is not finite, in
@@ -185,7 +191,7 @@ struct Found {
 
 /// Reads an output, a run of tokens at a time, which several threads look through.
 Found read(const Executor& executor, int rank, const Output& output, LayerSketch* sketch) {
-  const auto& heads = output.oracle.heads();
+  const std::vector<std::int64_t> heads = output.oracle.heads(output.buffer.name);
   const LayerProblem& problem = output.problem();
   const std::int64_t tokens = problem.share.tokens, row = output.row(), width = output.width();
   const std::int64_t solved_row = static_cast<std::int64_t>(heads.size()) * width;
@@ -241,11 +247,12 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
   return result;
 }
 
-Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t heads,
+Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
                             double tolerance) {
   Comparison result;
   for (const auto& [name, sums] : got.tensors) {
     const auto& others = other.tensors.at(name);
+    const auto heads = static_cast<std::int64_t>(sums.size()) / tokens;
     std::vector<double> errors(heads, 0.0), values(heads, 0.0);  // squared
     for (std::size_t i = 0; i < sums.size(); ++i) {
       errors[i % heads] += (sums[i] - others[i]) * (sums[i] - others[i]);
@@ -254,7 +261,7 @@ Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, st
     // Heads whose values are far below those of the others count as if they were not.
     const double least =
         0.0025 * std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(heads);
-    const double most = 2 * tolerance * most_rms(static_cast<std::int64_t>(sums.size()) / heads) / 4;
+    const double most = 2 * tolerance * most_rms(tokens) / 4;
     for (std::int64_t head = 0; head < heads; ++head) {
       const double error = std::sqrt(errors[head] / std::max({values[head], least, 1e-300}));
       if (error <= most) continue;

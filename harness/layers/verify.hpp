@@ -35,7 +35,7 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem);
 /// heads the sum over the channels with random signs.
 struct LayerSketch {
   std::string method;
-  /// [tokens of all ranks, heads] by position in the sequence.
+  /// [tokens of all ranks, heads of the tensor] by position in the sequence.
   std::map<std::string, std::vector<double>> tensors;
 
   /// Makes room for a tensor. Those of several ranks share it.
@@ -55,9 +55,9 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
 Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
                          const SpMethod& method, const LayerOracle& oracle, LayerSketch* sketch = nullptr);
 
-/// Compares the sketches of two methods, each with results within `tolerance` of right ones, head
-/// by head; `wrong` counts heads of tensors.
-Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t heads,
+/// Compares the sketches of two methods for the `tokens` of all ranks, each with results within
+/// `tolerance` of right ones, head by head; `wrong` counts heads of tensors.
+Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
                             double tolerance);
 
 }  // namespace baton

@@ -13,6 +13,12 @@
 namespace baton {
 namespace {
 
+/// The heads, and those of keys where they are fewer.
+std::string heads_name(const GlaShape& s) {
+  return s.key_heads() == s.heads ? fmt::format("{}", s.heads)
+                                  : fmt::format("{}/kv_heads:{}", s.heads, s.key_heads());
+}
+
 class OperatorWorkload : public Workload {
  public:
   OperatorWorkload(const SpMethod& method, const Layer& layer, GateDraw gates)
@@ -23,8 +29,8 @@ class OperatorWorkload : public Workload {
   std::string shape_name() const override {
     const GlaShape& s = layer_.share;
     return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}",
-                       to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, s.heads, s.d_k,
-                       s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype));
+                       to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, heads_name(s),
+                       s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype));
   }
   std::int64_t state_bytes() const override { return state_rows() * layer_.share.d_v * element_bytes; }
   std::int64_t state_rows() const override { return layer_.share.heads * layer_.share.d_k; }
@@ -77,10 +83,17 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
-  // As few heads as the method takes: one may cut them.
-  small.share.heads = std::max<std::int64_t>(2, layer_.groups);
+  // As few heads as the method takes: one may cut them. As many as here share one of keys.
+  const std::int64_t shared = layer_.share.group_heads();
+  std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
+  if (shared > 1) least = std::min(least, layer_.share.key_heads());
+  const auto set_key_heads = [&](std::int64_t count) {
+    small.share.heads = shared * count;
+    small.share.kv_heads = shared > 1 ? count : 0;
+  };
+  set_key_heads(least);
   while (method_.unsupported && method_.unsupported(small, ranks) && small.share.heads < layer_.share.heads)
-    ++small.share.heads;
+    set_key_heads(small.share.key_heads() + 1);
   return operator_workload(method_, small, gates_);
 }
 
@@ -97,9 +110,9 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
 /// Methods share what this names, whatever pass they run.
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
   const GlaShape& s = problem.share;
-  return fmt::format("{} layer: {}/{}/{}, {} tokens, {} heads, {} x {}, chunk {}, {} ranks{}, seed {}",
+  return fmt::format("{} layer: {}/{}/{}, {} tokens, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
                      to_string(problem.attention), to_string(s.gate), to_string(problem.gates),
-                     to_string(problem.dtype), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, problem.ranks,
+                     to_string(problem.dtype), s.tokens, heads_name(s), s.d_k, s.d_v, s.chunk, problem.ranks,
                      problem.alone ? " alone" : "", problem.seed);
 }
 
@@ -129,7 +142,8 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
       oracles.get<LayerSketch>(fmt::format("sketch of {}, {}", to_string(layer_.pass), oracle_key(layer)),
                                bytes, [&] { return sketch; });
   if (oracles.team().rank() > 0) return found;  // all have the same sketches
-  return sum(std::move(found), compare_sketches(sketch, *first, layer.share.heads, found.tolerance));
+  return sum(std::move(found),
+             compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance));
 }
 
 Description OperatorWorkload::describe() const {
@@ -154,7 +168,8 @@ Description OperatorWorkload::describe() const {
                                           .dtype = to_string(layer_.dtype),
                                           .scan = is_alone() ? "" : scan_,
                                           .chunk = share.chunk,
-                                          .groups = layer_.groups}};
+                                          .groups = layer_.groups,
+                                          .kv_heads = share.key_heads()}};
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ void add_description(Json& json, const Description& d) {
                  {"groups", d.layer->groups},
                  {"scan", d.layer->scan}});
   json["heads"] = d.heads;
+  if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
   json["d_k"] = d.d_k;
   json["d_v"] = d.d_v;
   json["tokens"] = d.tokens;

@@ -41,7 +41,9 @@ std::string backend(const Case& c) { return "executor " + c.executor; }
 std::string heads(const Case& c) {
   const Description d = c.workload->describe();
   const std::string size = fmt::format("heads of {} x {}", d.d_k, d.d_v);
-  return d.layer ? fmt::format("{} {}", d.heads, size) : size;
+  if (!d.layer) return size;
+  const bool is_grouped = d.layer->kv_heads != d.heads;
+  return fmt::format("{}{} {}", d.heads, is_grouped ? fmt::format(" on {}", d.layer->kv_heads) : "", size);
 }
 
 std::string tokens(const Case& c) {

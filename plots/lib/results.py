@@ -35,8 +35,8 @@ BENCHES = {
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence", "warmup",
-                 "rounds"),
+        setting=("executor", "heads", "kv_heads", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence",
+                 "warmup", "rounds"),
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
 
@@ -81,12 +81,20 @@ def setting(record):
                else json.dumps(record["machine"], sort_keys=True))
     fields = BENCHES[record["bench"]].setting
     return (record["bench"], machine, record.get("ranks_per_gpu", 1),
-            *(dtype(record) if field == "dtype" else record[field] for field in fields))
+            *(KNOWN[field](record) if field in KNOWN else record[field] for field in fields))
 
 
 def dtype(record):
     """Returns the element type of the layer's tensors, which old records lack."""
     return record.get("dtype", "f32")
+
+
+def kv_heads(record):
+    """Returns the heads of keys and values, which a record names where they are not those of queries."""
+    return record.get("kv_heads", record["heads"])
+
+
+KNOWN = {"dtype": dtype, "kv_heads": kv_heads}  # fields that a record may lack
 
 
 def point(record):
@@ -190,9 +198,10 @@ def describe(record):
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
     width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
              else f"d_k={record['d_k']}, d_v={record['d_v']}")
+    grouped = f", {record['kv_heads']} of keys" if "kv_heads" in record else ""
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
-            f"H={record['heads']}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
             f"{record['cadence']} rounds"]
 
 

@@ -6,7 +6,8 @@ from page import words
 
 # The fields of a contest's key that a heading or a column may name, in that order: (field, title, words of a value).
 FIELDS = (("ranks", "P", str), ("state_bytes", "size", words.size), ("tokens", "tokens", str),
-          ("way", "way", str), ("cadence", "cadence", str), ("heads", "heads", str), ("d_k", "d_k", str),
+          ("way", "way", str), ("cadence", "cadence", str), ("heads", "heads", str),
+          ("kv_heads", "heads of keys", lambda count: str(count or "all")), ("d_k", "d_k", str),
           ("d_v", "d_v", str), ("dtype", "dtype", str), ("wire", "wire", str), ("gate", "gate", str),
           ("gates", "gates", str), ("chunk", "chunk", str), ("groups", "groups", str),
           ("ranks_a_node", "ranks a node", str), ("ranks_a_gpu", "ranks a GPU", str),
@@ -75,7 +76,7 @@ def shape(key, *without):
     parts = {"ranks": f"{key.ranks} {'GPU' if key.family == contests.GPU else 'rank'}{'s' if key.ranks != 1 else ''}",
              "state_bytes": f"{words.size(key.state_bytes)} of state" if key.bench == "collective" else "",
              "tokens": f"{key.tokens} tokens a rank" if key.tokens else "",
-             "heads": f"{key.heads} heads of {key.d_k}" if key.bench == "operator" else "",
+             "heads": contests.heads_of(key) if key.bench == "operator" else "",
              "dtype": key.dtype, "way": way(key), "cadence": "" if key.cadence == "isolated" else key.cadence,
              "gate": "no gates" if key.gate == "none" and key.kind == contests.LINEAR else "",
              "wire": "" if key.wire == "f32" else f"{key.wire} on the wire"}

@@ -33,7 +33,13 @@ struct GlaShape {
   std::int64_t d_v = 0;
   std::int64_t chunk = 64;  ///< Tokens of a chunk; the last chunk may be shorter.
   GateKind gate = GateKind::vector;
+  std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
 
+  /// Heads of keys and values. With fewer of them than of queries, query head h has key head
+  /// h / group_heads() (grouped-query attention, arXiv 2305.13245).
+  std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
+  /// Query heads that share one head of keys and values.
+  std::int64_t group_heads() const { return heads / key_heads(); }
   /// Chunks of this rank, a short last one included.
   std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
   /// Numbers that one token's gate has in one head: d_k, 1 or 0.

@@ -33,11 +33,12 @@ struct Problem {
   std::string name() const {
     const GlaShape& s = layer.share;
     return fmt::format(
-               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/scan:{}/"
-               "seed:{}{}",
+               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
+               "groups:{}/"
+               "scan:{}/seed:{}{}",
                method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
-               to_string(gates), s.tokens, s.heads, s.d_k, s.d_v, s.chunk, layer.groups, layer.scan, seed,
-               layer.segmented ? "/segmented" : "") +
+               to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
+               layer.scan, seed, layer.segmented ? "/segmented" : "") +
            "/" + to_string(layer.dtype);
   }
 };
@@ -82,9 +83,13 @@ class EveryMethod : public testing::Test {
   Problem problem_;
 };
 
-/// d_k != d_v; one head and a chunk that does not divide the tokens; one chunk a rank.
-std::vector<GlaShape> shapes(GateKind gate) {
-  return {{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
+/// d_k != d_v; one head and a chunk that does not divide the tokens; one chunk a rank. Heads of
+/// softmax attention share keys two by two, or all of them.
+std::vector<GlaShape> shapes(Attention attention, GateKind gate) {
+  std::vector<GlaShape> all{{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
+  if (attention == Attention::softmax)
+    for (const std::int64_t kv_heads : {4, 1}) all.push_back({20, 8, 4, 6, 8, gate, kv_heads});
+  return all;
 }
 
 Problem held_out(const SpMethod& method) {
@@ -94,7 +99,11 @@ Problem held_out(const SpMethod& method) {
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
   problem.layer.share = {2 * pick(1, 40), pick(1, 4),  pick(1, 40),
                          pick(1, 40),     pick(1, 70), GateKind{pick(0, 2)}};
-  if (method.attention == Attention::softmax) problem.layer.share.gate = GateKind::none;
+  if (method.attention == Attention::softmax) {
+    problem.layer.share.gate = GateKind::none;
+    problem.layer.share.kv_heads = problem.layer.share.heads;
+    problem.layer.share.heads *= pick(1, 3);
+  }
   problem.layer.pass = Pass::both;
   problem.gates = pick(0, 1) == 0 ? GateDraw::layer : GateDraw::strong;
   return problem;
@@ -176,7 +185,7 @@ std::vector<Problem> problems(const std::string& executor) {
   for (const SpMethod* method : sp_methods()) {
     for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
-        for (const GlaShape& shape : shapes(gate))
+        for (const GlaShape& shape : shapes(method->attention, gate))
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);

@@ -75,6 +75,28 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
   }
 }
 
+/// The second of two heads of keys, which query heads 2 and 3 share, is a layer of its own.
+TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
+  const GlaShape shared{10, 4, 3, 5, 4, GateKind::none, 2};
+  const LayerProblem problem{Attention::softmax, shared, 2, false, GateDraw::layer, 5};
+  const LayerOracle whole(problem), half(problem, {.heads = {2, 3}}), third(problem, {.heads = {3}});
+  const auto positions = contiguous_positions(1, 10);
+  EXPECT_EQ(whole.input("k", 1, positions).size(), 10 * 2 * 3);
+  EXPECT_EQ(half.heads("dk"), std::vector<std::int64_t>{1});
+  EXPECT_EQ(half.heads("o"), (std::vector<std::int64_t>{2, 3}));
+  const LayerOracle second(problem, {.heads = {2}});
+  for (const char* name : {"dk", "dv"}) {
+    const std::int64_t width = problem.width(name);
+    const auto all = whole.expected(name, positions), one = half.expected(name, positions);
+    const auto of_2 = second.expected(name, positions), of_3 = third.expected(name, positions);
+    ASSERT_EQ(all.size(), 2 * one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      ASSERT_EQ(one[i], all[(i / width * 2 + 1) * width + i % width]) << name;
+      ASSERT_NEAR(one[i], of_2[i] + of_3[i], 1e-12) << name;
+    }
+  }
+}
+
 TEST(LayerOracle, WhatIsSavedIsOnlyKnownOfSolvedHeads) {
   const GlaShape softmax{4, 2, 2, 2, 4, GateKind::none};
   const LayerProblem problem{Attention::softmax, softmax, 2, false, GateDraw::layer, 1};

@@ -33,6 +33,17 @@ TEST(RingAttention, KeysAndValuesTravelInTheTensorsTypeAndTheirGradientsInF32) {
   EXPECT_EQ(sent_bytes("ring_attention", narrow, 4), keys_and_values * (3 * 2 + 3 * 4));
 }
 
+TEST(RingAttention, OnlyTheHeadsOfKeysTravel) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    Layer grouped = layer(pass, Dtype::bf16, GateKind::none);
+    grouped.share.heads *= 4;
+    grouped.share.kv_heads = heads;
+    for (const char* method : {"ring_attention_softmax", "ring_attention_zigzag"})
+      EXPECT_EQ(sent_bytes(method, grouped, 4),
+                sent_bytes(method, layer(pass, Dtype::bf16, GateKind::none), 4));
+  }
+}
+
 TEST(RingAttention, DecaysTravelWithTheKeysInF32) {
   for (Dtype dtype : {Dtype::f32, Dtype::bf16})
     EXPECT_EQ(sent_bytes("ring_attention", layer(Pass::forward, dtype, GateKind::vector), 3),

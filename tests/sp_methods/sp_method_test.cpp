@@ -87,6 +87,19 @@ TEST(SpMethods, AMethodWithoutAClaimIsRefused) {
   EXPECT_EXIT(RegisteredMethod({.name = "free"}), testing::ExitedWithCode(2), "method 'free' has no .claim");
 }
 
+TEST(SpMethods, LinearAttentionRefusesFewerHeadsOfKeys) {
+  Layer grouped = layer(Pass::both);
+  grouped.share.kv_heads = 1;
+  for (const SpMethod* method : sp_methods())
+    if (method->attention == Attention::linear) {
+      EXPECT_EQ(method->unsupported(grouped, 2).reason(),
+                "linear attention has as many heads of keys as of queries, not 1 for 2")
+          << method->name;
+    }
+  grouped.share.gate = GateKind::none;
+  EXPECT_EQ(find_method("ring_attention_softmax").unsupported(grouped, 2).reason(), "");
+}
+
 TEST(SpMethods, RefusalsSayWhy) {
   Layer odd = layer(Pass::forward);
   odd.share.tokens = 7;

@@ -94,23 +94,27 @@ class HeadGradients {
   void add(Tokens rows);
 
  private:
-  auto keys_of(auto* x, Tokens t) const { return head_rows(x, t, head_, shape_.heads, shape_.d_k); }
-  auto values_of(auto* x, Tokens t) const { return head_rows(x, t, head_, shape_.heads, shape_.d_v); }
+  auto query_rows(auto* x, Tokens t, Index width) const {
+    return head_rows(x, t, head_, shape_.heads, width);
+  }
+  auto key_rows(auto* x, Tokens t, Index width) const {
+    return head_rows(x, t, head_ / shape_.group_heads(), shape_.key_heads(), width);
+  }
 
   void add_tile(Tokens rows, Tokens columns) {
-    const auto d_o = values_of(x_.d_o, rows), k = keys_of(x_.in.k, columns);
+    const auto d_o = query_rows(x_.d_o, rows, shape_.d_v), k = key_rows(x_.in.k, columns, shape_.d_k);
     p_.noalias() = q_ * k.transpose();
     for (Index i = 0; i < rows.count; ++i) {
       const Index n = visible_columns(shape_, rows.first + i, columns);
       exponentiate(p_.row(i), n, x_.lse[(rows.first + i) * shape_.heads + head_]);
     }
-    values_of(x_.dv, columns).noalias() += p_.transpose() * d_o;
-    z_.noalias() = d_o * values_of(x_.in.v, columns).transpose();
+    key_rows(x_.dv, columns, shape_.d_v).noalias() += p_.transpose() * d_o;
+    z_.noalias() = d_o * key_rows(x_.in.v, columns, shape_.d_v).transpose();
     for (Index i = 0; i < rows.count; ++i)
       z_.row(i).array() -= x_.delta[(rows.first + i) * shape_.heads + head_];
     z_.array() *= p_.array();
-    keys_of(x_.dq, rows).noalias() += shape_.scale() * (z_ * k);
-    keys_of(x_.dk, columns).noalias() += z_.transpose() * q_;
+    query_rows(x_.dq, rows, shape_.d_k).noalias() += shape_.scale() * (z_ * k);
+    key_rows(x_.dk, columns, shape_.d_k).noalias() += z_.transpose() * q_;
   }
 
   const SoftmaxBlockGradients::Operands<OnHost>& x_;
@@ -120,13 +124,16 @@ class HeadGradients {
 };
 
 void HeadGradients::add(Tokens rows) {
-  q_ = shape_.scale() * keys_of(x_.in.q, rows);
+  q_ = shape_.scale() * query_rows(x_.in.q, rows, shape_.d_k);
   for_visible_tiles(shape_, rows, [&](Tokens columns) { add_tile(rows, columns); });
 }
 
-/// tokens * heads * width.
-double elements(const SoftmaxShape& shape, std::int64_t tokens, std::int64_t width) {
-  return static_cast<double>(tokens * shape.heads * width);
+/// tokens * heads * width, of the queries and of the keys.
+double query_elements(const SoftmaxShape& shape, std::int64_t width) {
+  return static_cast<double>(shape.q_tokens * shape.heads * width);
+}
+double key_elements(const SoftmaxShape& shape, std::int64_t width) {
+  return static_cast<double>(shape.k_tokens * shape.key_heads() * width);
 }
 
 }  // namespace
@@ -142,27 +149,29 @@ double SoftmaxBlock::flops(const SoftmaxShape& s) {
 }
 double SoftmaxBlock::bytes(const SoftmaxShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
-  return elements(s, s.q_tokens, element * s.d_k + 4 * (s.d_v + 1)) +
-         elements(s, s.k_tokens, element * (s.d_k + s.d_v));
+  return query_elements(s, element * s.d_k + 4 * (s.d_v + 1)) + key_elements(s, element * (s.d_k + s.d_v));
 }
 void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   Tile q, z;
   RunningSoftmax softmax;
-  for (Index head = 0; head < shape.heads; ++head)
+  for (Index head = 0; head < shape.heads; ++head) {
+    const Index key_head = head / shape.group_heads();
     for_query_tiles(shape, [&](Tokens rows) {
       q = shape.scale() * head_rows(x.in.q, rows, head, shape.heads, shape.d_k);
       softmax.start(rows.count, shape.d_v);
       for_visible_tiles(shape, rows, [&](Tokens columns) {
-        z.noalias() = q * head_rows(x.in.k, columns, head, shape.heads, shape.d_k).transpose();
-        softmax.add(z, head_rows(x.in.v, columns, head, shape.heads, shape.d_v), shape, rows, columns);
+        z.noalias() = q * head_rows(x.in.k, columns, key_head, shape.key_heads(), shape.d_k).transpose();
+        softmax.add(z, head_rows(x.in.v, columns, key_head, shape.key_heads(), shape.d_v), shape, rows,
+                    columns);
       });
       softmax.finish(head_rows(x.out, rows, head, shape.heads, shape.d_v),
                      x.lse + rows.first * shape.heads + head, shape.heads);
     });
+  }
 }
 
-double MergeSoftmax::flops(const SoftmaxShape& s) { return 3.0 * elements(s, s.q_tokens, s.d_v); }
-double MergeSoftmax::bytes(const SoftmaxShape& s) { return 4.0 * 3.0 * elements(s, s.q_tokens, s.d_v + 1); }
+double MergeSoftmax::flops(const SoftmaxShape& s) { return 3.0 * query_elements(s, s.d_v); }
+double MergeSoftmax::bytes(const SoftmaxShape& s) { return 4.0 * 3.0 * query_elements(s, s.d_v + 1); }
 void MergeSoftmax::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   const Index d_v = shape.d_v;
   for (Index i = 0; i < shape.q_tokens * shape.heads; ++i) {
@@ -175,9 +184,9 @@ void MergeSoftmax::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape)
   }
 }
 
-double SoftmaxDelta::flops(const SoftmaxShape& s) { return 2.0 * elements(s, s.q_tokens, s.d_v); }
+double SoftmaxDelta::flops(const SoftmaxShape& s) { return 2.0 * query_elements(s, s.d_v); }
 double SoftmaxDelta::bytes(const SoftmaxShape& s) {
-  return elements(s, s.q_tokens, bytes_of(s.dtype) * s.d_v + 4 * (s.d_v + 1));
+  return query_elements(s, bytes_of(s.dtype) * s.d_v + 4 * (s.d_v + 1));
 }
 void SoftmaxDelta::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   for (Index i = 0; i < shape.q_tokens * shape.heads; ++i)
@@ -189,8 +198,8 @@ double SoftmaxBlockGradients::flops(const SoftmaxShape& s) {
 }
 double SoftmaxBlockGradients::bytes(const SoftmaxShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
-  return elements(s, s.q_tokens, element * (s.d_k + s.d_v) + 4 * (2 * s.d_k + 2)) +
-         elements(s, s.k_tokens, (element + 2 * 4) * (s.d_k + s.d_v));
+  return query_elements(s, element * (s.d_k + s.d_v) + 4 * (2 * s.d_k + 2)) +
+         key_elements(s, (element + 2 * 4) * (s.d_k + s.d_v));
 }
 void SoftmaxBlockGradients::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   for (Index head = 0; head < shape.heads; ++head) {

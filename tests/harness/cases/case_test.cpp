@@ -120,6 +120,25 @@ TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
   }
 }
 
+TEST(Cases, HeadsOfKeysStandInTheNameOnlyWhereTheyAreFewer) {
+  const auto shape_name = [](std::int64_t kv_heads) {
+    const Layer layer{.share = {64, 4, 4, 6, 8, GateKind::none, kv_heads}};
+    return operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)->shape_name();
+  };
+  EXPECT_NE(shape_name(2).find("/heads:4/kv_heads:2/d_k:4/"), std::string::npos) << shape_name(2);
+  EXPECT_NE(shape_name(0).find("/heads:4/d_k:4/"), std::string::npos) << shape_name(0);
+  EXPECT_EQ(shape_name(4), shape_name(0));
+}
+
+TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
+  const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
+  const auto small = operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)
+                         ->reduced(4)
+                         ->describe();
+  EXPECT_EQ(small.heads, 8);
+  EXPECT_EQ(small.layer->kv_heads, 2);
+}
+
 TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {
   std::set<std::string> names;
   for (const Case& c : cases(axes_of({"all_scan", "ring_scan", "ring_all_gather"})))

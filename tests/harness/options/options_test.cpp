@@ -178,6 +178,13 @@ TEST(Options, SizesOfLayersAreBounded) {
   EXPECT_THAT(error_of({"--tokens", "8,8"}, parse_operator_options), HasSubstr("--tokens names 8 twice"));
 }
 
+TEST(Options, HeadsOfKeysDivideTheHeads) {
+  EXPECT_THAT(error_of({"--heads", "16", "--kv-heads", "3"}, parse_operator_options),
+              HasSubstr("--kv-heads: 3 heads of keys do not divide 16 heads"));
+  EXPECT_THAT(error_of({"--heads", "4", "--kv-heads", "8"}, parse_operator_options),
+              HasSubstr("--kv-heads: 8 heads of keys do not divide 4 heads"));
+}
+
 TEST(Options, ProcessesOfOneHostAreBounded) {
   EXPECT_THROW(refuse_too_many_processes(*parse({"--ranks", "16384"})), UsageError);
   refuse_too_many_processes(*parse({"--ranks", "64"}));

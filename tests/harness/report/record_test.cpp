@@ -214,6 +214,20 @@ TEST(Record, SaysWhatWasCompared) {
   EXPECT_EQ(to_json(record)["verified_head_numbers"], (std::vector<int>{1, 3}));
 }
 
+TEST(Record, HasTheHeadsOfKeysWhereTheyAreFewer) {
+  Record record = timed_record();
+  Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};
+  const auto json_of = [&](std::int64_t kv_heads) {
+    layer.share.kv_heads = kv_heads;
+    record.bench_case.workload =
+        operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer);
+    return to_json(record);
+  };
+  EXPECT_EQ(json_of(2)["kv_heads"], 2);
+  EXPECT_FALSE(json_of(4).contains("kv_heads"));
+  EXPECT_FALSE(json_of(0).contains("kv_heads"));
+}
+
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
   Record record = timed_record();
   record.samples = {};

@@ -181,7 +181,8 @@ using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::templa
                                    const typename Contract::Parameters&);
 
 /// Registers the device body of a contract. If the contract's parameters have `dtype` and
-/// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits.
+/// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits; if they have
+/// `key_heads()`, as many heads of keys as of queries.
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
   const auto run = [body](const CudaKernelCall& x) {
@@ -196,6 +197,9 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
       if (!fits)
         return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
     }
+    if constexpr (requires { parameters.key_heads(); })
+      if (parameters.key_heads() != parameters.heads)
+        return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
     return {};
   };
   return {Contract::name, run, unsupported};

@@ -131,6 +131,61 @@ TEST(softmax_block, agrees_with_dense_softmax_in_both_layouts) {
   }
 }
 
+/// x [tokens, heads, width] with every head `times` times.
+std::vector<float> repeated(const std::vector<float>& x, std::int64_t width, int times) {
+  std::vector<float> out;
+  for (auto row = x.begin(); row != x.end(); row += width)
+    for (int i = 0; i < times; ++i) out.insert(out.end(), row, row + width);
+  return out;
+}
+
+/// out, dq, dk and dv of the second of two ranks over the block of the first one.
+Results<float> solved_block(const SoftmaxShape& s, const Tensors& x) {
+  const auto count = [](std::int64_t tokens, std::int64_t heads, std::int64_t width) {
+    return std::vector<float>(static_cast<size_t>(tokens * heads * width));
+  };
+  Results<float> out{count(s.q_tokens, s.heads, s.d_v),
+                     count(s.q_tokens, s.heads, s.d_k),
+                     count(s.k_tokens, s.key_heads(), s.d_k),
+                     count(s.k_tokens, s.key_heads(), s.d_v),
+                     {}};
+  std::vector<float> lse = count(s.q_tokens, s.heads, 1), delta = lse;
+  const SoftmaxInputs<OnHost> in{x.q.data(), x.k.data(), x.v.data()};
+  SoftmaxBlock::on_host({.in = in, .out = out.o.data(), .lse = lse.data()}, s);
+  SoftmaxDelta::on_host({.d_o = x.d_o.data(), .out = out.o.data(), .delta = delta.data()}, s);
+  SoftmaxBlockGradients::on_host({.in = in,
+                                  .d_o = x.d_o.data(),
+                                  .lse = lse.data(),
+                                  .delta = delta.data(),
+                                  .dq = out.dq.data(),
+                                  .dk = out.dk.data(),
+                                  .dv = out.dv.data()},
+                                 s);
+  return out;
+}
+
+TEST(softmax_block, heads_that_share_keys_do_what_repeated_keys_do) {
+  constexpr int shared = 3;
+  const SoftmaxShape whole{150, 140, 6, 8, 12, contiguous_positions(1, 150), contiguous_positions(0, 140)};
+  SoftmaxShape grouped = whole;
+  grouped.kv_heads = whole.heads / shared;
+  const Tensors all = draw({{150, 6, 8, 12, 64, GateKind::none}, Gates::layer, 0.0F, 23});
+  Tensors few = all;
+  few.k.resize(static_cast<size_t>(140 * 2 * 8));
+  few.v.resize(static_cast<size_t>(140 * 2 * 12));
+  Tensors many = few;
+  many.k = repeated(few.k, 8, shared);
+  many.v = repeated(few.v, 12, shared);
+  const Results<float> got = solved_block(grouped, few), expected = solved_block(whole, many);
+  EXPECT_EQ(got.o, expected.o);
+  EXPECT_EQ(got.dq, expected.dq);
+  std::vector<double> dk(got.dk.size()), dv(got.dv.size());
+  for (size_t i = 0; i < expected.dk.size(); ++i) dk[i / 8 / shared * 8 + i % 8] += expected.dk[i];
+  for (size_t i = 0; i < expected.dv.size(); ++i) dv[i / 12 / shared * 12 + i % 12] += expected.dv[i];
+  EXPECT_LT(relative_error(got.dk, dk), 1e-6);
+  EXPECT_LT(relative_error(got.dv, dv), 1e-6);
+}
+
 TEST(softmax_block, large_scores_do_not_overflow) {
   const Problem problem{{128, 1, 16, 16, 64, GateKind::none}, Gates::layer, 0.0F, 22};
   Tensors tensors = draw(problem);
@@ -154,18 +209,20 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
   EXPECT_EQ(pairs, 64.0 * 65.0 / 2.0);
 }
 
-/// 10 queries and 20 keys, 2 heads, d_k 3, d_v 5.
+/// 10 queries and 20 keys, d_k 3, d_v 5: 2 heads of keys, and as many of queries or twice as many.
 TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
-  SoftmaxShape s{10, 20, 2, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20)};
-  const double q = 60, k = 120, v = 200, out = 100, d_o = 100, row = 20;
-  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
-    s.dtype = dtype;
-    const auto element = static_cast<double>(bytes_of(dtype));
-    EXPECT_EQ(SoftmaxBlock::bytes(s), element * (q + k + v) + 4 * (out + row));
-    EXPECT_EQ(SoftmaxDelta::bytes(s), element * d_o + 4 * (out + row));
-    EXPECT_EQ(SoftmaxBlockGradients::bytes(s), element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
-  }
-  EXPECT_EQ(MergeSoftmax::bytes(s), 4 * 3 * (out + row));
+  for (const std::int64_t heads : {2, 4})
+    for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+      const SoftmaxShape s{10,    20, heads, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20),
+                           dtype, 2};
+      const auto row = static_cast<double>(10 * heads), element = static_cast<double>(bytes_of(dtype));
+      const double q = row * 3, out = row * 5, d_o = out, k = 120, v = 200;
+      EXPECT_EQ(SoftmaxBlock::bytes(s), element * (q + k + v) + 4 * (out + row));
+      EXPECT_EQ(SoftmaxDelta::bytes(s), element * d_o + 4 * (out + row));
+      EXPECT_EQ(SoftmaxBlockGradients::bytes(s),
+                element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
+      EXPECT_EQ(MergeSoftmax::bytes(s), 4 * 3 * (out + row));
+    }
 }
 
 }  // namespace
