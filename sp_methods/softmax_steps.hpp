@@ -24,6 +24,10 @@ inline Positions zigzag(int rank, int ranks, std::int64_t tokens) {
   return zigzag_positions(rank, ranks, tokens);
 }
 
+inline Positions striped(int rank, int ranks, std::int64_t tokens) {
+  return striped_positions(rank, ranks, tokens);
+}
+
 /// The rank that owns the queries, and the one that owns the keys.
 struct RankPair {
   int queries = 0;
@@ -55,6 +59,14 @@ class SoftmaxSteps {
   /// Elements of lse, and of out, of one rank's queries.
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
   std::int64_t values() const { return rows() * layer_.share.d_v; }
+
+  /// out and lse of this rank's queries over the whole sequence, as the backward pass needs them:
+  /// `out` is the f32 sums of `o`. A backward pass alone has both as inputs.
+  PartialOutput result(const Slice& o) {
+    return {layer_.pass == Pass::backward ? saved_for_backward(schedule_, layer_, "out", values())
+                                          : sums_of(schedule_, o, "out"),
+            saved_for_backward(schedule_, layer_, "lse", rows())};
+  }
 
   SoftmaxShape shape(RankPair pair) const {
     const GlaShape& share = layer_.share;

@@ -47,7 +47,8 @@ METHODS = {
     "local": Look("#4D4D4D", "X"),
     "ring_attention": Look("#C2549D", "D"),
     "ring_attention_softmax": Look("#5A2A9C", "*"),
-    "ring_attention_zigzag": Look("#9B6FD1", "o")}
+    "ring_attention_zigzag": Look("#9B6FD1", "o"),
+    "ring_attention_striped": Look("#12356B", "s")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

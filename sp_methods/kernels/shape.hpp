@@ -95,32 +95,46 @@ struct Work {
 };
 
 /// Ascending positions of one rank's tokens in the whole sequence, for causal masks: `split` of
-/// them from `first` on, the others from `second`.
+/// them from `first` on, the others from `second`, `stride` apart.
 ///
 ///   contiguous, rank p of P, L tokens:   p L .. p L + L - 1
 ///   zigzag:                              pieces p and 2P - 1 - p of 2P, L / 2 tokens each
+///   striped:                             p, p + P, .. p + (L - 1) P
 ///
-/// Source: zhuzilin/ring-flash-attention, zigzag_ring_flash_attn.py (the zigzag layout).
+/// Source: zhuzilin/ring-flash-attention, zigzag_ring_flash_attn.py (zigzag); arXiv 2311.09431
+/// (striped).
 struct Positions {
   std::int64_t first = 0;
   std::int64_t second = 0;
   std::int64_t split = 0;
+  std::int64_t stride = 1;
 
   /// The global position of local token t.
-  std::int64_t at(std::int64_t t) const { return t < split ? first + t : second + (t - split); }
+  std::int64_t at(std::int64_t t) const {
+    return t < split ? first + t * stride : second + (t - split) * stride;
+  }
 
   /// How many of these `tokens` tokens stand at or before a global position; they are the first
   /// ones.
   std::int64_t visible(std::int64_t position, std::int64_t tokens) const {
-    const auto low = std::clamp<std::int64_t>(position - first + 1, 0, split);
-    const auto high = std::clamp<std::int64_t>(position - second + 1, 0, tokens - split);
-    return low + high;
+    return reached(position - first, split) + reached(position - second, tokens - split);
+  }
+
+ private:
+  /// How many of `count` tokens, the first of them `ahead` positions back, stand there or before.
+  std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
+    return ahead < 0 ? 0 : std::min(ahead / stride + 1, count);
   }
 };
 
 /// Positions of a rank whose tokens are one run of the sequence; tokens a rank.
 inline Positions contiguous_positions(std::int64_t rank, std::int64_t tokens) {
   return {rank * tokens, 0, tokens};
+}
+
+/// Positions of a rank that holds every token whose position is `rank` modulo `ranks`.
+inline Positions striped_positions(std::int64_t rank, std::int64_t ranks, std::int64_t tokens) {
+  return {rank, 0, tokens, ranks};
 }
 
 /// Positions of a rank that holds one piece from the front and its mirror from the back; tokens a

@@ -40,6 +40,14 @@ TEST(LayerInputs, OfAHeadAreRowsOfThoseOfARank) {
       << "a position has its values on whatever rank it lies";
 }
 
+TEST(LayerInputs, OfStripedTokensAreThoseOfTheirPositions) {
+  const LayerInputValues inputs(problem());
+  const auto rows = of_rank(inputs, "v", striped_positions(1, 4, 8));
+  const auto head = inputs.of_head("v", 2, 0, 32);
+  for (int t = 0; t < 8; ++t)
+    for (int c = 0; c < 16; ++c) EXPECT_EQ(rows[(t * 3 + 2) * 16 + c], head[(1 + 4 * t) * 16 + c]);
+}
+
 TEST(LayerInputs, ARunOfTokensHasTheRowsThatItHasAmongAll) {
   const LayerInputValues inputs(problem());
   const auto all = of_rank(inputs, "g", contiguous_positions(1, 8));

@@ -163,10 +163,14 @@ struct SoftmaxMask {
   /// Keys that query i sees; none past the last query.
   __device__ int visible(int i) const {
     if (i >= q_tokens) return 0;
-    const std::int64_t position = i < q.split ? q.first + i : q.second + (i - q.split);
-    const std::int64_t low = min(max(position - k.first + 1, std::int64_t{0}), k.split);
-    const std::int64_t high = min(max(position - k.second + 1, std::int64_t{0}), k_tokens - k.split);
-    return static_cast<int>(low + high);
+    const std::int64_t position = i < q.split ? q.first + i * q.stride : q.second + (i - q.split) * q.stride;
+    return static_cast<int>(reached(position - k.first, k.split) +
+                            reached(position - k.second, k_tokens - k.split));
+  }
+  /// Keys that a query sees of a run of `count`, the first of them `ahead` positions before it.
+  __device__ std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
+    if (ahead < 0) return 0;
+    return min(k.stride == 1 ? ahead + 1 : ahead / k.stride + 1, count);
   }
   /// Keys that at least one of `count` queries from `first` on sees.
   __device__ int visible_to_any(int first, int count) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax blocks and their merge against dense softmax attention, in both layouts and orders of
-// arrival.
+// The softmax blocks and their merge against dense softmax attention, in all layouts and both
+// orders of arrival.
 //
 //   every rank p: out = 0, lse = -inf;  merge every rank's block;  delta;  gradients of every block
 //
@@ -15,7 +15,11 @@
 namespace baton::test {
 namespace {
 
-enum class Layout { contiguous, zigzag };
+using Layout = Positions (*)(std::int64_t rank, std::int64_t ranks, std::int64_t tokens);
+
+Positions contiguous(std::int64_t rank, std::int64_t, std::int64_t tokens) {
+  return contiguous_positions(rank, tokens);
+}
 
 /// One rank's tensors, gathered from and scattered to global positions.
 struct RankRows {
@@ -44,8 +48,7 @@ class SoftmaxRing {
   SoftmaxRing(const Tensors& x, const GlaShape& s, int count, Layout layout)
       : s_(s), tokens_(s.tokens / count) {
     for (int p = 0; p < count; ++p) {
-      const Positions at =
-          layout == Layout::zigzag ? zigzag_positions(p, count, tokens_) : contiguous_positions(p, tokens_);
+      const Positions at = layout(p, count, tokens_);
       ranks_.push_back({at, gather(x.q, at, tokens_, s.heads * s.d_k),
                         gather(x.k, at, tokens_, s.heads * s.d_k), gather(x.v, at, tokens_, s.heads * s.d_v),
                         gather(x.d_o, at, tokens_, s.heads * s.d_v),
@@ -113,7 +116,7 @@ class SoftmaxRing {
   std::vector<RankRows> ranks_;
 };
 
-TEST(softmax_block, agrees_with_dense_softmax_in_both_layouts) {
+TEST(softmax_block, agrees_with_dense_softmax_in_every_layout) {
   for (const GlaShape& shape :
        {GlaShape{192, 2, 32, 48, 64, GateKind::none}, GlaShape{96, 1, 8, 4, 64, GateKind::none},
         GlaShape{768, 2, 64, 64, 64, GateKind::none}}) {
@@ -122,13 +125,25 @@ TEST(softmax_block, agrees_with_dense_softmax_in_both_layouts) {
     const auto oracle = softmax_reference(tensors, shape);
     for (const int count : {1, 2, 3, 4, 8}) {
       for (const bool own_first : {true, false}) {
-        expect_close(SoftmaxRing(tensors, shape, count, Layout::contiguous).run(own_first), oracle, problem,
-                     "softmax contiguous, ranks " + std::to_string(count));
-        expect_close(SoftmaxRing(tensors, shape, count, Layout::zigzag).run(own_first), oracle, problem,
-                     "softmax zigzag, ranks " + std::to_string(count));
+        for (const auto& [name, layout] : {std::pair{"contiguous", Layout{contiguous}},
+                                           {"zigzag", zigzag_positions},
+                                           {"striped", striped_positions}})
+          expect_close(SoftmaxRing(tensors, shape, count, layout).run(own_first), oracle, problem,
+                       std::string("softmax ") + name + ", ranks " + std::to_string(count));
       }
     }
   }
+}
+
+/// Of 4 ranks with 16 tokens each. All pairs of ranks have half of their pairs of tokens, with the
+/// diagonal where the keys come first.
+TEST(softmax_block, striped_tokens_balance_every_block) {
+  for (int p = 0; p < 4; ++p)
+    for (int j = 0; j < 4; ++j) {
+      const SoftmaxShape s{16, 16, 1, 1, 1, striped_positions(p, 4, 16), striped_positions(j, 4, 16)};
+      EXPECT_EQ(s.visible_pairs(), j <= p ? 16.0 * 17.0 / 2.0 : 16.0 * 15.0 / 2.0);
+      EXPECT_EQ(s.q_positions.at(3), p + 12);
+    }
 }
 
 /// x [tokens, heads, width] with every head `times` times.
@@ -191,7 +206,7 @@ TEST(softmax_block, large_scores_do_not_overflow) {
   Tensors tensors = draw(problem);
   for (float& q : tensors.q) q *= 50.0F;
   const auto oracle = softmax_reference(tensors, problem.shape);
-  const auto results = SoftmaxRing(tensors, problem.shape, 4, Layout::zigzag).run(true);
+  const auto results = SoftmaxRing(tensors, problem.shape, 4, zigzag_positions).run(true);
   EXPECT_LT(relative_error(results.o, oracle.o), 2e-5);
 }
 
