@@ -48,7 +48,8 @@ METHODS = {
     "ring_attention": Look("#C2549D", "D"),
     "ring_attention_softmax": Look("#5A2A9C", "*"),
     "ring_attention_zigzag": Look("#9B6FD1", "o"),
-    "ring_attention_striped": Look("#12356B", "s")}
+    "ring_attention_striped": Look("#12356B", "s"),
+    "ring_attention_burst": Look("#D0006F", "^")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

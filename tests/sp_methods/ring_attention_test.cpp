@@ -26,7 +26,7 @@ std::int64_t sent_bytes(const char* method, const Layer& layer, int ranks) {
 TEST(RingAttention, KeysAndValuesTravelInTheTensorsTypeAndTheirGradientsInF32) {
   const Layer narrow = layer(Pass::backward, Dtype::bf16, GateKind::none);
   const Layer wide = layer(Pass::backward, Dtype::f32, GateKind::none);
-  for (const char* method : {"ring_attention_softmax", "ring_attention_zigzag"}) {
+  for (const char* method : {"ring_attention_softmax", "ring_attention_zigzag", "ring_attention_striped"}) {
     EXPECT_EQ(sent_bytes(method, narrow, 4), keys_and_values * (3 * 2 + 4 * 4));
     EXPECT_EQ(sent_bytes(method, wide, 4), keys_and_values * (3 * 4 + 4 * 4));
   }
@@ -41,6 +41,34 @@ TEST(RingAttention, OnlyTheHeadsOfKeysTravel) {
     for (const char* method : {"ring_attention_softmax", "ring_attention_zigzag"})
       EXPECT_EQ(sent_bytes(method, grouped, 4),
                 sent_bytes(method, layer(pass, Dtype::bf16, GateKind::none), 4));
+  }
+}
+
+/// Bytes of the backward pass of a layer with 12 heads of 64, of which some number are of keys.
+std::int64_t backward_bytes(const char* method, std::int64_t kv_heads, Dtype dtype, int ranks) {
+  const Layer counted{
+      .share = {tokens, 12, 64, 64, 64, GateKind::none, kv_heads}, .pass = Pass::backward, .dtype = dtype};
+  return sent_bytes(method, counted, ranks);
+}
+
+/// What travels with the keys is proportional to their heads; what travels with the queries does
+/// not depend on them. Both are as many bytes at 3/4 of the heads where all elements have one size,
+/// as in f32 or in the paper's 16 bits, and at 2/3 where tensors are bf16 and sums are f32. Beside
+/// that a row of queries has two numbers, lse and delta, and gradients make a hop more.
+/// Heads that keys cannot divide are counted only: no layer with them runs.
+TEST(RingAttention, QueriesAndKeysAreAsManyBytesAtThreeQuartersOfTheHeads) {
+  for (const int ranks : {2, 4, 8}) {
+    const auto more = [&](std::int64_t kv_heads, Dtype dtype) {
+      return backward_bytes("ring_attention_burst", kv_heads, dtype, ranks) -
+             backward_bytes("ring_attention_zigzag", kv_heads, dtype, ranks);
+    };
+    const std::int64_t rows = tokens * 12, numbers = rows * 2 * 4 * (ranks - 1);
+    EXPECT_EQ(more(9, Dtype::f32), numbers - rows * 64 * 2);
+    EXPECT_EQ(more(8, Dtype::bf16), numbers - rows * 64 * 4 / 3);
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+      EXPECT_LT(more(12, dtype), 0) << "as many heads of keys: queries pay";
+      EXPECT_GT(more(6, dtype), 0) << "grouped heads: they do not";
+    }
   }
 }
 
@@ -65,7 +93,7 @@ TEST(RingAttention, KernelsCountTheBytesOfTheirOperandsOnce) {
       "add",           "softmax_block_gradients", "narrow",
       "fill",          "left_product_own_block",  "left_product_own_gradients"};
   std::set<std::string> seen;
-  for (const char* method : {"ring_attention", "ring_attention_zigzag"})
+  for (const char* method : {"ring_attention", "ring_attention_zigzag", "ring_attention_burst"})
     for (Dtype dtype : {Dtype::f32, Dtype::bf16})
       for (const Schedule& s : build_all(find_method(method), layer(Pass::both, dtype, GateKind::none), 3))
         for (const Step& step : s.steps()) {
@@ -95,7 +123,7 @@ TEST(RingAttention, OfOneRankHasRestsToAddAtMost) {
 
 /// Sums over ranks are f32 until they are written to a tensor.
 TEST(RingAttention, SumsAreOfF32) {
-  for (const char* method : {"ring_attention", "ring_attention_softmax"})
+  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_burst"})
     for (const Schedule& s :
          build_all(find_method(method), layer(Pass::both, Dtype::bf16, GateKind::none), 3)) {
       int narrowed = 0;
@@ -114,7 +142,8 @@ TEST(RingAttention, SumsAreOfF32) {
 TEST(RingAttention, OfBf16RefusesWidthsThatHaveNoKernel) {
   Layer odd = layer(Pass::forward, Dtype::bf16, GateKind::none);
   odd.share.d_k = 32;
-  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag"}) {
+  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag",
+                             "ring_attention_striped", "ring_attention_burst"}) {
     EXPECT_EQ(find_method(method).unsupported(odd, 2),
               "kernels of bf16 are for d_k and d_v of 64 and 128, not 32");
     odd.dtype = Dtype::f32;

@@ -86,11 +86,21 @@ std::vector<Size> sizes() {
 }
 
 TEST_F(RingDevice, SolvesSoftmax) {
-  for (const char* method : {"ring_attention_softmax", "ring_attention_zigzag"})
+  for (const char* method :
+       {"ring_attention_softmax", "ring_attention_zigzag", "ring_attention_striped", "ring_attention_burst"})
     for (auto [share, ranks] : sizes()) {
       share.gate = GateKind::none;
       expect_solved({method, share, ranks});
     }
+}
+
+/// Until the kernels can, no executor on a device takes them.
+TEST_F(RingDevice, RefusesFewerHeadsOfKeys) {
+  Layer grouped{.share = {128, 4, 64, 64, 64, GateKind::none, 2}, .dtype = Dtype::bf16};
+  const auto all = build_all(find_method("ring_attention_softmax"), grouped, 2);
+  RanksOnOneGpu gpu(2);
+  EXPECT_EQ(gpu.unsupported(all).reason(),
+            "the device body of softmax_block is for as many heads of keys as of queries");
 }
 
 TEST_F(RingDevice, SolvesLinearAttention) {
@@ -111,7 +121,8 @@ TEST_F(RingDevice, SolvesLongSequences) {
 }
 
 TEST_F(RingDevice, SolvesEachPassAlone) {
-  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag"})
+  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag",
+                             "ring_attention_striped", "ring_attention_burst"})
     for (Pass pass : {Pass::forward, Pass::backward})
       expect_solved({method, {200, 2, 128, 128, 64, GateKind::none}, 3, GateDraw::layer, pass});
 }
@@ -119,7 +130,8 @@ TEST_F(RingDevice, SolvesEachPassAlone) {
 TEST_F(RingDevice, SolvesHeldOutProblems) {
   std::mt19937_64 random(std::random_device{}());
   const auto pick = [&](int low, int high) { return std::uniform_int_distribution(low, high)(random); };
-  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag"})
+  for (const char* method : {"ring_attention", "ring_attention_softmax", "ring_attention_zigzag",
+                             "ring_attention_striped", "ring_attention_burst"})
     for (int i = 0; i < 4; ++i) {
       const bool linear = find_method(method).attention == Attention::linear;
       const GateKind gate = linear ? GateKind{pick(0, 2)} : GateKind::none;
