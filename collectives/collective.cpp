@@ -32,6 +32,11 @@ Operands declare(Schedule& schedule, Kind kind, const Shape& shape, int blocks) 
       const Slice own = schedule.input("own", shape.key_value_elements());
       return {{{}, own, 1}, schedule.output("into", shape.key_value_elements()), blocks};
     }
+    case Kind::all_to_all: {
+      const std::int64_t count = ranks * shape.block_elements(schedule.ranks());
+      const Slice own = schedule.input("own", count);
+      return {{{}, own, 1}, schedule.output("into", count), blocks};
+    }
   }
   throw UsageError("unknown kind of collective");
 }
@@ -43,6 +48,7 @@ const char* to_string(Kind kind) {
     case Kind::exclusive_scan: return "exclusive_scan";
     case Kind::all_gather: return "all_gather";
     case Kind::exchange: return "exchange";
+    case Kind::all_to_all: return "all_to_all";
   }
   return "?";
 }

@@ -22,7 +22,13 @@ enum class Kind {
   /// own: keys and values [tokens, heads*(d_k + d_v)]. into: the keys and values of the next rank,
   /// which arrive last because they pass through every rank.
   exchange,
+  /// own: one block for each rank, in rank order, together about as large as a rank's keys and
+  /// values. into: the blocks that all ranks have for this one, in rank order.
+  all_to_all,
 };
+
+/// True if what ranks contribute grows with their tokens: keys and values, not a state.
+constexpr bool moves_tokens(Kind kind) { return kind == Kind::exchange || kind == Kind::all_to_all; }
 
 enum class Direction { forward, reverse };
 
@@ -40,6 +46,8 @@ struct Shape {
   std::int64_t state_elements() const { return rows() * d_v; }
   std::int64_t map_elements() const { return rows() + state_elements(); }
   std::int64_t key_value_elements() const { return tokens * heads * (d_k + d_v); }
+  /// A block of an all-to-all: keys and values cut into one block a rank, rounded up.
+  std::int64_t block_elements(int ranks) const { return (key_value_elements() + ranks - 1) / ranks; }
   std::int64_t state_bytes() const { return state_elements() * element_bytes; }
 };
 

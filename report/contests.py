@@ -12,10 +12,10 @@ from lib import operators
 CPU, GPU = "processors", "GPUs"
 FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
 SCAN = "exclusive_scan"
-MOVES_TOKENS = "exchange"  # the kind of collective whose time depends on the tokens
+MOVE_TOKENS = ("exchange", "all_to_all")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
-                  MOVES_TOKENS: "exchange of keys and values"}
+                  "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
 # a layer, `way` the direction or the pass. `kv_heads` is 0 where
@@ -159,7 +159,7 @@ def _work(record):
     """The part of a key that says what was done."""
     is_layer = record["bench"] == "operator"
     kind = attention_of(record) if is_layer else record["kind"]
-    tokens = record["tokens"] if is_layer or kind == MOVES_TOKENS else 0
+    tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
     return (kind, record["pass"] if is_layer else record["direction"], record["cadence"],
             record["heads"], record.get("kv_heads", 0), record["d_k"], record["d_v"], record["state_bytes"], tokens,

@@ -108,8 +108,8 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
 void Schedule::fence() {
   if (fenced_ == static_cast<int>(steps_.size())) return;
   std::vector<bool> is_waited_for(steps_.size(), false);
-  for (const Step& step : steps_)
-    for (int before : step.waits_for) is_waited_for[before] = true;
+  for (std::size_t i = fenced_; i < steps_.size(); ++i)
+    for (int before : steps_[i].waits_for) is_waited_for[before] = true;
   last_.clear();
   for (int i = fenced_; i < static_cast<int>(steps_.size()); ++i)
     if (!is_waited_for[i]) last_.push_back(i);

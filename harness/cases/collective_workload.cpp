@@ -77,12 +77,14 @@ double CollectiveWorkload::payload_bytes(int ranks) const {
     case Kind::all_gather: return static_cast<double>(ranks * shape_.map_elements() * element_bytes);
     case Kind::exchange:
       return static_cast<double>((ranks - 1) * shape_.key_value_elements() * element_bytes);
+    case Kind::all_to_all: return static_cast<double>(ranks * shape_.block_elements(ranks) * element_bytes);
   }
   return 0;
 }
 
 double CollectiveWorkload::port_bytes(int ranks) const {
-  if (collective_.kind == Kind::all_gather) return payload_bytes(ranks) * (ranks - 1) / ranks;
+  const bool has_own = collective_.kind == Kind::all_gather || collective_.kind == Kind::all_to_all;
+  if (has_own) return payload_bytes(ranks) * (ranks - 1) / ranks;
   return ranks > 1 ? payload_bytes(ranks) : 0;
 }
 

@@ -22,14 +22,21 @@ namespace {
 // The buffers of a collective are "own" and "into", in this order (collective.hpp).
 
 std::int64_t own_count(const Subject& subject) {
-  return subject.kind == Kind::exchange ? subject.shape.key_value_elements() : subject.shape.map_elements();
+  switch (subject.kind) {
+    case Kind::exclusive_scan:
+    case Kind::all_gather: return subject.shape.map_elements();
+    case Kind::exchange: return subject.shape.key_value_elements();
+    case Kind::all_to_all: return subject.ranks * subject.shape.block_elements(subject.ranks);
+  }
+  return 0;
 }
 
 std::int64_t into_count(const Subject& subject) {
   switch (subject.kind) {
     case Kind::exclusive_scan: return subject.shape.state_elements();
     case Kind::all_gather: return subject.shape.map_elements() * subject.ranks;
-    case Kind::exchange: return subject.shape.key_value_elements();
+    case Kind::exchange:
+    case Kind::all_to_all: return own_count(subject);
   }
   return 0;
 }
@@ -185,6 +192,11 @@ Comparison compare_copies(const Executor& executor, const Subject& subject,
       compare_copy(*contributions.of((rank + 1) % subject.ranks), 0, rank, executor, result);
     for (int from = 0; from < subject.ranks && subject.kind == Kind::all_gather; ++from)
       compare_copy(*contributions.of(from), from * own_count(subject), rank, executor, result);
+    const std::int64_t block = own_count(subject) / subject.ranks;
+    for (int from = 0; from < subject.ranks && subject.kind == Kind::all_to_all; ++from) {
+      const auto sent = contributions.of(from);
+      compare_copy(std::span(*sent).subspan(rank * block, block), from * block, rank, executor, result);
+    }
   }
   return result;
 }

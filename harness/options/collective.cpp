@@ -39,12 +39,10 @@ std::int64_t tokens_like_a_state(const Shape& shape) {
   return std::max<std::int64_t>(1, std::llround(tokens));
 }
 
-/// In a sweep over sizes of a state, keys and values of an exchange get that size too unless
-/// --tokens is given.
+/// In a sweep over sizes of a state, keys and values get that size too unless --tokens is given.
 Shape shape_for(Kind kind, Shape shape, const RawCollectives& raw) {
-  if (kind == Kind::exchange && raw.min_bytes > 0 && !raw.gives_tokens)
-    shape.tokens = tokens_like_a_state(shape);
-  if (kind == Kind::exchange) check_size(shape.tokens, shape.heads, shape.d_k + shape.d_v);
+  if (moves_tokens(kind) && raw.min_bytes > 0 && !raw.gives_tokens) shape.tokens = tokens_like_a_state(shape);
+  if (moves_tokens(kind)) check_size(shape.tokens, shape.heads, shape.d_k + shape.d_v);
   return shape;
 }
 
@@ -73,7 +71,7 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   for (const Shape& shape : shapes(raw))
     for (Direction direction : value_of(direction_choices, raw.direction))
-      for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::exchange}) {
+      for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::exchange, Kind::all_to_all}) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
         all.emplace_back();
         for (const std::string& name : names)

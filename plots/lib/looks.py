@@ -36,7 +36,12 @@ COLLECTIVES = {
     "direct_all_gather": Look("#8A9618", "^"),
     "bruck_all_gather": Look("#4F5D2F", "v"),
     "nccl_all_gather": Look("#2E7D32", "P"),
-    "ring_exchange": Look("#000000", "X")}
+    "ring_exchange": Look("#000000", "X"),
+    "direct_all_to_all": Look("#0B7285", "^"),
+    "pairwise_all_to_all": Look("#364FC7", "s"),
+    "bruck_all_to_all": Look("#862E9C", "v"),
+    "mpi_alltoall": Look("#846358", "D"),
+    "nccl_all_to_all": Look("#2B8A3E", "P")}
 
 METHODS = {
     "zeco": COLLECTIVES["all_scan"],

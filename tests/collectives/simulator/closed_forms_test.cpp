@@ -102,6 +102,16 @@ TEST_F(ClosedForms, RingsMoveOneBlockAHop) {
   }
 }
 
+TEST_F(ClosedForms, AllToAllsSendAllBlocksAtOnceOrInTurn) {
+  for (int trial = 0; trial < trials; ++trial) {
+    const int P = pick(2, 40);
+    const Draw d = draw();
+    const double block = d.busy(static_cast<double>(d.shape.block_elements(P)));
+    expect("direct_all_to_all", d, {.ranks = P}, d.latency + (P - 1) * block);
+    expect("pairwise_all_to_all", d, {.ranks = P}, (P - 1) * (d.latency + block));
+  }
+}
+
 TEST_F(ClosedForms, AStreamedChainSendsTheStateOnceWhateverItsBlocks) {
   for (int trial = 0; trial < trials; ++trial) {
     const int P = pick(2, 40), K = pick(1, 32);

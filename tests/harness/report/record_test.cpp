@@ -249,6 +249,11 @@ TEST(Record, BandwidthsFollowTheKind) {
   EXPECT_EQ(gather->payload_bytes(4), 4 * 4 * 2 * 4 * (8 + 1));
   EXPECT_EQ(gather->port_bytes(4), gather->payload_bytes(4) * 3 / 4);
   EXPECT_EQ(exchange->payload_bytes(4), 3 * 4 * 16 * 2 * (4 + 8));
+  const auto all_to_all =
+      collective_workload(find_collective("direct_all_to_all"), shape, Direction::forward);
+  EXPECT_EQ(all_to_all->payload_bytes(4), 4 * 16 * 2 * (4 + 8));
+  EXPECT_EQ(all_to_all->port_bytes(4), 4 * 16 * 2 * (4 + 8) * 3 / 4);
+  EXPECT_EQ(all_to_all->payload_bytes(5), 4 * 5 * 77) << "each of 5 blocks is rounded up";
 }
 
 TEST(Record, ARankAloneHasNoBound) {
