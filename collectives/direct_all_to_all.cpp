@@ -8,8 +8,8 @@
 //
 // Pairwise, a port carries one message at a time; direct, all may share it at once.
 // Cost: P-1 blocks sent a rank; direct 1 hop, pairwise P-1 hops.
-// Source: arXiv 2309.14509 (DeepSpeed-Ulysses) exchanges heads for tokens in one step; R. Thakur, R.
-// Rabenseifner and W. Gropp, IJHPCA 19(1), 2005 (the pairwise exchange of MPICH for long messages).
+// Source: arXiv 2309.14509 (DeepSpeed-Ulysses) exchanges heads for tokens in one step; Thakur,
+// Rabenseifner and Gropp, IJHPCA 19(1), 2005 (the pairwise exchange of MPICH for long messages).
 #include <bit>
 
 #include "collectives/collective.hpp"

@@ -156,26 +156,32 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
 }
 
 std::vector<float> LayerOracle::input(const std::string& name, int rank, const Positions& positions) const {
-  if (is_drawn(name)) return drawn(name, positions);
-  return name == "prefix" ? prefix(rank) : saved(name, positions);
+  if (!has_rows(name)) return prefix(rank);
+  std::vector<float> rows(problem().share.tokens * problem().row(name));
+  fill(name, positions, 0, rows);
+  return rows;
 }
 
-bool LayerOracle::is_drawn(const std::string& name) {
-  return name != "prefix" && name != "out" && name != "lse";
-}
-
-void LayerOracle::draw(const std::string& name, const Positions& positions, std::int64_t first,
+void LayerOracle::fill(const std::string& name, const Positions& positions, std::int64_t first,
                        std::span<float> rows) const {
   const std::int64_t row = problem().row(name);
   work_.for_tokens(static_cast<std::int64_t>(rows.size()) / row, [&](std::int64_t from, std::int64_t to) {
-    inputs_.fill(name, positions, first + from, rows.subspan(from * row, (to - from) * row));
+    const auto part = rows.subspan(from * row, (to - from) * row);
+    if (name != "lse") inputs_.fill(name, positions, first + from, part);
+    if (name == "out" || name == "lse") fill_saved(name, positions, first + from, part);
   });
 }
 
-std::vector<float> LayerOracle::drawn(const std::string& name, const Positions& positions) const {
-  std::vector<float> rows(problem().share.tokens * problem().row(name));
-  draw(name, positions, 0, rows);
-  return rows;
+/// What a forward pass of softmax attention leaves to its backward pass.
+void LayerOracle::fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
+                             std::span<float> rows) const {
+  constexpr float large_lse = 10;
+  const std::int64_t width = problem().width(name), row = problem().row(name);
+  if (name == "lse") std::fill(rows.begin(), rows.end(), large_lse);
+  for (const auto& [head, tensor] : results_.at(name == "out" ? "o" : name))
+    for (std::int64_t t = 0; t < static_cast<std::int64_t>(rows.size()) / row; ++t)
+      std::copy_n(tensor.begin() + positions.at(first + t) * width, width,
+                  rows.begin() + t * row + head * width);
 }
 
 std::vector<std::int64_t> LayerOracle::heads(const std::string& name) const {
@@ -194,18 +200,6 @@ std::vector<double> LayerOracle::expected(const std::string& name, const Positio
       const auto row = tensor.begin() + positions.at(t) * width;
       rows.insert(rows.end(), row, row + width);
     }
-  return rows;
-}
-
-/// What a forward pass of softmax attention leaves to its backward pass.
-std::vector<float> LayerOracle::saved(const std::string& name, const Positions& positions) const {
-  const std::int64_t width = problem().width(name), heads = problem().share.heads;
-  constexpr float large_lse = 10;
-  std::vector<float> rows =
-      name == "out" ? drawn(name, positions) : std::vector<float>(problem().share.tokens * heads, large_lse);
-  for (const auto& [head, tensor] : results_.at(name == "out" ? "o" : name))
-    for (std::int64_t t = 0; t < problem().share.tokens; ++t)
-      std::copy_n(tensor.begin() + positions.at(t) * width, width, rows.begin() + (t * heads + head) * width);
   return rows;
 }
 

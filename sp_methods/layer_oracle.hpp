@@ -60,16 +60,16 @@ class LayerOracle {
   std::vector<std::int64_t> heads(const std::string& name) const;
   const OracleWork& work() const { return work_; }
 
-  /// False for inputs that come of the results: prefix, out and lse.
-  static bool is_drawn(const std::string& name);
-  /// Fills the rows of a rank's tokens from `first` on [tokens, heads, width] of an input that is
-  /// drawn: q, k, v, g or d_o.
-  void draw(const std::string& name, const Positions& positions, std::int64_t first,
+  /// True for inputs with rows for each token. The prefix has none.
+  static bool has_rows(const std::string& name) { return name != "prefix"; }
+  /// Fills the rows from token `first` of `positions` on [tokens, heads, width] of an input with
+  /// rows: q, k, v, g or d_o, which are drawn, out or lse. In heads that were not solved, `out` is
+  /// random and lse is 10, so large that no weight overflows.
+  void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
   /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, prefix, out or lse for
-  /// the tokens at `positions` of `rank`. In heads that were not solved, `out` is random and lse is
-  /// 10, so large that no weight overflows.
+  /// the tokens at `positions` of `rank`.
   std::vector<float> input(const std::string& name, int rank, const Positions& positions) const;
 
   /// What the output called o, dq, dk, dv or dg must hold there, in the solved heads
@@ -80,8 +80,8 @@ class LayerOracle {
   using Tensor = std::vector<double>;  // [tokens, width] of one head
 
   void solve_head(std::int64_t head, std::int64_t first_token);
-  std::vector<float> drawn(const std::string& name, const Positions& positions) const;
-  std::vector<float> saved(const std::string& name, const Positions& positions) const;
+  void fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
+                  std::span<float> rows) const;
   std::vector<float> prefix(int rank) const;
 
   LayerInputValues inputs_;

@@ -82,9 +82,10 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
   return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);
 }
 
-Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name,
-                         std::int64_t count) {
-  return layer.pass == Pass::backward ? schedule.input(name, count) : schedule.scratch(name, count);
+Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
+                         Dtype dtype) {
+  return layer.pass == Pass::backward ? schedule.input(name, count, dtype)
+                                      : schedule.scratch(name, count, dtype);
 }
 
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node) {

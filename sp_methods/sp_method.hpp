@@ -10,6 +10,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/collective.hpp"
@@ -77,6 +78,17 @@ void record(Schedule& schedule, const typename Contract::Parameters& parameters,
                    source);
 }
 
+/// The tokens and the heads whose tensors a rank has.
+struct TensorPart {
+  Positions positions;
+  std::int64_t tokens = 0;
+  std::int64_t first_head = 0;
+  std::int64_t heads = 0;
+};
+
+/// Begins the names of a layer's inputs as the forward pass has gathered and kept them: "kept_q".
+inline constexpr std::string_view kept_prefix = "kept_";
+
 /// A named method.
 struct SpMethod {
   std::string name;
@@ -95,6 +107,9 @@ struct SpMethod {
   std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
+  /// The part that a rank has of the tensors that its forward pass keeps: `out`, `lse`, and those
+  /// under `kept_prefix`; its own share if null.
+  std::function<TensorPart(int rank, int ranks, const GlaShape& share)> kept = nullptr;
 };
 
 /// Adds a method to the registry, before `main`. If its name is taken, or it has no claim, the
@@ -114,7 +129,8 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
 
 /// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the
 /// forward pass, an input called `name` if it runs the backward pass alone. Buffers start as zeros.
-Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count);
+Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
+                         Dtype dtype = Dtype::f32);
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
 /// needs them. Ranks fill nodes of `ranks_a_node`; 0 for all on one node.

@@ -122,17 +122,38 @@ std::int64_t tokens_at_once(std::int64_t tokens, std::int64_t row) {
   return std::clamp<std::int64_t>((1 << 22) / row, 1, tokens);
 }
 
-/// Writes an input that is drawn, a run of tokens at a time.
-void write_drawn(Executor& executor, int rank, const Slice& slice, const std::string& name,
-                 const Positions& positions, const LayerOracle& oracle) {
+/// The part of an input's heads that a rank has, and its name for the oracle.
+struct Input {
+  std::string name;
+  TensorPart part;
+};
+
+Input input_of(const std::string& name, const SpMethod& method, int rank, const LayerProblem& problem) {
+  const GlaShape& share = problem.share;
+  const bool is_gathered = name.starts_with(kept_prefix);
+  const std::string known = is_gathered ? name.substr(kept_prefix.size()) : name;
+  if (method.kept && (is_gathered || name == "out" || name == "lse"))
+    return {known, method.kept(rank, problem.ranks, share)};
+  return {known, {positions_of(method, rank, problem.ranks, share.tokens), share.tokens, 0, share.heads}};
+}
+
+/// Writes an input with rows, a run of tokens at a time.
+void write_rows(Executor& executor, int rank, const Slice& slice, const Input& input,
+                const LayerOracle& oracle) {
+  const auto& [name, part] = input;
   const LayerProblem& problem = oracle.problem();
-  const std::int64_t tokens = problem.share.tokens, row = problem.row(name);
-  const std::int64_t step = tokens_at_once(tokens, row);
+  const std::int64_t width = problem.width(name), row = problem.row(name), all = problem.share.heads;
+  const std::int64_t first_head = part.first_head * problem.heads(name) / all;
+  const std::int64_t own_row = std::max<std::int64_t>(1, part.heads * problem.heads(name) / all) * width;
+  const std::int64_t step = tokens_at_once(part.tokens, row);
   std::vector<float> rows(step * row);
-  for (std::int64_t first = 0; first < tokens; first += step) {
-    const auto part = std::span(rows).first(std::min(step, tokens - first) * row);
-    oracle.draw(name, positions, first, part);
-    executor.write(rank, slice.part(first * row, static_cast<std::int64_t>(part.size())), part);
+  for (std::int64_t first = 0; first < part.tokens; first += step) {
+    const std::int64_t count = std::min(step, part.tokens - first);
+    oracle.fill(name, part.positions, first, std::span(rows).first(count * row));
+    for (std::int64_t t = 0; t < count && own_row < row; ++t)
+      std::copy_n(rows.begin() + t * row + first_head * width, own_row, rows.begin() + t * own_row);
+    executor.write(rank, slice.part(first * own_row, count * own_row),
+                   std::span(rows).first(count * own_row));
   }
 }
 
@@ -142,15 +163,15 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
                  const LayerOracle& oracle) {
   for (int rank : executor.local_ranks()) {
     const Schedule& s = schedules[rank];
-    const Positions positions = positions_of(method, rank, s.ranks(), oracle.problem().share.tokens);
     for (const Buffer& buffer : s.buffers()) {
       const Slice slice = s.buffer(buffer.name);
       if (buffer.role == Role::output) write_poison(executor, rank, slice);
       if (buffer.role != Role::input || buffer.count == 0) continue;
-      if (LayerOracle::is_drawn(buffer.name))
-        write_drawn(executor, rank, slice, buffer.name, positions, oracle);
+      const Input input = input_of(buffer.name, method, rank, oracle.problem());
+      if (LayerOracle::has_rows(input.name))
+        write_rows(executor, rank, slice, input, oracle);
       else
-        executor.write(rank, slice, oracle.input(buffer.name, rank, positions));
+        executor.write(rank, slice, oracle.input(input.name, rank, input.part.positions));
     }
   }
 }

@@ -37,11 +37,11 @@ COLLECTIVES = {
     "bruck_all_gather": Look("#4F5D2F", "v"),
     "nccl_all_gather": Look("#2E7D32", "P"),
     "ring_exchange": Look("#000000", "X"),
-    "direct_all_to_all": Look("#0B7285", "^"),
-    "pairwise_all_to_all": Look("#364FC7", "s"),
-    "bruck_all_to_all": Look("#862E9C", "v"),
-    "mpi_alltoall": Look("#846358", "D"),
-    "nccl_all_to_all": Look("#2B8A3E", "P")}
+    "direct_all_to_all": Look("#3A25E8", "^"),
+    "pairwise_all_to_all": Look("#D81CD8", "s"),
+    "bruck_all_to_all": Look("#460230", "v"),
+    "mpi_alltoall": Look("#E0009A", "D"),
+    "nccl_all_to_all": Look("#1F8F08", "P")}
 
 METHODS = {
     "zeco": COLLECTIVES["all_scan"],
@@ -54,7 +54,9 @@ METHODS = {
     "ring_attention_softmax": Look("#5A2A9C", "*"),
     "ring_attention_zigzag": Look("#9B6FD1", "o"),
     "ring_attention_striped": Look("#12356B", "s"),
-    "ring_attention_burst": Look("#D0006F", "^")}
+    "ring_attention_burst": Look("#D0006F", "^"),
+    "ulysses": COLLECTIVES["direct_all_to_all"],
+    "ulysses_softmax": COLLECTIVES["pairwise_all_to_all"]}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

@@ -148,7 +148,8 @@ class Operators(unittest.TestCase):
         self.assertEqual({r["bench"] for r in records}, {"operator"})
         for r in records:
             if "skipped" in r:
-                self.assertTrue(r["name"].startswith("ring_attention") and r["mode"] == "compute_only", r["name"])
+                self.assertNotIn(r["name"], ("zeco", "lasp1", "lasp2", "local"))
+                self.assertTrue(r["mode"] == "compute_only" or " heads cannot be shared " in r["skipped"], r["skipped"])
                 continue
             self.assertEqual((r["wrong"], len(r["seconds"])), (0, 3))
             self.assertLess(r["relative_error"], 2e-5)

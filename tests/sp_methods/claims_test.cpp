@@ -26,10 +26,19 @@ std::string text(const SpMethod& method, const Layer& layer, const Split& split)
                      to_string(layer.dtype), layer.groups, layer.scan, split.ranks, split.ranks_a_node);
 }
 
-/// Compares the claim with the count if the method takes the layer. False if there is no claim.
+bool takes(const SpMethod& method, const Layer& layer, int ranks) {
+  return !method.unsupported || !method.unsupported(layer, ranks);
+}
+
+/// Compares the claim with the count if the method takes the layer, with heads for each rank if it
+/// must. False if there is no claim.
 bool compare(const SpMethod& method, Layer layer, const Split& split) {
   layer.blocks = split.blocks;
-  if (method.unsupported && method.unsupported(layer, split.ranks)) return true;
+  if (!takes(method, layer, split.ranks)) {
+    layer.share.heads *= split.ranks;
+    layer.share.kv_heads *= split.ranks;
+  }
+  if (!takes(method, layer, split.ranks)) return true;
   const std::optional<Cost> claim = method.claim(layer, split);
   if (!claim) return false;
   const Counts counts = check(method.name, build_all(method, layer, split.ranks, split.ranks_a_node));
@@ -47,12 +56,13 @@ std::vector<Layer> layers_of(const SpMethod& method) {
       for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
         for (int groups : {1, 2, 4})
           for (Dtype dtype : {Dtype::f32, Dtype::bf16})
-            if (is_linear || gate == GateKind::none)
-              all.push_back({.share = {128, 4, 64, 128, 64, gate},
-                             .pass = pass,
-                             .mode = mode,
-                             .groups = groups,
-                             .dtype = dtype});
+            for (std::int64_t kv_heads : {0, 2})
+              if (is_linear ? kv_heads == 0 : gate == GateKind::none)
+                all.push_back({.share = {128, 4, 64, 128, 64, gate, kv_heads},
+                               .pass = pass,
+                               .mode = mode,
+                               .groups = groups,
+                               .dtype = dtype});
   return all;
 }
 

@@ -179,6 +179,16 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   all.push_back(random);
 }
 
+/// Gives a method that shares heads among the ranks as many as that takes.
+void fit_heads(Problem& problem) {
+  const auto& unsupported = problem.method->unsupported;
+  if (!unsupported || !unsupported(problem.layer, problem.ranks)) return;
+  Layer more = problem.layer;
+  more.share.heads *= problem.ranks;
+  more.share.kv_heads *= problem.ranks;
+  if (!unsupported(more, problem.ranks)) problem.layer = more;
+}
+
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = !find_executor(executor).process_a_rank;
   std::vector<Problem> all;
@@ -195,6 +205,7 @@ std::vector<Problem> problems(const std::string& executor) {
     add_large(all, *method);
     all.push_back(held_out(*method));
   }
+  for (Problem& problem : all) fit_heads(problem);
   return all;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of the ring methods against the double-precision oracle, all ranks on one GPU.
+// The device bodies of the ring methods and of Ulysses against the double-precision oracle, all
+// ranks on one GPU.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -111,6 +112,16 @@ TEST_F(RingDevice, SolvesLinearAttention) {
         share.gate = gate;
         expect_solved({"ring_attention", share, ranks, draw});
       }
+}
+
+/// Its exchange packs heads; its kernels are those of one rank.
+TEST_F(RingDevice, SolvesUlysses) {
+  for (auto [share, ranks] : sizes()) {
+    share.heads = 2 * ranks;
+    share.gate = GateKind::none;
+    expect_solved({"ulysses_softmax", share, ranks});
+    expect_solved({"ulysses_softmax", share, ranks, GateDraw::layer, Pass::backward});
+  }
 }
 
 /// Over many tiles the terms of distant pairs must cancel in the gradients of gates.

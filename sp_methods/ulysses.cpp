@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ulysses: each rank computes some heads over the whole sequence, with linear or softmax attention.
+//
+//   q, k, v, g of the own heads = all-to-all of each                  (heads for tokens)
+//   o = attention of one rank over the whole sequence; all-to-all of o             (and back)
+//   backward: q, k, v, g, and out, lse of softmax, are kept from the forward pass
+//     all-to-all of d_o; gradients over the whole sequence; all-to-all of dq, dk, dv, dg
+//
+// The paper exchanges one tensor after the other before it computes. Here those of a pass are under
+// way together, and `exposed` waits for each. A causal mask is balanced: each rank has all tokens.
+// Cost: (P-1)/P of each tensor a rank, in the tensors' type; 2 hops a pass. Heads must be a
+// multiple of P. Of fewer heads of keys than ranks, each is repeated on the ranks that share it.
+// Source: DeepSpeed-Ulysses, arXiv 2309.14509; deepspeed/sequence/layer.py.
+#include <numeric>
+#include <vector>
+
+#include "sp_methods/heads.hpp"
+#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/softmax_steps.hpp"
+
+namespace baton {
+namespace {
+
+class LocalSoftmax : public GatheredAttention {
+ public:
+  LocalSoftmax(Schedule& s, const Layer& layer) : s_(s), layer_(layer), steps_(s, layer, contiguous) {}
+
+  void forward(const LayerTensors& x) override {
+    result_ = steps_.result(x.o);
+    steps_.attend(result_, x.q, {x.k, x.v, {}}, own_);
+    set(s_, x.o, result_.out);
+  }
+
+  void backward(const LayerTensors& x) override {
+    if (layer_.pass == Pass::backward) result_ = steps_.result(x.o);
+    const QuerySide queries{x.q, x.d_o, result_.lse, s_.scratch("delta", steps_.rows())};
+    const Slice dq = sums_of(s_, x.dq, "dq_sums");
+    const RingBlock sums{sums_of(s_, x.dk, "dk_sums"), sums_of(s_, x.dv, "dv_sums"), {}};
+    steps_.set_delta(queries.delta, x.d_o, result_.out);
+    for (const Slice& tensor : {dq, sums.k, sums.v}) fill(s_, tensor, 0.0F);
+    steps_.add_gradients(dq, sums, queries, {x.k, x.v, {}}, own_);
+    set(s_, x.dq, dq);
+    set(s_, x.dk, sums.k);
+    set(s_, x.dv, sums.v);
+  }
+
+ private:
+  static constexpr RankPair own_{0, 0};
+
+  Schedule& s_;
+  const Layer& layer_;
+  SoftmaxSteps steps_;
+  PartialOutput result_;
+};
+
+class LocalLinear : public GatheredAttention {
+ public:
+  LocalLinear(Schedule& s, const Layer& layer) : s_(s), layer_(layer) {}
+
+  void forward(const LayerTensors& x) override { run(x, false); }
+  void backward(const LayerTensors& x) override { run(x, true); }
+
+ private:
+  /// No state comes in from other ranks, and none goes out.
+  void run(const LayerTensors& x, bool is_backward) {
+    const GlaShape& share = layer_.share;
+    const Slice unused = s_.scratch("prefix", share.heads * share.d_k * share.d_v);
+    const PassInputs inputs{.layer = layer_,
+                            .tensors = x,
+                            .prefix = unused,
+                            .is_backward = is_backward,
+                            .is_first = true,
+                            .is_last = true};
+    const auto pass = layer_.segmented ? segmented_pass(s_, inputs) : chunked_pass(s_, inputs);
+    pass->record_local_states(0);
+    pass->record_overlappable();
+    pass->record_outputs(0);
+  }
+
+  Schedule& s_;
+  const Layer& layer_;
+};
+
+template <class Local>
+void ulysses(Schedule& s, const Layer& layer, const LayerTensors& x) {
+  std::vector<int> all(s.ranks());
+  std::iota(all.begin(), all.end(), 0);
+  HeadExchange heads(s, layer, all);
+  const Layer whole = heads.whole();
+  Local local(s, whole);
+  record_passes(s, layer, heads, local, x);
+}
+
+/// What comes in and what goes out are a hop each, or one for each tensor.
+std::optional<Cost> claim(const Layer& layer, const Split& split) {
+  if (split.ranks == 1) return Cost{};
+  const int tensors = layer.share.gate == GateKind::none ? 4 : 5;
+  const bool forward = layer.pass != Pass::backward, backward = layer.pass != Pass::forward;
+  const int passes = static_cast<int>(forward) + static_cast<int>(backward);
+  return Cost{passes * head_exchange_bytes(layer, split.ranks),
+              passes * (layer.mode == Mode::exposed ? tensors : 2)};
+}
+
+TensorPart kept(int rank, int ranks, const GlaShape& share) {
+  return gathered_part(share, ranks, rank, contiguous_positions(0, ranks * share.tokens));
+}
+
+Refusal unsupported(const Layer& layer, int ranks) {
+  if (Refusal reason = unsupported_in_a_ring(layer)) return reason;
+  return unsupported_heads(layer, ranks);
+}
+
+const RegisteredMethod linear({
+    .name = "ulysses",
+    .summary = "all-to-all of heads for tokens, the whole sequence on each rank, and back",
+    .attention = Attention::linear,
+    .build = ulysses<LocalLinear>,
+    .claim = claim,
+    .unsupported = unsupported,
+    .kept = kept,
+});
+
+const RegisteredMethod softmax({
+    .name = "ulysses_softmax",
+    .summary = "all-to-all of heads for tokens, softmax over the whole sequence, and back",
+    .attention = Attention::softmax,
+    .build = ulysses<LocalSoftmax>,
+    .claim = claim,
+    .unsupported = [](const Layer& layer, int ranks) -> Refusal {
+      if (Refusal reason = unsupported_softmax(layer, contiguous)) return reason;
+      return unsupported_heads(layer, ranks);
+    },
+    .kept = kept,
+});
+
+}  // namespace
+}  // namespace baton
