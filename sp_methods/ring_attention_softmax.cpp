@@ -2,10 +2,7 @@
 // Ring Attention for causal softmax attention, with contiguous, zigzag or striped tokens. The last
 // two balance the work.
 //
-//   forward:  (out, lse) as in softmax_ring.hpp
-//   backward: k | v of all ranks circulate again, from out and lse of the whole sequence:  dk | dv
-//     of a block start at its own rank and circulate one hop behind it; every rank that sees the
-//     block adds its gradients, and the last hop returns the sums to the owner
+//   the passes of softmax_ring.hpp: k | v of all ranks circulate, and backward dk | dv behind them
 //
 // Keys and values circulate in the tensors' type, their gradients in f32: the output, dq, and the
 // gradients of P ranks are summed before they are rounded.
@@ -19,56 +16,6 @@
 
 namespace baton {
 namespace {
-
-class RingGradients {
- public:
-  RingGradients(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps)
-      : s_(s), layer_(layer), share_(layer.share), x_(x), steps_(steps) {}
-
-  void backward(KeyRing& keys, const PartialOutput& result) {
-    const int P = s_.ranks();
-    Ring gradients(s_, "gradients", key_value_elements(share_));
-    const Slice block_gradients = s_.scratch("part", P > 1 ? key_value_elements(share_) : 0);
-    const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
-    dq_ = sums_of(s_, x_.dq, "dq_sums");
-    keys.start();
-    steps_.set_delta(queries.delta, x_.d_o, result.out);
-    fill(s_, dq_, 0.0F);
-    for (int i = 0; i < P; ++i) {
-      const RingBlock block = keys.held(i);
-      if (i + 1 < P) keys.hop();
-      if (i > 0) gradients.hop();
-      wait_if_exposed(s_, layer_);
-      // The circulating sums may not have arrived yet: the gradients are computed apart from them.
-      if (i == 0) set_gradients(gradients.held(), queries, block, keys.pair(i));
-      if (i > 0 && steps_.is_visible(keys.pair(i))) {
-        set_gradients(block_gradients, queries, block, keys.pair(i));
-        add(s_, gradients.held(), block_gradients);
-      }
-      wait_if_exposed(s_, layer_);
-    }
-    gradients.hop();
-    wait_if_exposed(s_, layer_);
-    const RingBlock returned = block_in(gradients.held(), share_);
-    set(s_, x_.dq, dq_);
-    set(s_, x_.dk, returned.k);
-    set(s_, x_.dv, returned.v);
-  }
-
- private:
-  /// Adds the gradients of one block to dq, and sets `into` to dk | dv of the block.
-  void set_gradients(const Slice& into, const QuerySide& queries, const RingBlock& block, RankPair pair) {
-    fill(s_, into, 0.0F);
-    steps_.add_gradients(dq_, block_in(into, share_), queries, block, pair);
-  }
-
-  Schedule& s_;
-  const Layer& layer_;
-  const GlaShape& share_;
-  const LayerTensors& x_;
-  SoftmaxSteps& steps_;
-  Slice dq_;  // f32 sums
-};
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
   SoftmaxSteps steps(s, layer, layout);

@@ -56,7 +56,10 @@ METHODS = {
     "ring_attention_striped": Look("#12356B", "s"),
     "ring_attention_burst": Look("#D0006F", "^"),
     "ulysses": COLLECTIVES["direct_all_to_all"],
-    "ulysses_softmax": COLLECTIVES["pairwise_all_to_all"]}
+    "ulysses_softmax": COLLECTIVES["pairwise_all_to_all"],
+    "usp": Look("#22A305", "D"),
+    "usp_zigzag": Look("#5D0922", "P"),
+    "usp_zigzag_across": Look("#BA7673", "v")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 
