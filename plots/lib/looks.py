@@ -37,11 +37,11 @@ COLLECTIVES = {
     "bruck_all_gather": Look("#4F5D2F", "v"),
     "nccl_all_gather": Look("#2E7D32", "P"),
     "ring_exchange": Look("#000000", "X"),
-    "direct_all_to_all": Look("#3A25E8", "^"),
-    "pairwise_all_to_all": Look("#D81CD8", "s"),
-    "bruck_all_to_all": Look("#460230", "v"),
-    "mpi_alltoall": Look("#E0009A", "D"),
-    "nccl_all_to_all": Look("#1F8F08", "P")}
+    "direct_all_to_all": Look("#050FFD", "P"),
+    "pairwise_all_to_all": Look("#FE11DD", "X"),
+    "bruck_all_to_all": Look("#29A309", "s"),
+    "mpi_alltoall": Look("#0109B4", "v"),
+    "nccl_all_to_all": Look("#BE09FE", "*")}
 
 METHODS = {
     "zeco": COLLECTIVES["all_scan"],
@@ -55,11 +55,11 @@ METHODS = {
     "ring_attention_zigzag": Look("#9B6FD1", "o"),
     "ring_attention_striped": Look("#12356B", "s"),
     "ring_attention_burst": Look("#D0006F", "^"),
-    "ulysses": COLLECTIVES["direct_all_to_all"],
-    "ulysses_softmax": COLLECTIVES["pairwise_all_to_all"],
-    "usp": Look("#22A305", "D"),
-    "usp_zigzag": Look("#5D0922", "P"),
-    "usp_zigzag_across": Look("#BA7673", "v")}
+    "ulysses": Look("#0A03FD", "s"),
+    "ulysses_softmax": Look("#4D0A32", "v"),
+    "usp": Look("#000414", "^"),
+    "usp_zigzag": Look("#AE03F2", "D"),
+    "usp_zigzag_across": Look("#092608", "o")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 
