@@ -28,6 +28,10 @@ Operands declare(Schedule& schedule, Kind kind, const Shape& shape, int blocks) 
       const Slice own = schedule.input("own", shape.map_elements());
       return {{{}, own, 1}, schedule.output("into", ranks * shape.map_elements()), blocks};
     }
+    case Kind::reduce_scatter: {
+      const Slice own = schedule.input("own", ranks * shape.map_elements());
+      return {{{}, own, 1}, schedule.output("into", shape.map_elements()), blocks};
+    }
     case Kind::exchange: {
       const Slice own = schedule.input("own", shape.key_value_elements());
       return {{{}, own, 1}, schedule.output("into", shape.key_value_elements()), blocks};
@@ -47,6 +51,7 @@ const char* to_string(Kind kind) {
   switch (kind) {
     case Kind::exclusive_scan: return "exclusive_scan";
     case Kind::all_gather: return "all_gather";
+    case Kind::reduce_scatter: return "reduce_scatter";
     case Kind::exchange: return "exchange";
     case Kind::all_to_all: return "all_to_all";
   }

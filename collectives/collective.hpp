@@ -17,8 +17,12 @@ enum class Kind {
   /// own: a map [heads*d_k] + [heads*d_k, d_v]. into: the state [heads*d_k, d_v] after the maps of
   /// all ranks before this one, starting from zero. The first rank leaves its `into` untouched.
   exclusive_scan,
-  /// own: a packed map. into: the packed maps of all ranks, in rank order.
+  /// own: a run of elements, a packed map in collective_bench. into: those of all ranks, in rank
+  /// order.
   all_gather,
+  /// own: a run of elements for each rank, in rank order, each as long as a packed map in
+  /// collective_bench. into: the sum over all ranks of the one for this rank, f32.
+  reduce_scatter,
   /// own: keys and values [tokens, heads*(d_k + d_v)]. into: the keys and values of the next rank,
   /// which arrive last because they pass through every rank.
   exchange,

@@ -15,6 +15,7 @@ SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
+                  "reduce_scatter": "reduce-scatter of what is as large as the maps",
                   "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of

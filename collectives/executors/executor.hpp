@@ -87,7 +87,7 @@ class Executor {
   /// The reason why these schedules cannot run here; empty if they can.
   virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
-  /// Takes checked schedules, one a rank, and allocates their buffers, all zeros. May connect and
+  /// Takes checked schedules, one a rank, and allocates their buffers, as they start. May connect and
   /// register memory. Throws SystemError if the library or an allocation fails.
   virtual void prepare(std::vector<Schedule> schedules) = 0;
 

@@ -91,6 +91,12 @@ void Schedule::combine(const Map& into, const Map& earlier, const Map& later, So
   add_step(Verb::combine, slices(into), std::move(reads), source);
 }
 
+void Schedule::add(const Slice& into, const Slice& earlier, const Slice& later, Source source) {
+  if (one_.empty()) one_ = add_buffer({.name = "one", .count = 1, .start = 1});
+  const auto state = [](const Slice& slice) { return Map{{}, slice, slice.count}; };
+  combine(state(into), state(earlier), {one_, later, later.count}, source);
+}
+
 void Schedule::compute(Kernel kernel, std::vector<Slice> writes, std::vector<Slice> reads, Source source) {
   add_step(Verb::compute, std::move(writes), std::move(reads), source).body =
       static_cast<int>(kernels_.size());

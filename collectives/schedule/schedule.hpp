@@ -126,6 +126,9 @@ class Schedule {
   /// maps otherwise. `into` may be `earlier` or `later`. Throws ScheduleError if the shapes differ.
   void combine(const Map& into, const Map& earlier, const Map& later, Source source = Source::current());
 
+  /// into = earlier + later: a combine whose decay is one. `into` may be `earlier` or `later`.
+  void add(const Slice& into, const Slice& earlier, const Slice& later, Source source = Source::current());
+
   /// Runs a local computation.
   void compute(Kernel kernel, std::vector<Slice> writes, std::vector<Slice> reads,
                Source source = Source::current());
@@ -169,6 +172,7 @@ class Schedule {
   int region_ = 0;
   int fenced_ = 0;         // steps before this one have finished for all that follow
   std::vector<int> last_;  // those of them that no other one waits for
+  Slice one_;              // the decay of sums; empty before the first
   std::vector<Step> steps_;
   std::vector<Buffer> buffers_;
   std::vector<Kernel> kernels_;

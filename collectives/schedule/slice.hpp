@@ -20,7 +20,7 @@ enum class Dtype : std::uint8_t { f32, bf16 };
 inline std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::bf16 ? 2 : 4; }
 inline const char* to_string(Dtype dtype) { return dtype == Dtype::bf16 ? "bf16" : "f32"; }
 
-/// One rank's array. Buffers start as zeros.
+/// One rank's array.
 struct Buffer {
   std::string name;
   Role role = Role::scratch;
@@ -29,6 +29,8 @@ struct Buffer {
   /// does.
   bool covered = true;
   Dtype dtype = Dtype::f32;
+  /// The value of every element at first.
+  float start = 0;
 
   std::int64_t bytes() const { return count * bytes_of(dtype); }
 };

@@ -74,7 +74,8 @@ class CollectiveWorkload : public Workload {
 double CollectiveWorkload::payload_bytes(int ranks) const {
   switch (collective_.kind) {
     case Kind::exclusive_scan: return static_cast<double>(shape_.state_bytes());
-    case Kind::all_gather: return static_cast<double>(ranks * shape_.map_elements() * element_bytes);
+    case Kind::all_gather:
+    case Kind::reduce_scatter: return static_cast<double>(ranks * shape_.map_elements() * element_bytes);
     case Kind::exchange:
       return static_cast<double>((ranks - 1) * shape_.key_value_elements() * element_bytes);
     case Kind::all_to_all: return static_cast<double>(ranks * shape_.block_elements(ranks) * element_bytes);
@@ -83,8 +84,8 @@ double CollectiveWorkload::payload_bytes(int ranks) const {
 }
 
 double CollectiveWorkload::port_bytes(int ranks) const {
-  const bool has_own = collective_.kind == Kind::all_gather || collective_.kind == Kind::all_to_all;
-  if (has_own) return payload_bytes(ranks) * (ranks - 1) / ranks;
+  const bool moves_all = collective_.kind == Kind::exclusive_scan || collective_.kind == Kind::exchange;
+  if (!moves_all) return payload_bytes(ranks) * (ranks - 1) / ranks;
   return ranks > 1 ? payload_bytes(ranks) : 0;
 }
 

@@ -25,6 +25,7 @@ std::int64_t own_count(const Subject& subject) {
   switch (subject.kind) {
     case Kind::exclusive_scan:
     case Kind::all_gather: return subject.shape.map_elements();
+    case Kind::reduce_scatter: return subject.shape.map_elements() * subject.ranks;
     case Kind::exchange: return subject.shape.key_value_elements();
     case Kind::all_to_all: return subject.ranks * subject.shape.block_elements(subject.ranks);
   }
@@ -35,6 +36,7 @@ std::int64_t into_count(const Subject& subject) {
   switch (subject.kind) {
     case Kind::exclusive_scan: return subject.shape.state_elements();
     case Kind::all_gather: return subject.shape.map_elements() * subject.ranks;
+    case Kind::reduce_scatter: return subject.shape.map_elements();
     case Kind::exchange:
     case Kind::all_to_all: return own_count(subject);
   }
@@ -201,6 +203,23 @@ Comparison compare_copies(const Executor& executor, const Subject& subject,
   return result;
 }
 
+/// A sum is the fold of maps that do not decay.
+Comparison compare_sums(const Executor& executor, const Subject& subject,
+                        const Contributions& contributions) {
+  Comparison result;
+  const std::int64_t count = into_count(subject);
+  std::vector<float> map(1 + count, 1.0F);
+  for (int rank : executor.local_ranks()) {
+    Fold fold(1, count, wire_roundoff(executor) > 0);
+    for (int from = 0; from < subject.ranks; ++from) {
+      std::copy_n(contributions.of(from)->begin() + rank * count, count, map.begin() + 1);
+      fold.take(map);
+    }
+    compare_prefix(executor, rank, fold.prefix(), result);
+  }
+  return result;
+}
+
 }  // namespace
 
 Comparison sum(Comparison before, const Comparison& after) {
@@ -236,6 +255,7 @@ void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles) 
 
 Comparison compare(const Executor& executor, const Subject& subject, Oracles* oracles) {
   const Contributions contributions(executor, subject, oracles);
+  if (subject.kind == Kind::reduce_scatter) return compare_sums(executor, subject, contributions);
   if (subject.kind != Kind::exclusive_scan) return compare_copies(executor, subject, contributions);
   Comparison result;
   const auto compare_rank = [&](int rank, const ExpectedPrefix& expected) {

@@ -88,7 +88,7 @@ class CudaExecutor : public Executor, public Device {
   /// exception propagates.
   void drop_at_end();
   /// Takes over a prepared round and its buffers and runs it once, which connects and loads. Leaves
-  /// all buffers zero. Collective.
+  /// all buffers as they start. Collective.
   void take_prepared(std::unique_ptr<DeviceMemory> memory, std::unique_ptr<Round> round);
 
   /// Refuses schedules whose buffers do not fit into this GPU's memory.

@@ -24,6 +24,16 @@ std::vector<std::size_t> layout(const Schedule& schedule) {
   return offsets;
 }
 
+/// The buffers that do not start as zeros, and what they start as.
+std::vector<std::pair<Slice, float>> starts(const Schedule& schedule) {
+  std::vector<std::pair<Slice, float>> all;
+  for (int b = 0; b < static_cast<int>(schedule.buffers().size()); ++b) {
+    const Buffer& buffer = schedule.buffers()[b];
+    if (buffer.start != 0) all.push_back({{b, 0, buffer.count, buffer.dtype}, buffer.start});
+  }
+  return all;
+}
+
 std::vector<std::uint16_t> narrowed(std::span<const float> values) {
   std::vector<std::uint16_t> narrow(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) narrow[i] = to_bf16(values[i]);
@@ -80,12 +90,16 @@ DeviceMemory::DeviceMemory(const Schedule& schedule)
     : own_(std::make_unique<DeviceBytes>(bytes(schedule))),
       arena_(own_->get()),
       bytes_(bytes(schedule)),
-      offsets_(layout(schedule)) {
+      offsets_(layout(schedule)),
+      starts_(starts(schedule)) {
   clear();
 }
 
 DeviceMemory::DeviceMemory(const Schedule& schedule, void* arena)
-    : arena_(static_cast<std::byte*>(arena)), bytes_(bytes(schedule)), offsets_(layout(schedule)) {
+    : arena_(static_cast<std::byte*>(arena)),
+      bytes_(bytes(schedule)),
+      offsets_(layout(schedule)),
+      starts_(starts(schedule)) {
   clear();
 }
 
@@ -105,6 +119,8 @@ DeviceOperands DeviceMemory::operands(const Step& step) const {
 void DeviceMemory::clear() {
   if (bytes_ > 0) cuda(cudaMemset(arena_, 0, bytes_));
   cuda(cudaDeviceSynchronize());
+  for (const auto& [buffer, value] : starts_)
+    write(buffer, std::vector<float>(static_cast<std::size_t>(buffer.count), value));
 }
 
 void DeviceMemory::write(const Slice& into, std::span<const float> from) {

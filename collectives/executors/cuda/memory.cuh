@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collectives/executors/cuda/kernel.cuh"
@@ -32,8 +33,8 @@ class DeviceBytes {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, all zeros
-/// at first.
+/// The buffers of one schedule, one after the other in one arena, each 256-byte aligned, with the
+/// values that they start with.
 class DeviceMemory {
  public:
   /// Bytes of the arena that `schedule` needs.
@@ -51,8 +52,8 @@ class DeviceMemory {
   /// The operands of `step`.
   DeviceOperands operands(const Step& step) const;
 
-  /// These three wait until they are done. Values of bf16 slices are rounded to bf16, or widened
-  /// from it.
+  /// These three wait until they are done. `clear` sets all buffers to what they start with. Values
+  /// of bf16 slices are rounded to bf16, or widened from it.
   void clear();
   void write(const Slice& into, std::span<const float> from);
   void read(std::span<float> into, const Slice& from) const;
@@ -61,7 +62,8 @@ class DeviceMemory {
   std::unique_ptr<DeviceBytes> own_;  // empty where the arena belongs to others
   std::byte* arena_;
   std::size_t bytes_;
-  std::vector<std::size_t> offsets_;  // of each buffer
+  std::vector<std::size_t> offsets_;             // of each buffer
+  std::vector<std::pair<Slice, float>> starts_;  // buffers that do not start as zeros
 };
 
 /// The place of a sum on the current GPU.

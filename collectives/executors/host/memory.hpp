@@ -15,7 +15,7 @@
 
 namespace baton {
 
-/// The buffers of one schedule, page-aligned, all zeros at first.
+/// The buffers of one schedule, page-aligned, with the values that they start with.
 class HostMemory {
  public:
   /// Throws SystemError if the memory cannot be allocated.
@@ -63,7 +63,7 @@ inline HostMemory::HostMemory(const Schedule& schedule) {
       throw SystemError("no memory for buffer '" + buffer.name + "' of " + std::to_string(bytes) + " bytes");
     // The memory is written here because a first touch inside a timed round would time the page
     // faults.
-    std::fill_n(memory, bytes / sizeof(float), 0.0f);
+    std::fill_n(memory, bytes / sizeof(float), buffer.start);
     buffers_.emplace_back(memory);
   }
 }

@@ -158,6 +158,21 @@ TEST(Schedule, RejectsWhatCannotBe) {
   EXPECT_THROW(Schedule(0, 2, -1), UsageError);
 }
 
+TEST(Schedule, ASumIsACombineWhoseDecayIsOne) {
+  Schedule s(0, 1);
+  const Slice a = s.input("a", 6), b = s.input("b", 6), into = s.output("into", 6);
+  s.add(into, a, b);
+  s.add(into, into, b);
+  ASSERT_EQ(s.steps().size(), 2u);
+  EXPECT_EQ(s.steps()[0].verb, Verb::combine);
+  const Slice decay = s.steps()[0].reads[1];
+  EXPECT_EQ(s.steps()[1].reads[1], decay);
+  EXPECT_EQ(decay.count, 1);
+  EXPECT_EQ(s.buffers()[decay.buffer].start, 1);
+  EXPECT_EQ(s.steps()[1].waits_for, std::vector<int>{0});
+  EXPECT_THAT(error_of([&] { s.add(into, a, b.part(0, 3)); }), HasSubstr("different shapes"));
+}
+
 TEST(Schedule, CombineRejectsMapsOfDifferentShapes) {
   Schedule s(0, 2);
   const Slice own = s.input("own", 2 + 6), scratch = s.scratch("scratch", 8);

@@ -97,6 +97,7 @@ TEST_F(ClosedForms, RingsMoveOneBlockAHop) {
     const int P = pick(2, 40);
     const Draw d = draw();
     expect("ring_all_gather", d, {.ranks = P}, (P - 1) * (d.latency + d.map()));
+    expect("ring_reduce_scatter", d, {.ranks = P}, (P - 1) * (d.latency + d.map()));
     const double key_values = d.busy(static_cast<double>(d.shape.key_value_elements()));
     expect("ring_exchange", d, {.ranks = P}, (P - 1) * (d.latency + key_values));
   }
@@ -135,11 +136,12 @@ TEST_F(ClosedForms, AStreamedRingForwardsWhileItReceives) {
   }
 }
 
-TEST_F(ClosedForms, DirectAllGatherEmptiesOnePort) {
+TEST_F(ClosedForms, DirectMessagesEmptyOnePort) {
   for (int trial = 0; trial < trials; ++trial) {
     const int P = pick(2, 40);
     const Draw d = draw();
-    expect("direct_all_gather", d, {.ranks = P}, d.latency + (P - 1) * d.map());
+    for (const char* name : {"direct_all_gather", "direct_reduce_scatter"})
+      expect(name, d, {.ranks = P}, d.latency + (P - 1) * d.map());
   }
 }
 

@@ -29,12 +29,14 @@ Subject subject_of(const std::string& name, Direction direction = Direction::for
 }
 
 TEST(Verify, FindsNothingWrongWhereNothingIs) {
-  for (const char* name : {"all_scan", "ring_all_gather", "ring_exchange", "bruck_all_to_all"})
+  for (const char* name :
+       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"})
     EXPECT_EQ(compare(*run(name, subject_of(name)), subject_of(name)).wrong, 0) << name;
 }
 
 TEST(Verify, CountsAndNamesASingleWrongElement) {
-  for (const char* name : {"all_scan", "ring_all_gather", "ring_exchange", "bruck_all_to_all"}) {
+  for (const char* name :
+       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"}) {
     const auto executor = run(name, subject_of(name));
     executor->write(2, {1, 5, 1}, std::vector{1e6f});
     const Comparison found = compare(*executor, subject_of(name));
@@ -64,8 +66,8 @@ TEST(Verify, TellsTheDirections) {
 }
 
 TEST(Verify, ShowsWhatARoundingWireDoesAndCallsItRight) {
-  for (const char* name :
-       {"all_scan", "recursive_doubling", "ring_all_gather", "ring_exchange", "pairwise_all_to_all"}) {
+  for (const char* name : {"all_scan", "recursive_doubling", "ring_all_gather", "ring_reduce_scatter",
+                           "ring_exchange", "pairwise_all_to_all"}) {
     const Comparison found = compare(*run(name, subject_of(name), "local_bf16"), subject_of(name));
     EXPECT_EQ(found.wrong, 0) << name << ": " << found.first;
     EXPECT_GT(found.relative_error, 1e-4) << name;
@@ -126,7 +128,8 @@ TEST(Verify, WhatIsTruncatedAndNotRoundedIsWrong) {
 }
 
 TEST(Verify, ASingleElementIsWrongOnARoundingWireToo) {
-  for (const char* name : {"all_scan", "ring_all_gather", "ring_exchange", "bruck_all_to_all"}) {
+  for (const char* name :
+       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"}) {
     const auto executor = run(name, subject_of(name), "local_bf16");
     std::vector<float> right(1);
     executor->read(right, 2, {1, 5, 1});

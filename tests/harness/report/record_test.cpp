@@ -248,6 +248,9 @@ TEST(Record, BandwidthsFollowTheKind) {
   EXPECT_EQ(scan->port_bytes(1), 0);
   EXPECT_EQ(gather->payload_bytes(4), 4 * 4 * 2 * 4 * (8 + 1));
   EXPECT_EQ(gather->port_bytes(4), gather->payload_bytes(4) * 3 / 4);
+  const auto sums = collective_workload(find_collective("ring_reduce_scatter"), shape, Direction::forward);
+  EXPECT_EQ(sums->payload_bytes(4), gather->payload_bytes(4));
+  EXPECT_EQ(sums->port_bytes(4), gather->port_bytes(4));
   EXPECT_EQ(exchange->payload_bytes(4), 3 * 4 * 16 * 2 * (4 + 8));
   const auto all_to_all =
       collective_workload(find_collective("direct_all_to_all"), shape, Direction::forward);

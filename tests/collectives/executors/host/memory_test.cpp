@@ -20,6 +20,17 @@ TEST(HostMemory, StartsAsZeros) {
   EXPECT_TRUE(std::all_of(view.begin(), view.end(), [](float value) { return value == 0; }));
 }
 
+TEST(HostMemory, StartsAsItsBuffersSay) {
+  Schedule s(0, 1);
+  const Slice a = s.input("a", 3), into = s.output("into", 3);
+  s.add(into, a, a);
+  HostMemory memory(s);
+  memory.write(a, std::vector{1.0F, 2.0F, 3.0F});
+  run_on_host(s, s.steps()[0], memory.operands(s.steps()[0]));
+  const auto view = memory.view(into);
+  EXPECT_EQ(std::vector<float>(view.begin(), view.end()), (std::vector<float>{2, 4, 6}));
+}
+
 TEST(HostMemory, RunsComputeStepsOnTheirSlices) {
   Schedule s(0, 1);
   const Slice into = s.output("into", 3);
