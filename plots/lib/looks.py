@@ -63,7 +63,10 @@ METHODS = {
     "ulysses_softmax": Look("#4D0A32", "v"),
     "usp": Look("#000414", "^"),
     "usp_zigzag": Look("#AE03F2", "D"),
-    "usp_zigzag_across": Look("#092608", "o")}
+    "usp_zigzag_across": Look("#092608", "o"),
+    "all_gather_kv": Look("#15A70C", "*"),
+    "all_gather_kv_zigzag": Look("#E746EB", "v"),
+    "all_gather_kv_direct": Look("#BD836B", "*")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 
