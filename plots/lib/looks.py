@@ -66,7 +66,9 @@ METHODS = {
     "usp_zigzag_across": Look("#092608", "o"),
     "all_gather_kv": Look("#15A70C", "*"),
     "all_gather_kv_zigzag": Look("#E746EB", "v"),
-    "all_gather_kv_direct": Look("#BD836B", "*")}
+    "all_gather_kv_direct": Look("#BD836B", "*"),
+    "mesh_attention": Look("#0196A6", "D"),
+    "mesh_attention_zigzag": Look("#5D193B", "v")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

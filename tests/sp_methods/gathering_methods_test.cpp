@@ -2,6 +2,7 @@
 // What the methods that gather send, counted, beside the closed forms of their sources.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,29 @@ Layer layer(Pass pass, Mode mode = Mode::overlapped) {
 
 Counts counts_of(const std::string& method, const Layer& layer, int ranks, int ranks_a_node = 0) {
   return check(method, build_all(find_method(method), layer, ranks, ranks_a_node));
+}
+
+/// arXiv 2512.20968: (a-1) u of queries, (b-1) 2u of keys and values, (a-1)(u + lse) of results.
+TEST(MeshAttention, SendsWhatItsPaperSays) {
+  const std::vector<std::vector<int>> grids{{1, 1}, {1, 2}, {1, 3}, {2, 2}, {1, 5}, {2, 3},
+                                            {2, 4}, {3, 3}, {3, 4}, {4, 4}, {4, 8}, {8, 8}};
+  for (const auto& grid : grids) {
+    const int a = grid[0], b = grid[1];
+    for (const char* method : {"mesh_attention", "mesh_attention_zigzag"})
+      for (const Traffic& rank : counts_of(method, layer(Pass::forward), a * b).ranks)
+        EXPECT_EQ(rank.sent_bytes, (a - 1) * u + (b - 1) * 2 * u + (a - 1) * (u + lse)) << a << " x " << b;
+  }
+}
+
+TEST(MeshAttention, SendsOfTheOrderOfTheRootOfTheRanks) {
+  const auto bytes = [](const char* method, int ranks) {
+    return static_cast<double>(counts_of(method, layer(Pass::forward), ranks).busiest_sent_bytes());
+  };
+  for (int ranks : {4, 16, 64}) {
+    const double root = std::sqrt(ranks);
+    EXPECT_NEAR(bytes("mesh_attention", ranks) / (4 * u * (root - 1)), 1, 0.01) << ranks;
+    EXPECT_EQ(bytes("ring_attention_softmax", ranks), 2.0 * u * (ranks - 1)) << ranks;
+  }
 }
 
 /// The fields of a volume's closed form: P-1 blocks of keys and values, and as many gradients.
