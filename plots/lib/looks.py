@@ -68,7 +68,9 @@ METHODS = {
     "all_gather_kv_zigzag": Look("#E746EB", "v"),
     "all_gather_kv_direct": Look("#BD836B", "*"),
     "mesh_attention": Look("#0196A6", "D"),
-    "mesh_attention_zigzag": Look("#5D193B", "v")}
+    "mesh_attention_zigzag": Look("#5D193B", "v"),
+    "double_ring": Look("#9D89B1", "P"),
+    "double_ring_zigzag": Look("#482602", "o")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the methods that gather send, counted, beside the closed forms of their sources.
+// What the methods that gather send, counted, beside the closed forms of their sources; and methods
+// that see nodes, on several of them, against the oracle.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +8,10 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
+#include "collectives/executors/executor.hpp"
 #include "collectives/schedule/check.hpp"
+#include "harness/cases/layer_verify.hpp"
+#include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {
@@ -47,6 +51,67 @@ TEST(MeshAttention, SendsOfTheOrderOfTheRootOfTheRanks) {
     EXPECT_NEAR(bytes("mesh_attention", ranks) / (4 * u * (root - 1)), 1, 0.01) << ranks;
     EXPECT_EQ(bytes("ring_attention_softmax", ranks), 2.0 * u * (ranks - 1)) << ranks;
   }
+}
+
+/// The ring of flat ranks and that of the nodes bring the same blocks.
+TEST(DoubleRing, SendsEveryBlockOnceWhateverTheNodes) {
+  for (int ranks_a_node : {0, 1, 2, 4, 8})
+    for (const char* method : {"double_ring", "double_ring_zigzag"})
+      EXPECT_EQ(counts_of(method, layer(Pass::forward), 8, ranks_a_node).busiest_sent_bytes(), 7 * 2 * u);
+  const Layer backward = layer(Pass::backward);
+  EXPECT_EQ(counts_of("double_ring", backward, 8).busiest_sent_bytes(), (7 + 8) * 2 * u);
+  EXPECT_EQ(counts_of("double_ring", backward, 8, 1).busiest_sent_bytes(), (7 + 8) * 2 * u);
+  EXPECT_EQ(counts_of("double_ring", backward, 8, 4).busiest_sent_bytes(), (7 + 8 + 2) * 2 * u);
+}
+
+TEST(DoubleRing, SendsOneBlockANodeAcrossNodes) {
+  for (const Schedule& s : build_all(find_method("double_ring"), layer(Pass::forward), 12, 4)) {
+    int across = 0;
+    for (const Step& step : s.steps())
+      across += step.verb == Verb::send && step.peer / 4 != s.home_rank() / 4;
+    EXPECT_EQ(across, 2) << "rank " << s.home_rank();
+  }
+}
+
+TEST(DoubleRing, IsOneRingWhereTheLastNodeIsPartlyFilled) {
+  for (Pass pass : {Pass::forward, Pass::backward})
+    EXPECT_EQ(counts_of("double_ring", layer(pass), 7, 4).hops,
+              counts_of("double_ring", layer(pass), 7).hops);
+}
+
+/// The claim is that of the count on nodes of any size.
+TEST(DoubleRing, ClaimsWhatIsCountedOnNodes) {
+  for (int ranks = 1; ranks <= 12; ++ranks)
+    for (int ranks_a_node = 0; ranks_a_node <= ranks; ++ranks_a_node)
+      for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
+        for (Mode mode : {Mode::overlapped, Mode::exposed}) {
+          const Counts counts = counts_of("double_ring_zigzag", layer(pass, mode), ranks, ranks_a_node);
+          const auto claim = find_method("double_ring_zigzag")
+                                 .claim(layer(pass, mode), {.ranks = ranks, .ranks_a_node = ranks_a_node});
+          EXPECT_EQ(*claim, (Cost{counts.busiest_sent_bytes(), counts.hops}))
+              << to_string(pass) << " " << to_string(mode) << " on " << ranks << " ranks, " << ranks_a_node
+              << " a node: claimed " << claim->hops << " hops, counted " << counts.hops;
+        }
+}
+
+TEST(DoubleRing, IsRightOnNodes) {
+  for (const char* name : {"double_ring", "double_ring_zigzag"})
+    for (int ranks : {4, 6, 8})
+      for (int ranks_a_node : {1, 2, 3, 4})
+        for (Mode mode : {Mode::overlapped, Mode::exposed}) {
+          const SpMethod& method = find_method(name);
+          Layer small = layer(Pass::both, mode);
+          small.share = {6, 2, 5, 3, 8, GateKind::none};
+          auto schedules = build_all(method, small, ranks, ranks_a_node);
+          const auto executor = find_executor("local").make(ranks);
+          executor->prepare(schedules);
+          const LayerOracle oracle({Attention::softmax, small.share, ranks});
+          write_layer(*executor, schedules, method, oracle);
+          executor->run();
+          const Comparison found = compare_layer(*executor, schedules, method, oracle);
+          EXPECT_EQ(found.wrong, 0) << name << " on " << ranks << " ranks, " << ranks_a_node
+                                    << " a node: " << found.first;
+        }
 }
 
 /// The fields of a volume's closed form: P-1 blocks of keys and values, and as many gradients.
