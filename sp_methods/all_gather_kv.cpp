@@ -33,9 +33,7 @@ class GatheredSoftmax {
         steps_(s, layer, layout),
         shape_(steps_.shape({s.rank(), s.rank()})),
         all_(keys_and_values_of_all(s, x, s.ranks())),
-        result_{layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", steps_.values())
-                                             : sums_of(s, x.o, "out"),
-                saved_for_backward(s, layer, "lse", steps_.rows())} {
+        result_(steps_.result(x.o)) {
     shape_.k_tokens = shape_.q_positions.at(shape_.q_tokens - 1) + 1;
     shape_.k_positions = contiguous_positions(0, shape_.k_tokens);
     visible_ = visible_of(all_);

@@ -75,9 +75,7 @@ class DoubleRing {
         x_(x),
         steps_(s, layer, layout),
         nodes_(s.nodes()),
-        result_{layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", steps_.values())
-                                             : sums_of(s, x.o, "out"),
-                saved_for_backward(s, layer, "lse", steps_.rows())} {}
+        result_(steps_.result(x.o)) {}
 
   void forward() {
     const int P = s_.ranks();

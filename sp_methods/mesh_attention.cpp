@@ -69,9 +69,7 @@ class MeshSoftmax {
         column_(Grid(s.ranks()).column(s.rank())),
         queries_(memory_of_all(s, "queries", x.q, row_.size())),
         keys_(keys_and_values_of_all(s, x, column_.size())),
-        result_{layer.pass == Pass::backward ? saved_for_backward(s, layer, "out", steps_.values())
-                                             : sums_of(s, x.o, "out"),
-                saved_for_backward(s, layer, "lse", steps_.rows())} {}
+        result_(steps_.result(x.o)) {}
 
   void forward() {
     gather_inputs();
