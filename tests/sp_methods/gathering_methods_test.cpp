@@ -126,6 +126,18 @@ TEST(AllGatherKv, SendsKeysValuesAndGradientsToAllOthers) {
     }
 }
 
+/// The second group's keys arrive while the first group is computed, unless they are waited for.
+TEST(AllGatherKv, GathersAGroupUnderTheWorkOfTheOneBefore) {
+  Layer groups = layer(Pass::forward);
+  groups.groups = 2;
+  EXPECT_EQ(counts_of("all_gather_kv", groups, 4).hops, 3);
+  groups.mode = Mode::exposed;
+  EXPECT_EQ(counts_of("all_gather_kv", groups, 4).hops, 2 * 3);
+  groups.groups = 3;
+  EXPECT_EQ(find_method("all_gather_kv").unsupported(groups, 4).reason(),
+            "2 heads of keys cannot be cut into 3 groups");
+}
+
 TEST(AllGatherKv, ComputesOnTheKeysThatTheQueriesSeeAlone) {
   const auto flops = [](const char* method, int rank) {
     return check(method, build_all(find_method(method), layer(Pass::forward), 4)).ranks[rank].flops;
