@@ -6,7 +6,13 @@
 //   merge:      two partial results of the same queries become one
 //   gradients:  from out and lse over the whole sequence, d_o and delta: dq, dk, dv of the pair
 //
-// Source: Dao, "FlashAttention-2", 2023; zhuzilin/ring-flash-attention (the merge).
+// Methods that work in turns send their results back one turn later:
+//
+//   turn t = 0 .. last + 1:  messages: operands of turn t+1, results of turn t-1
+//                            work of turn t;  merge of the results that came;  wait for all of it
+//
+// Source: Dao, "FlashAttention-2", 2023; zhuzilin/ring-flash-attention (the merge);
+// ACA-Lab-SJTU/token-ring and RulinShao/LightSeq (turns).
 #pragma once
 
 #include <source_location>
@@ -82,20 +88,35 @@ class SoftmaxSteps {
             share.kv_heads};
   }
 
-  /// Whether any query sees any key: if one does, the last one does.
-  bool is_visible(RankPair pair) const { return shape(pair).visible(layer_.share.tokens - 1) > 0; }
+  /// The same for the last `queries` queries of the rank.
+  SoftmaxShape shape(RankPair pair, std::int64_t queries) const {
+    SoftmaxShape last = shape(pair);
+    last.q_positions = last.q_positions.last(queries, last.q_tokens);
+    last.q_tokens = queries;
+    return last;
+  }
 
-  /// Sets `result` to the attention of queries `q` over `block`.
+  /// How many of the queries see a key. They are the last ones.
+  std::int64_t seeing(RankPair pair) const {
+    const SoftmaxShape all = shape(pair);
+    return all.q_tokens - all.q_positions.visible(all.k_positions.at(0) - 1, all.q_tokens);
+  }
+
+  /// Whether any query sees any key.
+  bool is_visible(RankPair pair) const { return seeing(pair) > 0; }
+
+  /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
   void attend(const PartialOutput& result, const Slice& q, const RingBlock& block, RankPair pair,
               Source source = Source::current()) {
-    record<SoftmaxBlock>(schedule_, shape(pair),
+    const std::int64_t queries = q.count / (layer_.share.heads * layer_.share.d_k);
+    record<SoftmaxBlock>(schedule_, shape(pair, queries),
                          {.in = {q, block.k, block.v}, .out = result.out, .lse = result.lse}, source);
   }
 
   /// Merges `part` into `sum`, which belongs to the same queries.
   void merge(const PartialOutput& sum, const PartialOutput& part, Source source = Source::current()) {
     const int rank = schedule_.rank();  // a merge does not depend on positions
-    record<MergeSoftmax>(schedule_, shape({rank, rank}),
+    record<MergeSoftmax>(schedule_, shape({rank, rank}, sum.lse.count / layer_.share.heads),
                          {.out = sum.out, .lse = sum.lse, .block_out = part.out, .block_lse = part.lse},
                          source);
   }
@@ -106,10 +127,11 @@ class SoftmaxSteps {
     record<SoftmaxDelta>(schedule_, shape({rank, rank}), {.d_o = d_o, .out = out, .delta = delta}, source);
   }
 
-  /// Adds the gradients of the pair to `dq` and to `into`, all f32.
+  /// Adds the gradients of `queries`, the last ones of their rank, to `dq`, and those of the block
+  /// to `into`, all f32.
   void add_gradients(const Slice& dq, const RingBlock& into, const QuerySide& queries, const RingBlock& block,
                      RankPair pair, Source source = Source::current()) {
-    record<SoftmaxBlockGradients>(schedule_, shape(pair),
+    record<SoftmaxBlockGradients>(schedule_, shape(pair, queries.lse.count / layer_.share.heads),
                                   {.in = {queries.q, block.k, block.v},
                                    .d_o = queries.d_o,
                                    .lse = queries.lse,
@@ -125,6 +147,45 @@ class SoftmaxSteps {
   const Layer& layer_;
   Layout layout_;
 };
+
+/// The last `count` elements of a slice.
+inline Slice last(const Slice& slice, std::int64_t count) { return slice.part(slice.count - count, count); }
+
+/// The f32 sums of a rank's gradients.
+struct GradientSums {
+  Slice dq;
+  RingBlock block;  ///< dk and dv
+};
+
+/// Sums that start as zeros.
+inline GradientSums zero_gradients(Schedule& schedule, const LayerTensors& x) {
+  const GradientSums sums{sums_of(schedule, x.dq, "dq_sums"),
+                          {sums_of(schedule, x.dk, "dk_sums"), sums_of(schedule, x.dv, "dv_sums"), {}}};
+  for (const Slice& slice : {sums.dq, sums.block.k, sums.block.v}) fill(schedule, slice, 0.0F);
+  return sums;
+}
+
+/// Sets a rank's gradients to their sums.
+inline void set_gradients(Schedule& schedule, const LayerTensors& x, const GradientSums& sums) {
+  set(schedule, x.dq, sums.dq);
+  set(schedule, x.dk, sums.block.k);
+  set(schedule, x.dv, sums.block.v);
+}
+
+/// Records turns 0 to `last_turn` of a method, and the return of the last results. Its member
+/// functions take a turn: `fetch` and `give_back` record messages, `work` and `merge` local steps.
+/// The results of turn 0 are the rank's own.
+template <class Method>
+void run_in_turns(Schedule& schedule, const Layer& layer, int last_turn, Method& method) {
+  for (int turn = 0; turn <= last_turn + 1; ++turn) {
+    if (turn < last_turn) method.fetch(turn + 1);
+    if (turn > 1) method.give_back(turn - 1);
+    wait_if_exposed(schedule, layer);
+    if (turn <= last_turn) method.work(turn);
+    if (turn > 1) method.merge(turn - 1);
+    schedule.fence();
+  }
+}
 
 /// Why no method of softmax attention with this layout can run this layer.
 inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {

@@ -70,7 +70,9 @@ METHODS = {
     "mesh_attention": Look("#0196A6", "D"),
     "mesh_attention_zigzag": Look("#5D193B", "v"),
     "double_ring": Look("#9D89B1", "P"),
-    "double_ring_zigzag": Look("#482602", "o")}
+    "double_ring_zigzag": Look("#482602", "o"),
+    "token_ring": Look("#B88A00", "P"),
+    "token_ring_zigzag": Look("#6B6B00", "v")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

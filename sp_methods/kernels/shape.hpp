@@ -120,6 +120,13 @@ struct Positions {
     return reached(position - first, split) + reached(position - second, tokens - split);
   }
 
+  /// The positions of the last `count` of these `tokens` tokens.
+  Positions last(std::int64_t count, std::int64_t tokens) const {
+    const std::int64_t skipped = tokens - count;
+    if (skipped < split) return {at(skipped), second, split - skipped, stride};
+    return {at(skipped), 0, count, stride};
+  }
+
  private:
   /// How many of `count` tokens, the first of them `ahead` positions back, stand there or before.
   std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
