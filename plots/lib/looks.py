@@ -72,7 +72,8 @@ METHODS = {
     "double_ring": Look("#9D89B1", "P"),
     "double_ring_zigzag": Look("#482602", "o"),
     "token_ring": Look("#B88A00", "P"),
-    "token_ring_zigzag": Look("#6B6B00", "v")}
+    "token_ring_zigzag": Look("#6B6B00", "v"),
+    "dist_flash_attention": Look("#C1121F", "X")}
 
 LOOKS = {**COLLECTIVES, **METHODS}
 

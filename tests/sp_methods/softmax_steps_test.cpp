@@ -75,7 +75,7 @@ UnderWork under_work(const std::vector<Schedule>& schedules) {
 }
 
 TEST(Turns, MessagesForTheNextTurnRunUnderTheWorkOfATurnUnlessTheyAreExposed) {
-  for (const char* method : {"token_ring", "token_ring_zigzag"})
+  for (const char* method : {"token_ring", "token_ring_zigzag", "dist_flash_attention"})
     for (const Pass pass : {Pass::forward, Pass::backward}) {
       const auto in = [&](Mode mode) {
         return under_work(schedules_of(method, softmax_layer(pass, Dtype::f32, mode), 6));
