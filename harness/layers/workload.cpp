@@ -146,6 +146,11 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
              compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance));
 }
 
+/// Of two ranks, the first one's last token tells.
+bool has_contiguous_tokens(const SpMethod& method, std::int64_t tokens) {
+  return positions_of(method, 0, 2, tokens).at(tokens - 1) == tokens - 1;
+}
+
 Description OperatorWorkload::describe() const {
   const GlaShape& share = layer_.share;
   const auto direction = layer_.pass == Pass::forward    ? "forward"
@@ -169,7 +174,8 @@ Description OperatorWorkload::describe() const {
                                           .scan = is_alone() ? "" : scan_,
                                           .chunk = share.chunk,
                                           .groups = layer_.groups,
-                                          .kv_heads = share.key_heads()}};
+                                          .kv_heads = share.key_heads(),
+                                          .contiguous = has_contiguous_tokens(method_, share.tokens)}};
 }
 
 }  // namespace

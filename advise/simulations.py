@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulates the methods of a question with operator_bench, as its schedules run, and reads the records."""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
+from lib import fastest, results  # pylint: disable=wrong-import-position
+
+FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # a link that takes no time
+
+# A layer on a machine. `tokens` are those of a rank; `kv_heads` is None for as many as `heads`.
+Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
+
+
+class Refused(Exception):
+    """What was asked has no answer; the text says why in one line."""
+
+
+class Simulator:
+    """Runs operator_bench of the folder `programs` on the topology of a question."""
+
+    def __init__(self, programs, question):
+        self.program, self.question = pathlib.Path(programs) / "operator_bench", question
+        self.topology = topology_of(question.topology)
+
+    def all_methods(self):
+        """Returns the records of all methods, in the blocks that the model chooses. Throws Refused."""
+        return self.run(self.question.topology, "--methods", "all")
+
+    def with_hidden_share(self, record):
+        """Returns the record with its `exposed_seconds`, its exchange waited for at once, and its `free_seconds`, on
+        links that take no time. Either is None where it has no time."""
+        same = ("--methods", record["name"], "--blocks", str(record["blocks"]))
+        with tempfile.TemporaryDirectory() as folder:
+            free = os.path.join(folder, "free.json")
+            with open(free, "w", encoding="utf-8") as file:
+                json.dump(with_free_links(self.topology), file)
+            found = {"exposed_seconds": self.run(self.question.topology, *same, "--mode", "exposed"),
+                     "free_seconds": self.run(free, *same)}
+        return {**record, **{key: time_of(records) for key, records in found.items()}}
+
+    def run(self, topology, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "records.jsonl")
+            asked = [self.program, "--executor", "simulator", "--topology", topology, "-J", path, *flags(self.question),
+                     *words]
+            try:
+                done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
+            except OSError as error:
+                raise Refused(f"cannot run {self.program}: {error.strerror}; ./run advise builds it") from error
+            if done.returncode != 0:
+                last = (done.stderr.strip().splitlines() or [f"operator_bench ended with {done.returncode}"])[-1]
+                raise Refused(last.removeprefix("baton: "))
+            return results.load([path], "operator")
+
+
+def flags(question):
+    fixed = {"--tokens": question.tokens, "--heads": question.heads, "--d-k": question.width, "--d-v": question.width,
+             "--ranks": question.ranks, "--dtype": question.dtype, "--pass": question.which}
+    if question.kv_heads is not None:
+        fixed["--kv-heads"] = question.kv_heads
+    return [word for flag, value in fixed.items() for word in (flag, str(value))]
+
+
+def topology_of(path):
+    """Returns the JSON of a topology file. Throws Refused; operator_bench says what else is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except OSError as error:
+        raise Refused(f"--topology: cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise Refused(f"--topology: {path} is no JSON: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("links"), dict):
+        raise Refused(f"--topology: {path} has no links; topologies/ has examples")
+    return found
+
+
+def with_free_links(topology):
+    links = {name: {**link, **FREE} for name, link in topology["links"].items()}
+    return {**{key: value for key, value in topology.items() if key != "calibration"}, "links": links}
+
+
+def time_of(records):
+    return next((one["median_seconds"] for one in records if results.why_no_time(one) is None), None)
