@@ -66,7 +66,7 @@ def count(text):
 
 def head(question, topology, records):
     """Yields what was asked, how certain the answer is, and which methods cannot run."""
-    heads = f"{question.heads} heads" + (f", {question.kv_heads} of keys and values," if question.kv_heads else "")
+    heads = f"{question.heads} heads" + (f", {question.kv_heads} of keys and values in softmax layers," if question.kv_heads else "")
     passes = "forward and backward" if question.which == "both" else question.which
     yield (f"# ~ simulated, not measured: {passes}, {question.tokens} tokens on each of {question.ranks} ranks, {heads} "
            f"of {question.width}, {question.dtype}")

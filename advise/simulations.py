@@ -14,7 +14,7 @@ from lib import fastest, results  # pylint: disable=wrong-import-position
 
 FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # a link that takes no time
 
-# A layer on a machine. `tokens` are those of a rank; `kv_heads` is None for as many as `heads`.
+# A layer on a machine. `tokens` are those of a rank; `kv_heads` are those of softmax layers, None for as many as `heads`.
 Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
 
 
@@ -31,12 +31,17 @@ class Simulator:
 
     def all_methods(self):
         """Returns the records of all methods, in the blocks that the model chooses. Throws Refused."""
-        return self.run(self.question.topology, "--methods", "all")
+        found = self.run(self.question.topology, True, "--methods", "all")
+        linear = [one["name"] for one in found if not is_softmax(one)]
+        if self.question.kv_heads is None or not linear:
+            return found
+        return [one for one in found if is_softmax(one)] + self.run(
+            self.question.topology, False, "--methods", ",".join(linear))
 
     def with_hidden_share(self, record):
         """Returns the record with its `exposed_seconds`, its exchange waited for at once, and its `free_seconds`, on
         links that take no time. Either is None where it has no time."""
-        same = ("--methods", record["name"], "--blocks", str(record["blocks"]))
+        same = (is_softmax(record), "--methods", record["name"], "--blocks", str(record["blocks"]))
         with tempfile.TemporaryDirectory() as folder:
             free = os.path.join(folder, "free.json")
             with open(free, "w", encoding="utf-8") as file:
@@ -45,11 +50,11 @@ class Simulator:
                      "free_seconds": self.run(free, *same)}
         return {**record, **{key: time_of(records) for key, records in found.items()}}
 
-    def run(self, topology, *words):
+    def run(self, topology, with_kv_heads, *words):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "records.jsonl")
-            asked = [self.program, "--executor", "simulator", "--topology", topology, "-J", path, *flags(self.question),
-                     *words]
+            asked = [self.program, "--executor", "simulator", "--topology", topology, "-J", path,
+                     *flags(self.question, with_kv_heads), *words]
             try:
                 done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
             except OSError as error:
@@ -60,10 +65,14 @@ class Simulator:
             return results.load([path], "operator")
 
 
-def flags(question):
+def is_softmax(record):
+    return record["attention"] == "softmax"
+
+
+def flags(question, with_kv_heads):
     fixed = {"--tokens": question.tokens, "--heads": question.heads, "--d-k": question.width, "--d-v": question.width,
              "--ranks": question.ranks, "--dtype": question.dtype, "--pass": question.which}
-    if question.kv_heads is not None:
+    if question.kv_heads is not None and with_kv_heads:
         fixed["--kv-heads"] = question.kv_heads
     return [word for flag, value in fixed.items() for word in (flag, str(value))]
 

@@ -11,6 +11,7 @@ import subprocess
 import lib
 from lib import results
 from paper import fitting
+from paper.sections import fastest_methods as fastest, method_volumes
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -18,6 +19,7 @@ TOPOLOGIES = pathlib.Path(__file__).resolve().parent.parent / "topologies"
 
 COLLECTIVE, OPERATOR = "collective_bench", "operator_bench"
 SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan")
+BLOCKS = fastest.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
 LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
 
 Launch = collections.namedtuple("Launch", "program topology arguments")
@@ -37,12 +39,13 @@ def suite(fitted, blocks):
         Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}"),
         Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
                f"{RANKS},{MORE_RANKS}"),
-        # ZeCO's tables 3 and 4, in the form that GPUs run, and what every method sends.
+        # The map of methods, and what every method sends.
+        *fastest_methods(h100), *volumes(h100),
+        # ZeCO's tables 3 and 4, in the form that GPUs run.
         Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 16384 --pass all "
                f"--ranks 2,4,{RANKS}"),
         Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 32768 --pass all "
                f"--ranks 2,4,{RANKS}"),
-        Launch(OPERATOR, h100, "--methods all --tokens 8192 --pass forward,backward --ranks 8,64"),
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
         Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
                "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
@@ -53,6 +56,23 @@ def suite(fitted, blocks):
         Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
                "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"),
         *predictions(fitted, blocks)]
+
+
+def volumes(topology):
+    """Returns the launches in which every method is counted."""
+    fixed = f"--methods all --heads {method_volumes.HEADS} --dtype bf16 --blocks {BLOCKS} --pass forward"
+    return [*(Launch(OPERATOR, topology, f"{fixed},backward --ranks {ranks} --tokens "
+                     + ",".join(str(length // ranks) for length in method_volumes.LENGTHS))
+              for ranks in method_volumes.RANKS),
+            Launch(OPERATOR, topology, f"{fixed} --kv-heads {method_volumes.KV_HEADS} --ranks "
+                   f"{method_volumes.DISPUTED_RANKS} --tokens {method_volumes.DISPUTED_TOKENS}")]
+
+
+def fastest_methods(topology):
+    """Returns the launches of the map of methods, the longest first."""
+    tokens = ",".join(map(str, fastest.TOKENS))
+    return [Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
+                   f"--tokens {tokens} --ranks {ranks}") for ranks in reversed(fastest.RANKS)]
 
 
 def predictions(fitted, blocks):

@@ -151,6 +151,7 @@ def predicted(points):
 
 
 DRAW = {"bars": bars.bars, "operator_bars": bars.operator_bars, "winners": winners_map.winners,
+        "methods": winners_map.methods,
         "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted,
         "sizes": time_against_size.draw, "finding_lines": small_figures.lines, "finding_bars": small_figures.bars,
         "finding_strips": small_figures.strips}

@@ -1,39 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The map of the page of the papers: which exchange wins, ranks against size of the state."""
+"""The maps of the page of the papers: which exchange or which method wins, ranks against sizes."""
 
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 
 from lib import looks, results, style
 from lib.style import plt
+from paper.sections import fastest_methods
 from paper.sections.winners import TIE, margin_text
 
 COLOURS = {family: looks.look(name).colour for family, name in (
     ("chain", "all_scan"), ("two-shot", "two_shot"), ("hierarchical", "hierarchical_scan"),
     ("doubling", "recursive_doubling"), ("gather", "all_gather_scan"))}
 FULL = 2.5  # the margin from which on a colour is at its strongest
+TIED = 0.35  # the strength of the colour of a method that others cannot be told from
 
 
 def winners(best):
     """{(ranks, state bytes): Best}"""
-    ranks, sizes = (sorted({place[axis] for place in best}) for axis in (0, 1))
-    figure, axes = plt.subplots(figsize=(9, 1.4 + 0.46 * len(ranks)), layout="constrained")
-    for (count, size), one in best.items():
+    drawn = {place: (shade(COLOURS[one.family], strength(one)), margin_text(one), ink(strength(one)))
+             for place, one in best.items()}
+    families = {one.family for one in best.values()}
+    return grid(drawn, results.binary_size, "state of a rank",
+                [Patch(color=colour, label=family) for family, colour in COLOURS.items() if family in families])
+
+
+def methods(found):
+    """{(ranks, tokens of a rank): lib.fastest.Fastest}"""
+    drawn = {}
+    for place, one in found.items():
+        share = TIED if one.tied else 1
+        text = f"{broken(one.name)}\n{fastest_methods.margin_text(one)}".rstrip()
+        drawn[place] = shade(looks.look(one.name).colour, share), text, ink(share)
+    names = sorted({one.name for one in found.values()})
+    return grid(drawn, "{:,}".format, "tokens of a rank",
+                [Patch(color=looks.look(name).colour, label=name) for name in names], 0.62)
+
+
+def broken(name):
+    """Returns a long name in two lines."""
+    cut = name.find("_", len(name) // 2)
+    return name if len(name) <= 14 or cut < 0 else f"{name[:cut + 1]}\n{name[cut + 1:]}"
+
+
+def grid(drawn, size_text, x_label, handles, height=0.46):
+    """Draws {(ranks, size): (colour, text, colour of the text)} as cells, `height` inches each."""
+    ranks, sizes = (sorted({place[axis] for place in drawn}) for axis in (0, 1))
+    figure, axes = plt.subplots(figsize=(9, 1.4 + height * len(ranks)), layout="constrained")
+    for (count, size), (colour, text, of_text) in drawn.items():
         x, y = sizes.index(size), ranks.index(count)
-        axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade(one), edgecolor="none"))
-        axes.text(x, y, margin_text(one), ha="center", va="center", fontsize=8.5,
-                  color="white" if strength(one) > 0.6 else style.INK)
+        axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=colour, edgecolor="none"))
+        axes.text(x, y, text, ha="center", va="center", fontsize=8, color=of_text)
     axes.set_xlim(-0.6, len(sizes) - 0.4)
     axes.set_ylim(-0.6, len(ranks) - 0.4)
-    axes.set_xticks(range(len(sizes)), [results.binary_size(size) for size in sizes], fontsize=8.5)
+    axes.set_xticks(range(len(sizes)), [size_text(size) for size in sizes], fontsize=8.5)
     axes.set_yticks(range(len(ranks)), [str(count) for count in ranks])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel("state of a rank")
+    axes.set_xlabel(x_label)
     axes.set_ylabel("ranks")
-    shown = [family for family in COLOURS if any(one.family == family for one in best.values())]
-    figure.legend(handles=[Patch(color=COLOURS[family], label=family) for family in shown], loc="outside lower left",
-                  ncols=len(shown), frameon=False)
+    figure.legend(handles=handles, loc="outside lower left", ncols=min(len(handles), 5), frameon=False)
     return figure
 
 
@@ -44,7 +70,10 @@ def strength(one):
     return 0.35 + 0.65 * min(1.0, (one.margin - 1) / (FULL - 1))
 
 
-def shade(one):
-    """Returns the family's colour, paler the closer the second family is."""
-    share = strength(one)
-    return tuple(1 - share * (1 - part) for part in to_rgb(COLOURS[one.family]))
+def ink(share):
+    return "white" if share > 0.6 else style.INK
+
+
+def shade(colour, share):
+    """Returns the colour, paler the smaller the share is."""
+    return tuple(1 - share * (1 - part) for part in to_rgb(colour))

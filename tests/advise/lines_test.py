@@ -81,7 +81,7 @@ class Head(unittest.TestCase):
     def test_it_says_what_makes_the_answer_uncertain(self):
         skipped = skipped_layer("64 heads do not divide", name="a_cut")
         said = "\n".join(advise.head(self.QUESTION, {}, [simulated(ZECO, 1.0, extrapolated="no such kernel"), skipped]))
-        for part in ("~ simulated", "8192 tokens on each of 4 ranks, 64 heads, 8 of keys and values, of 128, bf16", "23 %",
+        for part in ("~ simulated", "8192 tokens on each of 4 ranks, 64 heads, 8 of keys and values in softmax layers, of 128, bf16", "23 %",
                      "never compared with a machine", "# less certain: no such kernel", "# a_cut: 64 heads do not divide"):
             self.assertIn(part, said)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 1 of ZeCO, counted: what every collective and every method sends, from the schedules themselves."""
+"""Table 1 of ZeCO, counted: what every collective sends, from the schedules themselves."""
 
 from lib import results
 from paper import cells
@@ -9,7 +9,6 @@ from paper.records import H100, chosen_by_model, having
 from paper.sections.zeco_table2 import SHAPE
 
 RANKS = (8, 64)
-TOKENS = 8192  # a GPU, of the methods
 QUANTITIES = ("MiB sent", "in states", "messages", "hops")
 MIB = 2**20
 
@@ -19,8 +18,7 @@ def section(sources):
         Text("Bytes, messages and hops are counted from the recorded schedules as they run, and the bytes "
              "and hops are compared with what each algorithm's author claims; nothing here is typed. The "
              "paper's formulas are one state a GPU for LASP-1 and ZeCO, and P states for LASP-2."),
-        collectives_table(sources),
-        methods_table(sources)])
+        collectives_table(sources)])
 
 
 def columns():
@@ -35,15 +33,6 @@ def collectives_table(sources):
         "size. A map is a state and its decays. Messages: of all ranks, over their number. Hops: the most "
         "messages on any chain of steps that wait for one another.",
         "`ring_exchange` moves keys and values of 8K tokens in fp32."], True)
-
-
-def methods_table(sources):
-    records = [record for record in sources.on(H100, bench="operator", tokens=TOKENS) if is_counted(record)]
-    rows = [row(name, f"counted, {which}", having(records, name=name, **{"pass": which}))
-            for name in names(records) for which in ("forward", "backward")]
-    return Table("volumes_methods", f"Methods, {TOKENS // 1024}K tokens a GPU, 16 heads of 128: states of 1 MiB",
-                 columns(), rows, [*blocks_notes(records), "Tensors are fp32 here; in bf16 keys and values "
-                                   "are half as many bytes, states are the same."], True)
 
 
 def is_counted(record):

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The map of methods: who is the fastest where, who competes, and what a cell says."""
+
+import unittest
+
+from plots.example import draws, layer, skipped_layer
+
+from paper.records import H100, Sources
+from paper.sections import fastest_methods as methods
+
+
+def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
+    return layer(name, milliseconds=milliseconds, **{
+        "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": H100, "heads": methods.HEADS, "dtype": "bf16",
+        "attention": "softmax", "blocks_asked": methods.BLOCKS, "sent_bytes": 5, **changes})
+
+
+def found(*records, kind="softmax"):
+    return methods.fastest_of(Sources(list(records), {}, {}), kind)
+
+
+class Map(unittest.TestCase):
+    def test_the_fastest_of_each_place(self):
+        places = found(simulated("one", 1.0), simulated("other", 2.5), simulated("other", 1.0, 16), simulated("one", 1.1, 16))
+        self.assertEqual({place: (one.name, methods.margin_text(one)) for place, one in places.items()},
+                         {(8, 8192): ("one", "2.50×"), (16, 8192): ("other", "= 1")})
+
+    def test_only_whole_attention_of_this_shape_competes(self):
+        others = (simulated("local", 0.1, sent_bytes=0), simulated("linear", 0.1, attention="linear"),
+                  simulated("exposed", 0.1, mode="exposed"), simulated("grouped", 0.1, kv_heads=8),
+                  simulated("model's blocks", 0.1, blocks_asked="auto"), simulated("forward", 0.1, which="forward"),
+                  simulated("heads", 0.1, heads=methods.HEADS + 1), simulated("ranks", 0.1, ranks=5),
+                  skipped_layer("no", name="skipped", executor="simulator", topology=H100, attention="softmax"))
+        (place, one), = found(simulated("one", 1.0), *others).items()
+        self.assertEqual((place, one.name, methods.margin_text(one)), ((8, 8192), "one", ""))
+
+    def test_a_cell_names_who_cannot_be_told_from_it(self):
+        table = methods.table("softmax", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
+        cell = table.rows[0].cells[0]
+        self.assertEqual((cell.text, cell.value), ("one = 1", "one"))
+        self.assertIn("cannot be told from it: other", cell.note)
+
+    @draws
+    def test_names_fit_their_cells(self):
+        from lib.style import plt
+        from paper import winners_map
+        from plots.paper.figures_test import touching
+        names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
+        drawn = winners_map.methods(found(*(
+            simulated(name, 1.0 + 2 * ((place + row + column) % 3), ranks, tokens) for place, name in enumerate(names)
+            for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS))))
+        self.addCleanup(plt.close, drawn)
+        self.assertEqual(touching(drawn), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

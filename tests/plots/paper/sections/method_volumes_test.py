@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every method sends: counted cells beside closed forms, and the published table that mixes two units."""
+
+import unittest
+
+from plots.example import PLOTS, layer, skipped_layer
+
+from paper import cells
+from paper.page import Table, Text
+from paper.records import H100, load_cells
+from paper.records import Sources
+from paper.sections import method_volumes as volumes
+
+FORMS = load_cells(PLOTS.parent / "results/paper/volumes.csv")
+DISPUTED = load_cells(PLOTS.parent / "results/paper/vllm_omni_5092.csv")
+U = 8192 * 64 * 128 * 2  # bytes of a rank's queries
+
+
+def counted(name="ring_attention_softmax", ranks=8, sent=14 * U, which="forward", **changes):
+    return layer(name, which, **{"ranks": ranks, "executor": "simulator", "topology": H100, "heads": 64, "tokens": 8192,
+                                 "dtype": "bf16", "sent_bytes": sent, "hops": 7, "messages": 56, "state_bytes": 2**22,
+                                 "blocks_asked": 64, **changes})
+
+
+def sources(*records):
+    return Sources(list(records), {}, {"volumes": FORMS, "vllm_omni_5092": DISPUTED})
+
+
+def rows(*records, ranks=8):
+    return [(row.label, row.kind, [cell and cell.text for cell in row.cells])
+            for row in volumes.table(sources(*records), ranks).rows]
+
+
+class ClosedForms(unittest.TestCase):
+    def test_each_is_arithmetic_over_known_terms(self):
+        for form in FORMS:
+            with self.subTest(form):
+                self.assertGreater(volumes.value_of(form["bytes"], counted()), 0)
+                self.assertTrue(form["hops"] == "" or volumes.value_of(form["hops"], counted()) > 0)
+                self.assertIn(form["form"], ("published", "derived"))
+                self.assertRegex(form["source"], r"https://")
+
+    def test_the_terms(self):
+        terms = volumes.terms(counted(ranks=12, kv_heads=16))
+        self.assertEqual((terms["a"], terms["b"], terms["f"], terms["H"], terms["u"]), (3, 4, 1 / 4, 16, U))
+
+    def test_a_count_stands_above_its_form_and_equals_it(self):
+        self.assertEqual(rows(counted()), [
+            ("`ring_attention_softmax`", "counted, forward", [None, "1,792", None, None, "7.0", "7"]),
+            ("", "closed form, derived", [None, "1,792", None, None, None, "7"])])
+
+    def test_a_form_that_is_far_from_the_count_is_marked(self):
+        table = volumes.table(sources(counted(sent=10 * U, hops=1)), 8)
+        bytes_cell, hops_cell = table.rows[1].cells[1], table.rows[1].cells[5]
+        self.assertTrue(bytes_cell.off and hops_cell.off)
+        self.assertEqual(bytes_cell.kind, cells.DERIVED)
+        self.assertFalse(table.rows[0].cells[1].off)
+
+    def test_what_cannot_run_is_named_and_other_heads_of_keys_are_left_out(self):
+        table = volumes.table(sources(counted(kv_heads=8), skipped_layer(
+            "3 heads", name="a_cut", executor="simulator", topology=H100, heads=64, ranks=8)), 8)
+        self.assertEqual(table.rows, [])
+        self.assertIn("`a_cut` (3 heads)", table.notes[-1])
+
+
+class APublishedTable(unittest.TestCase):
+    RECORDS = (counted(), counted(sent=14 * U // 8, kv_heads=8), counted("ulysses_softmax", sent=28 * U // 8),
+               counted("ulysses_softmax", sent=U * 9 // 4 * 7 // 8, kv_heads=8))
+
+    def test_its_units_are_told_apart(self):
+        text, = [block for block in volumes.section(sources(*self.RECORDS)).blocks
+                 if isinstance(block, Text) and "mixes two units" in block.markdown]
+        self.assertIn("with f = 1/8 it has 2.25 against 0.22, and the count is 1.97 against 1.75", text.markdown)
+        self.assertIn("with f = 1 it has 4.0 against 1.75, and the count is 3.50 against 14.00", text.markdown)
+
+    def test_nothing_is_said_without_the_counts(self):
+        blocks = volumes.section(sources(*self.RECORDS[:2])).blocks
+        self.assertFalse([block for block in blocks if isinstance(block, Text) and "mixes" in block.markdown])
+        table = next(block for block in blocks if isinstance(block, Table) and block.name == "disputed_volumes")
+        shown = {(row.label, row.kind): [cell and cell.text for cell in row.cells] for row in table.rows}
+        self.assertEqual(shown["Ring", "published"], ["~0.22", "~1.75"])
+        self.assertEqual(shown["`ring_attention_softmax`", "counted, over queries of one rank"], ["1.75", "14.00"])
+        self.assertEqual(shown["`ulysses_softmax`", "counted, over queries of one rank"], [None, None])
+
+
+if __name__ == "__main__":
+    unittest.main()
