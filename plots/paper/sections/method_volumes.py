@@ -6,6 +6,7 @@ keys over heads of queries, `S` bytes of its state, `lse` bytes of one f32 numbe
 f32 sum over those of a tensor's element, `H` heads of keys, and ranks as a grid of a x b.
 """
 
+import collections
 import math
 
 from lib import results
@@ -32,9 +33,10 @@ def section(sources):
     return Section("Volumes: what every method sends", [
         Text(f"{HEADS} heads of {WIDTH} in bf16, as many heads of keys as of queries, states in f32. Bytes, messages and "
              "hops are counted from the recorded schedules as they run; no formula stands under **counted**. The closed "
-             "forms below them are those of the papers and their code, with their source, and a form that differs from "
-             "the count by more than a quarter is marked: the note says what one of the two leaves out."),
+             "forms below them are those of the papers and their code, and a form that differs from the count by more than "
+             "a quarter is marked: its source, below the table of forms, says what it leaves out."),
         *(table(sources, ranks) for ranks in RANKS),
+        forms_table(sources.published.get("volumes", [])),
         *told(lambda: dispute(sources)),
         disputed_table(sources)])
 
@@ -68,6 +70,27 @@ def method_rows(sources, name, which, records, ranks):
     for form in having(sources.published.get("volumes", []), method=name, **{"pass": which}):
         yield Row("", f"closed form, {form['form']}", [*(evaluated(form, record, beside) for record, beside in
                                                          zip(counted, own)), None, hops(form, one)])
+
+
+def forms_table(forms):
+    """Returns the closed forms of methods that have one, with their sources."""
+    rows = [Row(f"`{form['method']}`", f"{form['pass']}, {form['form']}", [shown_form(form, "bytes"), shown_form(form, "hops")])
+            for form in forms]
+    sources = collections.defaultdict(dict)
+    for form in forms:
+        if form["form"] == "derived":
+            sources[form["source"]][f"`{form['method']}`"] = None
+    return Table("volume_forms", "The closed forms", ["bytes that a rank sends", "hops"], rows, [
+        "u: bytes of a rank's queries. f: heads of keys over heads of queries. S: bytes of a state. lse: bytes of one f32 "
+        "number a query and head. wide: bytes of an f32 sum over those of a tensor's element. H: heads of keys. a x b: the "
+        "ranks as a grid. Derived: from the algorithm, by hand.",
+        *(f"{', '.join(names)}: {source}." for source, names in sources.items())], True)
+
+
+def shown_form(form, key):
+    """Returns a closed form as a cell, products without a sign."""
+    kind = cells.PUBLISHED if form["form"] == "published" else cells.DERIVED
+    return cells.Cell(form[key].replace("*", " "), form[key], key, kind, form["source"]) if form[key] else None
 
 
 def megabytes(record):

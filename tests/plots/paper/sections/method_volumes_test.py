@@ -49,6 +49,13 @@ class ClosedForms(unittest.TestCase):
             ("`ring_attention_softmax`", "counted, forward", [None, "1,792", None, None, "7.0", "7"]),
             ("", "closed form, derived", [None, "1,792", None, None, None, "7"])])
 
+    def test_each_form_is_shown_with_its_source(self):
+        table = volumes.forms_table(FORMS)
+        self.assertEqual(len(table.rows), len(FORMS))
+        for form, row in zip(FORMS, table.rows):
+            self.assertEqual(row.cells[0].value, form["bytes"])
+            self.assertTrue(row.cells[0].kind == cells.PUBLISHED or any(form["source"] in note for note in table.notes))
+
     def test_a_form_that_is_far_from_the_count_is_marked(self):
         table = volumes.table(sources(counted(sent=10 * U, hops=1)), 8)
         bytes_cell, hops_cell = table.rows[1].cells[1], table.rows[1].cells[5]
