@@ -4,25 +4,20 @@
 A sentence says that two times differ only if their intervals do. A finding whose records are missing is left out.
 """
 
-import collections
-
 from lib import exchanges, operators, results
 from paper import cells, goals
 from paper.cells import digits
-from paper.page import Figure, Finding
+from paper.page import Figure, Finding, Line
 from paper.records import H100, MANY_H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
 from paper.sections import measured_against_predicted as prediction
-from paper.sections import scaling, winners, zeco_operators, zeco_table2
+from paper.sections import disputed_volumes, scaling, winners, zeco_operators, zeco_table2
 
 US, MS = 1e6, 1e3
-
-# A line of a small figure: its label, the name that has its look, its kind, and {x: (low, middle, high)}.
-Line = collections.namedtuple("Line", "label name kind points")
 
 
 def of(sources):
     """Yields the findings that have their records."""
-    for finding in (exchange, layer, published, many_ranks, trust):
+    for finding in (exchange, layer, published, many_ranks, disputed_volumes.finding, trust):
         found = finding(sources)
         if found is not None:
             yield found

@@ -20,6 +20,8 @@ Section = collections.namedtuple("Section", "title blocks")
 # What the records say, on top of the page: a sentence, what it stands on, the title of the section that has its numbers,
 # and a figure.
 Finding = collections.namedtuple("Finding", "sentence detail section figure")
+# A line of a small figure: its label, the name that has its look, its kind, and {x: (low, middle, high)}.
+Line = collections.namedtuple("Line", "label name kind points")
 Page = collections.namedtuple("Page", "title lead sections findings", defaults=((),))
 
 CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "run", "time", "note")

@@ -9,7 +9,7 @@ from paper import cells
 from paper.page import Table, Text
 from paper.records import H100, load_cells
 from paper.records import Sources
-from paper.sections import method_volumes as volumes
+from paper.sections import disputed_volumes, method_volumes as volumes
 
 FORMS = load_cells(PLOTS.parent / "results/paper/volumes.csv")
 DISPUTED = load_cells(PLOTS.parent / "results/paper/vllm_omni_5092.csv")
@@ -78,7 +78,17 @@ class APublishedTable(unittest.TestCase):
         text, = [block for block in volumes.section(sources(*self.RECORDS)).blocks
                  if isinstance(block, Text) and "mixes two units" in block.markdown]
         self.assertIn("with f = 1/8 it has 2.25 against 0.22, and the count is 1.97 against 1.75", text.markdown)
-        self.assertIn("with f = 1 it has 4.0 against 1.75, and the count is 3.50 against 14.00", text.markdown)
+        self.assertIn("with f = 1 it has 4 against 1.75, and the count is 3.50 against 14.00", text.markdown)
+
+    def test_it_is_a_finding_with_a_figure(self):
+        found = disputed_volumes.finding(sources(*self.RECORDS))
+        self.assertIn("Ulysses send 2.25 and a ring or gather 0.22; counted in one unit it is 1.97 and 1.75.",
+                      found.sentence)
+        self.assertEqual([(line.label, line.kind, sorted(line.points)) for line in found.figure.data],
+                         [("Ulysses", "counted", [8]), ("Ring", "counted", [8]), ("", "published", [8]),
+                          ("", "published", [8])])
+        self.assertIsNone(disputed_volumes.finding(sources(*self.RECORDS[:2])))
+        self.assertEqual(found.section, volumes.section(sources()).title)
 
     def test_nothing_is_said_without_the_counts(self):
         blocks = volumes.section(sources(*self.RECORDS[:2])).blocks
