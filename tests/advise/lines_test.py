@@ -86,6 +86,34 @@ class Head(unittest.TestCase):
             self.assertIn(part, said)
 
 
+class FewerHeadsOfKeys(unittest.TestCase):
+    """Softmax layers alone have them; the linear ones beside them have as many as of queries."""
+
+    RECORDS = [softmax(RING, 10.0), skipped_layer("no kv_heads", name=ZECO, attention="linear")]
+
+    def asked(self, kv_heads):
+        """The words of each run of the bench that asks for all methods, and their records."""
+        runs = []
+
+        class Faked(simulations.Simulator):
+            def run(self, topology, with_kv_heads, *words):
+                runs.append((*simulations.flags(self.question, with_kv_heads), *words))
+                return FewerHeadsOfKeys.RECORDS if "all" in words else [simulated(ZECO, 1.0)]
+
+        question = Head.QUESTION._replace(topology=PLOTS.parent / "topologies/h200-4.json", kv_heads=kv_heads)
+        return Faked("nowhere", question).all_methods(), runs
+
+    def test_linear_methods_run_without_them(self):
+        records, runs = self.asked(8)
+        self.assertEqual([("--kv-heads" in words, words[-1]) for words in runs], [(True, "all"), (False, ZECO)])
+        self.assertEqual([(one["name"], "skipped" in one) for one in records], [(RING, False), (ZECO, False)])
+
+    def test_as_many_as_of_queries_need_one_run(self):
+        records, runs = self.asked(None)
+        self.assertEqual((records, len(runs)), (self.RECORDS, 1))
+        self.assertNotIn("--kv-heads", runs[0])
+
+
 class FreeLinks(unittest.TestCase):
     def test_only_the_links_change(self):
         free = simulations.with_free_links({"name": "x", "calibration": {}, "links": {"a": {"latency_seconds": 1,
