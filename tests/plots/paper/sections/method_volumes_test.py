@@ -56,6 +56,9 @@ class ClosedForms(unittest.TestCase):
             self.assertEqual(row.cells[0].value, form["bytes"])
             self.assertTrue(row.cells[0].kind == cells.PUBLISHED or any(form["source"] in note for note in table.notes))
 
+    def test_forms_of_methods_that_were_not_counted_are_left_out(self):
+        self.assertEqual({form["method"] for form in volumes.counted_forms(sources(counted()))}, {"ring_attention_softmax"})
+
     def test_a_form_that_is_far_from_the_count_is_marked(self):
         table = volumes.table(sources(counted(sent=10 * U, hops=1)), 8)
         bytes_cell, hops_cell = table.rows[1].cells[1], table.rows[1].cells[5]
