@@ -228,6 +228,16 @@ TEST(Record, HasTheHeadsOfKeysWhereTheyAreFewer) {
   EXPECT_FALSE(json_of(0).contains("kv_heads"));
 }
 
+TEST(Record, SaysWhetherTheTokensOfARankAreContiguous) {
+  Record record = timed_record();
+  const Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};
+  for (const auto& [name, contiguous] :
+       {std::pair{"zeco", true}, {"ring_attention_softmax", true}, {"ring_attention_zigzag", false}}) {
+    record.bench_case.workload = operator_workload(find_method(name), layer, GateDraw::layer);
+    EXPECT_EQ(to_json(record)["contiguous"], contiguous) << name;
+  }
+}
+
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {
   Record record = timed_record();
   record.samples = {};
