@@ -6,7 +6,6 @@ import collections
 from simulations import fastest, results
 
 SOFTMAX, LINEAR, HYBRID = TITLES = ("softmax", "linear", "hybrid")
-LINEAR_LAYERS = 3  # of a hybrid, for each softmax layer
 
 # A stack of layers: `parts` are [(number of layers, record)].
 Candidate = collections.namedtuple("Candidate", "name parts")
@@ -25,12 +24,9 @@ def competes(record):
 
 def hybrids(softmax, linear):
     """One softmax layer and some linear ones. Their tokens lie alike, so that none move between layers."""
-    return [Candidate(f"{one.name} + {LINEAR_LAYERS} {other.name}", [*one.parts, (LINEAR_LAYERS, other.parts[0][1])])
-            for one in softmax for other in linear if lie_alike(one, other)]
-
-
-def lie_alike(*candidates):
-    return all(record["contiguous"] for candidate in candidates for _, record in candidate.parts)
+    pairs = [(one.parts[0][1], other.parts[0][1]) for one in softmax for other in linear]
+    return [Candidate(fastest.hybrid_name(one["name"], other["name"]), [(1, one), (fastest.LINEAR_LAYERS, other)])
+            for one, other in pairs if fastest.lie_alike(one, other)]
 
 
 def total(candidate, key):

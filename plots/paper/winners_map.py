@@ -31,14 +31,21 @@ def methods(found):
     for place, one in found.items():
         share = TIED if one.tied else 1
         text = f"{broken(one.name)}\n{fastest_methods.margin_text(one)}".rstrip()
-        drawn[place] = shade(looks.look(one.name).colour, share), text, ink(share)
-    names = sorted({one.name for one in found.values()})
+        drawn[place] = shade(looks.look(first_part(one.name)).colour, share), text, ink(share)
+    names = sorted({first_part(one.name) for one in found.values()})
     return grid(drawn, "{:,}".format, "tokens of a rank",
                 [Patch(color=looks.look(name).colour, label=name) for name in names], 0.62)
 
 
+def first_part(name):
+    """Returns the softmax method of a stack, whose colour the stack has; any other name as it is."""
+    return name.partition(" + ")[0]
+
+
 def broken(name):
     """Returns a long name in two lines."""
+    if " + " in name:
+        return name.replace(" + ", "\n+ ")
     cut = name.find("_", len(name) // 2)
     return name if len(name) <= 14 or cut < 0 else f"{name[:cut + 1]}\n{name[cut + 1:]}"
 

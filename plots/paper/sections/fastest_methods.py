@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which method is the fastest where: ranks against tokens of a rank, softmax and linear attention apart."""
+"""Which method is the fastest where: ranks against tokens of a rank, softmax and linear attention apart, and a stack of both."""
+
+import collections
 
 from lib import fastest, results
 from paper import cells
@@ -11,31 +13,51 @@ RANKS = (4, 8, 16, 32, 64)
 TOKENS = (512, 2048, 8192, 32768, 131072)  # of a rank
 HEADS = 32
 BLOCKS = 64  # of a state that is cut
-KINDS = ("softmax", "linear")
+SOFTMAX, LINEAR, HYBRID = KINDS = ("softmax", "linear", "hybrid")
+TITLES = {SOFTMAX: "softmax attention", LINEAR: "linear attention",
+          HYBRID: f"a stack of one softmax layer and {fastest.LINEAR_LAYERS} linear ones"}
 
 
 def section(sources):
-    maps = {kind: fastest_of(sources, kind) for kind in KINDS}
+    maps = all_maps(sources)
     return Section("Which method wins where", [
         Text(f"One layer, forward and backward, {HEADS} heads of 128 in bf16, on `topologies/{H100}.json`: every method "
              "that is registered and runs there, by ranks and tokens of a rank. A state that is cut has "
              f"{BLOCKS} blocks. A difference below {100 * fastest.TYPICAL_ERROR:.0f} %, the typical error of predictions "
-             "of machines that were measured (docs/results.md), is none. For a machine of yours: `./run advise`."),
-        *(Figure(f"fastest_{kind}", f"The fastest method of {kind} attention", f"simulated: {H100}", "methods", found,
-                 "Colour: the fastest method; ×: how many times as long the next one takes; =: how many others cannot be "
-                 "told from it.") for kind, found in maps.items()),
+             "of machines that were measured (docs/results.md), is none. In the stack all layers have contiguous tokens, so "
+             "that none move between layers. For a machine of yours: `./run advise`."),
+        *(Figure(f"fastest_{kind}", f"The fastest method of {TITLES[kind]}", f"simulated: {H100}", "methods", found,
+                 "Colour: the fastest method, of a stack that of its softmax layer; ×: how many times as long the next one "
+                 "takes; =: how many others cannot be told from it.") for kind, found in maps.items()),
         *(table(kind, found) for kind, found in maps.items())])
 
 
-def fastest_of(sources, kind):
-    """{(ranks, tokens of a rank): lib.fastest.Fastest}"""
-    times = {}
+def all_maps(sources):
+    """{kind: {(ranks, tokens of a rank): lib.fastest.Fastest}}"""
+    softmax, linear = (records_of(sources, kind) for kind in (SOFTMAX, LINEAR))
+    times = {SOFTMAX: {place: {one["name"]: one["median_seconds"] for one in found} for place, found in softmax.items()},
+             LINEAR: {place: {one["name"]: one["median_seconds"] for one in found} for place, found in linear.items()},
+             HYBRID: {place: hybrids(softmax[place], linear[place]) for place in softmax if place in linear}}
+    return {kind: {place: fastest.of(found) for place, found in sorted(places.items()) if found}
+            for kind, places in times.items()}
+
+
+def records_of(sources, kind):
+    """{(ranks, tokens of a rank): [record]} of the methods that compete."""
+    places = collections.defaultdict(list)
     for record in sources.on(H100, bench="operator", heads=HEADS, dtype="bf16", attention=kind, mode="overlapped",
                              **{"pass": "both"}):
         place = record["ranks"], record["tokens"]
         if place[0] in RANKS and place[1] in TOKENS and stands(record):
-            times.setdefault(place, {})[record["name"]] = record["median_seconds"]
-    return {place: fastest.of(found) for place, found in sorted(times.items())}
+            places[place].append(record)
+    return places
+
+
+def hybrids(softmax, linear):
+    """{name: seconds of the stack}"""
+    return {fastest.hybrid_name(one["name"], other["name"]):
+            one["median_seconds"] + fastest.LINEAR_LAYERS * other["median_seconds"]
+            for one in softmax for other in linear if fastest.lie_alike(one, other)}
 
 
 def stands(record):
@@ -50,7 +72,7 @@ def table(kind, found):
         places = [found.get((ranks, tokens)) for tokens in sizes]
         rows.append(Row(f"{ranks} ranks", "simulated, fastest", [name_cell(one) for one in places]))
         rows.append(Row("", "time, ms", [time_cell(one) for one in places]))
-    return Table(f"fastest_{kind}", f"The fastest method of {kind} attention and its time, simulated",
+    return Table(f"fastest_{kind}", f"The fastest method of {TITLES[kind]} and its time, simulated",
                  [f"{tokens:,} tokens" for tokens in sizes], rows, ["Tokens are those of a rank."], True)
 
 

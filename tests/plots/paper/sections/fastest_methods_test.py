@@ -12,11 +12,12 @@ from paper.sections import fastest_methods as methods
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
     return layer(name, milliseconds=milliseconds, **{
         "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": H100, "heads": methods.HEADS, "dtype": "bf16",
-        "attention": "softmax", "blocks_asked": methods.BLOCKS, "sent_bytes": 5, **changes})
+        "attention": "softmax", "blocks_asked": methods.BLOCKS, "sent_bytes": 5,
+        "contiguous": True, **changes})
 
 
 def found(*records, kind="softmax"):
-    return methods.fastest_of(Sources(list(records), {}, {}), kind)
+    return methods.all_maps(Sources(list(records), {}, {}))[kind]
 
 
 class Map(unittest.TestCase):
@@ -34,6 +35,12 @@ class Map(unittest.TestCase):
         (place, one), = found(simulated("one", 1.0), *others).items()
         self.assertEqual((place, one.name, methods.margin_text(one)), ((8, 8192), "one", ""))
 
+    def test_a_stack_has_one_softmax_layer_and_three_linear_ones_of_contiguous_tokens(self):
+        linear = simulated("linear", 2.0, attention="linear")
+        (_, one), = found(simulated("one", 4.0), simulated("zigzag", 1.0, contiguous=False), linear, kind="hybrid").items()
+        self.assertEqual((one.name, round(one.seconds * 1e3, 6), one.runner_up), ("one + 3 linear", 10.0, None))
+        self.assertEqual(found(simulated("zigzag", 1.0, contiguous=False), linear, kind="hybrid"), {})
+
     def test_a_cell_names_who_cannot_be_told_from_it(self):
         table = methods.table("softmax", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
         cell = table.rows[0].cells[0]
@@ -46,11 +53,13 @@ class Map(unittest.TestCase):
         from paper import winners_map
         from plots.paper.figures_test import touching
         names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
-        drawn = winners_map.methods(found(*(
-            simulated(name, 1.0 + 2 * ((place + row + column) % 3), ranks, tokens) for place, name in enumerate(names)
-            for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS))))
-        self.addCleanup(plt.close, drawn)
-        self.assertEqual(touching(drawn), [])
+        records = [simulated(name, 1.0 + 2 * ((place + row + column) % 3), ranks, tokens, attention=attention)
+                   for place, name in enumerate(names) for attention in ("softmax", "linear")
+                   for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS)]
+        for kind in methods.KINDS:
+            drawn = winners_map.methods(found(*records, kind=kind))
+            self.addCleanup(plt.close, drawn)
+            self.assertEqual(touching(drawn), [], kind)
 
 
 if __name__ == "__main__":
