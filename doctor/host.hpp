@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctor/readings.hpp"
-#include "harness/process/cores.hpp"
+#include "harness/process/conditions.hpp"
 
 namespace baton::doctor {
 

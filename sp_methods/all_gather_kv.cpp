@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// All-gather of keys and values for causal softmax attention, with contiguous or zigzag tokens. Zigzag
-// balances the work.
+// SPDX-License-Identifier: Apache-2.0 All-gather of keys and values for causal softmax attention,
+// with contiguous or zigzag tokens. Zigzag balances the work.
 //
 //   for each head group, the gather of the next one under its attention:
 //     k, v of the whole sequence = all-gather of the own ones, in the order of the sequence

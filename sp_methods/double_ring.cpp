@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Double-Ring-Attention of LoongTrain for causal softmax attention, with contiguous or zigzag tokens:
-// a ring in every node of G ranks inside a ring across the M nodes.
+// SPDX-License-Identifier: Apache-2.0 Double-Ring-Attention of LoongTrain for causal softmax
+// attention, with contiguous or zigzag tokens: a ring in every node of G ranks inside a ring across
+// the M nodes.
 //
 //   window = k | v of this rank
 //   for o = 0 .. M-1:
@@ -190,7 +190,8 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout
   if (layer.pass != Pass::forward) method.backward();
 }
 
-/// A hop on a node waits for the slots of the one before, and gradients return after the last block.
+/// A hop on a node waits for the slots of the one before, and gradients return after the last
+/// block.
 int forward_hops(int M, int G) { return G > 1 ? M * (G - 1) : M - 1; }
 
 int backward_hops(int M, int G, Mode mode) {

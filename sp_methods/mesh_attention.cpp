@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Mesh-Attention for causal softmax attention, with contiguous or zigzag tokens. Zigzag balances the
-// work. The P = a b ranks form a grid as square as can be, a <= b.
+// SPDX-License-Identifier: Apache-2.0 Mesh-Attention for causal softmax attention, with contiguous
+// or zigzag tokens. Zigzag balances the work. The P = a b ranks form a grid as square as can be, a
+// <= b.
 //
 //   gather q along the own row, of a ranks; gather k, v along the own column, of b ranks
 //   for each q of the row:  (out, lse) = attention over the keys of the column, merged
@@ -10,13 +10,12 @@
 //     reduce-scatter dq along the row, dk and dv along the column
 //
 // A row and a column have one rank in common, so every q meets every k once. The own queries come
-// last, beside the messages of the results of the others.
-// Queries, keys, values and d_o travel in the tensors' type; results, lse, delta and gradients in f32.
-// The backward pass reads what the forward pass has gathered; alone it gathers again.
-// Cost: with u elements of q, w of k and v, o of out and l of lse a rank, forward (a-1)(u + o + l) +
-// (b-1) w, of order sqrt(P); backward (a-1)(2u + o + 2l) + 2 (b-1) w, less where q, k and v are there.
-// Hops: b-1 forward, and one more where a > 1; at most 2(b-1) backward.
-// Source: arXiv 2512.20968 (Mesh-Attention).
+// last, beside the messages of the results of the others. Queries, keys, values and d_o travel in
+// the tensors' type; results, lse, delta and gradients in f32. The backward pass reads what the
+// forward pass has gathered; alone it gathers again. Cost: with u elements of q, w of k and v, o of
+// out and l of lse a rank, forward (a-1)(u + o + l) + (b-1) w, of order sqrt(P); backward (a-1)(2u
+// + o + 2l) + 2 (b-1) w, less where q, k and v are there. Hops: b-1 forward, and one more where a >
+// 1; at most 2(b-1) backward. Source: arXiv 2512.20968 (Mesh-Attention).
 #include <vector>
 
 #include "sp_methods/gathers.hpp"
@@ -151,8 +150,8 @@ class MeshSoftmax {
     set(s_, into, own);
   }
 
-  /// Sets `result` to the attention of the queries i places before in the row over the keys j places
-  /// before in the column, or, from j = 1 on, merges it into `result`.
+  /// Sets `result` to the attention of the queries i places before in the row over the keys j
+  /// places before in the column, or, from j = 1 on, merges it into `result`.
   void attend(const PartialOutput& result, int i, int j) {
     const RankPair pair{row_.before(i), column_.before(j)};
     const Slice q = queries_.block(row_.place(i), row_.size());

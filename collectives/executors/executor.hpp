@@ -87,8 +87,8 @@ class Executor {
   /// The reason why these schedules cannot run here; empty if they can.
   virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
-  /// Takes checked schedules, one a rank, and allocates their buffers, as they start. May connect and
-  /// register memory. Throws SystemError if the library or an allocation fails.
+  /// Takes checked schedules, one a rank, and allocates their buffers, as they start. May connect
+  /// and register memory. Throws SystemError if the library or an allocation fails.
   virtual void prepare(std::vector<Schedule> schedules) = 0;
 
   /// Copies into, or out of, a slice of a local rank's buffers.

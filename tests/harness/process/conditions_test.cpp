@@ -2,10 +2,40 @@
 #include "harness/process/conditions.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
 
 namespace {
 
 using namespace baton;
+
+const std::map<int, CoreTicks> two_cores{{0, {.busy = 125, .stolen = 0, .all = 634}},
+                                         {1, {.busy = 240, .stolen = 3, .all = 743}}};
+
+TEST(Conditions, BusyTimeIsThatOfTheGivenCoresAlone) {
+  const auto ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0}).value(), 125 / ticks_a_second);
+  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0, 1}).value(), 365 / ticks_a_second);
+}
+
+TEST(Conditions, BusyTimeIsUnknownWhereACoreIsMissing) {
+  EXPECT_FALSE(busy_seconds(two_cores, {0, 7}));
+  EXPECT_FALSE(busy_seconds(two_cores, {}));
+  EXPECT_FALSE(busy_seconds({}, {0}));
+}
+
+TEST(Conditions, CoresOfThisHostAreAllCounted) {
+  const auto ticks = core_ticks();
+  for (const int core : allowed_cores()) EXPECT_TRUE(ticks.contains(core)) << core;
+}
+
+TEST(Conditions, TheLaunchMayUseAtLeastThoseOfThisProcess) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  EXPECT_EQ(static_cast<int>(allowed_cores().size()), CPU_COUNT(&set));
+  EXPECT_GE(cores_of_launch().size(), allowed_cores().size());
+}
 
 TEST(Conditions, AsManyThreadsAsCoresAreNotTooMany) {
   EXPECT_FALSE((Conditions{.cores = 4, .busy_threads = 4, .other_load = {}}.oversubscribed()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Natives `nccl_all_gather`, NCCL's own all-gather of the packed maps and nothing else, to be
 // compared with nccl-tests, and `nccl_all_gather_scan*`, LASP-2 with that all-gather and one kernel
-// that folds. `nccl_all_to_all` is NCCL's own all-to-all.
+// that folds.
 //
 //   maps = ncclAllGather(own map)
 //   into = state of map 0;  for j = 1 .. r-1:  into = map j applied to into     (in registers)
@@ -127,23 +127,6 @@ const Registered gather_registered{{
     .summary = "native: ncclAllGather",
     .build = [](Schedule& s,
                 const Operands& x) { s.native("nccl_all_gather", x.blocks, {x.into}, {x.own.state}); },
-    .claim = [](const Shape&, const Split&) { return std::nullopt; },
-}};
-
-void exchange(const NcclCall& call) {
-  const auto own = call.operands.reads[0];
-  nccl(ncclAlltoAll(own.data(), call.operands.writes[0].data(), own.size() / call.ranks, ncclFloat, call.comm,
-                    call.stream));
-}
-
-const RegisteredNcclNative exchange_native{"nccl_all_to_all", {exchange}};
-
-const Registered exchange_registered{{
-    .name = "nccl_all_to_all",
-    .kind = Kind::all_to_all,
-    .summary = "native: ncclAlltoAll",
-    .build = [](Schedule& s,
-                const Operands& x) { s.native("nccl_all_to_all", x.blocks, {x.into}, {x.own.state}); },
     .claim = [](const Shape&, const Split&) { return std::nullopt; },
 }};
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Natives `nccl_all_to_all` and `nccl_reduce_scatter`: NCCL's own exchanges, to be compared with
+// nccl-tests.
+//
+//   into = ncclAlltoAll(own)        into = ncclReduceScatter(own, sum)
+//
+// The library chooses the algorithms, so no cost is claimed.
+#include <nccl.h>
+
+#include "collectives/collective.hpp"
+#include "collectives/executors/cuda/nccl_library.cuh"
+#include "collectives/executors/nccl/round.cuh"
+
+namespace baton {
+namespace {
+
+void all_to_all(const NcclCall& call) {
+  const auto own = call.operands.reads[0];
+  nccl(ncclAlltoAll(own.data(), call.operands.writes[0].data(), own.size() / call.ranks, ncclFloat, call.comm,
+                    call.stream));
+}
+
+void reduce_scatter(const NcclCall& call) {
+  const auto own = call.operands.reads[0];
+  const auto into = call.operands.writes[0];
+  nccl(ncclReduceScatter(own.data(), into.data(), into.size(), ncclFloat, ncclSum, call.comm, call.stream));
+}
+
+const RegisteredNcclNative natives[]{{"nccl_all_to_all", {all_to_all}},
+                                     {"nccl_reduce_scatter", {reduce_scatter}}};
+
+const Registered registered[]{
+    {{
+        .name = "nccl_all_to_all",
+        .kind = Kind::all_to_all,
+        .summary = "native: ncclAlltoAll",
+        .build = [](Schedule& s,
+                    const Operands& x) { s.native("nccl_all_to_all", x.blocks, {x.into}, {x.own.state}); },
+        .claim = [](const Shape&, const Split&) { return std::nullopt; },
+    }},
+    {{
+        .name = "nccl_reduce_scatter",
+        .kind = Kind::reduce_scatter,
+        .summary = "native: ncclReduceScatter",
+        .build =
+            [](Schedule& s, const Operands& x) {
+              s.native("nccl_reduce_scatter", x.blocks, {x.into}, {x.own.packed()});
+            },
+        .claim = [](const Shape&, const Split&) { return std::nullopt; },
+    }},
+};
+
+}  // namespace
+}  // namespace baton
