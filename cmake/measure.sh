@@ -47,7 +47,7 @@ suite_of_operator_bench() {
   echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 45"
   # On fewer than four cores layers compare nothing, so that one line shows them.
   ((gpus == 0 && cores >= 4)) || return 0
-  echo "--methods all --tokens 256 --heads 4 --pass all --ranks ${ranks##*,} --baseline local --for 60"
+  echo "--methods all --tokens 256 --heads 4 --ranks ${ranks##*,} --baseline local --for 60"
 }
 
 # One launch that measures links and kernels for the simulator.

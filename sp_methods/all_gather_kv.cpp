@@ -9,12 +9,12 @@
 //     own dk, dv = reduce-scatter of these
 //
 // A zigzag rank has a piece of the front and its mirror from the back. The fronts are gathered in
-// rank order and the backs in reverse, so that all keys lie in the order of the sequence.
-// Keys and values travel in the tensors' type, their gradients in f32. The backward pass reads what
-// the forward pass has gathered; alone it gathers again. Gradients of two groups are kept at a time.
+// rank order and the backs in reverse, so that all keys lie in the order of the sequence. Keys and
+// values travel in the tensors' type, their gradients in f32. The backward pass reads what the
+// forward pass has gathered; alone it gathers again. Gradients of two groups are kept at a time.
 // Cost: forward P-1 blocks of tokens*heads*(d_k+d_v) elements and the hops of the all-gather;
-// backward as many elements of gradients and the hops of the reduce-scatter. Every other
-// group waits for the memory of gradients, and adds hops. Groups cost a copy of each tensor.
+// backward as many elements of gradients and the hops of the reduce-scatter. Every other group
+// waits for the memory of gradients, and adds hops. Groups cost a copy of each tensor.
 // Source: arXiv 2502.07563 (LASP-2H), algorithm 7; arXiv 2407.21783 (Llama 3), section 3.3.2;
 // zhuzilin/ring-flash-attention, llama3_flash_attn_varlen.py.
 #include <algorithm>
@@ -140,8 +140,8 @@ class GatheredSoftmax {
     return {k.part(0, k.count / tokens * shape_.k_tokens), v.part(0, v.count / tokens * shape_.k_tokens), {}};
   }
 
-  /// Calls work(g) for each group, and gathers its keys before if `gathers`: those of the next group
-  /// under this one's work, or in mode exposed one after the other.
+  /// Calls work(g) for each group, and gathers its keys before if `gathers`: those of the next
+  /// group under this one's work, or in mode exposed one after the other.
   template <class Work>
   void for_groups(bool gathers, const Work& work) {
     const int count = groups_.count();

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "harness/report/table.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/report/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "harness/report/record.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/report/record.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

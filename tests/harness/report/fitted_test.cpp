@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "harness/report/table.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/report/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/run/display.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/run/display.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/harness/run/made_run.hpp"
 

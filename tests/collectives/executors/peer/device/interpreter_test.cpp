@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/collective.hpp"
-#include "harness/layers/verify.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/layers/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/peer/device/host_device.hpp"
