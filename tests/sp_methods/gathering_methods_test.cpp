@@ -10,7 +10,7 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 
