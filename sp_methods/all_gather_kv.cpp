@@ -211,9 +211,7 @@ class GatheredSoftmax {
 
 void build(Schedule& s, const Layer& layer, const LayerTensors& x, const GatherNames& names, Layout layout) {
   GatheredSoftmax method(s, layer, x, names, layout);
-  if (layer.pass != Pass::backward) method.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) method.backward();
+  run_passes(s, layer, method);
 }
 
 std::optional<Cost> claim(const Layer& layer, const Split& split, const GatherNames& names) {

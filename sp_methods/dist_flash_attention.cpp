@@ -179,9 +179,7 @@ class DistFlashAttention {
 
 void dist_flash_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
   DistFlashAttention method(s, layer, x);
-  if (layer.pass != Pass::backward) method.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) method.backward();
+  run_passes(s, layer, method);
 }
 
 /// Bytes of what is sent: a block's keys and values, a rank's queries, a helper's result, and what

@@ -185,9 +185,7 @@ class DoubleRing {
 
 void build(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
   DoubleRing method(s, layer, x, layout);
-  if (layer.pass != Pass::backward) method.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) method.backward();
+  run_passes(s, layer, method);
 }
 
 /// A hop on a node waits for the slots of the one before, and gradients return after the last
@@ -216,24 +214,12 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return cost;
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
-  return RegisteredMethod({
-      .name = name,
-      .summary = summary,
-      .attention = Attention::softmax,
-      .build = [layout](Schedule& s, const Layer& layer,
-                        const LayerTensors& x) { build(s, layer, x, layout); },
-      .claim = claim,
-      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
-      .positions = layout,
-  });
-}
-
 const RegisteredMethod registered[]{
-    method("double_ring", "rings on the nodes inside a ring across them, softmax, contiguous tokens",
-           contiguous),
-    method("double_ring_zigzag", "rings on the nodes inside a ring across them, softmax, zigzag tokens",
-           zigzag),
+    softmax_method("double_ring", "rings on the nodes inside a ring across them, softmax, contiguous tokens",
+                   contiguous, build, claim),
+    softmax_method("double_ring_zigzag",
+                   "rings on the nodes inside a ring across them, softmax, zigzag tokens", zigzag, build,
+                   claim),
 };
 
 }  // namespace

@@ -189,9 +189,7 @@ class MeshSoftmax {
 
 void build(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
   MeshSoftmax method(s, layer, x, layout);
-  if (layer.pass != Pass::backward) method.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) method.backward();
+  run_passes(s, layer, method);
 }
 
 /// Bytes that each rank sends.
@@ -223,24 +221,13 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return Cost{sent_bytes(layer, grid), hops(layer, grid)};
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
-  return RegisteredMethod({
-      .name = name,
-      .summary = summary,
-      .attention = Attention::softmax,
-      .build = [layout](Schedule& s, const Layer& layer,
-                        const LayerTensors& x) { build(s, layer, x, layout); },
-      .claim = claim,
-      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
-      .positions = layout,
-  });
-}
-
 const RegisteredMethod registered[]{
-    method("mesh_attention",
-           "queries along rows and keys along columns of a grid, softmax, contiguous tokens", contiguous),
-    method("mesh_attention_zigzag",
-           "queries along rows and keys along columns of a grid, softmax, zigzag tokens", zigzag),
+    softmax_method("mesh_attention",
+                   "queries along rows and keys along columns of a grid, softmax, contiguous tokens",
+                   contiguous, build, claim),
+    softmax_method("mesh_attention_zigzag",
+                   "queries along rows and keys along columns of a grid, softmax, zigzag tokens", zigzag,
+                   build, claim),
 };
 
 }  // namespace

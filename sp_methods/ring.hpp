@@ -73,6 +73,14 @@ inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
   if (layer.mode == Mode::exposed) schedule.fence();
 }
 
+/// Records the passes of a layer by a method's member functions `forward` and `backward`.
+template <class Method>
+void run_passes(Schedule& schedule, const Layer& layer, Method& method) {
+  if (layer.pass != Pass::backward) method.forward();
+  if (layer.pass == Pass::both) schedule.fence();  // the gradient of the output needs the output
+  if (layer.pass != Pass::forward) method.backward();
+}
+
 /// Sets every element of an f32 slice.
 inline void fill(Schedule& schedule, const Slice& into, float value,
                  Ring::Source source = Ring::Source::current()) {

@@ -236,9 +236,7 @@ class LinearRing {
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
   LinearRing ring(s, layer, x);
-  if (layer.pass != Pass::backward) ring.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) ring.backward();
+  run_passes(s, layer, ring);
 }
 
 /// The small scan of the boundary gate sums, heads*d_k rows of one number.

@@ -39,24 +39,13 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return cost;
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
-  return RegisteredMethod({
-      .name = name,
-      .summary = summary,
-      .attention = Attention::softmax,
-      .build = [layout](Schedule& s, const Layer& layer,
-                        const LayerTensors& x) { ring_attention(s, layer, x, layout); },
-      .claim = claim,
-      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
-      .positions = layout,
-  });
-}
-
 const RegisteredMethod registered[]{
-    method("ring_attention_softmax", "keys and values around the ring, softmax, contiguous tokens",
-           contiguous),
-    method("ring_attention_zigzag", "keys and values around the ring, softmax, zigzag tokens", zigzag),
-    method("ring_attention_striped", "keys and values around the ring, softmax, striped tokens", striped),
+    softmax_method("ring_attention_softmax", "keys and values around the ring, softmax, contiguous tokens",
+                   contiguous, ring_attention, claim),
+    softmax_method("ring_attention_zigzag", "keys and values around the ring, softmax, zigzag tokens", zigzag,
+                   ring_attention, claim),
+    softmax_method("ring_attention_striped", "keys and values around the ring, softmax, striped tokens",
+                   striped, ring_attention, claim),
 };
 
 }  // namespace

@@ -196,4 +196,19 @@ inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   return unsupported_in_a_ring(layer);
 }
 
+/// Registers a method that runs every layer with this layout. `build` gets the layout.
+template <class Build, class Claim>
+RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
+                                const Build& build, const Claim& claim) {
+  return RegisteredMethod({
+      .name = name,
+      .summary = summary,
+      .attention = Attention::softmax,
+      .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
+      .claim = claim,
+      .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
+      .positions = layout,
+  });
+}
+
 }  // namespace baton

@@ -147,9 +147,7 @@ class TokenRing {
 
 void token_ring(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
   TokenRing ring(s, layer, x, layout);
-  if (layer.pass != Pass::backward) ring.forward();
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) ring.backward();
+  run_passes(s, layer, ring);
 }
 
 /// Bytes of one token on their way round the ring, and on their way back.
@@ -173,7 +171,8 @@ TokenBytes token_bytes(const Layer& layer) {
 
 /// The busiest rank is rank 1, whose neighbour needs all queries of all later ranks, or rank 0,
 /// which sends back the most results.
-std::optional<Cost> claim(const Layer& layer, const Split& split, Layout layout) {
+template <Layout layout>
+std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const int P = split.ranks;
   if (P == 1) return Cost{};
   const std::int64_t all = layer.share.tokens, wrapped = layout == zigzag ? all / 2 : 0;
@@ -184,22 +183,11 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, Layout layout)
   return Cost{std::max(of_0, of_1), passes * (P == 2 ? 2 : P + 1)};
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
-  return RegisteredMethod({
-      .name = name,
-      .summary = summary,
-      .attention = Attention::softmax,
-      .build = [layout](Schedule& s, const Layer& layer,
-                        const LayerTensors& x) { token_ring(s, layer, x, layout); },
-      .claim = [layout](const Layer& layer, const Split& split) { return claim(layer, split, layout); },
-      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
-      .positions = layout,
-  });
-}
-
 const RegisteredMethod registered[]{
-    method("token_ring", "queries around the ring, results straight back, contiguous tokens", contiguous),
-    method("token_ring_zigzag", "queries around the ring, results straight back, zigzag tokens", zigzag),
+    softmax_method("token_ring", "queries around the ring, results straight back, contiguous tokens",
+                   contiguous, token_ring, claim<contiguous>),
+    softmax_method("token_ring_zigzag", "queries around the ring, results straight back, zigzag tokens",
+                   zigzag, token_ring, claim<zigzag>),
 };
 
 }  // namespace

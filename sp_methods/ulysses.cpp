@@ -34,14 +34,10 @@ class LocalSoftmax : public GatheredAttention {
   void backward(const LayerTensors& x) override {
     if (layer_.pass == Pass::backward) result_ = steps_.result(x.o);
     const QuerySide queries{x.q, x.d_o, result_.lse, s_.scratch("delta", steps_.rows())};
-    const Slice dq = sums_of(s_, x.dq, "dq_sums");
-    const RingBlock sums{sums_of(s_, x.dk, "dk_sums"), sums_of(s_, x.dv, "dv_sums"), {}};
     steps_.set_delta(queries.delta, x.d_o, result_.out);
-    for (const Slice& tensor : {dq, sums.k, sums.v}) fill(s_, tensor, 0.0F);
-    steps_.add_gradients(dq, sums, queries, {x.k, x.v, {}}, own_);
-    set(s_, x.dq, dq);
-    set(s_, x.dk, sums.k);
-    set(s_, x.dv, sums.v);
+    const GradientSums sums = zero_gradients(s_, x);
+    steps_.add_gradients(sums.dq, sums.block, queries, {x.k, x.v, {}}, own_);
+    set_gradients(s_, x, sums);
   }
 
  private:

@@ -31,26 +31,23 @@ void reduce_scatter(const MpiCall& call) {
 
 const RegisteredMpiNative natives[]{{"mpi_alltoall", all_to_all}, {"mpi_reduce_scatter", reduce_scatter}};
 
-const Registered registered[]{
-    {{
-        .name = "mpi_alltoall",
-        .kind = Kind::all_to_all,
-        .summary = "native: MPI_Alltoall",
-        .build = [](Schedule& s,
-                    const Operands& x) { s.native("mpi_alltoall", x.blocks, {x.into}, {x.own.state}); },
-        .claim = [](const Shape&, const Split&) { return std::nullopt; },
-    }},
-    {{
-        .name = "mpi_reduce_scatter",
-        .kind = Kind::reduce_scatter,
-        .summary = "native: MPI_Reduce_scatter_block",
-        .build =
-            [](Schedule& s, const Operands& x) {
-              s.native("mpi_reduce_scatter", x.blocks, {x.into}, {x.own.packed()});
-            },
-        .claim = [](const Shape&, const Split&) { return std::nullopt; },
-    }},
-};
+const Registered all_to_all_registered{{
+    .name = "mpi_alltoall",
+    .kind = Kind::all_to_all,
+    .summary = "native: MPI_Alltoall",
+    .build = [](Schedule& s,
+                const Operands& x) { s.native("mpi_alltoall", x.blocks, {x.into}, {x.own.state}); },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
+}};
+
+const Registered reduce_scatter_registered{{
+    .name = "mpi_reduce_scatter",
+    .kind = Kind::reduce_scatter,
+    .summary = "native: MPI_Reduce_scatter_block",
+    .build = [](Schedule& s,
+                const Operands& x) { s.native("mpi_reduce_scatter", x.blocks, {x.into}, {x.own.packed()}); },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
+}};
 
 }  // namespace
 }  // namespace baton

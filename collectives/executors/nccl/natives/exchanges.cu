@@ -29,26 +29,23 @@ void reduce_scatter(const NcclCall& call) {
 const RegisteredNcclNative natives[]{{"nccl_all_to_all", {all_to_all}},
                                      {"nccl_reduce_scatter", {reduce_scatter}}};
 
-const Registered registered[]{
-    {{
-        .name = "nccl_all_to_all",
-        .kind = Kind::all_to_all,
-        .summary = "native: ncclAlltoAll",
-        .build = [](Schedule& s,
-                    const Operands& x) { s.native("nccl_all_to_all", x.blocks, {x.into}, {x.own.state}); },
-        .claim = [](const Shape&, const Split&) { return std::nullopt; },
-    }},
-    {{
-        .name = "nccl_reduce_scatter",
-        .kind = Kind::reduce_scatter,
-        .summary = "native: ncclReduceScatter",
-        .build =
-            [](Schedule& s, const Operands& x) {
-              s.native("nccl_reduce_scatter", x.blocks, {x.into}, {x.own.packed()});
-            },
-        .claim = [](const Shape&, const Split&) { return std::nullopt; },
-    }},
-};
+const Registered all_to_all_registered{{
+    .name = "nccl_all_to_all",
+    .kind = Kind::all_to_all,
+    .summary = "native: ncclAlltoAll",
+    .build = [](Schedule& s,
+                const Operands& x) { s.native("nccl_all_to_all", x.blocks, {x.into}, {x.own.state}); },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
+}};
+
+const Registered reduce_scatter_registered{{
+    .name = "nccl_reduce_scatter",
+    .kind = Kind::reduce_scatter,
+    .summary = "native: ncclReduceScatter",
+    .build = [](Schedule& s,
+                const Operands& x) { s.native("nccl_reduce_scatter", x.blocks, {x.into}, {x.own.packed()}); },
+    .claim = [](const Shape&, const Split&) { return std::nullopt; },
+}};
 
 }  // namespace
 }  // namespace baton
