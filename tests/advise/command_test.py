@@ -43,7 +43,7 @@ class WithTheBench(InFolder):
         self.assertEqual([line.split()[0] for line in said], ["softmax", "linear", "hybrid"])
         for line in said:
             self.assertRegex(line, r"^\w+ +~\d\S* \w+ \w+.*; .*\. It sends \d\S* MiB in \d+ hops, .*; \w+.* sends .*\.$")
-        self.assertIn("ring_attention", said[2])
+        self.assertIn(" + 3 zeco", said[2])
         self.assertNotIn("zigzag", said[2])
 
     def test_what_the_bench_refuses_is_one_line(self):
