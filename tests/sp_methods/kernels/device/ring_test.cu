@@ -12,7 +12,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/layer_verify.hpp"
+#include "harness/layers/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
