@@ -26,17 +26,17 @@ namespace {
 
 /// Nodes with equally many ranks.
 struct FullNodes {
-  int M = 1;  // nodes
-  int G = 1;  // ranks of each
+  int count = 1;  // nodes
+  int size = 1;   // ranks of each
 
   explicit FullNodes(const Nodes& nodes) {
     const int ranks = nodes.begin(nodes.count());
-    G = ranks % nodes.full_size() == 0 ? nodes.full_size() : ranks;
-    M = ranks / G;
+    size = ranks % nodes.full_size() == 0 ? nodes.full_size() : ranks;
+    count = ranks / size;
   }
-  std::vector<int> node_of(int rank) const { return every(rank / G * G, 1, G); }
+  std::vector<int> node_of(int rank) const { return every(rank / size * size, 1, size); }
   /// The ranks with the place of `rank` on all nodes.
-  std::vector<int> places_of(int rank) const { return every(rank % G, G, M); }
+  std::vector<int> places_of(int rank) const { return every(rank % size, size, count); }
 
  private:
   static std::vector<int> every(int first, int apart, int count) {
@@ -94,8 +94,8 @@ class DoubleRing {
   void backward() {
     const std::int64_t count = key_value_elements(layer_.share);
     RingAmong inner(s_, nodes_.node_of(s_.rank()), "node_gradients", count, Dtype::f32);
-    RingAmong outer(s_, nodes_.places_of(s_.rank()), "gradients", nodes_.M > 1 ? count : 0, Dtype::f32);
-    const Slice part = s_.scratch("part", nodes_.G > 1 ? count : 0);
+    RingAmong outer(s_, nodes_.places_of(s_.rank()), "gradients", nodes_.count > 1 ? count : 0, Dtype::f32);
+    const Slice part = s_.scratch("part", nodes_.size > 1 ? count : 0);
     const QuerySide queries{x_.q, x_.d_o, result_.lse, s_.scratch("delta", steps_.rows())};
     const Slice dq = sums_of(s_, x_.dq, "dq_sums");
     steps_.set_delta(queries.delta, x_.d_o, result_.out);
@@ -115,9 +115,9 @@ class DoubleRing {
         add_gradients(part, o, i, block);
         add(s_, inner.held(), part);
       }
-      if (i + 1 == nodes_.G) hand_on(outer, inner, o);
+      if (i + 1 == nodes_.size) hand_on(outer, inner, o);
     });
-    const RingBlock returned = block_in(nodes_.M > 1 ? outer.held() : inner.held(), layer_.share);
+    const RingBlock returned = block_in(nodes_.count > 1 ? outer.held() : inner.held(), layer_.share);
     set(s_, x_.dq, dq);
     set(s_, x_.dk, returned.k);
     set(s_, x_.dv, returned.v);
@@ -126,7 +126,7 @@ class DoubleRing {
  private:
   /// This rank's queries, and the keys that it has in turn i of the node's ring in turn o across.
   RankPair pair(int o, int i) const {
-    const int M = nodes_.M, G = nodes_.G, r = s_.rank();
+    const int M = nodes_.count, G = nodes_.size, r = s_.rank();
     return {r, (r / G - o + M) % M * G + (r % G - i + G) % G};
   }
 
@@ -134,7 +134,7 @@ class DoubleRing {
   /// before it hop(i) for what circulates with them.
   template <class Hop, class Visit>
   void for_blocks(const Hop& hop, const Visit& visit) {
-    const int M = nodes_.M, G = nodes_.G;
+    const int M = nodes_.count, G = nodes_.size;
     const std::int64_t count = key_value_elements(layer_.share);
     RingAmong outer(s_, nodes_.places_of(s_.rank()), "windows", M > 1 ? count : 0, layer_.dtype);
     RingAmong inner(s_, nodes_.node_of(s_.rank()), "blocks", G > 1 ? count : 0, layer_.dtype);
@@ -159,12 +159,12 @@ class DoubleRing {
   void hand_on(RingAmong& across, RingAmong& on_node, int o) {
     wait_if_exposed(s_, layer_);
     on_node.hop();  // to the holder of the window
-    if (nodes_.M == 1) return;
+    if (nodes_.count == 1) return;
     if (o > 0) across.hop();
     if (o == 0) s_.copy(across.held(), on_node.held());
     if (o > 0) add(s_, across.held(), on_node.held());
     wait_if_exposed(s_, layer_);
-    if (o + 1 == nodes_.M) across.hop();  // to the owner
+    if (o + 1 == nodes_.count) across.hop();  // to the owner
   }
 
   /// Makes the block that this rank sends.
@@ -202,7 +202,7 @@ int backward_hops(int M, int G, Mode mode) {
 
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const FullNodes nodes(split.nodes());
-  const int M = nodes.M, G = nodes.G;
+  const int M = nodes.count, G = nodes.size;
   const std::int64_t elements = key_value_elements(layer.share);
   const std::int64_t blocks = (M * G - 1) * elements * bytes_of(layer.dtype);
   const std::int64_t gradients = ((G > 1 ? M * G : 0) + (M > 1 ? M : 0)) * elements * bytes_of(Dtype::f32);

@@ -26,21 +26,23 @@ namespace {
 
 /// A rank's place in the grid: in its group, and which group it is, in the order of tokens.
 struct Grid {
-  int U, R;
+  int group_size, groups;
   bool is_across;
 
-  int place(int rank) const { return is_across ? rank / R : rank % U; }
-  int group(int rank) const { return is_across ? rank % R : rank / U; }
-  int rank_at(int place, int group) const { return is_across ? place * R + group : group * U + place; }
+  int place(int rank) const { return is_across ? rank / groups : rank % group_size; }
+  int group(int rank) const { return is_across ? rank % groups : rank / group_size; }
+  int rank_at(int place, int group) const {
+    return is_across ? place * groups + group : group * group_size + place;
+  }
 
   std::vector<int> ranks_of_group(int group) const {
-    std::vector<int> ranks(U);
-    for (int place = 0; place < U; ++place) ranks[place] = rank_at(place, group);
+    std::vector<int> ranks(group_size);
+    for (int place = 0; place < group_size; ++place) ranks[place] = rank_at(place, group);
     return ranks;
   }
   std::vector<int> ranks_of_ring(int place) const {
-    std::vector<int> ranks(R);
-    for (int group = 0; group < R; ++group) ranks[group] = rank_at(place, group);
+    std::vector<int> ranks(groups);
+    for (int group = 0; group < groups; ++group) ranks[group] = rank_at(place, group);
     return ranks;
   }
 };
@@ -134,7 +136,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .build = [text](Schedule& s, const Layer& layer, const LayerTensors& x) { usp(s, layer, x, text); },
       .claim = claim,
       .unsupported = [text](const Layer& layer, int ranks) -> Refusal {
-        const int U = grid_of(ranks, text.is_across).U;
+        const int U = grid_of(ranks, text.is_across).group_size;
         Layer whole = layer;
         whole.share = HeadExchange::gathered_share(layer.share, U);
         if (Refusal reason = unsupported_softmax(whole, text.layout)) return reason;
@@ -143,15 +145,15 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .positions =
           [text](int rank, int ranks, std::int64_t tokens) {
             const Grid grid = grid_of(ranks, text.is_across);
-            return part_of(text.layout(grid.group(rank), grid.R, grid.U * tokens), grid.place(rank) * tokens,
-                           tokens);
+            return part_of(text.layout(grid.group(rank), grid.groups, grid.group_size * tokens),
+                           grid.place(rank) * tokens, tokens);
           },
       .kept =
           [text](int rank, int ranks, const GlaShape& share) {
             const Grid grid = grid_of(ranks, text.is_across);
-            const GlaShape whole = HeadExchange::gathered_share(share, grid.U);
-            return gathered_part(share, grid.U, grid.place(rank),
-                                 text.layout(grid.group(rank), grid.R, whole.tokens));
+            const GlaShape whole = HeadExchange::gathered_share(share, grid.group_size);
+            return gathered_part(share, grid.group_size, grid.place(rank),
+                                 text.layout(grid.group(rank), grid.groups, whole.tokens));
           },
   });
 }
