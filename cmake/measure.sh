@@ -9,7 +9,7 @@ readonly simulated_collectives=$results/simulated_collectives.jsonl
 readonly simulated_operators=$results/simulated_operators.jsonl
 readonly gpu_calibration=$results/gpu_calibration.json simulated_gpu_operators=$results/simulated_gpu_operators.jsonl
 readonly gpu_links=topologies/dgx-h100-32x8.json # those of the GPUs that one GPU stands for
-readonly calibrating_seconds=45
+readonly calibrating_seconds=30
 
 # The powers of two from 2 to N: "2,4,8"; at least "2".
 powers_of_two() {
