@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
 from lib import fastest, results  # pylint: disable=wrong-import-position
+from lib.operators import is_softmax  # pylint: disable=wrong-import-position
 
 FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # a link that takes no time
 
@@ -63,10 +64,6 @@ class Simulator:
                 last = (done.stderr.strip().splitlines() or [f"operator_bench ended with {done.returncode}"])[-1]
                 raise Refused(last.removeprefix("baton: "))
             return results.load([path], "operator")
-
-
-def is_softmax(record):
-    return record["attention"] == "softmax"
 
 
 def flags(question, with_kv_heads):

@@ -102,12 +102,20 @@ measure_all() {
   done
 }
 
-# One more round of the fastest and of the slowest row of the answer, with the time of each step, for the page.
+# One more round of the fastest and of the slowest row of the answer, with the time of each step, for the page. A trace that
+# fails costs the run nothing.
 trace_ends() {
-  local line words
+  local line words status
+  : >"$log_dir/traces.log"
   while read -r line; do
     read -ra words <<<"$line"
-    launch "${words[@]}" -T 60 --launches 1 -J /dev/null >>"$log_dir/traces.log"
+    status=0
+    (
+      outcome=0
+      launch "${words[@]}" -T 60 --launches 1 -J /dev/null
+      exit "$outcome"
+    ) >>"$log_dir/traces.log" || status=$?
+    ((status != 130)) || outcome=130
     ((outcome != 130)) || return 0
   done < <(python3 report --traces --session "$session" "$results")
 }

@@ -5,5 +5,5 @@
 
 int main(int argc, char** argv) {
   return baton::bench_main(argc, argv, baton::parse_operator_options,
-                           baton::operator_table(baton::longest_method_name()));
+                           baton::operator_table(baton::longest_name(baton::sp_methods())));
 }

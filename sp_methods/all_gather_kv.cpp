@@ -124,9 +124,7 @@ class GatheredSoftmax {
     groups_.unpack(dq_, dq, heads());
     groups_.unpack(into_.k, into.k, key_heads());
     groups_.unpack(into_.v, into.v, key_heads());
-    set(s_, x_.dq, dq_);
-    set(s_, x_.dk, into_.k);
-    set(s_, x_.dv, into_.v);
+    set_gradients(s_, x_, {dq_, into_});
   }
 
  private:

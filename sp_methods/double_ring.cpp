@@ -118,9 +118,7 @@ class DoubleRing {
       if (i + 1 == nodes_.size) hand_on(outer, inner, o);
     });
     const RingBlock returned = block_in(nodes_.count > 1 ? outer.held() : inner.held(), layer_.share);
-    set(s_, x_.dq, dq);
-    set(s_, x_.dk, returned.k);
-    set(s_, x_.dv, returned.v);
+    set_gradients(s_, x_, {dq, returned});
   }
 
  private:

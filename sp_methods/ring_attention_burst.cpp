@@ -91,9 +91,7 @@ void backward(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSte
   }
   gradients.hop();
   wait_if_exposed(s, layer);
-  set(s, x.dq, gradients.held());
-  set(s, x.dk, sums.k);
-  set(s, x.dv, sums.v);
+  set_gradients(s, x, {gradients.held(), sums});
 }
 
 void burst(Schedule& s, const Layer& layer, const LayerTensors& x) {

@@ -95,24 +95,21 @@ class RingGradients {
       if (i > 0) gradients.hop();
       wait_if_exposed(s_, layer_);
       // The circulating sums may not have arrived yet: the gradients are computed apart from them.
-      if (i == 0) set_gradients(gradients.held(), queries, block, keys.pair(i));
+      if (i == 0) begin_gradients(gradients.held(), queries, block, keys.pair(i));
       if (i > 0 && steps_.is_visible(keys.pair(i))) {
-        set_gradients(block_gradients, queries, block, keys.pair(i));
+        begin_gradients(block_gradients, queries, block, keys.pair(i));
         add(s_, gradients.held(), block_gradients);
       }
       wait_if_exposed(s_, layer_);
     }
     gradients.hop();
     wait_if_exposed(s_, layer_);
-    const RingBlock returned = block_in(gradients.held(), share_);
-    set(s_, x_.dq, dq_);
-    set(s_, x_.dk, returned.k);
-    set(s_, x_.dv, returned.v);
+    set_gradients(s_, x_, {dq_, block_in(gradients.held(), share_)});
   }
 
  private:
   /// Adds the gradients of one block to dq, and sets `into` to dk | dv of the block.
-  void set_gradients(const Slice& into, const QuerySide& queries, const RingBlock& block, RankPair pair) {
+  void begin_gradients(const Slice& into, const QuerySide& queries, const RingBlock& block, RankPair pair) {
     fill(s_, into, 0.0F);
     steps_.add_gradients(dq_, block_in(into, share_), queries, block, pair);
   }

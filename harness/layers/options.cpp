@@ -153,12 +153,6 @@ void print_list() {
 
 }  // namespace
 
-int longest_method_name() {
-  std::size_t longest = 0;
-  for (const SpMethod* method : sp_methods()) longest = std::max(longest, method->name.size());
-  return static_cast<int>(longest);
-}
-
 std::optional<Options> parse_operator_options(int argc, char** argv) {
   RawOperators own;
   const auto raw = parse_flags(

@@ -20,7 +20,4 @@ std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const 
 /// Parses the command line of operator_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_operator_options(int argc, char** argv);
 
-/// The characters of the longest method name, for the width of a column.
-int longest_method_name();
-
 }  // namespace baton

@@ -120,13 +120,7 @@ std::string aligned(const std::string& text, int width) {
 }
 
 /// The width of a left-aligned column that holds names of so many characters with a mark.
-int width_for(int longest_name) { return -std::max(22, longest_name + 1); }
-
-int longest_collective_name() {
-  std::size_t longest = 0;
-  for (const Collective* collective : collectives()) longest = std::max(longest, collective->name.size());
-  return static_cast<int>(longest);
-}
+int width_for(int characters) { return -std::max(22, characters + 1); }
 
 /// The width of a backend's name and the word "native".
 int width_for_run_by() {
@@ -149,7 +143,7 @@ std::string line(const std::vector<const std::vector<Column>*>& parts,
 
 const Table& collective_table() {
   static const Table table{
-      {{"collective", "", width_for(longest_collective_name()), marked_name},
+      {{"collective", "", width_for(longest_name(collectives())), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"dir", "", -3, direction},
@@ -171,9 +165,9 @@ const Table& collective_table() {
   return table;
 }
 
-Table operator_table(int longest_name) {
+Table operator_table(int longest_method) {
   return {
-      {{"method", "", width_for(longest_name), marked_name},
+      {{"method", "", width_for(longest_method), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
        {"pass", "", -8, [](const Record& r) { return layer_of(r).pass; }},

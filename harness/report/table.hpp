@@ -3,6 +3,7 @@
 // that they consist of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -35,10 +36,18 @@ struct Table {
   std::string row(const Record& record) const;
 };
 
+/// The characters of the longest name among a registry's entries.
+template <class Entries>
+int longest_name(const Entries& entries) {
+  std::size_t longest = 0;
+  for (const auto* entry : entries) longest = std::max(longest, entry->name.size());
+  return static_cast<int>(longest);
+}
+
 /// All columns of collective_bench, and of operator_bench whose methods have names of at most
-/// `longest_name` characters, but those of `wide`.
+/// `longest_method` characters, but those of `wide`.
 const Table& collective_table();
-Table operator_table(int longest_name);
+Table operator_table(int longest_method);
 
 /// The table with percentiles and the last rank behind its own columns.
 Table wide(Table table);

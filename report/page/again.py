@@ -13,7 +13,7 @@ BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), 
         ("cadence", "--cadence"))
 EXCHANGE = (("direction", "--direction"), ("tokens", "--tokens"))
 LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
-         ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
+         ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
 
 
 def command(record, *more):

@@ -61,6 +61,7 @@ class Commands(unittest.TestCase):
 
     def test_of_a_layer_and_of_a_simulated_row(self):
         self.assertIn("./run bench operator --methods zeco", again.command(layer()[0]))
+        self.assertIn("--kv-heads 4", again.command({**layer()[0], "kv_heads": 4}))
         made = pages.simulated_each(scan())[0]
         self.assertIn("--topology results/local/machine.json", again.command(made))
         self.assertIn("--topology topologies/dgx-h100-8.json", again.command({**made, "topology": "dgx-h100-8"}))
