@@ -22,13 +22,16 @@ powers_of_two() {
 # keeps one core busy. All-gathers among many ranks would take most of the time.
 suite_of_collective_bench() {
   local main=all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot
-  local few=$((cores < 8 ? cores : 8)) many
+  local few=$((cores < 8 ? cores : 8)) small many
   many=$(powers_of_two "$cores")
   if ((gpus > 1)); then
     echo "--executor peer,nccl --collectives all --ranks $(powers_of_two "$gpus") -b 128K -e 32M -f 16 --tokens 256" \
       "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 75"
   fi
-  echo "--collectives all --ranks $(powers_of_two "$few") --tokens 512 --baseline all_gather_scan --for 30"
+  small=$(powers_of_two "$few")
+  # Beside GPUs the processors are no more than a comparison.
+  ((gpus == 0)) || small=${small##*,}
+  echo "--collectives all --ranks $small --tokens 512 --baseline all_gather_scan --for 30"
   ((gpus == 0)) || return 0
   ((cores < 16)) || echo "--collectives $main --ranks ${many#2,4,8,} --baseline all_gather_scan --for 60"
   echo "--collectives $main --ranks ${many##*,} -b 64K -e 16M -f 4 --baseline all_gather_scan --for 60"
@@ -44,6 +47,7 @@ suite_of_operator_bench() {
   elif ((gpus == 1)); then
     echo "--executor nccl --methods local --ranks 1 --topology $gpu_links --calibrate $gpu_calibration $on_gpus"
   fi
+  ((gpus == 0)) || ranks=${ranks##*,}
   echo "$layers --tokens 512 --heads 4 --mode all --ranks $ranks --for 45"
   # On fewer than four cores layers compare nothing, so that one line shows them.
   ((gpus == 0 && cores >= 4)) || return 0

@@ -31,6 +31,13 @@ NcclMemory memory_for(const Schedule& schedule) {
   return most;
 }
 
+/// True if a native of `schedule` is a collective of NCCL rather than a group of messages.
+bool calls_collectives(const Schedule& schedule) {
+  const auto& natives = schedule.natives();
+  return std::any_of(natives.begin(), natives.end(),
+                     [](const NativeCall& native) { return !nccl_natives().at(native.name).is_of_messages; });
+}
+
 /// A communicator, and the window with the buffers of the last schedule that needed one.
 struct Connection {
   Connection(const CudaRanks& ranks, int cta_policy) : comm(ranks, cta_policy) {}
@@ -61,10 +68,10 @@ class NcclExecutor : public CudaExecutor {
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
   std::string try_window() const;
 
-  // Natives have communicators of their own, made when one first asks, because NCCL keeps by
-  // communicator the memory that it registered while it recorded. Before 2.29.2, a collective that
-  // is recorded in memory still registered for an ncclRecv takes its peers' addresses of that
-  // memory for known and uses zeros: https://github.com/NVIDIA/nccl/issues/1859
+  // NCCL's collectives have communicators of their own, made when one first asks, because NCCL
+  // keeps by communicator the memory that it registered while it recorded. Before 2.29.2, a
+  // collective that is recorded in memory still registered for an ncclRecv takes its peers'
+  // addresses of that memory for known and uses zeros: https://github.com/NVIDIA/nccl/issues/1859
   std::unique_ptr<Connection> messages_;
   std::unique_ptr<Connection> natives_;
   std::unique_ptr<Connection> copy_engines_;
@@ -113,9 +120,9 @@ std::string NcclExecutor::try_window() const {
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {
   drop_prepared();
   const NcclMemory need = memory_for(schedules[0]);
-  const bool has_natives = std::any_of(schedules.begin(), schedules.end(),
-                                       [](const Schedule& schedule) { return !schedule.natives().empty(); });
-  Connection& natives = has_natives ? connection_of_natives(need) : *messages_;
+  Connection& natives = std::any_of(schedules.begin(), schedules.end(), calls_collectives)
+                            ? connection_of_natives(need)
+                            : *messages_;
   void* arena =
       need == NcclMemory::plain ? arena_for(schedules[ranks().rank()]) : window_of(natives, schedules);
   const std::vector<int> groups = nccl_groups(schedules)[ranks().rank()];

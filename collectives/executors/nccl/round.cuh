@@ -56,6 +56,8 @@ enum class NcclMemory {
 struct NcclNative {
   std::function<void(const NcclCall&)> body;
   NcclMemory memory = NcclMemory::plain;
+  /// NCCL builds it of ncclSend and ncclRecv.
+  bool is_of_messages = false;
 };
 
 /// All natives of NCCL, by name.

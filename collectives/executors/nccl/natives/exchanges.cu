@@ -26,7 +26,7 @@ void reduce_scatter(const NcclCall& call) {
   nccl(ncclReduceScatter(own.data(), into.data(), into.size(), ncclFloat, ncclSum, call.comm, call.stream));
 }
 
-const RegisteredNcclNative natives[]{{"nccl_all_to_all", {all_to_all}},
+const RegisteredNcclNative natives[]{{"nccl_all_to_all", {.body = all_to_all, .is_of_messages = true}},
                                      {"nccl_reduce_scatter", {reduce_scatter}}};
 
 const Registered all_to_all_registered{{
