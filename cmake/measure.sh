@@ -26,7 +26,7 @@ suite_of_collective_bench() {
   many=$(powers_of_two "$cores")
   if ((gpus > 1)); then
     echo "--executor peer,nccl --collectives all --ranks $(powers_of_two "$gpus") -b 128K -e 32M -f 16 --tokens 256" \
-      "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 75"
+      "--cadence isolated,graph --baseline all_gather_scan -J $gpu_collectives --for 120"
   fi
   small=$(powers_of_two "$few")
   # Beside GPUs the processors are no more than a comparison.

@@ -18,7 +18,7 @@ from rows import reading, results
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
-HEAD, EXCHANGE, LAYER = "ANSWER", "Exchange", "Layer"
+HEAD, ONE_GPU, EXCHANGE, LAYER = "ANSWER", "One GPU", "Exchange", "Layer"
 SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Caveats", "Failures"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
@@ -62,12 +62,15 @@ def sentences(session):
     """Returns all Sentences of a session, in the order of the answer."""
     exchanges, layers = choice.exchanges(session), choice.layers(session)
     exchange, layer = choice.the_exchange(exchanges), choice.the_layer(layers)
+    alone = choice.layer_of_one_gpu(session)
     used = [one for one in (exchange, layer) if one]
     found = [Sentence(HEAD, head(session, used), MUST)]
+    if alone:
+        found.append(Sentence(ONE_GPU, of_one_gpu(alone), MUST))
     if session.measured:
         found += of_exchange(session, exchange, exchanges) + of_layer(session, layer)
     found += [Sentence(SIMULATED, text, worth) for text, worth in
-              zip(growth.sentences(session), (SIMULATED_EXCHANGE, SIMULATED_LAYER, PREDICTIONS))]
+              zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
     found += [Sentence(CERTAINTY, text, MUST if number < 1 else DOUBT)
               for number, text in enumerate(certainty.sentences(session, used))]
     return found + [Sentence(FAILED, certainty.failures(session), MUST)]
@@ -87,6 +90,13 @@ def head(session, used):
         return (f"{told}. THIS RUN PROVES NOTHING: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
     return told + "; [low, high]: 95 % interval over launches" * (most > 1)
+
+
+def of_one_gpu(contest):
+    """What one GPU can tell: the time of a layer without any exchange."""
+    key, row = contest.key, min(contest.local_rows, key=lambda row: row.median)
+    return (f"{passes(key.way).capitalize()} of {key.tokens} tokens, {heads_of(key)}, {key.dtype}, take "
+            f"{words.time_of(row)} on one {key.machine} without any exchange. It takes two GPUs to measure an exchange.")
 
 
 def of_exchange(session, contest, found):

@@ -64,6 +64,14 @@ def ends(session):
             yield subject, contest, [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
 
 
+def layer_of_one_gpu(session):
+    """A layer's local work on one GPU, both passes if it can be, where no layer ran on several GPUs; else None."""
+    found = [contest for contest in session.contests if contest.is_layer and contest.key.family == GPU
+             and contest.key.kind == LINEAR]
+    told = [] if any(contest.key.ranks > 1 for contest in found) else [one for one in found if one.local_rows]
+    return max(told, key=lambda one: one.key.way == "both", default=None)
+
+
 def softmax_layer(session, layer):
     """The contest of softmax attention of the same pass and shape as `layer`, or the best there is, or None."""
     found = layers(session, attention=SOFTMAX)

@@ -12,13 +12,14 @@ from rows import results
 
 
 def sentences(session):
-    """Returns sentences on the exchange and on the layer, those that were simulated."""
+    """Returns three sentences: on the exchange, on the layer, and on the errors of predictions; empty where nothing was
+    simulated."""
     found = [("exchange", series(choice.exchanges(session, simulated=True))),
              ("layer", series(choice.layers(session, simulated=True)))]
-    told = [sentence(subject, contests) for subject, contests in found if contests]
+    told = [sentence(subject, contests) if contests else "" for subject, contests in found]
     error = typical_error(session.records)
-    return told + [f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean."] \
-        if told and error else told
+    off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
+    return [*told, off if any(told) else ""]
 
 
 def series(found):

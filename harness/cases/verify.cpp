@@ -236,20 +236,11 @@ Comparison sum(Comparison before, const Comparison& after) {
   return before;
 }
 
-void write_poison(Executor& executor, int rank, const Slice& into) {
-  constexpr std::int64_t piece = 1 << 18;  // stays in a cache
-  const std::vector<float> poisoned(std::min(piece, into.count), poison);
-  for (std::int64_t first = 0; first < into.count; first += piece) {
-    const std::int64_t count = std::min(piece, into.count - first);
-    executor.write(rank, into.part(first, count), std::span(poisoned).first(count));
-  }
-}
-
 void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles) {
   const Contributions contributions(executor, subject, oracles);
   for (int rank : executor.local_ranks()) {
     executor.write(rank, {0, 0, own_count(subject)}, *contributions.of(rank));
-    write_poison(executor, rank, {1, 0, into_count(subject)});
+    executor.scatter(rank, {1, 0, into_count(subject)}, 1, poison);
   }
 }
 

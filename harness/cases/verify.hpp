@@ -81,9 +81,6 @@ Comparison sum(Comparison before, const Comparison& after);
 /// not written.
 inline constexpr float poison = -2.3456789e38f;
 
-/// Writes `poison` over a slice of a rank.
-void write_poison(Executor& executor, int rank, const Slice& into);
-
 /// One collective's run to be checked.
 struct Subject {
   Kind kind = Kind::exclusive_scan;

@@ -2,45 +2,18 @@
 #include "harness/layers/verify.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "harness/cases/fold.hpp"
+#include "harness/process/conditions.hpp"
 
 namespace baton {
 namespace {
-
-/// Lets this thread run on every core. A launcher binds a process to a few, which suits its rounds.
-void use_all_cores() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int core = 0; core < CPU_SETSIZE; ++core) CPU_SET(core, &all);
-  sched_setaffinity(0, sizeof all, &all);  // a failure leaves the thread where it is
-}
-
-/// Runs `body` for 0 .. count - 1 on `threads` threads.
-void run_on(int threads, int count, const std::function<void(int)>& body) {
-  if (threads < 2 || count < 2) {
-    for (int i = 0; i < count; ++i) body(i);
-    return;
-  }
-  std::atomic<int> next = 0;
-  std::vector<std::thread> workers;
-  for (int thread = 0; thread < std::min(threads, count); ++thread)
-    workers.emplace_back([&] {
-      use_all_cores();
-      for (int i = next++; i < count; i = next++) body(i);
-    });
-  for (std::thread& worker : workers) worker.join();
-}
 
 /// At least `count` of the heads in the order that the seed gives to those of keys, ascending:
 /// gradients of keys are sums over all heads that share them.
@@ -82,17 +55,19 @@ double layer_tolerance(Dtype dtype, double roundoff, int ranks) {
 
 OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
   constexpr double seconds = 1, flop_a_second = 1.5e9;  // of one core
-  const double cores = -team.max(-static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const std::vector<int> cores = cores_of_launch();
+  const double fewest = -team.max(-static_cast<double>(cores.size()));
   OracleWork work;
   work.part = team.rank();
   work.parts = team.size();
-  work.threads = std::max(1, static_cast<int>(cores) / team.size());
+  work.threads = std::max(1, static_cast<int>(fewest) / team.size());
   const double heads =
-      seconds * flop_a_second * std::min(cores, double(work.parts) * work.threads) / oracle_flop(problem);
+      seconds * flop_a_second * std::min(fewest, double(work.parts) * work.threads) / oracle_flop(problem);
   work.heads = drawn_heads(problem, heads);
-  work.for_each = [threads = work.threads](int count, const std::function<void(int)>& body) {
-    run_on(threads, count, body);
-  };
+  const int first = work.part * work.threads;
+  std::vector<int> own;
+  for (int i = 0; i < work.threads && !cores.empty(); ++i) own.push_back(cores[(first + i) % cores.size()]);
+  work.for_each = [own](int count, const std::function<void(int)>& body) { run_on(own, count, body); };
   work.sum = [team](std::span<double> values) { team.sum(values); };
   return work;
 }
@@ -165,7 +140,7 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
     const Schedule& s = schedules[rank];
     for (const Buffer& buffer : s.buffers()) {
       const Slice slice = s.buffer(buffer.name);
-      if (buffer.role == Role::output) write_poison(executor, rank, slice);
+      if (buffer.role == Role::output) executor.scatter(rank, slice, 1, poison);
       if (buffer.role != Role::input || buffer.count == 0) continue;
       const Input input = input_of(buffer.name, method, rank, oracle.problem());
       if (LayerOracle::has_rows(input.name))

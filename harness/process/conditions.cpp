@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
@@ -36,6 +38,17 @@ int most_on_a_host(const Team& team, std::size_t& hosts) {
   return most;
 }
 
+/// Moves this thread to `core`, and lets it run on all of `cores`. A failure leaves it where it is.
+void move_to(int core, const std::vector<int>& cores) {
+  cpu_set_t one, all;
+  CPU_ZERO(&one);
+  CPU_ZERO(&all);
+  CPU_SET(core, &one);
+  for (const int other : cores) CPU_SET(other, &all);
+  sched_setaffinity(0, sizeof one, &one);
+  sched_setaffinity(0, sizeof all, &all);
+}
+
 }  // namespace
 
 std::vector<int> allowed_cores(int process) {
@@ -52,6 +65,21 @@ std::vector<int> cores_of_launch() {
   std::vector<int> cores = allowed_cores(getppid());
   const std::vector<int> own = allowed_cores();
   return cores.size() > own.size() ? cores : own;
+}
+
+void run_on(const std::vector<int>& cores, int count, const std::function<void(int)>& body) {
+  std::atomic<int> next = 0;
+  const auto work = [&] {
+    for (int i = next++; i < count; i = next++) body(i);
+  };
+  if (cores.size() < 2 || count < 2) return work();
+  std::vector<std::thread> workers;
+  for (std::size_t thread = 0; thread < std::min<std::size_t>(cores.size(), count); ++thread)
+    workers.emplace_back([&, core = cores[thread]] {
+      move_to(core, cores);
+      work();
+    });
+  for (std::thread& worker : workers) worker.join();
 }
 
 std::map<int, CoreTicks> core_ticks(const std::filesystem::path& root) {

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -20,6 +21,11 @@ std::vector<int> allowed_cores(int process = 0);
 /// The cores that a launch may use: those of the process that started this one, since a launcher
 /// binds each rank to some of its own.
 std::vector<int> cores_of_launch();
+
+/// Runs `body` for 0 .. count - 1, in any order, by a thread on each of `cores`; by this thread if
+/// that is one. The threads begin there and may leave: one that starts where its process is bound
+/// stays there for longer than short work takes.
+void run_on(const std::vector<int>& cores, int count, const std::function<void(int)>& body);
 
 /// The time of a core since the start of the system, in ticks. Interrupts count as busy; time that
 /// a hypervisor gave to others is stolen.

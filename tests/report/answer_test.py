@@ -4,7 +4,7 @@
 import random
 import unittest
 
-from report.example import answer, crowded, gpu_scan, layer, local, paragraphs, scan, session, told
+from report.example import answer, crowded, gpu_scan, layer, local, paragraphs, scan, session, simulated, told
 
 import ranking
 
@@ -132,6 +132,24 @@ class Layers(unittest.TestCase):
         noisy = {"zeco": layer("zeco", 1.0, 0.01), "lasp1": layer("lasp1", 1.02, -0.01), "lasp2": layer("lasp2", 1.03)}
         (of_three,), (of_two,) = session(*noisy.values()).contests, session(noisy["zeco"], noisy["lasp1"]).contests
         self.assertGreater(ranking.spread(of_three)[1], ranking.spread(of_two)[1])
+
+
+class OneGpu(unittest.TestCase):
+    """A machine of one GPU, whose processors are measured beside it."""
+
+    on_gpu = dict(executor="nccl", ranks=1, device={"gpu": "Example GPU"}, dtype="bf16")
+
+    def test_its_layer_is_told_before_processors_and_more_gpus_are_simulated(self):
+        more = [simulated(layer(name, milliseconds, ranks=ranks, dtype="bf16")) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        found = paragraphs(local(0.826, **self.on_gpu), scans(noise=0.2), methods(noise=0.2), *more)
+        self.assertEqual(list(found)[:3], ["ANSWER", "One GPU", "Exchange"])
+        self.assertRegex(found["One GPU"], r"826 us \[\d+, \d+\] on one Example GPU without any exchange")
+        self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
+
+    def test_several_gpus_need_no_such_words(self):
+        made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]
+        self.assertNotIn("One GPU", paragraphs(local(0.826, **self.on_gpu), made))
 
 
 class Layout(unittest.TestCase):

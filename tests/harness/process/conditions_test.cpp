@@ -5,6 +5,10 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <mutex>
+#include <set>
+
 namespace {
 
 using namespace baton;
@@ -35,6 +39,26 @@ TEST(Conditions, TheLaunchMayUseAtLeastThoseOfThisProcess) {
   ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
   EXPECT_EQ(static_cast<int>(allowed_cores().size()), CPU_COUNT(&set));
   EXPECT_GE(cores_of_launch().size(), allowed_cores().size());
+}
+
+TEST(Conditions, EveryPieceOfWorkIsDoneOnce) {
+  for (const std::vector<int>& cores : {std::vector<int>{}, allowed_cores(), cores_of_launch()}) {
+    std::vector<std::atomic<int>> done(37);
+    run_on(cores, 37, [&](int i) { ++done[i]; });
+    for (const auto& times : done) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Conditions, AThreadStartsOnItsCoreAndMayLeave) {
+  const std::vector<int> cores = allowed_cores();
+  if (cores.size() < 2) GTEST_SKIP() << "one core";
+  std::mutex mutex;
+  std::set<std::size_t> seen;
+  run_on(cores, static_cast<int>(cores.size()), [&](int) {
+    const std::lock_guard lock(mutex);
+    seen.insert(allowed_cores().size());
+  });
+  EXPECT_EQ(seen, std::set<std::size_t>{cores.size()});
 }
 
 TEST(Conditions, AsManyThreadsAsCoresAreNotTooMany) {
