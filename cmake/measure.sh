@@ -136,7 +136,7 @@ measure() {
 }
 
 say_how_long() {
-  local program seconds=$calibrating_seconds line
+  local program seconds=$((gpus > 0 ? 2 * calibrating_seconds : calibrating_seconds)) line
   for program in "${benches[@]}"; do
     while read -r line; do seconds=$((seconds + ${line##*--for })); done < <("suite_of_$program")
   done
