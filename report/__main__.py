@@ -23,7 +23,8 @@ def main():
     found = sessions.read(options.places, options.session)
     if options.traces:
         from page import trace_files  # pylint: disable=import-outside-toplevel
-        print(*(shlex.join([program, *words]) for one in found for program, words in trace_files.wanted(one)), sep="\n")
+        for program, words in (run for session in found for run in trace_files.wanted(session)):
+            print(shlex.join([program, *words]))
         return
     if options.out:
         import page  # pylint: disable=import-outside-toplevel
