@@ -98,7 +98,7 @@ measure_all() {
     launch_all operator_bench "$(simulated_gpus)" >"$log_dir/simulated-gpus.log"
     ((outcome != 130)) || return 0
   fi
-  launch_all operator_bench "$(calibrating)"
+  launch_all operator_bench "$(calibrating)" >"$log_dir/calibrating.log"
   [[ -s $calibration ]] && ((outcome != 130)) || return 0
   python3 cmake/grow_topology.py "$calibration" --out "$machine" || return 0
   for program in "${benches[@]}"; do

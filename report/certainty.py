@@ -136,7 +136,7 @@ def failures(session):
     if not lost:
         told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
         more = " more" * bool(told)
-        return f"None: {'; '.join(told + [f'{simulated}{more} were simulated'] * bool(simulated)) or 'nothing ran'}."
+        return f"None: {'; '.join(told + [f'{simulated}{more} were simulated (page)'] * bool(simulated)) or 'nothing ran'}."
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))

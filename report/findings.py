@@ -28,7 +28,7 @@ def winner(contest):
                 f"and {label(runner_up)} {behind}.")
     if ranking.has_winner(ranks):
         return f"Fastest: {label(first)}, {words.time_of(first)}; the runner-up {label(runner_up)} takes {behind}."
-    nearest = f"; the latter takes {behind}" if len(ranks.tied) == 1 else ""
+    nearest = f": {words.times(ranks.tied[0].ratio_to(first))} as long" if len(ranks.tied) == 1 else ""
     return (f"No single fastest: {label(first)} has the lowest median, {words.time_of(first)}, "
             f"but {words.names(map(label, ranks.tied))} cannot be told apart from it{nearest}.")
 
@@ -93,7 +93,7 @@ def near(contest):
     if found is None:
         return ""
     ratio, most = found
-    told = f"From the fastest to the slowest of {words.names(names)} it is {words.percent(ratio - 1)} of a layer's time"
+    told = f"{words.names(names)} lie within {words.percent(ratio - 1)} of a layer's time"
     return told + (f", at most {words.percent(most - 1)}." if most else " in one launch.")
 
 

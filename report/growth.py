@@ -8,7 +8,7 @@ import choice
 import ranking
 import words
 from contests import is_oversubscribed
-from rows import results
+from rows import reading, results
 
 
 def sentences(session):
@@ -17,9 +17,18 @@ def sentences(session):
     found = [("exchange", series(choice.exchanges(session, simulated=True))),
              ("layer", series(choice.layers(session, simulated=True)))]
     told = [sentence(subject, contests) if contests else "" for subject, contests in found]
+    if told[1] and rates_are_doubtful(session):
+        told[1] += " Its rates were measured on ranks that shared cores."
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
     return [*told, off if any(told) else ""]
+
+
+def rates_are_doubtful(session):
+    """True if every layer that was measured here waited for its turn on a core, the calibrated one included."""
+    timed = [record for record in session.measured if record["bench"] == "operator"
+             and reading.state_of(record) == reading.TIMED]
+    return bool(timed) and all(map(is_oversubscribed, timed))
 
 
 def series(found):

@@ -123,20 +123,20 @@ void add_timings(Json& json, const Record& record) {
     json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;
     json["busbw_bytes_per_second"] = c.workload->port_bytes(c.ranks) / record.summary.median;
   }
-  const auto& [ratio, hidden] = record.standing;
+  const auto& ratio = record.standing.ratio;
   json["ratio"] = ratio ? Json(ratio->value) : Json(nullptr);
-  json["hidden"] = or_null(hidden);
+  json["hidden"] = or_null(record.standing.hidden);
   json["ratio_ci95"] = ratio ? Json(ratio->ci95) : Json(nullptr);
 }
 
 void add_launches(Json& json, const OverLaunches& over) {
-  const auto& [ratio, hidden] = over.standing;
+  const auto& ratio = over.standing.ratio;
   json["over_launches"] = {{"launches", over.launches},
                            {"median_seconds", over.summary.median},
                            {"ci95_seconds", over.summary.ci95},
                            {"ratio", ratio ? Json(ratio->value) : Json(nullptr)},
                            {"ratio_ci95", ratio ? Json(ratio->ci95) : Json(nullptr)},
-                           {"hidden", or_null(hidden)}};
+                           {"hidden", or_null(over.standing.hidden)}};
 }
 
 void add_failure(Json& json, const Failure& failure) {

@@ -73,6 +73,20 @@ std::optional<Conditions> conditions(const Json& json) {
                     .other_load = optional<double>(here, "other_load")};
 }
 
+/// The share over launches, one of each. Nothing where they cannot tell that waiting for the
+/// exchange takes longer than none: the share would be noise over noise.
+std::optional<double> hidden_share(const std::vector<ModeTimes>& launches) {
+  double exchange = 0, hidden = 0;
+  std::vector<double> ratios;
+  for (const ModeTimes& times : launches) {
+    exchange += times.exposed - times.compute_only;
+    hidden += times.exposed - times.overlapped;
+    ratios.push_back(times.exposed / times.compute_only);
+  }
+  const bool is_told = ratios.size() > 1 ? over_launches(ratios).ci95[0] > 1 : exchange > 0;
+  return is_told ? std::optional(hidden / exchange) : std::nullopt;
+}
+
 }  // namespace
 
 Verified sum(Verified before, const Verified& after) {
@@ -119,7 +133,9 @@ void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& se
 
 Standing ComparisonGroups::standing(const Case& bench_case) const {
   const Timed* added = find(bench_case);
-  return added == nullptr ? Standing{} : Standing{ratio(*added), hidden_share(*added)};
+  if (added == nullptr) return {};
+  const auto times = modes(*added);
+  return {ratio(*added), times ? hidden_share({*times}) : std::nullopt, times};
 }
 
 const std::vector<double>* ComparisonGroups::seconds(const Case& bench_case) const {
@@ -156,7 +172,7 @@ std::optional<Ratio> ComparisonGroups::ratio(const Timed& timed) const {
   return ratio_of_medians(timed.seconds, best->seconds);
 }
 
-std::optional<double> ComparisonGroups::hidden_share(const Timed& timed) const {
+std::optional<ModeTimes> ComparisonGroups::modes(const Timed& timed) const {
   const Workload& workload = *timed.bench_case.workload;
   if (workload.variant() != "overlapped") return std::nullopt;
   std::optional<double> exposed, compute_only;
@@ -167,8 +183,8 @@ std::optional<double> ComparisonGroups::hidden_share(const Timed& timed) const {
     if (sibling.variant() == "exposed") exposed = other->second.median;
     if (sibling.variant() == "compute_only") compute_only = other->second.median;
   }
-  if (!exposed || !compute_only || *exposed <= *compute_only) return std::nullopt;
-  return (*exposed - timed.median) / (*exposed - *compute_only);
+  if (!exposed || !compute_only) return std::nullopt;
+  return ModeTimes{timed.median, *exposed, *compute_only};
 }
 
 std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
@@ -176,14 +192,13 @@ std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>
   if (seconds.size() < 2) return std::nullopt;
   OverLaunches over{static_cast<int>(seconds.size()), summarise_launches(seconds), {}};
   std::vector<double> ratios;
-  double hidden = 0;
+  std::vector<ModeTimes> modes;
   for (const Standing& standing : standings) {
     if (standing.ratio) ratios.push_back(standing.ratio->value);
-    if (standing.hidden) hidden += *standing.hidden / static_cast<double>(standings.size());
+    if (standing.modes) modes.push_back(*standing.modes);
   }
   if (ratios.size() > 1) over.standing.ratio = over_launches(ratios);
-  const auto has_hidden = [](const Standing& standing) { return standing.hidden.has_value(); };
-  if (std::all_of(standings.begin(), standings.end(), has_hidden)) over.standing.hidden = hidden;
+  over.standing.hidden = hidden_share(modes);
   return over;
 }
 

@@ -46,12 +46,19 @@ struct Verified {
 /// The findings of two comparisons of the same case.
 Verified sum(Verified before, const Verified& after);
 
+/// Medians of one layer in its three modes in one launch, in seconds.
+struct ModeTimes {
+  double overlapped = 0, exposed = 0, compute_only = 0;
+};
+
 /// How a case compares with others of its group.
 struct Standing {
   /// Time over the baseline's time.
   std::optional<Ratio> ratio;
   /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
   std::optional<double> hidden;
+  /// What `hidden` is made from, of a case in one launch.
+  std::optional<ModeTimes> modes;
 };
 
 /// How a row stands among those that compete with it.
@@ -198,7 +205,7 @@ class ComparisonGroups {
   };
   const Timed* find(const Case& bench_case) const;
   std::optional<Ratio> ratio(const Timed& timed) const;
-  std::optional<double> hidden_share(const Timed& timed) const;
+  std::optional<ModeTimes> modes(const Timed& timed) const;
 
   std::string baseline_;
   std::multimap<std::string, Timed> groups_;

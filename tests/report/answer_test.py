@@ -60,7 +60,12 @@ class Exchanges(unittest.TestCase):
 
     def test_less_than_a_percent_is_no_difference(self):
         text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
-        self.assertIn("but two_shot cannot be told apart from it; the latter takes 1.008 [1.00", text)
+        self.assertIn("but two_shot cannot be told apart from it: 1.008 [1.00", text)
+
+    def test_the_only_equal_is_named_with_its_own_ratio(self):
+        text = told(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
+                    scan("all_gather_scan", 150))
+        self.assertRegex(text, r"but ring_scan cannot be told apart from it: 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
 
     def test_the_least_must_beat_every_other(self):
         text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
@@ -97,7 +102,7 @@ class Exchanges(unittest.TestCase):
 class Layers(unittest.TestCase):
     def test_methods_within_a_percent_are_said_to_be(self):
         text = paragraphs(methods(noise=0.0))["Layer"]
-        self.assertRegex(text, r"the slowest of zeco, lasp1 and lasp2 it is 1\.0 % of a layer's time, at most 1\.\d %\.")
+        self.assertRegex(text, r"zeco, lasp1 and lasp2 lie within 1\.0 % of a layer's time, at most 1\.\d %\.")
         self.assertRegex(text, r"exchange of zeco would cost 2\.9 % \[2\.\d, 3\.\d\] of a layer's time: it hardly matters\.")
 
     def test_an_exchange_that_matters(self):
@@ -124,7 +129,7 @@ class Layers(unittest.TestCase):
 
     def test_the_least_median_of_one_launch_is_no_winner(self):
         text = told(methods(factors=(1.0,), noise=0))
-        self.assertIn("it is 1.0 % of a layer's time in one launch.", text)
+        self.assertIn("lie within 1.0 % of a layer's time in one launch.", text)
         self.assertNotIn("hardly matters", text)
 
 
@@ -146,6 +151,12 @@ class OneGpu(unittest.TestCase):
         self.assertEqual(list(found)[:3], ["ANSWER", "One GPU", "Exchange"])
         self.assertRegex(found["One GPU"], r"826 us \[\d+, \d+\] on one Example GPU without any exchange")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
+
+    def test_rates_of_ranks_that_shared_cores_are_said(self):
+        more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
+        doubt = "Its rates were measured on ranks that shared cores."
+        self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
+        self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
 
     def test_several_gpus_need_no_such_words(self):
         made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]

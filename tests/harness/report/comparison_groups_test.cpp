@@ -66,17 +66,27 @@ TEST(ComparisonGroups, ACaseThatWasNotAddedStandsNowhere) {
 TEST(OverLaunches, RatiosAreFormedLaunchByLaunch) {
   EXPECT_FALSE(over_launches({{1, 1}}, {{}}));
   const Ratio twice{2, {}}, half{0.5, {}};
-  const auto over = over_launches({{1, 1, 7}, {4, 4, 4}}, {{twice, 0.25}, {half, 0.75}});
+  const auto over = over_launches({{1, 1, 7}, {4, 4, 4}}, {{twice, {}, {}}, {half, {}, {}}});
   EXPECT_EQ(over->launches, 2);
   EXPECT_DOUBLE_EQ(over->summary.median, 2) << "the geometric mean of the launches' medians";
   EXPECT_EQ(over->summary.max, 7) << "of all rounds";
   EXPECT_DOUBLE_EQ(over->standing.ratio->value, 1);
   EXPECT_LT(over->standing.ratio->ci95[0], 0.01) << "two launches say little";
-  EXPECT_EQ(over->standing.hidden, 0.5);
+}
+
+TEST(OverLaunches, TheHiddenShareNeedsLaunchesThatTellWhatWaitingCosts) {
+  const auto hidden = [](double first_exposed, double second_exposed) {
+    const ModeTimes first{1.25, first_exposed, 1}, second{2.5, second_exposed, 2};
+    return over_launches({{1}, {1}}, {{{}, {}, first}, {{}, {}, second}})->standing.hidden;
+  };
+  EXPECT_DOUBLE_EQ(hidden(2, 4).value(), 0.75)
+      << "the sums of both launches, since seconds are what is hidden";
+  EXPECT_FALSE(hidden(1.1, 4)) << "1.1 and 2 times as long: another launch may say 0.9";
+  EXPECT_FALSE(hidden(0.9, 1.8)) << "waiting took less than nothing";
 }
 
 TEST(OverLaunches, ALaunchWithoutTheBaselineHasNoRatio) {
-  const auto over = over_launches({{1}, {1}}, {{}, {Ratio{1, {}}, {}}});
+  const auto over = over_launches({{1}, {1}}, {{}, {Ratio{1, {}}, {}, {}}});
   EXPECT_FALSE(over->standing.ratio);
   EXPECT_FALSE(over->standing.hidden);
 }
