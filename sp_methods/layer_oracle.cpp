@@ -155,8 +155,8 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
   }
 }
 
-std::vector<float> LayerOracle::input(const std::string& name, int rank, const Positions& positions) const {
-  if (!has_rows(name)) return prefix(rank);
+std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
+  if (!has_rows(name)) return prefixes(positions);
   std::vector<float> rows(problem().share.tokens * problem().row(name));
   fill(name, positions, 0, rows);
   return rows;
@@ -203,15 +203,23 @@ std::vector<double> LayerOracle::expected(const std::string& name, const Positio
   return rows;
 }
 
-std::vector<float> LayerOracle::prefix(int rank) const {
+std::vector<float> LayerOracle::prefixes(const Positions& positions) const {
+  std::vector<float> all = state_before(positions.first);
+  if (positions.split == problem().share.tokens) return all;
+  const std::vector<float>& second = state_before(positions.second);
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
   const GlaShape& share = problem().share;
-  const std::int64_t state = share.d_k * share.d_v, tokens = share.tokens * rank;
-  if (const auto known = prefixes_.find(rank); known != prefixes_.end()) return known->second;
-  std::vector<float>& all = prefixes_[rank];
+  const std::int64_t state = share.d_k * share.d_v;
+  if (const auto known = states_before_.find(token); known != states_before_.end()) return known->second;
+  std::vector<float>& all = states_before_[token];
   all.assign(share.heads * state, 0.0f);
-  if (problem().alone || tokens == 0) return all;
+  if (problem().alone || token == 0) return all;
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
-    const HeadInputs in(inputs_, head, 0, tokens);
+    const HeadInputs in(inputs_, head, 0, token);
     const auto final_state = gla_reference_forward(in.reference(), in.shape).final_state;
     std::copy(final_state.begin(), final_state.end(), all.begin() + head * state);
   });

@@ -68,9 +68,9 @@ class LayerOracle {
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
-  /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, prefix, out or lse for
-  /// the tokens at `positions` of `rank`.
-  std::vector<float> input(const std::string& name, int rank, const Positions& positions) const;
+  /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, out or lse for the tokens
+  /// at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of these tokens.
+  std::vector<float> input(const std::string& name, const Positions& positions) const;
 
   /// What the output called o, dq, dk, dv or dg must hold there, in the solved heads
   /// [tokens, solved heads, width].
@@ -82,12 +82,13 @@ class LayerOracle {
   void solve_head(std::int64_t head, std::int64_t first_token);
   void fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
                   std::span<float> rows) const;
-  std::vector<float> prefix(int rank) const;
+  std::vector<float> prefixes(const Positions& positions) const;
+  const std::vector<float>& state_before(std::int64_t token) const;
 
   LayerInputValues inputs_;
   OracleWork work_;
-  std::map<std::string, std::map<std::int64_t, Tensor>> results_;  // by name and head
-  mutable std::map<int, std::vector<float>> prefixes_;             // of the ranks that were asked for
+  std::map<std::string, std::map<std::int64_t, Tensor>> results_;     // by name and head
+  mutable std::map<std::int64_t, std::vector<float>> states_before_;  // by the token asked for
 };
 
 /// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value

@@ -101,26 +101,6 @@ std::vector<Direction> directions_of(Pass pass) {
   return {pass == Pass::forward ? Direction::forward : Direction::reverse};
 }
 
-Split towards(Split split, Direction direction) {
-  split.direction = direction;
-  return split;
-}
-
-/// Bytes that each home rank sends in the scans of a pass of one group; empty if nobody claims
-/// them.
-std::optional<std::vector<std::int64_t>> claimed_by_ranks(const std::string& scan, const Shape& shape,
-                                                          const Split& split, Pass pass) {
-  std::vector<std::int64_t> sent(split.ranks, 0);
-  for (const Direction direction : directions_of(pass))
-    for (int rank = 0; rank < split.ranks; ++rank) {
-      const int home = direction == Direction::forward ? rank : split.ranks - 1 - rank;
-      const auto bytes = claimed_bytes(find_collective(scan), shape, towards(split, direction), rank);
-      if (!bytes) return std::nullopt;
-      sent[home] += *bytes;
-    }
-  return sent;
-}
-
 /// Messages in a chain of `groups` scans of `hops` messages each, of which a rank starts one when
 /// it has finished the one before.
 using HopsInTurn = int(int hops, int groups);
@@ -152,13 +132,10 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& te
   const std::string scan = is_link ? link : layer.scan.empty() ? text.scan : layer.scan;
   if (in_turn && scan != text.scan) return std::nullopt;
   const Shape group{layer.share.heads / layer.groups, layer.share.d_k, layer.share.d_v, layer.share.tokens};
-  const auto sent = claimed_by_ranks(scan, group, split, layer.pass);
+  const auto sent = claimed_scans(scan, group, split, directions_of(layer.pass));
   if (!sent) return std::nullopt;
-  Cost cost{layer.groups * *std::max_element(sent->begin(), sent->end()), 0};
-  for (const Direction direction : directions_of(layer.pass)) {
-    const int hops = find_collective(scan).claim(group, towards(split, direction))->hops;
-    cost.hops += in_turn ? text.hops_in_turn(hops, layer.groups) : hops;
-  }
+  Cost cost{layer.groups * sent->bytes, 0};
+  for (const int hops : sent->hops) cost.hops += in_turn ? text.hops_in_turn(hops, layer.groups) : hops;
   return cost;
 }
 

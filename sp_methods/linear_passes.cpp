@@ -3,6 +3,8 @@
 // chunks, and by the kernels in segments (gla_segments.hpp), which keep few.
 #include "sp_methods/linear_passes.hpp"
 
+#include <algorithm>
+
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/gla_segments.hpp"
 
@@ -175,6 +177,24 @@ class SegmentedPass : public LinearPass {
 };
 
 }  // namespace
+
+std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
+                                          const std::vector<Direction>& directions) {
+  ClaimedScans all;
+  std::vector<std::int64_t> sent(split.ranks, 0);
+  for (const Direction direction : directions) {
+    split.direction = direction;
+    const auto claim = find_collective(scan).claim(shape, split);
+    if (!claim) return std::nullopt;
+    all.hops.push_back(claim->hops);
+    for (int rank = 0; rank < split.ranks; ++rank) {
+      const int home = direction == Direction::forward ? rank : split.ranks - 1 - rank;
+      sent[home] += claimed_bytes(find_collective(scan), shape, split, rank).value();
+    }
+  }
+  all.bytes = *std::max_element(sent.begin(), sent.end());
+  return all;
+}
 
 std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs) {
   return std::make_unique<ChunkedPass>(schedule, inputs);

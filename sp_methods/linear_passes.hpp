@@ -10,9 +10,13 @@
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "collectives/collective.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -81,6 +85,16 @@ class LinearPass {
   PassInputs inputs_;
   std::vector<Group> groups_;
 };
+
+/// What a rank's scans of states claim.
+struct ClaimedScans {
+  std::int64_t bytes = 0;  ///< All of them, by the home rank that sends most.
+  std::vector<int> hops;   ///< Of each.
+};
+
+/// Scans of one group's maps in these directions, once each; empty if the scan claims nothing.
+std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
+                                          const std::vector<Direction>& directions);
 
 /// A pass whose kernels keep the state of every chunk, and one whose kernels work in segments.
 std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs);

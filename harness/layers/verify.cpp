@@ -146,7 +146,7 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
       if (LayerOracle::has_rows(input.name))
         write_rows(executor, rank, slice, input, oracle);
       else
-        executor.write(rank, slice, oracle.input(input.name, rank, input.part.positions));
+        executor.write(rank, slice, oracle.input(input.name, input.part.positions));
     }
   }
 }

@@ -17,7 +17,7 @@ TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
   const LayerOracle together({Attention::linear, share, 2, false, GateDraw::layer, 5});
   const LayerOracle alone({Attention::linear, share, 2, true, GateDraw::layer, 5});
   const auto first = contiguous_positions(0, 6), second = contiguous_positions(1, 6);
-  EXPECT_EQ(together.input("q", 1, second), alone.input("q", 1, second));
+  EXPECT_EQ(together.input("q", second), alone.input("q", second));
   EXPECT_EQ(together.expected("o", first),
             alone.expected("o", first));  // nothing comes before the first rank
   EXPECT_NE(together.expected("o", second), alone.expected("o", second));
@@ -28,20 +28,20 @@ TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
 TEST(LayerOracle, ThePrefixIsWhatTheTokensBeforeLeave) {
   const LayerOracle oracle(
       {Attention::linear, {1, 1, 2, 2, 1, GateKind::none}, 2, false, GateDraw::layer, 5});
-  const auto k = oracle.input("k", 0, contiguous_positions(0, 1)),
-             v = oracle.input("v", 0, contiguous_positions(0, 1));
-  const auto prefix = oracle.input("prefix", 1, contiguous_positions(1, 1));
+  const auto k = oracle.input("k", contiguous_positions(0, 1)),
+             v = oracle.input("v", contiguous_positions(0, 1));
+  const auto prefix = oracle.input("prefix", contiguous_positions(1, 1));
   for (int i : {0, 1})
     for (int j : {0, 1}) EXPECT_FLOAT_EQ(prefix[2 * i + j], k[i] * v[j]);
-  EXPECT_EQ(oracle.input("prefix", 0, contiguous_positions(0, 1)), std::vector<float>(4, 0.0f));
+  EXPECT_EQ(oracle.input("prefix", contiguous_positions(0, 1)), std::vector<float>(4, 0.0f));
 }
 
 TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
   const GlaShape softmax{4, 1, 2, 2, 4, GateKind::none};
   const LayerOracle oracle({Attention::softmax, softmax, 2, false, GateDraw::layer, 1});
-  const auto front = oracle.input("q", 0, contiguous_positions(0, 4)),
-             back = oracle.input("q", 1, contiguous_positions(1, 4));
-  const auto zigzag = oracle.input("q", 0, zigzag_positions(0, 2, 4));
+  const auto front = oracle.input("q", contiguous_positions(0, 4)),
+             back = oracle.input("q", contiguous_positions(1, 4));
+  const auto zigzag = oracle.input("q", zigzag_positions(0, 2, 4));
   EXPECT_EQ(std::vector(zigzag.begin(), zigzag.begin() + 4), std::vector(front.begin(), front.begin() + 4));
   EXPECT_EQ(std::vector(zigzag.begin() + 4, zigzag.end()), std::vector(back.begin() + 4, back.end()));
 }
@@ -81,7 +81,7 @@ TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
   const LayerProblem problem{Attention::softmax, shared, 2, false, GateDraw::layer, 5};
   const LayerOracle whole(problem), half(problem, {.heads = {2, 3}}), third(problem, {.heads = {3}});
   const auto positions = contiguous_positions(1, 10);
-  EXPECT_EQ(whole.input("k", 1, positions).size(), 10 * 2 * 3);
+  EXPECT_EQ(whole.input("k", positions).size(), 10 * 2 * 3);
   EXPECT_EQ(half.heads("dk"), std::vector<std::int64_t>{1});
   EXPECT_EQ(half.heads("o"), (std::vector<std::int64_t>{2, 3}));
   const LayerOracle second(problem, {.heads = {2}});
@@ -102,10 +102,10 @@ TEST(LayerOracle, WhatIsSavedIsOnlyKnownOfSolvedHeads) {
   const LayerProblem problem{Attention::softmax, softmax, 2, false, GateDraw::layer, 1};
   const LayerOracle whole(problem), one(problem, {.heads = {1}});
   const auto positions = contiguous_positions(1, 4);
-  const auto lse = one.input("lse", 1, positions);
+  const auto lse = one.input("lse", positions);
   EXPECT_EQ(lse[0], 10);
-  EXPECT_EQ(lse[1], whole.input("lse", 1, positions)[1]);
-  EXPECT_EQ(one.input("out", 1, positions)[3], whole.input("out", 1, positions)[3]);
+  EXPECT_EQ(lse[1], whole.input("lse", positions)[1]);
+  EXPECT_EQ(one.input("out", positions)[3], whole.input("out", positions)[3]);
 }
 
 TEST(RelativeError, IsOfTheNormAndNeverPassesWhatIsNotFinite) {
