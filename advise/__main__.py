@@ -7,14 +7,14 @@ import re
 import sys
 
 import candidates
-from simulations import Question, Refused, Simulator, fastest, results
+from simulations import Question, Refused, Simulator, fastest, results, stacks
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "report"))
 import words  # noqa: E402 pylint: disable=wrong-import-position
 
 USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
-EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, all of
-contiguous tokens. All times are simulated. docs/topologies.md says what the words mean."""
+EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
+tokens lie alike or move between layers. All times are simulated. docs/topologies.md says what the words mean."""
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
 MOST_NAMES = 3  # of those that cannot be told from the fastest
@@ -27,7 +27,7 @@ def main():
                         options.dtype, options.which)
     simulator = Simulator(options.programs, question)
     records = simulator.all_methods()
-    print("\n".join([*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share)]))
+    print("\n".join([*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, simulator.move())]))
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,7 +46,7 @@ def arguments_of(given):
     parser.add_argument("--pass", dest="which", choices=("forward", "backward", "both"), default="both",
                         help="default: both")
     parser.add_argument("--dtype", choices=("bf16", "f32"), default="bf16", help="of the tensors (default: bf16)")
-    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where operator_bench is")
+    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where the benches are")
     options = parser.parse_args(given)
     if options.ranks < 2:
         raise Refused("--ranks: one rank exchanges nothing, so there is nothing to advise; give 2 or more")
@@ -81,9 +81,10 @@ def head(question, topology, records):
             yield f"# {one['name']}: {results.why_no_time(one)}"
 
 
-def lines(records, with_hidden_share):
-    """Yields the three lines. `with_hidden_share` adds to a record what its hidden share is made of."""
-    known = {}
+def lines(records, with_hidden_share, move=None):
+    """Yields the three lines. `with_hidden_share` adds to a record what its hidden share is made of; that of a `move`
+    has it."""
+    known = {move["name"]: move} if move else {}
 
     def completed(candidate):
         for _, record in candidate.parts:
@@ -91,7 +92,7 @@ def lines(records, with_hidden_share):
                 known[record["name"]] = with_hidden_share(record)
         return candidate._replace(parts=[(layers, known[record["name"]]) for layers, record in candidate.parts])
 
-    for title, found in candidates.contests(records).items():
+    for title, found in candidates.contests(records, move).items():
         yield f"{title:<8} {sentence({one.name: one for one in found}, completed)}"
 
 
@@ -118,8 +119,8 @@ def sends(candidate):
     """Says what the busiest rank sends, in how many messages that wait for one another, and how much of it is hidden."""
     share = candidates.hidden_share(candidate)
     hidden = "takes next to no time" if share is None else f"{percent(share)} hidden"
-    return (f"sends {words.digits(candidates.total(candidate, 'sent_bytes') / MIB)} MiB in "
-            f"{candidates.total(candidate, 'hops')} hops, {hidden}")
+    return (f"sends {words.digits(stacks.total(candidate, 'sent_bytes') / MIB)} MiB in "
+            f"{stacks.total(candidate, 'hops')} hops, {hidden}")
 
 
 def percent(share):

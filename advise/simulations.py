@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates the methods of a question with operator_bench, as its schedules run, and reads the records."""
+"""Simulates what a question asks with the benches, as their schedules run, and reads the records."""
 
 import collections
 import json
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
-from lib import fastest, results  # pylint: disable=wrong-import-position
+from lib import fastest, results, stacks  # pylint: disable=wrong-import-position
 from lib.operators import is_softmax  # pylint: disable=wrong-import-position
 
 FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # a link that takes no time
@@ -24,10 +24,10 @@ class Refused(Exception):
 
 
 class Simulator:
-    """Runs operator_bench of the folder `programs` on the topology of a question."""
+    """Runs the benches of the folder `programs` on the topology of a question."""
 
     def __init__(self, programs, question):
-        self.program, self.question = pathlib.Path(programs) / "operator_bench", question
+        self.programs, self.question = pathlib.Path(programs), question
         self.topology = topology_of(question.topology)
 
     def all_methods(self):
@@ -51,19 +51,29 @@ class Simulator:
                      "free_seconds": self.run(free, *same)}
         return {**record, **{key: time_of(records) for key, records in found.items()}}
 
+    def move(self):
+        """Returns the record of hidden states that move from contiguous to zigzag tokens, nothing of it hidden."""
+        asked = self.question
+        record, = self.records_of("collective", asked.topology, "--ranks", str(asked.ranks),
+                                  *stacks.shape_of_move(asked.tokens, asked.heads, asked.width, asked.dtype))
+        return {**record, "exposed_seconds": record["median_seconds"], "free_seconds": 0.0}
+
     def run(self, topology, with_kv_heads, *words):
+        return self.records_of("operator", topology, *flags(self.question, with_kv_heads), *words)
+
+    def records_of(self, bench, topology, *words):
+        program = self.programs / f"{bench}_bench"
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "records.jsonl")
-            asked = [self.program, "--executor", "simulator", "--topology", topology, "-J", path,
-                     *flags(self.question, with_kv_heads), *words]
+            asked = [program, "--executor", "simulator", "--topology", topology, "-J", path, *words]
             try:
                 done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
             except OSError as error:
-                raise Refused(f"cannot run {self.program}: {error.strerror}; ./run advise builds it") from error
+                raise Refused(f"cannot run {program}: {error.strerror}; ./run advise builds it") from error
             if done.returncode != 0:
-                last = (done.stderr.strip().splitlines() or [f"operator_bench ended with {done.returncode}"])[-1]
+                last = (done.stderr.strip().splitlines() or [f"{bench}_bench ended with {done.returncode}"])[-1]
                 raise Refused(last.removeprefix("baton: "))
-            return results.load([path], "operator")
+            return results.load([path], bench)
 
 
 def flags(question, with_kv_heads):

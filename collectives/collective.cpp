@@ -41,6 +41,10 @@ Operands declare(Schedule& schedule, Kind kind, const Shape& shape, int blocks) 
       const Slice own = schedule.input("own", count);
       return {{{}, own, 1}, schedule.output("into", count), blocks};
     }
+    case Kind::to_zigzag: {
+      const Slice own = schedule.input("own", 2 * shape.piece_elements());
+      return {{{}, own, 1}, schedule.output("into", own.count), blocks};
+    }
   }
   throw UsageError("unknown kind of collective");
 }
@@ -54,6 +58,7 @@ const char* to_string(Kind kind) {
     case Kind::reduce_scatter: return "reduce_scatter";
     case Kind::exchange: return "exchange";
     case Kind::all_to_all: return "all_to_all";
+    case Kind::to_zigzag: return "to_zigzag";
   }
   return "?";
 }

@@ -29,10 +29,15 @@ enum class Kind {
   /// own: one block for each rank, in rank order, together about as large as a rank's keys and
   /// values. into: the blocks that all ranks have for this one, in rank order.
   all_to_all,
+  /// own: hidden states [tokens, heads*d_k] of the rank's contiguous tokens. into: those of the
+  /// tokens that it has in a zigzag layout, pieces r and 2P-1-r of 2P.
+  to_zigzag,
 };
 
 /// True if what ranks contribute grows with their tokens: keys and values, not a state.
-constexpr bool moves_tokens(Kind kind) { return kind == Kind::exchange || kind == Kind::all_to_all; }
+constexpr bool moves_tokens(Kind kind) {
+  return kind == Kind::exchange || kind == Kind::all_to_all || kind == Kind::to_zigzag;
+}
 
 enum class Direction { forward, reverse };
 
@@ -52,6 +57,8 @@ struct Shape {
   std::int64_t key_value_elements() const { return tokens * heads * (d_k + d_v); }
   /// A block of an all-to-all: keys and values cut into one block a rank, rounded up.
   std::int64_t block_elements(int ranks) const { return (key_value_elements() + ranks - 1) / ranks; }
+  /// Half of a rank's hidden states, rounded up: a piece of the sequence in a zigzag layout.
+  std::int64_t piece_elements() const { return (tokens * heads * d_k + 1) / 2; }
   std::int64_t state_bytes() const { return state_elements() * element_bytes; }
 };
 

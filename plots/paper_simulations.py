@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 
 import lib
-from lib import results
+from lib import results, stacks
 from paper import fitting
 from paper.sections import disputed_volumes, fastest_methods as fastest, method_volumes
 
@@ -69,10 +69,13 @@ def volumes(topology):
 
 
 def fastest_methods(topology):
-    """Returns the launches of the map of methods, the longest first."""
+    """Returns the launches of the map of methods, the longest first, and of the moves between layouts."""
     tokens = ",".join(map(str, fastest.TOKENS))
-    return [Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
-                   f"--tokens {tokens} --ranks {ranks}") for ranks in reversed(fastest.RANKS)]
+    ranks = ",".join(map(str, fastest.RANKS))
+    moves = (" ".join(stacks.shape_of_move(size, fastest.HEADS, 128, "bf16")) for size in fastest.TOKENS)
+    return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
+                     f"--tokens {tokens} --ranks {of}") for of in reversed(fastest.RANKS)),
+            *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}") for move in moves)]
 
 
 def predictions(fitted, blocks):

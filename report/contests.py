@@ -12,11 +12,12 @@ from lib import operators
 CPU, GPU = "processors", "GPUs"
 FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
 SCAN = "exclusive_scan"
-MOVE_TOKENS = ("exchange", "all_to_all")  # the kinds of collectives whose time depends on the tokens
+MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
-                  "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens"}
+                  "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens",
+                  "to_zigzag": "hidden states from contiguous to zigzag tokens"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
 # a layer, `way` the direction or the pass. `kv_heads` is 0 where

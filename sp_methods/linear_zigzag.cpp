@@ -9,10 +9,11 @@
 //   for both halves: outputs, with the state that came in
 //
 // The backward pass swaps the halves. A chain so has 2P half segments.
-// Cost: twice that of the scan, in bytes and in hops: what a stack of linear and softmax layers pays
-// if the tokens of all lie zigzag.
+// Cost: twice that of the scan, in bytes and in hops. A stack of linear and softmax layers pays it
+// where the tokens of all lie zigzag.
 // Source: "LASP-2", arXiv 2502.07563, section 3.4, has hybrid stacks of contiguous tokens; the
-// states are exchanged as in "ZeCO", arXiv 2507.01004, and LASP-2. No publication has this form.
+// states are exchanged as in "ZeCO", arXiv 2507.01004, and LASP-2. A chain of two parts a rank is in
+// fla-org/flash-linear-attention, pull request 1221.
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +41,8 @@ LayerTensors half_of(const LayerTensors& x, int half) {
           .dg = half_of(x.dg, half)};
 }
 
-/// One pass over both halves of a rank's tokens, the one first whose pieces the pass meets from rank
-/// 0 on.
+/// One pass over both halves of a rank's tokens. The first is that which the pass meets on its way
+/// from rank 0.
 class ZigzagPass {
  public:
   /// `half` is the layer of half the tokens, `prefixes` the states before both halves.

@@ -30,8 +30,8 @@ struct Description {
   struct LayerPart {
     std::string attention, pass, mode, gate, gates, dtype, scan;
     std::int64_t chunk = 0, groups = 1, kv_heads = 0;
-    /// True if the tokens of each rank are one run of the sequence.
-    bool contiguous = true;
+    /// How the sequence lies on the ranks: "contiguous", "zigzag", or "other".
+    std::string layout;
   };
   /// Present for a layer only.
   std::optional<LayerPart> layer;

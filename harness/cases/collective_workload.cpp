@@ -2,6 +2,8 @@
 // Collectives as workloads.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
 
@@ -79,11 +81,14 @@ double CollectiveWorkload::payload_bytes(int ranks) const {
     case Kind::exchange:
       return static_cast<double>((ranks - 1) * shape_.key_value_elements() * element_bytes);
     case Kind::all_to_all: return static_cast<double>(ranks * shape_.block_elements(ranks) * element_bytes);
+    case Kind::to_zigzag: return static_cast<double>(2 * shape_.piece_elements() * element_bytes);
   }
   return 0;
 }
 
 double CollectiveWorkload::port_bytes(int ranks) const {
+  // Of two ranks each keeps one of its two pieces; of more, some rank keeps none.
+  if (collective_.kind == Kind::to_zigzag) return payload_bytes(ranks) * std::min(ranks - 1, 2) / 2;
   const bool moves_all = collective_.kind == Kind::exclusive_scan || collective_.kind == Kind::exchange;
   if (!moves_all) return payload_bytes(ranks) * (ranks - 1) / ranks;
   return ranks > 1 ? payload_bytes(ranks) : 0;

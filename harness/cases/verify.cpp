@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "harness/cases/fold.hpp"
@@ -28,6 +29,7 @@ std::int64_t own_count(const Subject& subject) {
     case Kind::reduce_scatter: return subject.shape.map_elements() * subject.ranks;
     case Kind::exchange: return subject.shape.key_value_elements();
     case Kind::all_to_all: return subject.ranks * subject.shape.block_elements(subject.ranks);
+    case Kind::to_zigzag: return 2 * subject.shape.piece_elements();
   }
   return 0;
 }
@@ -38,7 +40,8 @@ std::int64_t into_count(const Subject& subject) {
     case Kind::all_gather: return subject.shape.map_elements() * subject.ranks;
     case Kind::reduce_scatter: return subject.shape.map_elements();
     case Kind::exchange:
-    case Kind::all_to_all: return own_count(subject);
+    case Kind::all_to_all:
+    case Kind::to_zigzag: return own_count(subject);
   }
   return 0;
 }
@@ -186,6 +189,16 @@ void compare_prefix(const Executor& executor, int rank, const ExpectedPrefix& ex
   compare_output(executor, rank, 0, {expected.values, expected.limits, expected.most_error}, result);
 }
 
+/// The two pieces of a rank in a zigzag layout, of 2P that lie two by two on the ranks.
+void compare_pieces(const Executor& executor, const Subject& subject, int rank,
+                    const Contributions& contributions, Comparison& result) {
+  const std::int64_t count = subject.shape.piece_elements();
+  for (const auto& [place, piece] : {std::pair{0, rank}, {1, 2 * subject.ranks - 1 - rank}}) {
+    const auto sent = contributions.of(piece / 2);
+    compare_copy(std::span(*sent).subspan(piece % 2 * count, count), place * count, rank, executor, result);
+  }
+}
+
 Comparison compare_copies(const Executor& executor, const Subject& subject,
                           const Contributions& contributions) {
   Comparison result;
@@ -199,6 +212,7 @@ Comparison compare_copies(const Executor& executor, const Subject& subject,
       const auto sent = contributions.of(from);
       compare_copy(std::span(*sent).subspan(rank * block, block), from * block, rank, executor, result);
     }
+    if (subject.kind == Kind::to_zigzag) compare_pieces(executor, subject, rank, contributions, result);
   }
   return result;
 }

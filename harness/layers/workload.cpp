@@ -146,9 +146,18 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
              compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance));
 }
 
-/// Of two ranks, the first one's last token tells.
-bool has_contiguous_tokens(const SpMethod& method, std::int64_t tokens) {
-  return positions_of(method, 0, 2, tokens).at(tokens - 1) == tokens - 1;
+/// The first and the last token of each of four ranks tell. Fewer ranks are no grid.
+std::string layout_of(const SpMethod& method, std::int64_t tokens) {
+  constexpr int ranks = 4;
+  const auto is_like = [&](auto positions) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Positions found = positions_of(method, rank, ranks, tokens), like = positions(rank);
+      if (found.at(0) != like.at(0) || found.at(tokens - 1) != like.at(tokens - 1)) return false;
+    }
+    return true;
+  };
+  if (is_like([&](int rank) { return contiguous_positions(rank, tokens); })) return "contiguous";
+  return is_like([&](int rank) { return zigzag_positions(rank, ranks, tokens); }) ? "zigzag" : "other";
 }
 
 Description OperatorWorkload::describe() const {
@@ -175,7 +184,7 @@ Description OperatorWorkload::describe() const {
                                           .chunk = share.chunk,
                                           .groups = layer_.groups,
                                           .kv_heads = share.key_heads(),
-                                          .contiguous = has_contiguous_tokens(method_, share.tokens)}};
+                                          .layout = layout_of(method_, share.tokens)}};
 }
 
 }  // namespace

@@ -71,8 +71,8 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   for (const Shape& shape : shapes(raw))
     for (Direction direction : value_of(direction_choices, raw.direction))
-      for (Kind kind :
-           {Kind::exclusive_scan, Kind::all_gather, Kind::reduce_scatter, Kind::exchange, Kind::all_to_all}) {
+      for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::reduce_scatter, Kind::exchange,
+                        Kind::all_to_all, Kind::to_zigzag}) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
         all.emplace_back();
         for (const std::string& name : names)

@@ -28,7 +28,7 @@ void add_description(Json& json, const Description& d) {
   json["direction"] = d.direction;
   if (d.layer)
     json.update({{"attention", d.layer->attention},
-                 {"contiguous", d.layer->contiguous},
+                 {"layout", d.layer->layout},
                  {"gate", d.layer->gate},
                  {"gates", d.layer->gates},
                  {"chunk", d.layer->chunk},

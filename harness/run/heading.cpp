@@ -48,7 +48,9 @@ std::string heads(const Case& c) {
 
 std::string tokens(const Case& c) {
   const Description d = c.workload->describe();
-  return d.kind == "exchange" || d.kind == "all_to_all" ? fmt::format("{} tokens a rank", d.tokens) : "";
+  return d.kind == "exchange" || d.kind == "all_to_all" || d.kind == "to_zigzag"
+             ? fmt::format("{} tokens a rank", d.tokens)
+             : "";
 }
 
 std::string layer(const Case& c) {

@@ -9,9 +9,6 @@ import collections
 
 TYPICAL_ERROR = 0.23  # the largest of the machines: results/*/prediction-errors*.txt, the line `all`
 
-# A hybrid has one layer of softmax attention for so many of linear attention.
-LINEAR_LAYERS = 3
-
 # `tied` are the names of the others that cannot be told from `name`, the fastest first. `runner_up` is None if nothing
 # else has a time, and `margin` then; else it says how many times as long the runner-up takes.
 Fastest = collections.namedtuple("Fastest", "name seconds tied runner_up margin")
@@ -31,15 +28,6 @@ def of(times):
 def is_told(ratio):
     """Says whether the simulator can tell a time from another one that is `ratio` times as long."""
     return max(ratio, 1 / ratio) > 1 + TYPICAL_ERROR
-
-
-def hybrid_name(softmax, linear):
-    return f"{softmax} + {LINEAR_LAYERS} {linear}"
-
-
-def lie_alike(*records):
-    """Says whether the tokens of these layers lie alike on the ranks, so that none move between them."""
-    return all(record["contiguous"] for record in records)
 
 
 def exchanges(record):

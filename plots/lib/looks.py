@@ -45,14 +45,17 @@ COLLECTIVES = {
     "pairwise_all_to_all": Look("#FE11DD", "X"),
     "bruck_all_to_all": Look("#29A309", "s"),
     "mpi_alltoall": Look("#0109B4", "v"),
-    "nccl_all_to_all": Look("#BE09FE", "*")}
+    "nccl_all_to_all": Look("#BE09FE", "*"),
+    "direct_to_zigzag": Look("#FF0001", "D")}
 
 METHODS = {
     "zeco": COLLECTIVES["all_scan"],
+    "zeco_zigzag": Look("#188AFF", "P"),
     "lasp1": COLLECTIVES["ring_scan"],
     "lasp1_as_released": Look("#1B5E20", "v"),
     "lasp2": COLLECTIVES["all_gather_scan"],
     "lasp2_as_released": Look("#8F3B00", "P"),
+    "lasp2_zigzag": Look("#FF1A00", "P"),
     "local": Look("#4D4D4D", "X"),
     "ring_attention": Look("#C2549D", "D"),
     "ring_attention_softmax": Look("#5A2A9C", "*"),

@@ -45,7 +45,7 @@ def first_part(name):
 def broken(name):
     """Returns a long name in two lines."""
     if " + " in name:
-        return name.replace(" + ", "\n+ ")
+        return name.replace(" + ", "\n+ ", 1)
     cut = name.find("_", len(name) // 2)
     return name if len(name) <= 14 or cut < 0 else f"{name[:cut + 1]}\n{name[cut + 1:]}"
 

@@ -22,7 +22,7 @@ RING, GATHER, ZIGZAG, ZECO, LASP2 = "a_ring", "a_gather", "a_zigzag", "zeco", "l
 
 def simulated(name, milliseconds, attention="linear", **changes):
     return layer(name, milliseconds=milliseconds, **{"executor": "simulator", "topology": "somewhere", "sent_bytes": 2**20,
-                                                     "hops": 3, "attention": attention, "contiguous": True, **changes})
+                                                     "hops": 3, "attention": attention, "layout": "contiguous", **changes})
 
 
 def softmax(name, milliseconds, **changes):
@@ -34,8 +34,14 @@ def half_hidden(record):
     return {**record, "exposed_seconds": record["median_seconds"] + 1e-3, "free_seconds": record["median_seconds"] - 1e-3}
 
 
-def lines(*records, completed=half_hidden):
-    return dict(zip(candidates.TITLES, advise.lines(list(records), completed), strict=True))
+def move(milliseconds):
+    """A move of hidden states, all of which is waited for."""
+    return {**simulated("direct_to_zigzag", milliseconds, sent_bytes=2**20, hops=1), "exposed_seconds": milliseconds / 1e3,
+            "free_seconds": 0}
+
+
+def lines(*records, completed=half_hidden, **choices):
+    return dict(zip(candidates.TITLES, advise.lines(list(records), completed, **choices), strict=True))
 
 
 class Lines(unittest.TestCase):
@@ -50,12 +56,18 @@ class Lines(unittest.TestCase):
         self.assertIn("~1.00 ms zeco; no difference from lasp2. It", below)
         self.assertIn("lasp2 takes ~1.25 times as long", above)
 
-    def test_a_hybrid_is_one_softmax_layer_and_three_linear_ones_of_contiguous_tokens(self):
-        told = lines(softmax(RING, 10.0), softmax(ZIGZAG, 1.0, contiguous=False), simulated(ZECO, 2.0),
+    def test_a_hybrid_is_one_softmax_layer_and_three_linear_ones_of_alike_tokens(self):
+        told = lines(softmax(RING, 10.0), softmax(ZIGZAG, 1.0, layout="zigzag"), simulated(ZECO, 2.0),
                      simulated(LASP2, 20.0))
         self.assertIn("~1.00 ms a_zigzag", told["softmax"])
         self.assertIn("~16.0 ms a_ring + 3 zeco; a_ring + 3 lasp2 takes ~4.37 times as long. It sends 4.00 MiB in 12 hops",
                       told["hybrid"])
+
+    def test_tokens_that_move_between_layers_are_a_choice_of_the_hybrid(self):
+        made = softmax(RING, 30.0), softmax(ZIGZAG, 1.0, layout="zigzag"), simulated(ZECO, 2.0)
+        self.assertIn("~11.0 ms a_zigzag + 3 zeco + 4 moves; a_ring + 3 zeco takes ~3.27 times as long. It sends 8.00 MiB in "
+                      "16 hops", lines(*made, move=move(1.0))["hybrid"])
+        self.assertIn("~36.0 ms a_ring + 3 zeco; a_zigzag + 3 zeco + 4 moves takes ~1.64", lines(*made, move=move(13.0))["hybrid"])
 
     def test_methods_without_an_exchange_or_a_time_do_not_compete(self):
         told = lines(simulated("local", 0.1, sent_bytes=0), simulated(ZECO, 1.0),

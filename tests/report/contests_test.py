@@ -36,7 +36,7 @@ class Rows(unittest.TestCase):
 
     def test_tokens_part_exchanges_of_tokens_only(self):
         self.assertEqual(len(self.keys(scan(), scan(tokens=1))), 1)
-        for kind in ("exchange", "all_to_all"):
+        for kind in ("exchange", "all_to_all", "to_zigzag"):
             self.assertEqual(len(self.keys(scan(kind=kind), scan(kind=kind, tokens=1))), 2)
 
     def test_a_row_has_its_launches_and_their_geometric_mean(self):

@@ -3,7 +3,7 @@
 
 import collections
 
-from lib import fastest, results
+from lib import fastest, results, stacks
 from paper import cells
 from paper.cells import Row
 from paper.page import Figure, Section, Table, Text
@@ -14,8 +14,9 @@ TOKENS = (512, 2048, 8192, 32768, 131072)  # of a rank
 HEADS = 32
 BLOCKS = 64  # of a state that is cut
 SOFTMAX, LINEAR, HYBRID = KINDS = ("softmax", "linear", "hybrid")
+LAYOUTS = {stacks.CONTIGUOUS: "all contiguous", stacks.ZIGZAG: "all zigzag", stacks.MOVED: "softmax zigzag, moved between"}
 TITLES = {SOFTMAX: "softmax attention", LINEAR: "linear attention",
-          HYBRID: f"a stack of one softmax layer and {fastest.LINEAR_LAYERS} linear ones"}
+          HYBRID: f"a stack of one softmax layer and {stacks.LINEAR_LAYERS} linear ones"}
 
 
 def section(sources):
@@ -24,22 +25,39 @@ def section(sources):
         Text(f"One layer, forward and backward, {HEADS} heads of 128 in bf16, on `topologies/{H100}.json`: every method "
              "that is registered and runs there, by ranks and tokens of a rank. A state that is cut has "
              f"{BLOCKS} blocks. A difference below {100 * fastest.TYPICAL_ERROR:.0f} %, the typical error of predictions "
-             "of machines that were measured (docs/results.md), is none. In the stack all layers have contiguous tokens, so "
-             "that none move between layers. For a machine of yours: `./run advise`."),
+             "of machines that were measured (docs/results.md), is none. For a machine of yours: `./run advise`."),
         *(Figure(f"fastest_{kind}", f"The fastest method of {TITLES[kind]}", f"simulated: {H100}", "methods", found,
                  "Colour: the fastest method, of a stack that of its softmax layer; ×: how many times as long the next one "
                  "takes; =: how many others cannot be told from it.") for kind, found in maps.items()),
-        *(table(kind, found) for kind, found in maps.items())])
+        *(table(kind, found) for kind, found in maps.items()),
+        Text("Causal softmax is balanced with zigzag tokens, and a linear layer of such tokens is a chain of twice as many "
+             "half segments. So all layers of a stack have contiguous tokens, or all have zigzag ones, or hidden states of "
+             f"{HEADS} * 128 channels move before and after each softmax layer, in both passes (`{stacks.MOVE}`, waited for "
+             "at once). The stack of each layout is the fastest of its own."),
+        layouts_table(all_stacks(sources))])
 
 
 def all_maps(sources):
     """{kind: {(ranks, tokens of a rank): lib.fastest.Fastest}}"""
-    softmax, linear = (records_of(sources, kind) for kind in (SOFTMAX, LINEAR))
-    times = {SOFTMAX: {place: {one["name"]: one["median_seconds"] for one in found} for place, found in softmax.items()},
-             LINEAR: {place: {one["name"]: one["median_seconds"] for one in found} for place, found in linear.items()},
-             HYBRID: {place: hybrids(softmax[place], linear[place]) for place in softmax if place in linear}}
+    times = {kind: {place: {one["name"]: one["median_seconds"] for one in found}
+                    for place, found in records_of(sources, kind).items()} for kind in (SOFTMAX, LINEAR)}
+    times[HYBRID] = {place: times_of(found) for place, found in all_stacks(sources).items()}
     return {kind: {place: fastest.of(found) for place, found in sorted(places.items()) if found}
             for kind, places in times.items()}
+
+
+def all_stacks(sources):
+    """{(ranks, tokens of a rank): [lib.stacks.Stack]}"""
+    softmax, linear = (records_of(sources, kind) for kind in (SOFTMAX, LINEAR))
+    moves = {(one["ranks"], one["tokens"]): one for one in sources.on(H100, name=stacks.MOVE)
+             if results.why_no_time(one) is None}
+    return {place: list(stacks.all_of(found, linear[place], moves.get(place))) for place, found in softmax.items()
+            if place in linear}
+
+
+def times_of(found):
+    """{name: seconds} of some Stacks."""
+    return {one.name: stacks.total(one, "median_seconds") for one in found}
 
 
 def records_of(sources, kind):
@@ -51,13 +69,6 @@ def records_of(sources, kind):
         if place[0] in RANKS and place[1] in TOKENS and stands(record):
             places[place].append(record)
     return places
-
-
-def hybrids(softmax, linear):
-    """{name: seconds of the stack}"""
-    return {fastest.hybrid_name(one["name"], other["name"]):
-            one["median_seconds"] + fastest.LINEAR_LAYERS * other["median_seconds"]
-            for one in softmax for other in linear if fastest.lie_alike(one, other)}
 
 
 def stands(record):
@@ -74,6 +85,24 @@ def table(kind, found):
         rows.append(Row("", "time, ms", [time_cell(one) for one in places]))
     return Table(f"fastest_{kind}", f"The fastest method of {TITLES[kind]} and its time, simulated",
                  [f"{tokens:,} tokens" for tokens in sizes], rows, ["Tokens are those of a rank."], True)
+
+
+def layouts_table(found):
+    """The fastest stack of each layout, in ms, by ranks and tokens."""
+    sizes = sorted({tokens for _, tokens in found})
+    rows = []
+    for ranks in sorted({ranks for ranks, _ in found}):
+        for number, layout in enumerate(stacks.LAYOUTS):
+            alike = [[one for one in found.get((ranks, tokens), []) if one.layout == layout] for tokens in sizes]
+            rows.append(Row(f"{ranks} ranks" if number == 0 else "", LAYOUTS[layout],
+                            [layout_cell(fastest.of(times_of(some))) for some in alike]))
+    return Table("layouts_of_stacks", f"What the layout of tokens costs {TITLES[HYBRID]}, simulated, ms",
+                 [f"{tokens:,} tokens" for tokens in sizes], rows, ["Tokens are those of a rank."], True)
+
+
+def layout_cell(one):
+    cell = time_cell(one)
+    return cell and cell._replace(note=one.name)
 
 
 def name_cell(one):

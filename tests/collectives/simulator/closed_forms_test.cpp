@@ -110,6 +110,8 @@ TEST_F(ClosedForms, AllToAllsSendAllBlocksAtOnceOrInTurn) {
     const double block = d.busy(static_cast<double>(d.shape.block_elements(P)));
     expect("direct_all_to_all", d, {.ranks = P}, d.latency + (P - 1) * block);
     expect("pairwise_all_to_all", d, {.ranks = P}, (P - 1) * (d.latency + block));
+    const double piece = d.busy(static_cast<double>(d.shape.piece_elements()));
+    expect("direct_to_zigzag", d, {.ranks = P}, d.latency + std::min(P - 1, 2) * piece);
   }
 }
 

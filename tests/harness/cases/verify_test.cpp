@@ -29,14 +29,14 @@ Subject subject_of(const std::string& name, Direction direction = Direction::for
 }
 
 TEST(Verify, FindsNothingWrongWhereNothingIs) {
-  for (const char* name :
-       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"})
+  for (const char* name : {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange",
+                           "bruck_all_to_all", "direct_to_zigzag"})
     EXPECT_EQ(compare(*run(name, subject_of(name)), subject_of(name)).wrong, 0) << name;
 }
 
 TEST(Verify, CountsAndNamesASingleWrongElement) {
-  for (const char* name :
-       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"}) {
+  for (const char* name : {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange",
+                           "bruck_all_to_all", "direct_to_zigzag"}) {
     const auto executor = run(name, subject_of(name));
     executor->write(2, {1, 5, 1}, std::vector{1e6f});
     const Comparison found = compare(*executor, subject_of(name));
@@ -67,7 +67,7 @@ TEST(Verify, TellsTheDirections) {
 
 TEST(Verify, ShowsWhatARoundingWireDoesAndCallsItRight) {
   for (const char* name : {"all_scan", "recursive_doubling", "ring_all_gather", "ring_reduce_scatter",
-                           "ring_exchange", "pairwise_all_to_all"}) {
+                           "ring_exchange", "pairwise_all_to_all", "direct_to_zigzag"}) {
     const Comparison found = compare(*run(name, subject_of(name), "local_bf16"), subject_of(name));
     EXPECT_EQ(found.wrong, 0) << name << ": " << found.first;
     EXPECT_GT(found.relative_error, 1e-4) << name;
@@ -128,8 +128,8 @@ TEST(Verify, WhatIsTruncatedAndNotRoundedIsWrong) {
 }
 
 TEST(Verify, ASingleElementIsWrongOnARoundingWireToo) {
-  for (const char* name :
-       {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange", "bruck_all_to_all"}) {
+  for (const char* name : {"all_scan", "ring_all_gather", "ring_reduce_scatter", "ring_exchange",
+                           "bruck_all_to_all", "direct_to_zigzag"}) {
     const auto executor = run(name, subject_of(name), "local_bf16");
     std::vector<float> right(1);
     executor->read(right, 2, {1, 5, 1});

@@ -228,13 +228,18 @@ TEST(Record, HasTheHeadsOfKeysWhereTheyAreFewer) {
   EXPECT_FALSE(json_of(0).contains("kv_heads"));
 }
 
-TEST(Record, SaysWhetherTheTokensOfARankAreContiguous) {
+TEST(Record, SaysHowTheSequenceLiesOnTheRanks) {
   Record record = timed_record();
   const Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};
-  for (const auto& [name, contiguous] :
-       {std::pair{"zeco", true}, {"ring_attention_softmax", true}, {"ring_attention_zigzag", false}}) {
+  for (const auto& [name, layout] : {std::pair{"zeco", "contiguous"},
+                                     {"ring_attention_softmax", "contiguous"},
+                                     {"usp", "contiguous"},
+                                     {"ring_attention_zigzag", "zigzag"},
+                                     {"zeco_zigzag", "zigzag"},
+                                     {"ring_attention_striped", "other"},
+                                     {"usp_zigzag", "other"}}) {
     record.bench_case.workload = operator_workload(find_method(name), layer, GateDraw::layer);
-    EXPECT_EQ(to_json(record)["contiguous"], contiguous) << name;
+    EXPECT_EQ(to_json(record)["layout"], layout) << name;
   }
 }
 
@@ -267,6 +272,10 @@ TEST(Record, BandwidthsFollowTheKind) {
   EXPECT_EQ(all_to_all->payload_bytes(4), 4 * 16 * 2 * (4 + 8));
   EXPECT_EQ(all_to_all->port_bytes(4), 4 * 16 * 2 * (4 + 8) * 3 / 4);
   EXPECT_EQ(all_to_all->payload_bytes(5), 4 * 5 * 77) << "each of 5 blocks is rounded up";
+  const auto to_zigzag = collective_workload(find_collective("direct_to_zigzag"), shape, Direction::forward);
+  EXPECT_EQ(to_zigzag->payload_bytes(4), 4 * 16 * 2 * 4);
+  EXPECT_EQ(to_zigzag->port_bytes(4), 4 * 16 * 2 * 4);
+  EXPECT_EQ(to_zigzag->port_bytes(2), 4 * 16 * 4) << "each of two ranks keeps a piece";
 }
 
 TEST(Record, ARankAloneHasNoBound) {

@@ -5,6 +5,7 @@ import unittest
 
 from plots.example import draws, layer, skipped_layer
 
+from lib import stacks
 from paper.records import H100, Sources
 from paper.sections import fastest_methods as methods
 
@@ -13,7 +14,7 @@ def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
     return layer(name, milliseconds=milliseconds, **{
         "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": H100, "heads": methods.HEADS, "dtype": "bf16",
         "attention": "softmax", "blocks_asked": methods.BLOCKS, "sent_bytes": 5,
-        "contiguous": True, **changes})
+        "layout": "contiguous", **changes})
 
 
 def found(*records, kind="softmax"):
@@ -35,11 +36,20 @@ class Map(unittest.TestCase):
         (place, one), = found(simulated("one", 1.0), *others).items()
         self.assertEqual((place, one.name, methods.margin_text(one)), ((8, 8192), "one", ""))
 
-    def test_a_stack_has_one_softmax_layer_and_three_linear_ones_of_contiguous_tokens(self):
-        linear = simulated("linear", 2.0, attention="linear")
-        (_, one), = found(simulated("one", 4.0), simulated("zigzag", 1.0, contiguous=False), linear, kind="hybrid").items()
+    def test_a_stack_has_one_softmax_layer_and_three_linear_ones_of_alike_tokens(self):
+        linear, zigzag = simulated("linear", 2.0, attention="linear"), simulated("zigzag", 1.0, layout="zigzag")
+        (_, one), = found(simulated("one", 4.0), zigzag, linear, kind="hybrid").items()
         self.assertEqual((one.name, round(one.seconds * 1e3, 6), one.runner_up), ("one + 3 linear", 10.0, None))
-        self.assertEqual(found(simulated("zigzag", 1.0, contiguous=False), linear, kind="hybrid"), {})
+        self.assertEqual(found(zigzag, linear, kind="hybrid"), {})
+
+    def test_the_table_of_layouts_has_the_fastest_stack_of_each(self):
+        move = {**simulated(stacks.MOVE, 0.25), "bench": "collective"}
+        made = [simulated("slow", 9.0), simulated("one", 4.0), simulated("zigzag", 1.0, layout="zigzag"), move,
+                *(simulated(name, time, attention="linear", layout=layout)
+                  for name, time, layout in (("linear", 2.0, "contiguous"), ("chain", 2.5, "zigzag")))]
+        rows = methods.layouts_table(methods.all_stacks(Sources(made, {}, {}))).rows
+        self.assertEqual([(float(row.cells[0].value), row.cells[0].note) for row in rows],
+                         [(10.0, "one + 3 linear"), (8.5, "zigzag + 3 chain"), (8.0, "zigzag + 3 linear + 4 moves")])
 
     def test_a_cell_names_who_cannot_be_told_from_it(self):
         table = methods.table("softmax", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
@@ -53,7 +63,9 @@ class Map(unittest.TestCase):
         from paper import winners_map
         from plots.paper.figures_test import touching
         names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
-        records = [simulated(name, 1.0 + 2 * ((place + row + column) % 3), ranks, tokens, attention=attention)
+        layouts = ("contiguous", "contiguous", "zigzag")
+        records = [simulated(name, 1.0 + 2 * ((place + row + column) % 3), ranks, tokens, attention=attention,
+                             layout=layouts[place])
                    for place, name in enumerate(names) for attention in ("softmax", "linear")
                    for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS)]
         for kind in methods.KINDS:
