@@ -68,7 +68,7 @@ class LayerOracle {
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
-  /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, out or lse for the tokens
+  /// The values [tokens, heads, width] of an input called q, k, v, g, d_o, out or lse of the tokens
   /// at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of these tokens.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 

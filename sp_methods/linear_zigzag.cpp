@@ -12,7 +12,7 @@
 // Cost: twice that of the scan, in bytes and in hops. A stack of linear and softmax layers pays it
 // where the tokens of all lie zigzag.
 // Source: "LASP-2", arXiv 2502.07563, section 3.4, has hybrid stacks of contiguous tokens; the
-// states are exchanged as in "ZeCO", arXiv 2507.01004, and LASP-2. A chain of two parts a rank is in
+// states are exchanged as in "ZeCO", arXiv 2507.01004, and LASP-2. Two parts a rank are in
 // fla-org/flash-linear-attention, pull request 1221.
 #include <memory>
 #include <optional>
