@@ -11,7 +11,7 @@ import subprocess
 import lib
 from lib import results, stacks
 from paper import fitting
-from paper.sections import disputed_volumes, fastest_methods as fastest, method_volumes
+from paper.sections import disputed_volumes, fastest_methods as fastest, megatron, method_volumes
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -64,6 +64,8 @@ def volumes(topology):
     return [*(Launch(OPERATOR, topology, f"{fixed},backward --ranks {ranks} --tokens "
                      + ",".join(str(length // ranks) for length in method_volumes.LENGTHS))
               for ranks in method_volumes.RANKS),
+            *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
+                     f"--ranks {ranks}") for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
             Launch(OPERATOR, topology, f"{fixed} --kv-heads {disputed_volumes.KV_HEADS} --tokens {disputed_volumes.TOKENS} "
                    "--ranks " + ",".join(map(str, disputed_volumes.MORE_RANKS)))]
 

@@ -14,7 +14,7 @@ from paper import cells
 from paper.cells import Row
 from paper.page import Section, Table, Text, told
 from paper.records import H100, having
-from paper.sections import disputed_volumes
+from paper.sections import disputed_volumes, megatron
 
 RANKS = (4, 8, 64)
 LENGTHS = tuple(size * 2**10 for size in (8, 64, 512, 4096))  # tokens of the whole sequence
@@ -41,13 +41,15 @@ def section(sources):
 def table(sources, ranks):
     records = [one for one in sources.on(H100, bench="operator", heads=HEADS, ranks=ranks, dtype="bf16")
                if results.why_no_time(one) is None and results.kv_heads(one) == HEADS and one["pass"] in PASSES]
+    records += megatron.records(sources, ranks, LENGTHS, HEADS, WIDTH)
     rows = [row for name in sorted({one["name"] for one in records}) for which in PASSES
             for row in method_rows(sources, name, which, having(records, name=name, **{"pass": which}), ranks)]
     lengths = [f"{length // 1024}K" if length < MIB else f"{length // MIB}M" for length in LENGTHS]
     return Table(f"method_volumes_{ranks}", f"MiB that the busiest of {ranks} ranks sends, by tokens of the whole sequence",
                  [*lengths, "messages", "hops"], rows, [
                      "Messages: of all ranks, over their number. Hops: the most messages on any chain of steps that wait "
-                     "for one another. Both are the same at all lengths.", *blocks_note(records), *refused(sources, ranks)],
+                     "for one another. Both are the same at all lengths.", *blocks_note(records), *hidden_states_note(records),
+                     *refused(sources, ranks)],
                  ranks != RANKS[0])
 
 
@@ -61,6 +63,8 @@ def method_rows(sources, name, which, records, ranks):
     yield Row(f"`{name}`", f"counted, {which}", [
         *own, cells.counted(one["messages"] / ranks, f"{one['messages'] / ranks:.1f}", "messages a rank", one),
         cells.counted(one["hops"], str(one["hops"]), "hops", one)])
+    if name == megatron.NAME:
+        yield Row("", f"simulated, {which}, exchange alone, ms", [*map(cells.timed, counted), None, None])
     for form in having(sources.published.get("volumes", []), method=name, **{"pass": which}):
         yield Row("", f"closed form, {form['form']}", [*(evaluated(form, record, beside) for record, beside in
                                                          zip(counted, own)), None, hops(form, one)])
@@ -69,6 +73,7 @@ def method_rows(sources, name, which, records, ranks):
 def counted_forms(sources):
     """Returns the closed forms of methods that were counted."""
     counted = {one["name"] for one in sources.on(H100, bench="operator", heads=HEADS) if results.why_no_time(one) is None}
+    counted |= {one["name"] for ranks in RANKS for one in megatron.records(sources, ranks, LENGTHS, HEADS, WIDTH)}
     return [form for form in sources.published.get("volumes", []) if form["method"] in counted]
 
 
@@ -133,6 +138,13 @@ def blocks_note(records):
     cut = sorted({one["name"] for one in records if one["blocks"] > 1})
     if cut:
         yield f"In {max(one['blocks'] for one in records)} blocks of the state: {', '.join(f'`{name}`' for name in cut)}."
+
+
+def hidden_states_note(records):
+    if any(one["name"] == megatron.NAME for one in records):
+        yield (f"`{megatron.NAME}` shares heads and not tokens, so it is no row of operator_bench: `{megatron.GATHER}` and "
+               f"`{megatron.SCATTER}` of hidden states as wide as the queries, once each forward, and a second gather backward. "
+               "Their time is that of the exchange alone; a method's other work stands in the maps of the fastest.")
 
 
 def refused(sources, ranks):

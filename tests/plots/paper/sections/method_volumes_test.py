@@ -9,7 +9,7 @@ from paper import cells
 from paper.page import Table, Text
 from paper.records import H100, load_cells
 from paper.records import Sources
-from paper.sections import disputed_volumes, method_volumes as volumes
+from paper.sections import disputed_volumes, megatron, method_volumes as volumes
 
 FORMS = load_cells(PLOTS.parent / "results/paper/volumes.csv")
 DISPUTED = load_cells(PLOTS.parent / "results/paper/vllm_omni_5092.csv")
@@ -71,6 +71,29 @@ class ClosedForms(unittest.TestCase):
             "3 heads", name="a_cut", executor="simulator", topology=H100, heads=64, ranks=8)), 8)
         self.assertEqual(table.rows, [])
         self.assertIn("`a_cut` (3 heads)", table.notes[-1])
+
+
+class HiddenStates(unittest.TestCase):
+    """Megatron's rows are sums of an all-gather's and a reduce-scatter's records."""
+
+    def moved(self, name, **changes):
+        made = counted(name, sent=7 * U, bench="collective", d_k=1, d_v=megatron.D_V, heads=megatron.maps_of(8192, 64, 128), tokens=0,
+                       milliseconds=2.0, **changes)
+        del made["pass"]
+        return made
+
+    def test_both_passes_are_counted_timed_and_equal_to_their_forms(self):
+        shown = rows(self.moved(megatron.GATHER), self.moved(megatron.SCATTER))
+        self.assertEqual(shown, [
+            ("`megatron_sp`", "counted, forward", [None, "1,792", None, None, "14.0", "14"]),
+            ("", "simulated, forward, exchange alone, ms", [None, "4.00", None, None, None, None]),
+            ("", "closed form, derived", [None, "1,792", None, None, None, "14"]),
+            ("`megatron_sp`", "counted, backward", [None, "2,688", None, None, "21.0", "21"]),
+            ("", "simulated, backward, exchange alone, ms", [None, "6.00", None, None, None, None]),
+            ("", "closed form, derived", [None, "2,688", None, None, None, "21"])])
+
+    def test_a_missing_collective_leaves_them_out(self):
+        self.assertEqual(rows(self.moved(megatron.GATHER)), [])
 
 
 class APublishedTable(unittest.TestCase):
