@@ -21,6 +21,7 @@ COLLECTIVES = {
     "auto_scan": Look("#008C9E", "D"),
     "ring_scan": Look("#009E73", "^"),
     "recursive_doubling": Look("#C2549D", "v"),
+    "doubling_123": Look("#F4089B", "*"),
     "two_shot": Look("#B88A00", "P"),
     "hierarchical_scan": Look("#5A2A9C", "D"),
     "hierarchical_scan_chain": Look("#9B6FD1", "s"),
