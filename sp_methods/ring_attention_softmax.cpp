@@ -3,6 +3,7 @@
 // two balance the work.
 //
 //   the passes of softmax_ring.hpp: k | v of all ranks circulate, and backward dk | dv behind them
+//   tokens of rank r:  zigzag, pieces r and 2P-1-r of 2P;  striped, r, r + P, r + 2P and so on
 //
 // Keys and values circulate in the tensors' type, their gradients in f32: the output, dq, and the
 // gradients of P ranks are summed before they are rounded.
@@ -18,25 +19,12 @@ namespace baton {
 namespace {
 
 void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout) {
-  SoftmaxSteps steps(s, layer, layout);
-  KeyRing keys(s, layer, x);
-  const PartialOutput result = steps.result(x.o);
-  if (layer.pass != Pass::backward) ring_forward(s, layer, x, steps, keys, result);
-  if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
-  if (layer.pass != Pass::forward) RingGradients(s, layer, x, steps).backward(keys, result);
+  RingSoftmax method(s, layer, x, layout);
+  run_passes(s, layer, method);
 }
 
-/// Blocks make P-1 hops in each pass; gradients make P, one behind the blocks.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
-  const int P = split.ranks;
-  Cost cost;
-  if (P == 1) return cost;
-  const Cost blocks = key_ring_cost(layer, P);
-  if (layer.pass != Pass::backward) cost = blocks;
-  if (layer.pass == Pass::forward) return cost;
-  cost.sent_bytes += blocks.sent_bytes + P * key_value_elements(layer.share) * bytes_of(Dtype::f32);
-  cost.hops += layer.mode == Mode::exposed ? P + 1 : P;
-  return cost;
+  return ring_softmax_cost(layer, split.ranks);
 }
 
 const RegisteredMethod registered[]{

@@ -122,9 +122,43 @@ class RingGradients {
   Slice dq_;  // f32 sums
 };
 
+/// Both passes of a layer.
+class RingSoftmax {
+ public:
+  RingSoftmax(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout)
+      : s_(s),
+        layer_(layer),
+        x_(x),
+        steps_(s, layer, layout),
+        keys_(s, layer, x),
+        result_(steps_.result(x.o)) {}
+
+  void forward() { ring_forward(s_, layer_, x_, steps_, keys_, result_); }
+  void backward() { RingGradients(s_, layer_, x_, steps_).backward(keys_, result_); }
+
+ private:
+  Schedule& s_;
+  const Layer& layer_;
+  const LayerTensors& x_;
+  SoftmaxSteps steps_;
+  KeyRing keys_;  // of both passes
+  PartialOutput result_;
+};
+
 /// The cost of a forward pass, and of what it sends again in a backward pass.
 inline Cost key_ring_cost(const Layer& layer, int ranks) {
   return {(ranks - 1) * key_value_elements(layer.share) * bytes_of(layer.dtype), ranks - 1};
+}
+
+/// The cost of both passes. Blocks make P-1 hops in each; gradients make P, one behind the blocks.
+inline Cost ring_softmax_cost(const Layer& layer, int ranks) {
+  if (ranks == 1) return {};
+  const Cost blocks = key_ring_cost(layer, ranks);
+  if (layer.pass == Pass::forward) return blocks;
+  Cost cost = layer.pass == Pass::both ? blocks : Cost{};
+  cost.sent_bytes += blocks.sent_bytes + ranks * key_value_elements(layer.share) * bytes_of(Dtype::f32);
+  cost.hops += layer.mode == Mode::exposed ? ranks + 1 : ranks;
+  return cost;
 }
 
 }  // namespace baton

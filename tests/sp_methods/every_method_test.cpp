@@ -121,13 +121,18 @@ void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaSh
       }
 }
 
-/// Head groups, and every exclusive scan in the place of the method's own.
-void add_choices(std::vector<Problem>& all, const SpMethod& method, int ranks) {
-  const Layer layer{.share = {12, 4, 6, 8, 8, GateKind::vector}, .pass = Pass::both, .blocks = 3};
+/// Head groups, and every exclusive scan in the place of the method's own. Softmax methods have no
+/// scans, and grids of ranks, which need 4 of them.
+void add_choices(std::vector<Problem>& all, const SpMethod& method) {
+  const bool has_gates = method.attention == Attention::linear;
+  const int ranks = has_gates ? 3 : 4;
+  const GateKind gate = has_gates ? GateKind::vector : GateKind::none;
+  const Layer layer{.share = {12, 4, 6, 8, 8, gate}, .pass = Pass::both, .blocks = 3};
   for (int groups : {2, 4}) {
     all.push_back({&method, layer, ranks});
     all.back().layer.groups = groups;
   }
+  if (!has_gates) return;
   for (int groups : {1, 2}) {
     all.push_back({&method, layer, ranks});
     all.back().layer.groups = groups;
@@ -201,7 +206,7 @@ std::vector<Problem> problems(const std::string& executor) {
               add_variants(all, *method, shape, ranks, segmented);
     if (!is_local && executor != "mpi") add_device_problems(all, *method);
     // A native runs where its executor is.
-    if (!is_local) add_choices(all, *method, 3);
+    if (!is_local) add_choices(all, *method);
     add_large(all, *method);
     all.push_back(held_out(*method));
   }
