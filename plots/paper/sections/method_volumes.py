@@ -3,7 +3,7 @@
 
 The closed forms are data (results/paper/volumes.csv), in these terms of one rank: `u` bytes of its queries, `f` heads of
 keys over heads of queries, `S` bytes of its state, `lse` bytes of one f32 number a query and head, `wide` the bytes of an
-f32 sum over those of a tensor's element, `H` heads of keys, and ranks as a grid of a x b.
+f32 sum over those of a tensor's element, `H` heads of queries, and ranks as a grid of a x b.
 """
 
 import collections
@@ -87,7 +87,7 @@ def forms_table(forms):
             sources[form["source"]][f"`{form['method']}`"] = None
     return Table("volume_forms", "The closed forms", ["bytes that a rank sends", "hops"], rows, [
         "u: bytes of a rank's queries. f: heads of keys over heads of queries. S: bytes of a state. lse: bytes of one f32 "
-        "number a query and head. wide: bytes of an f32 sum over those of a tensor's element. H: heads of keys. a x b: the "
+        "number a query and head. wide: bytes of an f32 sum over those of a tensor's element. H: heads of queries. a x b: the "
         "ranks as a grid. Derived: from the algorithm, by hand.",
         *(f"{', '.join(names)}: {source}." for source, names in sources.items())], True)
 
@@ -129,7 +129,7 @@ def terms(record):
     """Returns {term: its value} for the case of a record."""
     ranks, rows = record["ranks"], record["tokens"] * record["heads"]
     short = max(a for a in range(1, math.isqrt(ranks) + 1) if ranks % a == 0)
-    return {"P": ranks, "a": short, "b": ranks // short, "H": results.kv_heads(record), "u": disputed_volumes.queries(record),
+    return {"P": ranks, "a": short, "b": ranks // short, "H": record["heads"], "u": disputed_volumes.queries(record),
             "f": results.kv_heads(record) / record["heads"], "S": record["state_bytes"], "lse": 4 * rows,
             "wide": 4 / ELEMENT}
 

@@ -42,7 +42,13 @@ class ClosedForms(unittest.TestCase):
 
     def test_the_terms(self):
         terms = volumes.terms(counted(ranks=12, kv_heads=16))
-        self.assertEqual((terms["a"], terms["b"], terms["f"], terms["H"], terms["u"]), (3, 4, 1 / 4, 16, U))
+        self.assertEqual((terms["a"], terms["b"], terms["f"], terms["H"], terms["u"]), (3, 4, 1 / 4, 64, U))
+
+    def test_ranks_that_share_a_head_of_keys_each_get_it(self):
+        form = next(form for form in FORMS if (form["method"], form["pass"], form["form"]) ==
+                    ("ulysses_softmax", "forward", "derived"))
+        for ranks, sent in ((8, 33030144), (64, 66060288)):  # as counted for 1024 tokens a rank
+            self.assertEqual(volumes.value_of(form["bytes"], counted(ranks=ranks, kv_heads=8, tokens=1024)), sent)
 
     def test_a_count_stands_above_its_form_and_equals_it(self):
         self.assertEqual(rows(counted()), [
