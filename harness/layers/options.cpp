@@ -145,10 +145,10 @@ void declare(Flags& flags, RawOperators& raw) {
 void print_list() {
   fmt::print("methods\n");
   for (const SpMethod* method : sp_methods())
-    fmt::print("  {:<24} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
+    fmt::print("  {:<25} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
   fmt::print("scans\n");
   for (const std::string& name : scan_names())
-    fmt::print("  {:<24} {}\n", name, find_collective(name).summary);
+    fmt::print("  {:<25} {}\n", name, find_collective(name).summary);
 }
 
 }  // namespace

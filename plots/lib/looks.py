@@ -71,6 +71,8 @@ METHODS = {
     "all_gather_kv": Look("#15A70C", "*"),
     "all_gather_kv_zigzag": Look("#BF7E6D", "*"),
     "all_gather_kv_direct": Look("#199AA9", "P"),
+    "ulysses_all_gather": Look("#FF0808", "v"),
+    "ulysses_all_gather_zigzag": Look("#7F8D66", "D"),
     "mesh_attention": Look("#184FFB", "X"),
     "mesh_attention_zigzag": Look("#FC16CE", "s"),
     "double_ring": Look("#9D89B1", "P"),
