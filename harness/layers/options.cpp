@@ -12,6 +12,7 @@ namespace {
 
 /// The bench's own flags as the user wrote them.
 struct RawOperators {
+  std::string like;
   std::vector<std::string> methods{"all"};
   std::vector<std::string> passes{"both"};
   std::vector<std::string> modes{"overlapped"};
@@ -36,6 +37,42 @@ const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
 const Choices<GateDraw> gate_draw_choices{
     {"layer", GateDraw::layer}, {"mixed", GateDraw::mixed}, {"strong", GateDraw::strong}};
+
+/// A public suite of softmax methods on GPUs whose settings --like asks for.
+struct PublicSuite {
+  std::string name;
+  std::vector<std::string> passes;
+  int rounds;
+};
+
+/// NJUDeepEngine/LongCA-bench (arXiv 2510.17896), longca_bench/dist_attn/run_benchmark.{py,sh};
+/// SandAI-org/MagiAttention, exps/dist_attn/benchmark_conf.py.
+const PublicSuite public_suites[]{{"longca", {"forward", "backward"}, 15},
+                                  {"magi", {"forward", "backward", "both"}, 20}};
+
+std::vector<std::string> suite_names() {
+  std::vector<std::string> names;
+  for (const PublicSuite& suite : public_suites) names.push_back(suite.name);
+  return names;
+}
+
+/// Asks for what both suites have, and for what the named one has: their causal attention by those
+/// of their methods that are here. LoongTrain's rings come without its heads for tokens.
+void ask_like(const std::string& name, RawOperators& raw, Options& options) {
+  raw.methods = {"ulysses_softmax", "ring_attention_zigzag", "all_gather_kv_zigzag", "usp_zigzag",
+                 "double_ring_zigzag"};
+  raw.heads = 64;
+  raw.kv_heads = 8;
+  raw.d_k = raw.d_v = 128;
+  raw.tokens = {8192};
+  raw.dtype = "bf16";
+  options.warmup = 5;
+  for (const PublicSuite& suite : public_suites)
+    if (suite.name == name) {
+      raw.passes = suite.passes;
+      options.rounds = suite.rounds;
+    }
+}
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
@@ -114,7 +151,13 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   return all;
 }
 
-void declare(Flags& flags, RawOperators& raw) {
+void declare(Flags& flags, RawOperators& raw, Options& options) {
+  flags
+      .add("--like", raw.like,
+           "ask what a public suite of softmax methods asks of 8 to 96 H100: its methods, passes, rounds, "
+           "heads, tokens and dtype; other flags override it, and --executor and --ranks are yours to give")
+      .one_of(suite_names())
+      .presets([&](const std::string& name) { ask_like(name, raw, options); });
   flags.add("--methods", raw.methods, "names, or 'all'").list();
   flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
   flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
@@ -159,7 +202,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
       argc, argv,
       {.program = "operator_bench",
        .description = "Times one layer's attention under each sequence-parallel method, verified.",
-       .declare = [&](Flags& flags) { declare(flags, own); },
+       .declare = [&](Flags& flags, Options& options) { declare(flags, own, options); },
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;

@@ -120,7 +120,7 @@ std::optional<Options> parse_collective_options(int argc, char** argv) {
       argc, argv,
       {.program = "collective_bench",
        .description = "Times the exchanges of sequence-parallel attention, verified, each beside its bound.",
-       .declare = [&](Flags& flags) { declare(flags, own); },
+       .declare = [&](Flags& flags, Options&) { declare(flags, own); },
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;

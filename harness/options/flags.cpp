@@ -24,6 +24,8 @@ struct FlagRules {
   bool is_bytes = false;
   /// The only words that it takes; empty for any.
   std::vector<std::string> words;
+  /// What the word sets beside the flag's own value; may be empty.
+  std::function<void(const std::string&)> set;
 };
 
 namespace {
@@ -166,6 +168,12 @@ Flag& Flag::sets(bool& given) {
   return *this;
 }
 
+Flag& Flag::presets(std::function<void(const std::string&)> set) {
+  rules_->set = std::move(set);
+  option_->trigger_on_parse();  // the callbacks of the other flags run when all have been parsed
+  return *this;
+}
+
 Flags::Flags(const std::string& program, const std::string& description)
     : app_(std::make_unique<CLI::App>(description, program)) {
   app_->option_defaults()->always_capture_default();
@@ -179,6 +187,7 @@ Flag Flags::add(const std::string& names, Value& value, const std::string& help)
   rules->most = most_of<Value>;
   const auto read = [rules, &value](const std::vector<std::string>& words) {
     read_words(*rules, words, value);
+    if (rules->set) rules->set(words.back());
     return true;
   };
   CLI::Option* option = app_->add_option(names, read, help, false, [&value] { return shown(value); });

@@ -145,7 +145,7 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
                                  "--benchmark_list_tests, --benchmark_out) work too.");
   declare_axes(flags, raw);
   declare_run(flags, raw);
-  bench.declare(flags);
+  bench.declare(flags, raw.options);
   std::vector<std::string> arguments(argv, argv + argc);
   raw.options.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
   if (!flags.parse(std::move(arguments))) return std::nullopt;

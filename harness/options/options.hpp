@@ -120,6 +120,9 @@ class Flag {
   Flag& hidden();
   /// Sets `given` if the user gives the flag.
   Flag& sets(bool& given);
+  /// Reads the flag before all others and hands its word to `set`, so that they override what that
+  /// sets.
+  Flag& presets(std::function<void(const std::string&)> set);
 
  private:
   CLI::Option* option_;
@@ -206,8 +209,9 @@ struct RawOptions {
 struct BenchFlags {
   std::string program;
   std::string description;
-  /// Declares the bench's own flags.
-  std::function<void(Flags&)> declare;
+  /// Declares the bench's own flags; the options are those of the shared ones, which a preset may
+  /// set.
+  std::function<void(Flags&, Options&)> declare;
   /// Prints what is registered, but for the backends.
   std::function<void()> print_list;
 };

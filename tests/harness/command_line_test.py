@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from bad_input import BadInput
-from benches import OPERATOR_BENCH, SMALL, mpirun, run
+from benches import OPERATOR_BENCH, SMALL, TOPOLOGIES, mpirun, run
 from simulated_rows import Simulator
 
 __all__ = ["BadInput", "Simulator"]  # unittest runs them too
@@ -168,8 +168,29 @@ class Operators(unittest.TestCase):
         records = self.records("--methods", "zeco", "--scan", "two_shot", "--groups", "2", "--ranks", "3")
         self.assertEqual((records[0]["scan"], records[0]["groups"], records[0]["wrong"]), ("two_shot", 2, 0))
 
+    def test_a_public_suite_is_its_flags_and_later_and_earlier_ones_override_it(self):
+        def asked(*words):
+            with tempfile.TemporaryDirectory() as folder:
+                ended = run(*words, "--executor", "simulator", "--topology", f"{TOPOLOGIES}/dgx-h100-8.json", "--ranks", "2",
+                            "-J", f"{folder}/r.jsonl", bench=OPERATOR_BENCH)
+                self.assertEqual(ended.returncode, 0, ended.stderr)
+                with open(f"{folder}/r.jsonl") as file:
+                    return [{key: json.loads(line)[key] for key in (
+                        "name", "pass", "mode", "heads", "kv_heads", "d_k", "d_v", "tokens", "dtype", "warmup", "rounds",
+                        "median_seconds")} for line in file]
+        both = ("--methods ulysses_softmax,ring_attention_zigzag,all_gather_kv_zigzag,usp_zigzag,double_ring_zigzag --heads 64 "
+                "--kv-heads 8 --d-k 128 --d-v 128 --tokens 8192 --dtype bf16 --warmup 5 ")
+        for name, differs in (("longca", "--pass forward,backward --rounds 15"), ("magi", "--pass all --rounds 20")):
+            spelled = asked(*(both + differs).split())
+            self.assertEqual(asked("--like", name), spelled)
+        small = asked(*both.replace("8192", "64").split(), "--pass", "both", "--rounds", "20")
+        self.assertEqual(asked("--like", "magi", "--tokens", "64", "--pass", "both"), small)
+        self.assertEqual(asked("--tokens", "64", "--pass", "both", "--like", "magi"), small)
+        self.assertEqual({(r["tokens"], r["kv_heads"], r["dtype"]) for r in small}, {(64, 8, "bf16")})
+
     def test_bad_input(self):
-        for words, said in ((["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
+        for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi"),
+                            (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
                             (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk")):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)
