@@ -137,10 +137,15 @@ std::vector<std::filesystem::path> shipped_files() {
 }
 
 TEST(ShippedTopologies, AreReadAndAreWhatTheirNamesSay) {
-  const std::map<std::string, int> ranks = {
-      {"dgx-a100-8x8", 64}, {"dgx-h100-2048x8", 16384},   {"dgx-h100-32x8", 256},
-      {"dgx-h100-8", 8},    {"h100-8-slow-ethernet", 32}, {"h200-4", 4},
-      {"pcie-4xa10", 4},    {"shared_memory_host", 64}};
+  const std::map<std::string, int> ranks = {{"dgx-a100-2x8-100g", 16},
+                                            {"dgx-a100-8x8", 64},
+                                            {"dgx-h100-2048x8", 16384},
+                                            {"dgx-h100-32x8", 256},
+                                            {"dgx-h100-8", 8},
+                                            {"h100-8-slow-ethernet", 32},
+                                            {"h200-4", 4},
+                                            {"pcie-4xa10", 4},
+                                            {"shared_memory_host", 64}};
   ASSERT_EQ(shipped_files().size(), ranks.size());
   for (const auto& file : shipped_files()) {
     const Topology topology = read_topology(file.string());
