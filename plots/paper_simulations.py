@@ -11,7 +11,9 @@ import subprocess
 import lib
 from lib import results, stacks
 from paper import fitting
-from paper.sections import disputed_volumes, fastest_methods as fastest, megatron, method_volumes
+from paper.records import A10, A100_PAIR
+from paper.sections import (
+    disputed_volumes, dist_flash, fastest_methods as fastest, megatron, method_volumes, published_softmax)
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -49,6 +51,8 @@ def suite(fitted, blocks):
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
         Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
                "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536"),
+        # Softmax methods where their papers measured them.
+        *softmax_papers(h100, a100),
         # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
         Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}"),
         Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
@@ -56,6 +60,32 @@ def suite(fitted, blocks):
         Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
                "1,2,4,8,16,32,64,128,256,512,1024,2048,4096"),
         *predictions(fitted, blocks)]
+
+
+def softmax_papers(h100, a100):
+    """Returns the launches at the settings of the papers that measured softmax methods, the longest first."""
+    pair, a10 = (TOPOLOGIES / f"{name}.json" for name in (A100_PAIR, A10))
+    alike = f"--dtype bf16 --heads {dist_flash.HEADS} --pass forward,both"
+    ours = f"{alike} --methods {dist_flash.OURS}"
+    of_rank = "--tokens 8192,16384,32768"  # whole sequences on one rank
+    return [
+        Launch(OPERATOR, h100, "--like magi --pass forward,backward --ranks " + listed(published_softmax.MAGI_RANKS)),
+        Launch(OPERATOR, pair, f"{ours} --mode overlapped,exposed --ranks 8,16 {of_rank}"),
+        Launch(OPERATOR, a100, f"{ours} --mode overlapped,exposed --ranks 16 {of_rank}"),
+        Launch(OPERATOR, pair, f"{ours} --ranks 1 --tokens 131072,262144,524288"),
+        Launch(OPERATOR, pair, f"{alike} --methods {dist_flash.ULYSSES},{dist_flash.CONTIGUOUS} --ranks 8,16 {of_rank}"),
+        Launch(OPERATOR, a100, f"{alike} --methods {dist_flash.ULYSSES} --ranks 16 {of_rank}"),
+        *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both")
+          for name, more in ((dist_flash.OURS, dist_flash.MORE_HEADS), (dist_flash.ULYSSES, dist_flash.PADDED))),
+        Launch(OPERATOR, a100, f"--methods ulysses_softmax --heads {published_softmax.ULYSSES_HEADS} --dtype bf16 --tokens "
+               f"{published_softmax.ULYSSES_TOKENS} --pass both --ranks {listed(published_softmax.ULYSSES_RANKS)}"),
+        Launch(OPERATOR, a10, f"--methods {listed(name for _, name in published_softmax.TOKEN_METHODS)} --dtype bf16 "
+               f"--heads {published_softmax.TOKEN_HEADS} --ranks {published_softmax.TOKEN_RANKS} --tokens "
+               f"{published_softmax.TOKEN_TOKENS} --pass forward")]
+
+
+def listed(values):
+    return ",".join(map(str, values))
 
 
 def volumes(topology):

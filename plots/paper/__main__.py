@@ -59,7 +59,8 @@ def lead(sources):
         "their own.",
         f"Simulated cells stand on {', '.join(f'`{name}`' for name in topologies)}: `topologies/*.json` "
         "name the source of every figure, and none is fitted to a table on this page except in `fitted-*`, "
-        "which the test of prediction makes. They come of the very schedules that real executors run, "
+        "which the test of prediction makes, and the link's rate of `pcie-4xa10`. They come of the very schedules that real "
+        "executors run, "
         f"in virtual time: deterministic, one round. Commit {', '.join(commits)}, {newest[:10]}. Measured cells are medians "
         f"of rounds, each the slowest rank's, of {', '.join(f'`results/{name}`' for name in machines) or 'no machine yet'}. "
         "Published cells are copied from `results/paper/*.csv`; those of ZeCO are second-hand. A cell that nobody "

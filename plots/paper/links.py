@@ -12,7 +12,8 @@ class Links:
 
     def __init__(self, name, folder=TOPOLOGIES):
         described = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        inside, between = described["links"]["intra_node"], described["links"]["inter_node"]
+        inside = described["links"]["intra_node"]
+        between = described["links"].get("inter_node", inside)  # a single node has no other link
         self.ranks_a_node = described["machine"]["ranks_a_node"]
         self.round = described["machine"].get("round_seconds", 0)
         self.inside = inside["bytes_a_second"]

@@ -14,6 +14,7 @@ LOCAL = "local"  # the folder of the records of this checkout, which the page ha
 # The papers' rank counts.
 PAPER_RANKS = (8, 16, 32, 64, 128, 256)
 H100, MANY_H100, A100 = "dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"
+A100_PAIR, A10 = "dgx-a100-2x8-100g", "pcie-4xa10"
 
 
 class Sources:
