@@ -40,13 +40,14 @@ inline RingBlock keys_and_values_of_all(Schedule& schedule, const LayerTensors& 
   return {memory_of_all(schedule, "keys", x.k, ranks), memory_of_all(schedule, "values", x.v, ranks), {}};
 }
 
-/// Gathers tensors of any type.
+/// Gathers tensors of any type. Nothing happens to empty ones, here and below.
 inline void gather(Schedule& schedule, const GatherNames& names, const Slice& all, const Slice& own) {
-  if (schedule.ranks() > 1) embed(schedule, names.gather, {{{}, own, 1}, all, 1});
+  if (schedule.ranks() > 1 && !own.empty()) embed(schedule, names.gather, {{{}, own, 1}, all, 1});
 }
 
 /// Sums and scatters f32 tensors. `own` is not `all`.
 inline void scatter(Schedule& schedule, const GatherNames& names, const Slice& own, const Slice& all) {
+  if (own.empty()) return;
   if (schedule.ranks() > 1) embed(schedule, names.scatter, {{{}, all, 1}, own, 1});
   if (schedule.ranks() == 1) schedule.copy(own, all);
 }

@@ -111,9 +111,16 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
     return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
   };
-  const std::int64_t width = share.d_k + share.d_v;
-  return (sent(share.heads, width + share.gate_width()) + sent(share.key_heads(), width)) *
+  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width();
+  return (sent(share.heads, of_queries) + sent(share.key_heads(), share.d_k + share.value_width())) *
          bytes_of(layer.dtype);
+}
+
+/// Exchanges of one pass that wait for one another: those of what comes in and of what goes out, or
+/// in mode exposed that of each tensor.
+inline int head_exchange_hops(const Layer& layer) {
+  if (layer.mode != Mode::exposed) return 2;
+  return 3 + static_cast<int>(!layer.share.latent) + static_cast<int>(layer.share.gate != GateKind::none);
 }
 
 /// Records the passes of `attention` between the exchanges of x.

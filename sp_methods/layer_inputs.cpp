@@ -39,6 +39,7 @@ const char* to_string(GateDraw draw) {
 std::int64_t LayerProblem::width(const std::string& name) const {
   if (name == "g" || name == "dg") return share.gate_width();
   if (name == "lse") return 1;
+  if (name == "v" || name == "dv") return share.value_width();
   return name == "q" || name == "k" || name == "dq" || name == "dk" ? share.d_k : share.d_v;
 }
 

@@ -41,7 +41,7 @@ struct LayerProblem {
   /// Tokens of one sequence.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
   /// Numbers that one token has in one head of the tensor called q, k, v, g, d_o, o, dq, dk, dv, dg
-  /// or lse.
+  /// or lse; v and dv have none where keys are latent.
   std::int64_t width(const std::string& name) const;
   /// True for k, v, dk and dv, whose heads are those of keys.
   static bool is_of_keys(const std::string& name);

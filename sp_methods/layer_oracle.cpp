@@ -7,11 +7,22 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "sp_methods/kernels/reference/attention.hpp"
 
 namespace baton {
 namespace {
+
+/// Columns [first, last) of rows [tokens, width].
+std::vector<double> columns(const std::vector<double>& rows, std::int64_t width, std::int64_t first,
+                            std::int64_t last) {
+  std::vector<double> part;
+  part.reserve(rows.size() / width * (last - first));
+  for (auto row = rows.begin(); row != rows.end(); row += width)
+    part.insert(part.end(), row + first, row + last);
+  return part;
+}
 
 /// One head's inputs over a sequence.
 struct HeadInputs {
@@ -24,21 +35,12 @@ struct HeadInputs {
     const auto rows = [&](const char* name) { return inputs.of_head(name, head, first, tokens); };
     const std::int64_t key_head = head / shape.group_heads();
     const auto key_rows = [&](const char* name) { return inputs.of_head(name, key_head, first, tokens); };
-    q = rows("q"), k = key_rows("k"), v = key_rows("v"), g = rows("g"), d_o = rows("d_o");
+    q = rows("q"), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
+    v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
   }
 
   ReferenceInputs reference() const { return {q, k, v, g, {}}; }
 };
-
-/// Columns [first, last) of rows [tokens, width].
-std::vector<double> columns(const std::vector<double>& rows, std::int64_t width, std::int64_t first,
-                            std::int64_t last) {
-  std::vector<double> part;
-  part.reserve(rows.size() / width * (last - first));
-  for (auto row = rows.begin(); row != rows.end(); row += width)
-    part.insert(part.end(), row + first, row + last);
-  return part;
-}
 
 /// One head's results, to which several threads add. Locks are of runs of elements, and each thread
 /// starts at another one, so that threads rarely meet.
@@ -92,6 +94,11 @@ void solve_columns(Sums& sums, const HeadInputs& head, bool has_gradients, int u
   sums.add("dg", gradients.dg, unit);
 }
 
+/// Adds gradients of values [tokens, d_v] to those of the latent keys that hold them [tokens, d_k].
+void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, const GlaShape& shape) {
+  for (std::size_t i = 0; i < dv.size(); ++i) dk[i / shape.d_v * shape.d_k + i % shape.d_v] += dv[i];
+}
+
 /// Some blocks of queries.
 void solve_queries(Sums& sums, const HeadInputs& head, bool has_gradients, int unit, int units) {
   const QueryTurn turn{unit, units};
@@ -99,8 +106,8 @@ void solve_queries(Sums& sums, const HeadInputs& head, bool has_gradients, int u
   sums.add("o", out.o, unit);
   sums.add("lse", out.lse, unit);
   if (!has_gradients) return;
-  const ReferenceGradients gradients =
-      softmax_reference_backward(head.reference(), head.d_o, head.shape, turn);
+  ReferenceGradients gradients = softmax_reference_backward(head.reference(), head.d_o, head.shape, turn);
+  if (head.shape.latent) add_to_columns(gradients.dk, std::exchange(gradients.dv, {}), head.shape);
   sums.add("dq", gradients.dq, unit);
   sums.add("dk", gradients.dk, unit);
   sums.add("dv", gradients.dv, unit);

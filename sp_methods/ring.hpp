@@ -47,10 +47,10 @@ class Ring {
   std::int64_t turn_ = 0;
 };
 
-/// Keys and values, or their gradients.
+/// Keys and values, or their gradients. Latent keys hold their values, and leave v empty.
 struct RingBlock {
   Slice k;  ///< [tokens, key_heads, d_k]
-  Slice v;  ///< [tokens, key_heads, d_v]
+  Slice v;  ///< [tokens, key_heads, value_width]
   /// [heads, d_k] of f32, or empty. One message has one type: in a slot of bf16 each number takes
   /// two elements.
   Slice decay;
@@ -59,13 +59,13 @@ struct RingBlock {
 /// The block that lies in a slot: keys, then values, then the decay.
 inline RingBlock block_in(const Slice& slot, const GlaShape& share) {
   const std::int64_t keys = share.tokens * share.key_heads() * share.d_k;
-  const std::int64_t values = share.tokens * share.key_heads() * share.d_v;
+  const std::int64_t values = share.tokens * share.key_heads() * share.value_width();
   return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
 }
 
 /// Elements of one rank's keys and values.
 inline std::int64_t key_value_elements(const GlaShape& share) {
-  return share.tokens * share.key_heads() * (share.d_k + share.d_v);
+  return share.tokens * share.key_heads() * (share.d_k + share.value_width());
 }
 
 /// In mode `exposed`, steps recorded later wait for all recorded so far.

@@ -85,7 +85,8 @@ class SoftmaxSteps {
             layout_(pair.queries, ranks, share.tokens),
             layout_(pair.keys, ranks, share.tokens),
             layer_.dtype,
-            share.kv_heads};
+            share.kv_heads,
+            share.latent};
   }
 
   /// The same for the last `queries` queries of the rank.

@@ -24,22 +24,23 @@ LayerTensors declare(Schedule& s, const Layer& layer) {
   LayerTensors x;
   x.q = input("q", rows * share.d_k);
   x.k = input("k", key_rows * share.d_k);
-  x.v = input("v", key_rows * share.d_v);
+  x.v = input("v", key_rows * share.value_width());
   x.g = input("g", gates);
   if (layer.pass != Pass::backward) x.o = output("o", rows * share.d_v);
   if (layer.pass == Pass::forward) return x;
   x.d_o = input("d_o", rows * share.d_v);
   x.dq = output("dq", rows * share.d_k);
   x.dk = output("dk", key_rows * share.d_k);
-  x.dv = output("dv", key_rows * share.d_v);
+  x.dv = output("dv", key_rows * share.value_width());
   x.dg = output("dg", gates);
   return x;
 }
 
-/// A state has one head of keys for each head of queries.
-void refuse_grouped_heads(SpMethod& method) {
+/// A state has one head of keys for each head of queries, and values of its own.
+void refuse_shared_keys(SpMethod& method) {
   method.unsupported = [own = method.unsupported](const Layer& layer, int ranks) -> Refusal {
     const GlaShape& share = layer.share;
+    if (share.latent) return "linear attention has values of its own, not those of latent keys";
     if (share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +
              std::to_string(share.key_heads()) + " for " + std::to_string(share.heads);
@@ -69,7 +70,7 @@ RegisteredMethod::RegisteredMethod(const SpMethod& method) {
       throw UsageError("the method '" + method.name +
                        "' has no .claim; one that returns std::nullopt claims nothing");
     SpMethod added = method;
-    if (added.attention == Attention::linear) refuse_grouped_heads(added);
+    if (added.attention == Attention::linear) refuse_shared_keys(added);
     registry().add(added.name, added);
   });
 }

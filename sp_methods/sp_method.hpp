@@ -59,7 +59,7 @@ struct Layer {
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
-/// of kind `none` is empty, and so are those of the other pass.
+/// of kind `none` is empty, as are v and dv of latent keys, and the tensors of the other pass.
 struct LayerTensors {
   Slice q, k, v, g, d_o;    // inputs
   Slice o, dq, dk, dv, dg;  // outputs
@@ -103,7 +103,8 @@ struct SpMethod {
   /// counts it; empty if a scan beneath it claims nothing. A split's direction has no meaning here.
   std::function<std::optional<Cost>(const Layer&, const Split&)> claim;
   /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null. Once
-  /// registered, linear attention also refuses fewer heads of keys than of queries.
+  /// registered, linear attention also refuses fewer heads of keys than of queries, and
+  /// latent keys.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;

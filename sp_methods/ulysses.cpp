@@ -10,6 +10,8 @@
 // way together, and `exposed` waits for each. A causal mask is balanced: each rank has all tokens.
 // Cost: (P-1)/P of each tensor a rank, in the tensors' type; 2 hops a pass. Heads must be a
 // multiple of P. Of fewer heads of keys than ranks, each is repeated on the ranks that share it.
+// One head of latent keys so costs (P-1)*tokens*d_k elements, as if it were gathered. Its widths
+// make q and o wide: tokens*heads*(d_k+d_v)*(P-1)/P elements.
 // Source: DeepSpeed-Ulysses, arXiv 2309.14509; deepspeed/sequence/layer.py.
 #include <numeric>
 #include <vector>
@@ -87,14 +89,11 @@ void ulysses(Schedule& s, const Layer& layer, const LayerTensors& x) {
   record_passes(s, layer, heads, local, x);
 }
 
-/// What comes in and what goes out are a hop each, or one for each tensor.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   if (split.ranks == 1) return Cost{};
-  const int tensors = layer.share.gate == GateKind::none ? 4 : 5;
   const bool forward = layer.pass != Pass::backward, backward = layer.pass != Pass::forward;
   const int passes = static_cast<int>(forward) + static_cast<int>(backward);
-  return Cost{passes * head_exchange_bytes(layer, split.ranks),
-              passes * (layer.mode == Mode::exposed ? tensors : 2)};
+  return Cost{passes * head_exchange_bytes(layer, split.ranks), passes * head_exchange_hops(layer)};
 }
 
 TensorPart kept(int rank, int ranks, const GlaShape& share) {

@@ -121,7 +121,7 @@ struct Product {
     const int passes = layer.pass == Pass::both ? 2 : 1;
     const Cost among = cost(grid.whole(layer), grid.groups);
     return {among.sent_bytes + passes * head_exchange_bytes(layer, grid.group_size),
-            among.hops + passes * (layer.mode == Mode::exposed ? 4 : 2)};
+            among.hops + passes * head_exchange_hops(layer)};
   }
 
   Refusal refusal(const Layer& layer, const Grid& grid) const {

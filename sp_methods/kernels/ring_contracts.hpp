@@ -14,6 +14,7 @@
 //
 // Positions ascend, so the keys that a query sees are the first so many of the block. Several heads
 // of queries may share one of keys and values, whose gradients are then sums over these heads.
+// Latent keys hold their values: v is the first d_v columns of k, and dv is added to those of dk.
 // Cost: for each visible pair and head 2 (d_k + d_v) flop forward, 6 d_k + 4 d_v backward. Bytes
 // count each input once and each result once, or twice where a result is added to.
 // Source: Dao, "FlashAttention-2", 2023, algorithms 1 and 2; zhuzilin/ring-flash-attention,
@@ -111,11 +112,14 @@ struct SoftmaxShape {
   Positions k_positions;
   Dtype dtype = Dtype::f32;   ///< Of q, k, v and d_o; results, lse and delta are f32.
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
+  bool latent = false;        ///< v and dv are parts of k and dk (GlaShape), and null.
 
   /// Heads of keys and values, and the query heads that share one of them.
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   std::int64_t group_heads() const { return heads / key_heads(); }
   std::array<std::int64_t, 2> widths() const { return {d_k, d_v}; }
+  /// Channels that a head of v has beside its key.
+  std::int64_t value_width() const { return latent ? 0 : d_v; }
   /// The factor s of the scores, d_k^{-1/2}.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
   /// Keys of the block that local query i sees.
@@ -129,7 +133,7 @@ template <class A>
 struct SoftmaxInputs {
   In<A, Tensor> q{};  ///< [q_tokens, heads, d_k]
   In<A, Tensor> k{};  ///< [k_tokens, key_heads, d_k]
-  In<A, Tensor> v{};  ///< [k_tokens, key_heads, d_v]
+  In<A, Tensor> v{};  ///< [k_tokens, key_heads, value_width]
   auto members() { return std::tie(q, k, v); }
 };
 
@@ -197,7 +201,7 @@ struct SoftmaxBlockGradients {
     In<A, State> delta{};  ///< [q_tokens, heads], from SoftmaxDelta
     InOut<A, State> dq{};  ///< [q_tokens, heads, d_k]
     InOut<A, State> dk{};  ///< [k_tokens, key_heads, d_k]
-    InOut<A, State> dv{};  ///< [k_tokens, key_heads, d_v]
+    InOut<A, State> dv{};  ///< [k_tokens, key_heads, value_width]
     auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, lse, delta, dq, dk, dv)); }
     auto writes() { return std::tie(dq, dk, dv); }
   };

@@ -34,12 +34,18 @@ struct GlaShape {
   std::int64_t chunk = 64;  ///< Tokens of a chunk; the last chunk may be shorter.
   GateKind gate = GateKind::vector;
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
+  /// The value of a key is its first d_v channels, of d_k at least as many. So it is in multi-head
+  /// latent attention (arXiv 2405.04434) once its projections are part of q and o. There is no
+  /// tensor v, and dk is the sum of both gradients.
+  bool latent = false;
 
   /// Heads of keys and values. With fewer of them than of queries, query head h has key head
   /// h / group_heads() (grouped-query attention, arXiv 2305.13245).
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   /// Query heads that share one head of keys and values.
   std::int64_t group_heads() const { return heads / key_heads(); }
+  /// Channels that a head of v has beside its key: d_v, or none.
+  std::int64_t value_width() const { return latent ? 0 : d_v; }
   /// Chunks of this rank, a short last one included.
   std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
   /// Numbers that one token's gate has in one head: d_k, 1 or 0.

@@ -21,9 +21,10 @@ constexpr int most_ranks = 16;
 
 /// The method under a scan, as it stands in a message.
 std::string text(const SpMethod& method, const Layer& layer, const Split& split) {
-  return fmt::format("{} {} {} {} {} groups {} scan '{}' on {} ranks, {} a node", method.name,
+  return fmt::format("{} {} {} {} {}{} groups {} scan '{}' on {} ranks, {} a node", method.name,
                      to_string(layer.pass), to_string(layer.mode), to_string(layer.share.gate),
-                     to_string(layer.dtype), layer.groups, layer.scan, split.ranks, split.ranks_a_node);
+                     to_string(layer.dtype), layer.share.latent ? " latent" : "", layer.groups, layer.scan,
+                     split.ranks, split.ranks_a_node);
 }
 
 bool takes(const SpMethod& method, const Layer& layer, int ranks) {
@@ -63,6 +64,13 @@ std::vector<Layer> layers_of(const SpMethod& method) {
                                .mode = mode,
                                .groups = groups,
                                .dtype = dtype});
+  // Latent keys of 128 channels with values of 64, one head of them for all queries.
+  const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
+  for (Layer layer : others)
+    if (layer.share.kv_heads == 0) {
+      layer.share = {128, 4, 128, 64, 64, GateKind::none, 1, true};
+      all.push_back(layer);
+    }
   return all;
 }
 

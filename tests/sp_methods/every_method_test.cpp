@@ -39,7 +39,7 @@ struct Problem {
                method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
                to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
                layer.scan, seed, layer.segmented ? "/segmented" : "") +
-           "/" + to_string(layer.dtype);
+           (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
   }
 };
 
@@ -84,15 +84,16 @@ class EveryMethod : public testing::Test {
 };
 
 /// d_k != d_v; one head and a chunk that does not divide the tokens; one chunk a rank. Heads of
-/// softmax attention share keys two by two, or all of them.
+/// softmax attention share keys two by two, or all of them, and these may be latent.
 std::vector<GlaShape> shapes(Attention attention, GateKind gate) {
   std::vector<GlaShape> all{{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
-  if (attention == Attention::softmax)
-    for (const std::int64_t kv_heads : {4, 1}) all.push_back({20, 8, 4, 6, 8, gate, kv_heads});
+  if (attention == Attention::linear) return all;
+  for (const std::int64_t kv_heads : {4, 1}) all.push_back({20, 8, 4, 6, 8, gate, kv_heads});
+  all.push_back({18, 8, 7, 5, 8, gate, 1, true});
   return all;
 }
 
-Problem held_out(const SpMethod& method) {
+Problem held_out(const SpMethod& method, bool latent = false) {
   Problem problem{
       .method = &method, .layer = {}, .ranks = 3, .gates = GateDraw::layer, .seed = held_out_seed()};
   std::mt19937_64 random(problem.seed);
@@ -103,6 +104,11 @@ Problem held_out(const SpMethod& method) {
     problem.layer.share.gate = GateKind::none;
     problem.layer.share.kv_heads = problem.layer.share.heads;
     problem.layer.share.heads *= pick(1, 3);
+  }
+  if (latent) {
+    problem.layer.share.latent = true;
+    problem.layer.share.kv_heads = 1;
+    problem.layer.share.d_k += problem.layer.share.d_v;
   }
   problem.layer.pass = Pass::both;
   problem.gates = pick(0, 1) == 0 ? GateDraw::layer : GateDraw::strong;
@@ -209,6 +215,7 @@ std::vector<Problem> problems(const std::string& executor) {
     if (!is_local) add_choices(all, *method);
     add_large(all, *method);
     all.push_back(held_out(*method));
+    if (method->attention == Attention::softmax) all.push_back(held_out(*method, true));
   }
   for (Problem& problem : all) fit_heads(problem);
   return all;

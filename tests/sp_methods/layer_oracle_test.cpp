@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "sp_methods/kernels/reference/attention.hpp"
+
 namespace {
 
 using namespace baton;
@@ -94,6 +96,45 @@ TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
       ASSERT_EQ(one[i], all[(i / width * 2 + 1) * width + i % width]) << name;
       ASSERT_NEAR(one[i], of_2[i] + of_3[i], 1e-12) << name;
     }
+  }
+}
+
+/// The sum over heads of d_o . o, as a function of latent keys [tokens, d_k], by the reference.
+double loss(const LayerOracle& oracle, const std::vector<float>& keys) {
+  const GlaShape& s = oracle.problem().share;
+  const auto positions = contiguous_positions(0, s.tokens);
+  const auto q = oracle.input("q", positions), d_o = oracle.input("d_o", positions);
+  std::vector<double> k(keys.begin(), keys.end()), v, q_head;
+  for (std::size_t i = 0; i < k.size(); ++i)
+    if (static_cast<std::int64_t>(i) % s.d_k < s.d_v) v.push_back(k[i]);
+  double sum = 0;
+  for (std::int64_t head = 0; head < s.heads; ++head) {
+    q_head.clear();
+    for (std::int64_t t = 0; t < s.tokens; ++t)
+      q_head.insert(q_head.end(), q.begin() + (t * s.heads + head) * s.d_k,
+                    q.begin() + (t * s.heads + head + 1) * s.d_k);
+    const auto o = softmax_reference_forward({q_head, k, v, {}, {}}, s).o;
+    for (std::int64_t i = 0; i < s.tokens * s.d_v; ++i)
+      sum += o[i] * d_o[(i / s.d_v * s.heads + head) * s.d_v + i % s.d_v];
+  }
+  return sum;
+}
+
+TEST(LayerOracle, GradientsOfLatentKeysAreThoseOfTheirValuesToo) {
+  const GlaShape latent{6, 3, 5, 3, 4, GateKind::none, 1, true};
+  const LayerOracle oracle({Attention::softmax, latent, 1, false, GateDraw::layer, 5});
+  const auto positions = contiguous_positions(0, latent.tokens);
+  const auto dk = oracle.expected("dk", positions);
+  std::vector<float> k = oracle.input("k", positions);
+  EXPECT_EQ(oracle.problem().width("v"), 0);
+  ASSERT_EQ(dk.size(), k.size());
+  for (std::size_t i = 0; i < k.size(); ++i) {
+    const float own = k[i], step = 1.0F / 128;
+    k[i] = own + step;
+    const double more = loss(oracle, k), above = k[i];
+    k[i] = own - step;
+    EXPECT_NEAR((more - loss(oracle, k)) / (above - k[i]), dk[i], 1e-3) << i;
+    k[i] = own;
   }
 }
 

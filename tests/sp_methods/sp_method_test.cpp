@@ -100,6 +100,40 @@ TEST(SpMethods, LinearAttentionRefusesFewerHeadsOfKeys) {
   EXPECT_EQ(find_method("ring_attention_softmax").unsupported(grouped, 2).reason(), "");
 }
 
+/// One head of keys of 512 + 64 channels for 16 of queries: DeepSeek-V2's sizes.
+Layer latent_layer(Pass pass) {
+  return {.share = {4, 16, 512 + 64, 512, 4, GateKind::none, 1, true}, .pass = pass};
+}
+
+TEST(SpMethods, LatentKeysAreExchangedWithoutValues) {
+  constexpr std::int64_t tokens = 4, latent = 512 + 64, queries = 16 * (latent + 512);
+  const auto sent = [](const char* method, Pass pass, int ranks) {
+    return check(method, build_all(find_method(method), latent_layer(pass), ranks)).busiest_sent_bytes() / 4;
+  };
+  for (const int ranks : {1, 2, 4, 8, 16}) {
+    for (const char* method : {"all_gather_kv", "all_gather_kv_zigzag", "all_gather_kv_direct"}) {
+      EXPECT_EQ(sent(method, Pass::forward, ranks), (ranks - 1) * tokens * latent);
+      EXPECT_EQ(sent(method, Pass::both, ranks), 2 * (ranks - 1) * tokens * latent);
+    }
+    EXPECT_EQ(sent("ulysses_softmax", Pass::forward, ranks),
+              tokens * queries * (ranks - 1) / ranks + (ranks - 1) * tokens * latent);
+  }
+  const Schedule s = build(find_method("all_gather_kv"), latent_layer(Pass::both), 0, 2);
+  EXPECT_EQ(s.buffer("k").count, tokens * latent);
+  EXPECT_EQ(s.buffer("dk").count, tokens * latent);
+  for (const char* name : {"v", "dv"}) EXPECT_EQ(s.buffer(name).count, 0) << name;
+}
+
+TEST(SpMethods, LinearAttentionRefusesLatentKeys) {
+  for (const SpMethod* method : sp_methods())
+    if (method->attention == Attention::linear)
+      EXPECT_EQ(method->unsupported(latent_layer(Pass::both), 2).reason(),
+                "linear attention has values of its own, not those of latent keys")
+          << method->name;
+    else if (method->unsupported)
+      EXPECT_EQ(method->unsupported(latent_layer(Pass::both), 2).reason(), "") << method->name;
+}
+
 TEST(SpMethods, RefusalsSayWhy) {
   Layer odd = layer(Pass::forward);
   odd.share.tokens = 7;

@@ -38,6 +38,13 @@ Index visible_columns(const SoftmaxShape& shape, Index i, Tokens columns) {
   return std::clamp<Index>(shape.visible(i) - columns.first, 0, columns.count);
 }
 
+/// Rows of one head's values or their gradients: of v, or the first columns of latent keys k.
+auto value_rows(auto* k, auto* v, Tokens t, Index head, const SoftmaxShape& shape) {
+  const Index width = shape.latent ? shape.d_k : shape.d_v;
+  auto rows = head_rows(shape.latent ? k : v, t, head, shape.key_heads(), width);
+  return decltype(rows){rows.data(), t.count, shape.d_v, Eigen::OuterStride<>(rows.outerStride())};
+}
+
 /// Replaces the first n scores z of a row by e^{z - shift}, the others by zero.
 void exponentiate(Eigen::Ref<Eigen::RowVectorXf> z, Index n, float shift) {
   z.head(n) = (z.head(n).array() - shift).max(-80.0F).exp();
@@ -108,8 +115,9 @@ class HeadGradients {
       const Index n = visible_columns(shape_, rows.first + i, columns);
       exponentiate(p_.row(i), n, x_.lse[(rows.first + i) * shape_.heads + head_]);
     }
-    key_rows(x_.dv, columns, shape_.d_v).noalias() += p_.transpose() * d_o;
-    z_.noalias() = d_o * key_rows(x_.in.v, columns, shape_.d_v).transpose();
+    const Index key_head = head_ / shape_.group_heads();
+    value_rows(x_.dk, x_.dv, columns, key_head, shape_).noalias() += p_.transpose() * d_o;
+    z_.noalias() = d_o * value_rows(x_.in.k, x_.in.v, columns, key_head, shape_).transpose();
     for (Index i = 0; i < rows.count; ++i)
       z_.row(i).array() -= x_.delta[(rows.first + i) * shape_.heads + head_];
     z_.array() *= p_.array();
@@ -149,7 +157,8 @@ double SoftmaxBlock::flops(const SoftmaxShape& s) {
 }
 double SoftmaxBlock::bytes(const SoftmaxShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
-  return query_elements(s, element * s.d_k + 4 * (s.d_v + 1)) + key_elements(s, element * (s.d_k + s.d_v));
+  return query_elements(s, element * s.d_k + 4 * (s.d_v + 1)) +
+         key_elements(s, element * (s.d_k + s.value_width()));
 }
 void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   Tile q, z;
@@ -161,8 +170,7 @@ void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape)
       softmax.start(rows.count, shape.d_v);
       for_visible_tiles(shape, rows, [&](Tokens columns) {
         z.noalias() = q * head_rows(x.in.k, columns, key_head, shape.key_heads(), shape.d_k).transpose();
-        softmax.add(z, head_rows(x.in.v, columns, key_head, shape.key_heads(), shape.d_v), shape, rows,
-                    columns);
+        softmax.add(z, value_rows(x.in.k, x.in.v, columns, key_head, shape), shape, rows, columns);
       });
       softmax.finish(head_rows(x.out, rows, head, shape.heads, shape.d_v),
                      x.lse + rows.first * shape.heads + head, shape.heads);
@@ -199,7 +207,7 @@ double SoftmaxBlockGradients::flops(const SoftmaxShape& s) {
 double SoftmaxBlockGradients::bytes(const SoftmaxShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
   return query_elements(s, element * (s.d_k + s.d_v) + 4 * (2 * s.d_k + 2)) +
-         key_elements(s, (element + 2 * 4) * (s.d_k + s.d_v));
+         key_elements(s, (element + 2 * 4) * (s.d_k + s.value_width()));
 }
 void SoftmaxBlockGradients::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   for (Index head = 0; head < shape.heads; ++head) {

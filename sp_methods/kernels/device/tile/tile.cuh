@@ -200,6 +200,8 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
     if constexpr (requires { parameters.key_heads(); })
       if (parameters.key_heads() != parameters.heads)
         return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
+    if constexpr (requires { parameters.latent; })
+      if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
     return {};
   };
   return {Contract::name, run, unsupported};

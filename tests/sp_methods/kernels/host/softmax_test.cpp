@@ -162,7 +162,7 @@ Results<float> solved_block(const SoftmaxShape& s, const Tensors& x) {
   Results<float> out{count(s.q_tokens, s.heads, s.d_v),
                      count(s.q_tokens, s.heads, s.d_k),
                      count(s.k_tokens, s.key_heads(), s.d_k),
-                     count(s.k_tokens, s.key_heads(), s.d_v),
+                     count(s.k_tokens, s.key_heads(), s.value_width()),
                      {}};
   std::vector<float> lse = count(s.q_tokens, s.heads, 1), delta = lse;
   const SoftmaxInputs<OnHost> in{x.q.data(), x.k.data(), x.v.data()};
@@ -199,6 +199,28 @@ TEST(softmax_block, heads_that_share_keys_do_what_repeated_keys_do) {
   for (size_t i = 0; i < expected.dv.size(); ++i) dv[i / 12 / shared * 12 + i % 12] += expected.dv[i];
   EXPECT_LT(relative_error(got.dk, dk), 1e-6);
   EXPECT_LT(relative_error(got.dv, dv), 1e-6);
+}
+
+TEST(softmax_block, latent_keys_do_what_copies_of_their_first_columns_do) {
+  constexpr std::int64_t d_k = 9, d_v = 6, keys = 140;
+  const SoftmaxShape apart{
+      150, keys, 4, d_k, d_v, contiguous_positions(1, 150), contiguous_positions(0, keys), Dtype::f32, 2};
+  SoftmaxShape latent = apart;
+  latent.latent = true;
+  Tensors x = draw({{150, 4, d_k, d_v, 64, GateKind::none}, Gates::layer, 0.0F, 24});
+  x.k.resize(keys * 2 * d_k);
+  Tensors whole = x;
+  x.v.clear();
+  whole.v.clear();
+  for (auto row = x.k.begin(); row != x.k.end(); row += d_k) whole.v.insert(whole.v.end(), row, row + d_v);
+  const Results<float> got = solved_block(latent, x), expected = solved_block(apart, whole);
+  EXPECT_EQ(got.o, expected.o);
+  EXPECT_EQ(got.dq, expected.dq);
+  std::vector<double> dk(expected.dk.begin(), expected.dk.end());
+  for (size_t i = 0; i < expected.dv.size(); ++i) dk[i / d_v * d_k + i % d_v] += expected.dv[i];
+  EXPECT_LT(relative_error(got.dk, dk), 1e-6);
+  EXPECT_EQ(SoftmaxBlock::bytes(apart) - SoftmaxBlock::bytes(latent), 4.0 * keys * 2 * d_v);
+  EXPECT_EQ(SoftmaxBlock::flops(latent), SoftmaxBlock::flops(apart));
 }
 
 TEST(softmax_block, large_scores_do_not_overflow) {
