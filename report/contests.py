@@ -20,12 +20,12 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
                   "to_zigzag": "hidden states from contiguous to zigzag tokens"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
-# a layer, `way` the direction or the pass. `kv_heads` is 0 where
-# they are as many as `heads`. `topology` is empty for what was measured.
+# a layer, `way` the direction or the pass. `kv_heads` is 0 where they are as many as `heads`. `latent` keys hold their
+# values. `topology` is empty for what was measured.
 Key = collections.namedtuple("Key", (
     "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "cadence",
-    "heads", "kv_heads", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk", "groups",
-    "rounds"))
+    "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk",
+    "groups", "rounds"))
 
 
 class Contest:
@@ -133,7 +133,7 @@ class Contest:
 def heads_of(key):
     """The heads of a layer in words, such as `16 heads of 128`."""
     on = f" on {key.kv_heads}" if key.kv_heads else ""
-    return f"{key.heads}{on} heads of {key.d_k}"
+    return f"{key.heads}{on}{' latent' * key.latent} heads of {key.d_k}"
 
 
 def passes(way):
@@ -164,7 +164,8 @@ def _work(record):
     tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
     return (kind, record["pass"] if is_layer else record["direction"], record["cadence"],
-            record["heads"], record.get("kv_heads", 0), record["d_k"], record["d_v"], record["state_bytes"], tokens,
+            record["heads"], record.get("kv_heads", 0), results.latent(record), record["d_k"], record["d_v"],
+            record["state_bytes"], tokens,
             results.dtype(record) if is_layer else "", wire, record.get("gate", "") if is_layer else "",
             record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
             (record["warmup"], record["rounds"]))

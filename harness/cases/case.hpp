@@ -32,6 +32,8 @@ struct Description {
     std::int64_t chunk = 0, groups = 1, kv_heads = 0;
     /// How the sequence lies on the ranks: "contiguous", "zigzag", or "other".
     std::string layout;
+    /// True if the values are the first channels of the keys.
+    bool latent = false;
   };
   /// Present for a layer only.
   std::optional<LayerPart> layer;

@@ -23,6 +23,7 @@ struct RawOperators {
   int groups = 1;
   std::int64_t heads = 16;
   std::int64_t kv_heads = 0;
+  std::vector<std::int64_t> mla;
   std::int64_t d_k = 128;
   std::int64_t d_v = 128;
   std::int64_t chunk = 64;
@@ -99,14 +100,27 @@ std::vector<Mode> modes(const std::vector<std::string>& words) {
 
 Layer layer_of(const RawOperators& raw, std::int64_t tokens, Dtype dtype) {
   Layer layer;
-  layer.share = {tokens,      raw.heads, raw.d_k,
-                 raw.d_v,     raw.chunk, value_of(gate_kind_choices, raw.gate_kind),
-                 raw.kv_heads};
+  layer.share = {tokens,       raw.heads,       raw.d_k,
+                 raw.d_v,      raw.chunk,       value_of(gate_kind_choices, raw.gate_kind),
+                 raw.kv_heads, !raw.mla.empty()};
   layer.groups = raw.groups;
   layer.scan = raw.scan;
   layer.dtype = dtype;
   layer.segmented = dtype == Dtype::bf16;
   return layer;
+}
+
+/// Sets the widths and the head of keys that --mla asks for.
+void set_latent(RawOperators& raw) {
+  if (raw.mla.empty()) return;
+  if (raw.mla.size() != 2)
+    throw UsageError(
+        fmt::format("--mla needs two widths, of values and of positions, such as 512,64, found {}",
+                    fmt::join(raw.mla, ",")));
+  if (raw.mla[0] == 0) throw UsageError("--mla: values of no channels");
+  raw.kv_heads = 1;
+  raw.d_k = raw.mla[0] + raw.mla[1];
+  raw.d_v = raw.mla[0];
 }
 
 /// The dtype that was asked for; "auto" is bf16 if the tensors of all backends are bf16 by default.
@@ -165,11 +179,15 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
   flags.add("--heads", raw.heads, "attention heads").size();
-  flags
-      .add("--kv-heads", raw.kv_heads, "heads of keys and values of softmax attention; 0: as many as --heads")
-      .range(0, 1 << 24);
-  flags.add("--d-k", raw.d_k, "key channels of a head").size();
-  flags.add("--d-v", raw.d_v, "value channels of a head").size();
+  Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,
+                            "heads of keys and values of softmax attention; 0: as many as --heads");
+  Flag d_k = flags.add("--d-k", raw.d_k, "key channels of a head").size();
+  Flag d_v = flags.add("--d-v", raw.d_v, "value channels of a head").size();
+  Flag mla = flags.add("--mla", raw.mla,
+                       "softmax attention with latent keys, such as 512,64: one head of keys of 512 + 64 "
+                       "channels, the first 512 of which are its values");
+  mla.list().range(0, 1 << 23);
+  for (const Flag& other : {kv_heads.range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
   flags.add("--chunk", raw.chunk, "tokens of a chunk").size();
   flags.add("--gate-kind,--gate", raw.gate_kind, "a decay for each channel, for each head, or none")
       .one_of(words_of(gate_kind_choices));
@@ -206,6 +224,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;
+  set_latent(own);
   const auto names = resolve_workloads("method", own.methods, method_names(), options.baseline);
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
   if (options.baseline.empty() && has_local) options.baseline = "local";

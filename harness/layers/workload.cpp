@@ -13,10 +13,10 @@
 namespace baton {
 namespace {
 
-/// The heads, and those of keys where they are fewer.
+/// The heads, those of keys where they are fewer, and whether these are latent.
 std::string heads_name(const GlaShape& s) {
-  return s.key_heads() == s.heads ? fmt::format("{}", s.heads)
-                                  : fmt::format("{}/kv_heads:{}", s.heads, s.key_heads());
+  const std::string of_keys = s.key_heads() == s.heads ? "" : fmt::format("/kv_heads:{}", s.key_heads());
+  return fmt::format("{}{}{}", s.heads, of_keys, s.latent ? "/latent" : "");
 }
 
 class OperatorWorkload : public Workload {
@@ -79,7 +79,7 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   Layer small = layer_;
   small.dtype = Dtype::f32;  // the same text, on a host
   small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
-  small.share.d_v = std::min<std::int64_t>(small.share.d_v, 16);
+  small.share.d_v = std::min<std::int64_t>(small.share.d_v, small.share.latent ? 12 : 16);
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
@@ -184,7 +184,8 @@ Description OperatorWorkload::describe() const {
                                           .chunk = share.chunk,
                                           .groups = layer_.groups,
                                           .kv_heads = share.key_heads(),
-                                          .layout = layout_of(method_, share.tokens)}};
+                                          .layout = layout_of(method_, share.tokens),
+                                          .latent = share.latent}};
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ void add_description(Json& json, const Description& d) {
                  {"scan", d.layer->scan}});
   json["heads"] = d.heads;
   if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
+  if (d.layer && d.layer->latent) json["latent"] = true;
   json["d_k"] = d.d_k;
   json["d_v"] = d.d_v;
   json["tokens"] = d.tokens;

@@ -43,7 +43,8 @@ std::string heads(const Case& c) {
   const std::string size = fmt::format("heads of {} x {}", d.d_k, d.d_v);
   if (!d.layer) return size;
   const bool is_grouped = d.layer->kv_heads != d.heads;
-  return fmt::format("{}{} {}", d.heads, is_grouped ? fmt::format(" on {}", d.layer->kv_heads) : "", size);
+  const std::string on = is_grouped ? fmt::format(" on {}", d.layer->kv_heads) : "";
+  return fmt::format("{}{}{} {}", d.heads, on, d.layer->latent ? " latent" : "", size);
 }
 
 std::string tokens(const Case& c) {

@@ -35,7 +35,7 @@ BENCHES = {
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "kv_heads", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence",
+        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence",
                  "warmup", "rounds"),
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
@@ -94,7 +94,12 @@ def kv_heads(record):
     return record.get("kv_heads", record["heads"])
 
 
-KNOWN = {"dtype": dtype, "kv_heads": kv_heads}  # fields that a record may lack
+def latent(record):
+    """Returns whether the values are the first channels of the keys, which a record says where it is so."""
+    return record.get("latent", False)
+
+
+KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent}  # fields that a record may lack
 
 
 def point(record):
@@ -199,6 +204,7 @@ def describe(record):
     width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
              else f"d_k={record['d_k']}, d_v={record['d_v']}")
     grouped = f", {record['kv_heads']} of keys" if "kv_heads" in record else ""
+    grouped += ", latent" * latent(record)
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
             f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",

@@ -14,6 +14,7 @@ BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), 
 EXCHANGE = (("direction", "--direction"), ("tokens", "--tokens"))
 LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
          ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
+SET_BY_MLA = ("kv_heads", "d_k", "d_v")
 
 
 def command(record, *more):
@@ -32,9 +33,14 @@ def is_layer(record):
 def arguments(record, *more):
     """Returns the words that a bench takes for the record's case, with the words `more` at their end."""
     words = ["--methods" if is_layer(record) else "--collectives", record["name"]]
+    latent = results.latent(record)
     for key, flag in (*BOTH, *(LAYER if is_layer(record) else EXCHANGE)):
+        if latent and key in SET_BY_MLA:
+            continue
         if record.get(key) not in (None, ""):
             words += [flag, str(record[key])]
+    if latent:
+        words += ["--mla", f"{record['d_v']},{record['d_k'] - record['d_v']}"]
     if record.get("gate") == "scalar":
         words += ["--gate", "scalar"]
     if record.get("ranks_a_node"):

@@ -7,7 +7,8 @@ from page import words
 # The fields of a contest's key that a heading or a column may name, in that order: (field, title, words of a value).
 FIELDS = (("ranks", "P", str), ("state_bytes", "size", words.size), ("tokens", "tokens", str),
           ("way", "way", str), ("cadence", "cadence", str), ("heads", "heads", str),
-          ("kv_heads", "heads of keys", lambda count: str(count or "all")), ("d_k", "d_k", str),
+          ("kv_heads", "heads of keys", lambda count: str(count or "all")),
+          ("latent", "keys", lambda latent: "latent" if latent else "with values"), ("d_k", "d_k", str),
           ("d_v", "d_v", str), ("dtype", "dtype", str), ("wire", "wire", str), ("gate", "gate", str),
           ("gates", "gates", str), ("chunk", "chunk", str), ("groups", "groups", str),
           ("ranks_a_node", "ranks a node", str), ("ranks_a_gpu", "ranks a GPU", str),

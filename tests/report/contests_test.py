@@ -30,7 +30,8 @@ class Rows(unittest.TestCase):
         for changes in ({"ranks": 2}, {"state_bytes": 65536}, {"direction": "reverse"}, {"cadence": "streaming"},
                         {"kind": "all_gather"}, {"rounds": 50}, {"executor": "peer_bf16"}):
             self.assertEqual(len(self.keys(scan(), scan(**changes))), 2, changes)
-        for changes in ({"which": "forward"}, {"tokens": 2048}, {"heads": 8}, {"kv_heads": 4}, {"gates": "mixed"}, {"dtype": "bf16"}):
+        for changes in ({"which": "forward"}, {"tokens": 2048}, {"heads": 8}, {"kv_heads": 4}, {"latent": True}, {"gates": "mixed"},
+                        {"dtype": "bf16"}):
             self.assertEqual(len(self.keys(layer(), layer(**changes))), 2, changes)
         self.assertEqual(len(self.keys(layer(), layer("ring_attention_softmax"))), 2)
 

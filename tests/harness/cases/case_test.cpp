@@ -130,6 +130,17 @@ TEST(Cases, HeadsOfKeysStandInTheNameOnlyWhereTheyAreFewer) {
   EXPECT_EQ(shape_name(4), shape_name(0));
 }
 
+TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
+  const Layer layer{.share = {64, 4, 96, 64, 8, GateKind::none, 1, true}};
+  const auto whole = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
+  EXPECT_NE(whole->shape_name().find("/heads:4/kv_heads:1/latent/d_k:96/"), std::string::npos)
+      << whole->shape_name();
+  const Description small = whole->reduced(4)->describe();
+  EXPECT_TRUE(small.layer->latent);
+  EXPECT_EQ(small.layer->kv_heads, 1);
+  EXPECT_LT(small.d_v, small.d_k);
+}
+
 TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
   const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
   const auto small = operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)

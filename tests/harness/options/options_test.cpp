@@ -185,6 +185,32 @@ TEST(Options, HeadsOfKeysDivideTheHeads) {
               HasSubstr("--kv-heads: 8 heads of keys do not divide 4 heads"));
 }
 
+TEST(Options, LatentKeysSetTheWidthsAndTheHeadsOfKeys) {
+  std::vector<std::string> words{"operator_bench", "--mla", "512,64", "--methods", "all_gather_kv"};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  const auto options = parse_operator_options(static_cast<int>(argv.size()), argv.data());
+  const Description layer = options->cases[0].workload->describe();
+  EXPECT_EQ(layer.d_k, 576);
+  EXPECT_EQ(layer.d_v, 512);
+  EXPECT_EQ(layer.layer->kv_heads, 1);
+  EXPECT_TRUE(layer.layer->latent);
+}
+
+TEST(Options, LatentKeysHaveTwoWidthsAndNoneElsewhere) {
+  for (const char* width : {"512", "512,32,32"})
+    EXPECT_THAT(error_of({"--mla", width}, parse_operator_options),
+                HasSubstr("--mla needs two widths, of values and of positions, such as 512,64, found " +
+                          std::string(width)));
+  EXPECT_THAT(error_of({"--mla", "0,64"}, parse_operator_options), HasSubstr("--mla: values of no channels"));
+  EXPECT_THAT(error_of({"--mla", "512,-64"}, parse_operator_options), HasSubstr("is not in range"));
+  for (const char* other : {"--kv-heads", "--d-k", "--d-v"})
+    EXPECT_THAT(error_of({"--mla", "512,64", other, "1"}, parse_operator_options),
+                HasSubstr(std::string(other) + " excludes --mla"));
+  EXPECT_THAT(error_of({"--mla", "512,64", "--heads", "16777216"}, parse_operator_options),
+              HasSubstr("is too large"));
+}
+
 TEST(Options, ProcessesOfOneHostAreBounded) {
   EXPECT_THROW(refuse_too_many_processes(*parse({"--ranks", "16384"})), UsageError);
   refuse_too_many_processes(*parse({"--ranks", "64"}));

@@ -228,6 +228,16 @@ TEST(Record, HasTheHeadsOfKeysWhereTheyAreFewer) {
   EXPECT_FALSE(json_of(0).contains("kv_heads"));
 }
 
+TEST(Record, SaysThatKeysAreLatentWhereTheyAre) {
+  Record record = timed_record();
+  Layer layer{.share = {20, 4, 6, 4, 8, GateKind::none, 1}};
+  for (const bool latent : {false, true}) {
+    layer.share.latent = latent;
+    record.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
+    EXPECT_EQ(to_json(record).contains("latent"), latent);
+  }
+}
+
 TEST(Record, SaysHowTheSequenceLiesOnTheRanks) {
   Record record = timed_record();
   const Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};

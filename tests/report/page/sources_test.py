@@ -62,6 +62,9 @@ class Commands(unittest.TestCase):
     def test_of_a_layer_and_of_a_simulated_row(self):
         self.assertIn("./run bench operator --methods zeco", again.command(layer()[0]))
         self.assertIn("--kv-heads 4", again.command({**layer()[0], "kv_heads": 4}))
+        latent = again.command({**layer()[0], "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
+        self.assertIn("--mla 512,64", latent)
+        self.assertNotRegex(latent, "--kv-heads|--d-[kv]")
         made = pages.simulated_each(scan())[0]
         self.assertIn("--topology results/local/machine.json", again.command(made))
         self.assertIn("--topology topologies/dgx-h100-8.json", again.command({**made, "topology": "dgx-h100-8"}))
