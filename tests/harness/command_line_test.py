@@ -135,10 +135,10 @@ class Runs(unittest.TestCase):
 class Operators(unittest.TestCase):
     LAYER = ["--heads", "2", "--d-k", "4", "--d-v", "6", "--tokens", "20", "--chunk", "8", "-n", "3", "-w", "1"]
 
-    def records(self, *arguments):
+    def records(self, *arguments, layer=LAYER):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
-            ended = run(*arguments, *self.LAYER, "-J", path, bench=OPERATOR_BENCH)
+            ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 0, ended.stderr)
             with open(path) as file:
                 return [json.loads(line) for line in file]
@@ -188,10 +188,20 @@ class Operators(unittest.TestCase):
         self.assertEqual(asked("--tokens", "64", "--pass", "both", "--like", "magi"), small)
         self.assertEqual({(r["tokens"], r["kv_heads"], r["dtype"]) for r in small}, {(64, 8, "bf16")})
 
+    def test_latent_keys(self):
+        wanted = ["--mla", "6,2", "--heads", "4", "--tokens", "20", "-n", "3", "-w", "1"]
+        linear, gathered, ulysses = self.records("--methods", "zeco,all_gather_kv,ulysses_softmax", "--ranks", "2", layer=wanted)
+        for r in (gathered, ulysses):
+            self.assertEqual((r["wrong"], r["latent"], r["kv_heads"], r["d_k"], r["d_v"]), (0, True, 1, 8, 6))
+        self.assertEqual(gathered["sent_bytes"], 20 * 8 * (4 + 4), "keys, and their gradients")
+        self.assertIn("latent", linear["skipped"])
+
     def test_bad_input(self):
         for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi"),
                             (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
-                            (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk")):
+                            (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk"),
+                            (["--mla", "512"], "--mla needs two widths"),
+                            (["--mla", "512,64", "--kv-heads", "2"], "--kv-heads excludes --mla")):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)
             self.assertIn(said, ended.stderr)

@@ -124,6 +124,9 @@ class Choosing(unittest.TestCase):
         self.assertCountEqual(results.newest(cases), cases)
         self.assertCountEqual(results.widest_setting(cases), cases)
 
+    def test_latent_keys_are_another_setting(self):
+        self.assertNotEqual(results.setting(layer()), results.setting(layer(latent=True)))
+
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")
         new = record(blocks=16, blocks_asked="auto", time="2030-01-02T00:00:00Z", run="b")

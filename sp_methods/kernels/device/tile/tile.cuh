@@ -191,6 +191,8 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
   };
   const auto unsupported = [](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
+    if constexpr (requires { parameters.latent; })
+      if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
     if constexpr (requires { parameters.widths(); }) {
       bool fits = parameters.dtype == Dtype::bf16;
       for (const std::int64_t width : parameters.widths()) fits = fits && KernelTraits{}.takes(width);
@@ -200,8 +202,6 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
     if constexpr (requires { parameters.key_heads(); })
       if (parameters.key_heads() != parameters.heads)
         return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
-    if constexpr (requires { parameters.latent; })
-      if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
     return {};
   };
   return {Contract::name, run, unsupported};

@@ -104,6 +104,13 @@ TEST_F(RingDevice, RefusesFewerHeadsOfKeys) {
             "the device body of softmax_block is for as many heads of keys as of queries");
 }
 
+TEST_F(RingDevice, RefusesLatentKeys) {
+  Layer latent{.share = {128, 4, 128, 64, 64, GateKind::none, 1, true}, .dtype = Dtype::bf16};
+  const auto all = build_all(find_method("ring_attention_softmax"), latent, 2);
+  RanksOnOneGpu gpu(2);
+  EXPECT_EQ(gpu.unsupported(all).reason(), "the device body of softmax_block is not for latent keys");
+}
+
 TEST_F(RingDevice, SolvesLinearAttention) {
   for (auto [share, ranks] : sizes())
     for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
