@@ -87,9 +87,10 @@ inline void fill(Schedule& schedule, const Slice& into, float value,
   if (!into.empty()) record<Fill>(schedule, {into.count, value}, {.into = into}, source);
 }
 
-/// Adds an f32 slice to another slice of as many elements.
+/// Adds an f32 slice to another slice of as many elements. Empty ones need no step.
 inline void add(Schedule& schedule, const Slice& into, const Slice& from,
                 Ring::Source source = Ring::Source::current()) {
+  if (into.empty()) return;
   record<Add>(schedule, {into.count, into.dtype}, {.into = into, .from = from}, source);
 }
 
@@ -101,7 +102,7 @@ inline Slice sums_of(Schedule& schedule, const Slice& tensor, std::string name) 
 /// Sets a tensor to its f32 sums.
 inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
                 Ring::Source source = Ring::Source::current()) {
-  if (into == sums) return;
+  if (into == sums || into.empty()) return;
   if (into.dtype == sums.dtype) return schedule.copy(into, sums, source);
   record<Narrow>(schedule, {into.count, into.dtype}, {.into = into, .from = sums}, source);
 }
