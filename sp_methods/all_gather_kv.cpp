@@ -5,8 +5,9 @@
 //   the passes of softmax_gather.hpp: k, v of all ranks are gathered by head groups, each under
 //   the attention of the one before, and backward dk, dv are reduced and scattered
 //
-// Cost: forward P-1 blocks of tokens*kv_heads*(d_k+d_v) elements and the hops of the all-gather;
-// backward as many elements of gradients and the hops of the reduce-scatter.
+// Cost: forward P-1 blocks of tokens*kv_heads*(d_k+d_v) elements, or of tokens*d_k for a head of
+// latent keys, and the hops of the all-gather; backward as many elements of gradients and the hops
+// of the reduce-scatter.
 // Source: arXiv 2502.07563 (LASP-2H), algorithm 7; arXiv 2407.21783 (Llama 3), section 3.3.2;
 // zhuzilin/ring-flash-attention, llama3_flash_attn_varlen.py.
 #include "sp_methods/softmax_gather.hpp"

@@ -43,11 +43,11 @@ class HeadGroups {
   }
   Slice packed(const Slice& x, std::int64_t heads, std::string name) {
     const Slice groups = memory(x, std::move(name));
-    if (count_ > 1) record<PackHeads>(s_, blocks(x, heads), {.blocks = groups, .tensor = x});
+    if (count_ > 1 && !x.empty()) record<PackHeads>(s_, blocks(x, heads), {.blocks = groups, .tensor = x});
     return groups;
   }
   void unpack(const Slice& x, const Slice& groups, std::int64_t heads) {
-    if (count_ > 1) record<UnpackHeads>(s_, blocks(x, heads), {.tensor = x, .blocks = groups});
+    if (count_ > 1 && !x.empty()) record<UnpackHeads>(s_, blocks(x, heads), {.tensor = x, .blocks = groups});
   }
 
  private:
