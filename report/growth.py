@@ -44,19 +44,20 @@ def series(found):
 def sentence(subject, contests):
     """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
     last = contests[-1]
-    told = [f"{clause(names)} at {words.ranges(ranks)} ranks" for names, ranks in leaders(contests)]
+    told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
+            for number, (names, ranks) in enumerate(leaders(contests))]
     size = "" if last.is_layer else f" of {results.binary_size(last.key.state_bytes)}"
     text = f"~ {subject}{size} on {last.key.topology}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
-        text += f"; LASP-2 takes ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
+        text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
     return text + "."
 
 
 def clause(names):
     if len(names) == 1:
         return f"{names[0]} fastest"
-    return f"{words.names(names, 3)} within {words.percent(ranking.MODEL_TELLS - 1, 0)} of each other"
+    return f"{words.names(names, 3)} within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
 
 
 def leaders(contests):

@@ -152,6 +152,15 @@ class OneGpu(unittest.TestCase):
         self.assertRegex(found["One GPU"], r"826 us \[\d+, \d+\] on one Example GPU without any exchange")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
 
+    def test_two_gpus_leave_room_for_more_ranks(self):
+        on_gpus = {"executor": "peer", "device": {"gpu": "Example GPU of a long name"}, "dtype": "bf16", "ranks": 2}
+        more = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        found = paragraphs(gpu_scan("all_scan_fused", 12, 0.1), gpu_scan("auto_scan", 12.1, -0.1),
+                           gpu_scan("all_gather_scan_direct", 15), methods(**on_gpus), scans(), *more)
+        self.assertIn("hardly matters", found["Layer"])
+        self.assertIn("~ Simulated", found)
+
     def test_rates_of_ranks_that_shared_cores_are_said(self):
         more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
         doubt = "Its rates were measured on ranks that shared cores."
