@@ -87,7 +87,7 @@ def head(session, used):
     crowded = [record for record in session.measured if reading.state_of(record) == reading.TIMED
                and certainty.is_oversubscribed(record)]
     if not used and crowded:
-        return (f"{told}. THIS RUN PROVES NOTHING: {certainty.ranks_on_cores(crowded)} had more busy threads than "
+        return (f"{told}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
     return told + "; [low, high]: 95 % interval over launches" * (most > 1)
 

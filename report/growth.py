@@ -10,18 +10,28 @@ import words
 from contests import is_oversubscribed
 from rows import reading, results
 
+OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
+
 
 def sentences(session):
     """Returns three sentences: on the exchange, on the layer, and on the errors of predictions; empty where nothing was
     simulated."""
     found = [("exchange", series(choice.exchanges(session, simulated=True))),
              ("layer", series(choice.layers(session, simulated=True)))]
-    told = [sentence(subject, contests) if contests else "" for subject, contests in found]
-    if told[1] and rates_are_doubtful(session):
-        told[1] += " Its rates were measured on ranks that shared cores."
+    told = [sentence(subject, contests, reservation(session, contests)) if contests else "" for subject, contests in found]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
     return [*told, off if any(told) else ""]
+
+
+def reservation(session, contests):
+    """What stands before a forecast that is worth less than it seems."""
+    last = contests[-1]
+    if last.is_layer and rates_are_doubtful(session):
+        return "from rates of ranks that shared cores: "
+    if last.key.topology.endswith(OF_PROCESSORS) and any(record.get("device") for record in session.measured):
+        return "of processors, not of these GPUs: "
+    return ""
 
 
 def rates_are_doubtful(session):
@@ -41,13 +51,13 @@ def series(found):
     return [contest for _, contest in sorted(groups[best].items())] if best else []
 
 
-def sentence(subject, contests):
+def sentence(subject, contests, before=""):
     """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
     last = contests[-1]
     told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
             for number, (names, ranks) in enumerate(leaders(contests))]
     size = "" if last.is_layer else f" of {results.binary_size(last.key.state_bytes)}"
-    text = f"~ {subject}{size} on {last.key.topology}: {'; '.join(told)}"
+    text = f"~ {before}{subject}{size} on {last.key.topology}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
         text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
