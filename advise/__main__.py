@@ -97,7 +97,7 @@ def lines(records, with_hidden_share, move=None):
 
 
 def sentence(found, completed):
-    """Says which of {name: Candidate} is the fastest, by how much, and why."""
+    """Says which of {name: Stack} is the fastest, by how much, and why."""
     best = fastest.of({name: candidates.seconds(one) for name, one in found.items()})
     if best is None:
         return "no method runs here, see above"

@@ -52,10 +52,13 @@ class Simulator:
         return {**record, **{key: time_of(records) for key, records in found.items()}}
 
     def move(self):
-        """Returns the record of hidden states that move from contiguous to zigzag tokens, nothing of it hidden."""
+        """Returns the record of hidden states that move from contiguous to zigzag tokens, nothing of it hidden, or None if
+        it has no time."""
         asked = self.question
         record, = self.records_of("collective", asked.topology, "--ranks", str(asked.ranks),
                                   *stacks.shape_of_move(asked.tokens, asked.heads, asked.width, asked.dtype))
+        if results.why_no_time(record):
+            return None
         return {**record, "exposed_seconds": record["median_seconds"], "free_seconds": 0.0}
 
     def run(self, topology, with_kv_heads, *words):

@@ -34,7 +34,8 @@ enum class Kind {
   to_zigzag,
 };
 
-/// True if what ranks contribute grows with their tokens: keys and values, not a state.
+/// True if what ranks contribute grows with their tokens: keys and values or hidden states,
+/// not a state.
 constexpr bool moves_tokens(Kind kind) {
   return kind == Kind::exchange || kind == Kind::all_to_all || kind == Kind::to_zigzag;
 }

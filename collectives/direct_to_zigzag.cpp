@@ -6,7 +6,7 @@
 //
 // A model pays it between its linear and softmax layers if each has the layout that suits it.
 // The way back sends every message against its direction, at the same cost.
-// Cost: two pieces a rank, or one of two ranks; 1 hop.
+// Cost: at most two pieces sent by a rank, one where P = 2; 1 hop.
 // Source: NVIDIA/Megatron-LM, pull requests 6515 and 6776, which move tokens between layouts.
 #include <algorithm>
 

@@ -12,7 +12,8 @@
 // Rank 0 has no prefix and sends nothing from the third round on. A map that reaches back to rank 0
 // has met the zero state and travels as a state. Every round has buffers of its own.
 // Cost: 2 + ceil(log2((P-1)/3)) rounds of P > 3 ranks, in each of which a rank sends at most a map:
-// one more than recursive doubling where log2 P is whole. A rank folds once a round from the second
+// as many as recursive doubling, or one more (at 8, 14 to 16, 26 to 32 ranks, ...). At most
+// 1 + bit_width((P-1)/3) messages wait for one another. A rank folds once a round from the second
 // on, and its own map once; recursive doubling folds up to twice a round.
 // Source: J. L. Traff, arXiv 2507.04785 (123-doubling).
 #include <algorithm>

@@ -8,7 +8,7 @@
 //   exchange the maps of the second halves: the same text over the reversed ranks
 //   for both halves: outputs, with the state that came in
 //
-// The backward pass swaps the halves. A chain so has 2P half segments.
+// The backward pass swaps the halves. A chain so has 2P pieces.
 // Cost: twice that of the scan, in bytes and in hops. A stack of linear and softmax layers pays it
 // where the tokens of all lie zigzag.
 // Source: "LASP-2", arXiv 2502.07563, section 3.4, has hybrid stacks of contiguous tokens; the
@@ -41,8 +41,8 @@ LayerTensors half_of(const LayerTensors& x, int half) {
           .dg = half_of(x.dg, half)};
 }
 
-/// One pass over both halves of a rank's tokens. The first is that which the pass meets on its way
-/// from rank 0.
+/// One pass over both halves of a rank's tokens. The states of `first_` travel from rank 0 on, and
+/// those of `second_` to rank 0.
 class ZigzagPass {
  public:
   /// `half` is the layer of half the tokens, `prefixes` the states before both halves.
@@ -56,9 +56,10 @@ class ZigzagPass {
     first_->record_local_states(0);
     wait_if_exposed();
     exchange(*first_, scan);
+    wait_if_exposed();
     second_->record_local_states(0);
     wait_if_exposed();
-    const Map behind = s_.rank() == s_.ranks() - 1 ? turn() : Map{};
+    const Map behind = s_.rank() == s_.ranks() - 1 ? state_behind() : Map{};
     {
       const Reversed reversed(s_);
       exchange(*second_, scan);
@@ -90,7 +91,7 @@ class ZigzagPass {
   }
 
   /// Where the last rank's second half begins; its map then starts from there, and not from zero.
-  Map turn() {
+  Map state_behind() {
     const Map& own = first_->map(0);
     const Map behind = s_.scratch_map("behind", own).only_state();
     if (s_.ranks() > 1)
@@ -137,8 +138,9 @@ Refusal unsupported(const Layer& layer, int) {
   if (layer.share.tokens % 2 != 0)
     return "zigzag gives each rank two equal pieces, and " + std::to_string(layer.share.tokens) +
            " tokens a rank are odd";
-  if (layer.mode == Mode::compute_only) return "a rank's two pieces are no sequence of their own";
-  if (layer.groups > 1) return "its two exchanges carry all heads at once";
+  if (layer.mode == Mode::compute_only)
+    return "mode compute_only: a rank's two pieces of zigzag tokens do not follow one another";
+  if (layer.groups > 1) return "zigzag linear layers exchange all heads at once: use --groups 1";
   return {};
 }
 

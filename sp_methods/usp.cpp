@@ -12,8 +12,9 @@
 // goes across nodes; `across` makes neighbours of the ranks that have the same heads, and groups of
 // ranks that are R apart. A group's tokens lie in the sequence as one rank's of R do, contiguous or
 // zigzag, cut for its ranks in order.
-// Cost: (U-1)/U of each tensor, and R-1 blocks of U * tokens * kv_heads / U * (d_k + d_v) elements;
-// backward also their gradients in f32, R blocks around the ring and R-1 in the reduce-scatter.
+// Cost: (U-1)/U of each tensor, and R-1 blocks of tokens * max(kv_heads, U) * (d_k + d_v) elements,
+// or tokens * U * d_k of latent keys; backward also their gradients in f32, R blocks around a ring
+// and R-1 in the reduce-scatter.
 // Work hides a ring, and a gather only if a rank's heads are cut into groups.
 // Source: arXiv 2405.07719 (USP); feifeibear/long-context-attention, hybrid/attn_layer.py; for the
 // all-gather vllm-project/vllm-omni, issue 7589 and pull request 7641, which have a forward pass

@@ -117,7 +117,7 @@ void set_latent(RawOperators& raw) {
     throw UsageError(
         fmt::format("--mla needs two widths, of values and of positions, such as 512,64, found {}",
                     fmt::join(raw.mla, ",")));
-  if (raw.mla[0] == 0) throw UsageError("--mla: values of no channels");
+  if (raw.mla[0] == 0) throw UsageError("--mla: the first width, of the values, must be 1 or more, found 0");
   raw.kv_heads = 1;
   raw.d_k = raw.mla[0] + raw.mla[1];
   raw.d_v = raw.mla[0];

@@ -93,10 +93,10 @@ void declare(Flags& flags, RawCollectives& raw) {
   flags.add("--d-k", raw.shape.d_k, "key channels of a head: rows of its state").size();
   flags.add("--d-v", raw.shape.d_v, "value channels of a head: columns of its state").size();
   flags
-      .add(
-          "--tokens", raw.shape.tokens,
-          "tokens of a rank, for exchanges of keys and values; with -b the default makes these as large as a "
-          "state")
+      .add("--tokens", raw.shape.tokens,
+           "tokens of a rank, for exchanges of keys and values or hidden states; with -b the default makes "
+           "keys "
+           "and values as large as a state")
       .sets(raw.gives_tokens)
       .size();
   Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")

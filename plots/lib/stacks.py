@@ -21,7 +21,7 @@ def all_of(softmax, linear, move=None):
         for other in linear:
             if one["layout"] == other["layout"] and one["layout"] in (CONTIGUOUS, ZIGZAG):
                 yield stack(one["layout"], one, other)
-            elif one["layout"] == ZIGZAG and move is not None:
+            elif (one["layout"], other["layout"]) == (ZIGZAG, CONTIGUOUS) and move is not None:
                 yield stack(MOVED, one, other, move)
 
 
@@ -44,5 +44,10 @@ def total(one, key):
 
 def shape_of_move(tokens, heads, width, dtype):
     """The arguments that make collective_bench, whose elements are f32, move hidden states of heads * width channels."""
-    channels = heads * width * {"f32": 4, "bf16": 2}[dtype] // 4
-    return ["--collectives", MOVE, "--tokens", str(tokens), "--heads", str(max(channels, 1)), "--d-k", "1", "--d-v", "1"]
+    return ["--collectives", MOVE, "--tokens", str(tokens), "--heads", str(heads_of_move(heads, width, dtype)),
+            "--d-k", "1", "--d-v", "1"]
+
+
+def heads_of_move(heads, width, dtype):
+    """The heads of one f32 channel that have the bytes of a token's hidden states."""
+    return max(heads * width * {"f32": 4, "bf16": 2}[dtype] // 4, 1)

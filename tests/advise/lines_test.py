@@ -126,6 +126,20 @@ class FewerHeadsOfKeys(unittest.TestCase):
         self.assertNotIn("--kv-heads", runs[0])
 
 
+class Move(unittest.TestCase):
+    def moved(self, record):
+        class Faked(simulations.Simulator):
+            def records_of(self, bench, topology, *words):
+                return [record]
+
+        question = Head.QUESTION._replace(topology=PLOTS.parent / "topologies/h200-4.json")
+        return Faked("nowhere", question).move()
+
+    def test_it_is_waited_for_and_one_without_a_time_is_none(self):
+        self.assertEqual(self.moved(simulated("direct_to_zigzag", 2.0))["exposed_seconds"], 2e-3)
+        self.assertIsNone(self.moved(skipped_layer("too large", name="direct_to_zigzag")))
+
+
 class FreeLinks(unittest.TestCase):
     def test_only_the_links_change(self):
         free = simulations.with_free_links({"name": "x", "calibration": {}, "links": {"a": {"latency_seconds": 1,

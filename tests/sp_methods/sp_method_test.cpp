@@ -40,10 +40,12 @@ bool waits_for(const Schedule& s, int later, IsOne is_one) {
   return false;
 }
 
-/// The number of the step that runs the kernel called `name`.
-int step_of(const Schedule& s, const std::string& name) {
-  for (int i = 0; i < static_cast<int>(s.steps().size()); ++i)
-    if (s.steps()[i].verb == Verb::compute && s.kernels()[s.steps()[i].body].name == name) return i;
+/// The number of the step that runs the kernel called `name`, after `before` others that do.
+int step_of(const Schedule& s, const std::string& name, int before = 0) {
+  for (int i = 0; i < static_cast<int>(s.steps().size()); ++i) {
+    const bool is_one = s.steps()[i].verb == Verb::compute && s.kernels()[s.steps()[i].body].name == name;
+    if (is_one && before-- == 0) return i;
+  }
   return -1;
 }
 
@@ -55,6 +57,16 @@ TEST(SpMethods, LocalWorkWaitsForTheExchangeOnlyWhereItIsExposed) {
   EXPECT_FALSE(waits_for(overlapped, step_of(overlapped, "intra_output"), is_message));
   EXPECT_TRUE(waits_for(exposed, step_of(exposed, "intra_output"), is_message));
   EXPECT_TRUE(waits_for(released, step_of(released, "intra_output"), is_message));
+}
+
+TEST(SpMethods, TheSecondHalfOfZigzagTokensWaitsForTheFirstExchangeOnlyWhereItIsExposed) {
+  const auto is_message = [](const Step& step) { return step.is_message(); };
+  for (const Mode mode : {Mode::overlapped, Mode::exposed}) {
+    const auto schedule = build(find_method("zeco_zigzag"), layer(Pass::forward, mode), 1, 3);
+    const int second = step_of(schedule, "chunk_states", 1);
+    ASSERT_GE(second, 0);
+    EXPECT_EQ(waits_for(schedule, second, is_message), mode == Mode::exposed);
+  }
 }
 
 TEST(SpMethods, Lasp1ComputesBeforeItSendsAndItsReleaseReceivesBeforeItComputes) {

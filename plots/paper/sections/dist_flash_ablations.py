@@ -62,7 +62,7 @@ def balance_text(sources):
     ours = [number(speed_up(sources, name, gpus, length)) for name in (CONTIGUOUS, OURS)]
     most = [gpus**2 / turns for turns in (2 * gpus - 1, gpus + 1)]
     return (f"**DistFlashAttention: balance.** The published {theirs[0]:g} and {theirs[1]:g} are the paper's closed form, "
-            f"{gpus} less its idle shares (P²-P)/(2P²) and 1/(2P), which take a block of the own tokens for a whole one. "
+            f"{gpus} times 1 - (P²-P)/(2P²) and 1 - 1/(2P), which take a block of the own tokens for a whole one. "
             f"Such a block has half the pairs, so no schedule of these turns is more than {most[0]:.2f} and {most[1]:.2f} "
             f"times as fast as one GPU of the same rate; simulated are {ours[0]:.2f} and {ours[1]:.2f}, with merges and "
             "first messages.")

@@ -31,9 +31,10 @@ def section(sources):
                  "takes; =: how many others cannot be told from it.") for kind, found in maps.items()),
         *(table(kind, found) for kind, found in maps.items()),
         Text("Causal softmax is balanced with zigzag tokens, and a linear layer of such tokens is a chain of twice as many "
-             "half segments. So all layers of a stack have contiguous tokens, or all have zigzag ones, or hidden states of "
+             "pieces, each half as long. So all layers of a stack have contiguous tokens, or all have zigzag ones, or hidden states of "
              f"{HEADS} * 128 channels move before and after each softmax layer, in both passes (`{stacks.MOVE}`, waited for "
-             "at once). The stack of each layout is the fastest of its own."),
+             "at once). The stack of each layout is the fastest of its own. Methods of another layout, striped or a grid whose "
+             "groups are zigzag (`usp_zigzag`), are in no stack."),
         layouts_table(all_stacks(sources))])
 
 
@@ -49,7 +50,8 @@ def all_maps(sources):
 def all_stacks(sources):
     """{(ranks, tokens of a rank): [lib.stacks.Stack]}"""
     softmax, linear = (records_of(sources, kind) for kind in (SOFTMAX, LINEAR))
-    moves = {(one["ranks"], one["tokens"]): one for one in sources.on(H100, name=stacks.MOVE)
+    channels = stacks.heads_of_move(HEADS, 128, "bf16")
+    moves = {(one["ranks"], one["tokens"]): one for one in sources.on(H100, name=stacks.MOVE, heads=channels, d_k=1)
              if results.why_no_time(one) is None}
     return {place: list(stacks.all_of(found, linear[place], moves.get(place))) for place, found in softmax.items()
             if place in linear}

@@ -212,7 +212,7 @@ def ring_text(sources):
     return (f"**Ring P2P.** On {ranks} GPUs of one node the published ring is {theirs:.0f} % below Ulysses, ours "
             f"{ours:.0f} %. Messages cannot be the reason: keys and values of a rank are {tensors * 1e-6:.1f} MB, "
             f"{digits(tensors / Links(H100).inside * 1e3)} ms of NVLink under {digits(work * 1e3)} ms of work in every "
-            "round. What is left is work in small blocks, which does not reach the rate of one large kernel, and what a host "
+            "hop. What is left is work in small blocks, which does not reach the rate of one large kernel, and what a host "
             "adds between them. The simulator has one rate for blocks of any size, and counts the merges alone.")
 
 

@@ -202,7 +202,8 @@ TEST(Options, LatentKeysHaveTwoWidthsAndNoneElsewhere) {
     EXPECT_THAT(error_of({"--mla", width}, parse_operator_options),
                 HasSubstr("--mla needs two widths, of values and of positions, such as 512,64, found " +
                           std::string(width)));
-  EXPECT_THAT(error_of({"--mla", "0,64"}, parse_operator_options), HasSubstr("--mla: values of no channels"));
+  EXPECT_THAT(error_of({"--mla", "0,64"}, parse_operator_options),
+              HasSubstr("--mla: the first width, of the values, must be 1 or more"));
   EXPECT_THAT(error_of({"--mla", "512,-64"}, parse_operator_options), HasSubstr("is not in range"));
   for (const char* other : {"--kv-heads", "--d-k", "--d-v"})
     EXPECT_THAT(error_of({"--mla", "512,64", other, "1"}, parse_operator_options),

@@ -43,8 +43,10 @@ class Map(unittest.TestCase):
         self.assertEqual(found(zigzag, linear, kind="hybrid"), {})
 
     def test_the_table_of_layouts_has_the_fastest_stack_of_each(self):
-        move = {**simulated(stacks.MOVE, 0.25), "bench": "collective"}
+        move = {**simulated(stacks.MOVE, 0.25, heads=methods.HEADS * 64, d_k=1), "bench": "collective"}
+        of_another_shape = {**simulated(stacks.MOVE, 9.0), "bench": "collective"}
         made = [simulated("slow", 9.0), simulated("one", 4.0), simulated("zigzag", 1.0, layout="zigzag"), move,
+                of_another_shape,
                 *(simulated(name, time, attention="linear", layout=layout)
                   for name, time, layout in (("linear", 2.0, "contiguous"), ("chain", 2.5, "zigzag")))]
         rows = methods.layouts_table(methods.all_stacks(Sources(made, {}, {}))).rows
