@@ -27,7 +27,8 @@ def main():
                         options.dtype, options.which)
     simulator = Simulator(options.programs, question)
     records = simulator.all_methods()
-    print("\n".join([*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, simulator.move())]))
+    told = lines(records, simulator.with_hidden_share, simulator.move())
+    print("\n".join([*head(question, simulator.topology, records), *told]))
 
 
 class Parser(argparse.ArgumentParser):

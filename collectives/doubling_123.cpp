@@ -42,8 +42,7 @@ void doubling_123(Schedule& s, const Operands& x) {
   const auto prefix_from = [&](int first) { return first <= 0 ? result : room("prefix", first); };
   for (int d = 1; d < P; d = next_distance(d)) {
     if (sends(r, d, P)) {
-      Map sent = d == 1 ? as_held(x.own, r) : prefix;
-      if (d == 2 && r == 0) sent = as_held(x.own, 0);
+      Map sent = d == 1 || r == 0 ? as_held(x.own, r) : prefix;
       if (d == 2 && r > 0) {
         sent = room("pair", r - 1);
         s.combine(sent, prefix, x.own);

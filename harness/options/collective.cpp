@@ -95,8 +95,7 @@ void declare(Flags& flags, RawCollectives& raw) {
   flags
       .add("--tokens", raw.shape.tokens,
            "tokens of a rank, for exchanges of keys and values or hidden states; with -b the default makes "
-           "keys "
-           "and values as large as a state")
+           "keys and values as large as a state")
       .sets(raw.gives_tokens)
       .size();
   Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")

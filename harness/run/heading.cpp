@@ -7,6 +7,7 @@
 #include <array>
 #include <set>
 
+#include "collectives/collective.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
@@ -49,9 +50,8 @@ std::string heads(const Case& c) {
 
 std::string tokens(const Case& c) {
   const Description d = c.workload->describe();
-  return d.kind == "exchange" || d.kind == "all_to_all" || d.kind == "to_zigzag"
-             ? fmt::format("{} tokens a rank", d.tokens)
-             : "";
+  const bool depends_on_tokens = !d.layer && moves_tokens(find_collective(d.name).kind);
+  return depends_on_tokens ? fmt::format("{} tokens a rank", d.tokens) : "";
 }
 
 std::string layer(const Case& c) {
