@@ -12,6 +12,18 @@ function(baton_add_cuda target)
   target_link_libraries(${target} PUBLIC baton_cuda)
 endfunction()
 
+# baton_add_cudnn(TARGET SOURCE): adds the source that includes cudnn-frontend, where that is found.
+function(baton_add_cudnn target source)
+  if(NOT BATON_CUDA OR NOT CUDNN_FRONTEND_INCLUDE_DIR OR NOT CUDNN_INCLUDE_DIR)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${source})
+  set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS
+                              "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
+  target_include_directories(${target} SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
+                                                      ${CUDAToolkit_INCLUDE_DIRS})
+endfunction()
+
 if(NOT BATON_CUDA)
   return()
 endif()
@@ -31,6 +43,21 @@ file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h nccl_version REGEX "^#define NCCL_(MAJOR
 string(REGEX REPLACE "[^0-9]*([0-9]+)[^0-9]+([0-9]+).*" "\\1.\\2" nccl_version "${nccl_version}")
 if(nccl_version VERSION_LESS 2.28)
   message(FATAL_ERROR "Preset cuda needs NCCL 2.28 or newer for its windows, and ${NCCL_INCLUDE_DIR}/nccl.h is ${nccl_version}.")
+endif()
+
+# Optional, for softmax blocks by cuDNN: headers alone, of the packages nvidia-cudnn-frontend, which ./run unpacks, and
+# nvidia-cudnn-cu13 of PyPI, or of the Python in PATH. The library is opened when a program runs.
+set(CUDNN_FRONTEND_ROOT "" CACHE PATH "Folder with include/cudnn_frontend.h, and include/cudnn.h if it lies nowhere else")
+execute_process(COMMAND python3 -c "import sys; print(';'.join(p for p in sys.path if p.endswith('-packages')), end='')"
+                OUTPUT_VARIABLE python_packages ERROR_QUIET)
+find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDNN_FRONTEND_ROOT} ENV CUDNN_FRONTEND_ROOT
+          PATH_SUFFIXES include PATHS ${PROJECT_SOURCE_DIR}/build/cudnn_frontend ${python_packages})
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ENV CUDNN_ROOT PATH_SUFFIXES include nvidia/cudnn/include
+          PATHS ${CUDAToolkit_INCLUDE_DIRS} ${python_packages} ${CUDNN_FRONTEND_ROOT} $ENV{CUDNN_FRONTEND_ROOT})
+if(CUDNN_FRONTEND_INCLUDE_DIR AND CUDNN_INCLUDE_DIR)
+  message(STATUS "Softmax blocks by cuDNN too: ${CUDNN_FRONTEND_INCLUDE_DIR}, ${CUDNN_INCLUDE_DIR}")
+else()
+  message(STATUS "Softmax blocks by our own kernels alone: cudnn_frontend.h or cudnn.h was not found")
 endif()
 
 # Ampere, Hopper with its own instructions, and newer chips that the compiler knows; the newest also as PTX, for chips

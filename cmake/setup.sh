@@ -4,6 +4,9 @@
 
 readonly venv=build/venv
 readonly no_test_packages=build/test_packages.failed
+readonly cudnn_package=nvidia-cudnn-frontend==1.32.0
+readonly cudnn_folder=build/cudnn_frontend
+readonly no_cudnn=build/cudnn_frontend.failed
 readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
 
 packages() {
@@ -92,6 +95,18 @@ figures_python() {
     make_venv || return 0
   fi
   export VIRTUAL_ENV=$PWD/$venv PATH=$PWD/$venv/bin:$PATH
+}
+
+# Unpacks the headers of cudnn-frontend once, for softmax blocks by cuDNN on GPUs. Failing is no error and is not tried
+# each time: our own kernels compute them then.
+cudnn_frontend() {
+  [[ ! -e $cudnn_folder && ! -e $no_cudnn ]] || return 0
+  echo "      looking for the headers of cudnn-frontend"
+  logged cudnn_frontend python3 -m pip install --disable-pip-version-check --retries 1 --timeout 10 --no-deps \
+    --target "$cudnn_folder" "$cudnn_package" && return
+  rm -rf "$cudnn_folder"
+  mkdir -p build && touch "$no_cudnn"
+  echo "      not to be had (see $log_dir/cudnn_frontend.log; './run setup' tries again)"
 }
 
 make_venv() {

@@ -16,12 +16,15 @@ Registry<Collective>& registry() {
 }
 
 /// Adds the buffers of `kind` to `schedule`.
-Operands declare(Schedule& schedule, Kind kind, const Shape& shape, int blocks) {
-  const std::int64_t rows = shape.rows(), ranks = schedule.ranks();
+Operands declare(Schedule& schedule, Kind kind, const Shape& shape, const Split& split) {
+  const std::int64_t ranks = split.ranks;
+  const int blocks = split.blocks;
   switch (kind) {
     case Kind::exclusive_scan: {
       const Slice own = schedule.input("own", shape.map_elements());
-      const Map map{own.part(0, rows), own.part(rows, shape.state_elements()), shape.d_v};
+      const std::int64_t decays = shape.decay_elements();
+      Map map{own.part(0, decays), own.part(decays, shape.state_elements()), shape.row(), shape.form()};
+      map.form.transposed = shape.map == MapKind::affine && split.direction == Direction::reverse;
       return {map, schedule.output("into", shape.state_elements(), schedule.rank() > 0), blocks};
     }
     case Kind::all_gather: {
@@ -101,7 +104,7 @@ Schedule build(const Collective& collective, const Shape& shape, int rank, const
   Schedule schedule(rank, split.ranks, split.ranks_a_node);
   std::optional<Reversed> reversed;
   if (split.direction == Direction::reverse) reversed.emplace(schedule);
-  collective.build(schedule, declare(schedule, collective.kind, shape, split.blocks));
+  collective.build(schedule, declare(schedule, collective.kind, shape, split));
   return schedule;
 }
 

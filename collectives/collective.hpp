@@ -14,8 +14,9 @@ namespace baton {
 
 /// The result that a collective computes from the contribution of every rank.
 enum class Kind {
-  /// own: a map [heads*d_k] + [heads*d_k, d_v]. into: the state [heads*d_k, d_v] after the maps of
-  /// all ranks before this one, starting from zero. The first rank leaves its `into` untouched.
+  /// own: a map [heads*d_k] + [heads*d_k, d_v], or one of another kind (Shape::map). into: the
+  /// state after the maps of all ranks before this one, starting from zero. The first rank leaves
+  /// its `into` untouched.
   exclusive_scan,
   /// own: a run of elements, a packed map in collective_bench. into: those of all ranks, in rank
   /// order.
@@ -35,7 +36,7 @@ enum class Kind {
 };
 
 /// True if what ranks contribute grows with their tokens: keys and values or hidden states,
-/// not a state.
+/// not a state or a map.
 constexpr bool moves_tokens(Kind kind) {
   return kind == Kind::exchange || kind == Kind::all_to_all || kind == Kind::to_zigzag;
 }
@@ -51,10 +52,23 @@ struct Shape {
   std::int64_t d_k = 128;
   std::int64_t d_v = 128;
   std::int64_t tokens = 8192;
+  /// The kind of a rank's map. A state is [heads, d_k, d_v] under decays [heads, d_k] (diagonal)
+  /// or [heads] (scalar), and values first, [heads, d_v, d_k], under matrices [heads, d_k, d_k]
+  /// (affine): what a matrix acts on is then a row.
+  MapKind map = MapKind::diagonal;
 
-  std::int64_t rows() const { return heads * d_k; }
-  std::int64_t state_elements() const { return rows() * d_v; }
-  std::int64_t map_elements() const { return rows() + state_elements(); }
+  /// Rows of a state, and elements of one.
+  std::int64_t rows() const { return heads * (map == MapKind::affine ? d_v : d_k); }
+  std::int64_t row() const { return map == MapKind::affine ? d_k : d_v; }
+  /// Decays or matrices of a map, and elements of one.
+  std::int64_t shares() const { return map == MapKind::diagonal ? rows() : heads; }
+  std::int64_t share_decay() const { return form().unit(row()); }
+  /// Elements of the state that one of them acts on.
+  std::int64_t share_state() const { return state_elements() / shares(); }
+  MapForm form() const { return {.kind = map, .share = rows() / shares()}; }
+  std::int64_t state_elements() const { return heads * d_k * d_v; }
+  std::int64_t decay_elements() const { return shares() * share_decay(); }
+  std::int64_t map_elements() const { return decay_elements() + state_elements(); }
   std::int64_t key_value_elements() const { return tokens * heads * (d_k + d_v); }
   /// A block of an all-to-all: keys and values cut into one block a rank, rounded up.
   std::int64_t block_elements(int ranks) const { return (key_value_elements() + ranks - 1) / ranks; }
@@ -138,6 +152,7 @@ std::optional<std::int64_t> claimed_bytes(const Collective& collective, const Sh
 void embed(Schedule& schedule, const std::string& name, const Operands& operands);
 
 /// One rank's schedule of `collective`, with the buffers of its kind: inputs "own", outputs "into".
+/// In reverse the matrices of an affine map act transposed.
 Schedule build(const Collective& collective, const Shape& shape, int rank, const Split& split);
 
 /// The schedules of all ranks.

@@ -23,7 +23,7 @@
 namespace baton {
 namespace {
 
-/// The members of `node` and the slices that they own.
+/// The members of `node` and the slices that they own: on all full nodes the same, for the rails.
 SliceOwners owners_on(const Nodes& nodes, int node) {
   return {nodes.begin(node), nodes.size(node), nodes.full_size()};
 }
@@ -54,8 +54,13 @@ struct OwnedSlice {
   Map before;
 };
 
+/// On one node the scan is two_shot, but without blocks its balanced slices take longer than equal
+/// ones (docs/decisions/0021).
+bool is_two_shot(const Nodes& nodes, int blocks) { return nodes.count() == 1 && blocks > 1; }
+
 void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across) {
   const Nodes nodes = s.nodes();
+  if (is_two_shot(nodes, x.blocks)) return find_collective("two_shot").build(s, x);
   const int r = s.rank(), node = nodes.of(r);
   const bool is_first = node == 0, is_last = node + 1 == nodes.count();
   const SliceOwners owners = owners_on(nodes, node);
@@ -64,7 +69,7 @@ void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across
   for (int slice = owners.first_slice(r); slice < owners.first_slice(r + 1); ++slice)
     owned.push_back({slice, receive_maps(s, x.own, owners, slice), {}});
   for (OwnedSlice& o : owned) {
-    Map total = x.own.block(o.slice, owners.slices);  // of the last node nobody looks at it
+    Map total = owners.part(x.own, o.slice);  // of the last node nobody looks at it
     if (is_first) total = hand_out(s, x, owners, o.slice, o.maps, {});
     if (!is_first && !is_last) total = compose(s, o.maps);
     if (nodes.count() > 1) o.before = scan_across(s, across, o.slice, total, x.blocks);
@@ -74,33 +79,38 @@ void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across
   receive_prefix(s, x, owners);
 }
 
-/// The elements of each row that an owner on `node` of M sends to other nodes.
-using RowAcross = std::int64_t(const Shape& shape, int node, int M);
+/// The elements of each share that an owner on `node` of M sends to other nodes: of a decay or a
+/// matrix, and of the state that it acts on.
+using ShareAcross = std::int64_t(const Shape& shape, int node, int M);
 
 /// Messages on the longest path through the ends of the scan across, where some ends are alone on
 /// their nodes.
 using HopsAcross = int(int M, int ends);
 
-std::int64_t sent(const Shape& shape, const Split& split, RowAcross row_across, int rank) {
+std::int64_t sent(const Shape& shape, const Split& split, ShareAcross share_across, int rank) {
   const Nodes nodes = split.nodes();
+  if (is_two_shot(nodes, split.blocks)) return find_collective("two_shot").sent(shape, split, rank);
   const int node = nodes.of(rank);
   const SliceOwners owners = owners_on(nodes, node);
-  const std::int64_t across = owners.owned_rows(shape, rank) * row_across(shape, node, nodes.count());
+  const std::int64_t across = owners.owned_shares(shape, rank) * share_across(shape, node, nodes.count());
   return (owners.sent_elements(shape, rank, split.ranks) + across) * element_bytes;
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split, RowAcross row_across,
+std::optional<Claim> claim(const Shape& shape, const Split& split, ShareAcross share_across,
                            HopsAcross hops_across) {
   const Nodes nodes = split.nodes();
   const int P = split.ranks, M = nodes.count();
+  if (is_two_shot(nodes, split.blocks)) return find_collective("two_shot").claim(shape, split);
   const int ends = (nodes.size(0) > 1 ? 1 : 0) + (nodes.size(M - 1) > 1 ? 1 : 0);
   Claim claim{0, M == 1 ? std::min(P - 1, 2) : hops_across(M, ends)};
   for (int r = 0; r < P; ++r)
-    claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, row_across, r));
+    claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, share_across, r));
   return claim;
 }
 
-std::int64_t row_of_chain(const Shape& shape, int node, int M) { return node + 1 < M ? shape.d_v : 0; }
+std::int64_t share_of_chain(const Shape& shape, int node, int M) {
+  return node + 1 < M ? shape.share_state() : 0;
+}
 
 int hops_of_chain(int M, int ends) { return M - 1 + ends; }
 
@@ -108,8 +118,9 @@ int log2_of(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned
 
 /// It sends a message to the nodes 1, 2, 4, ... ahead, with its decay until it includes the first
 /// node's state.
-std::int64_t row_of_doubling(const Shape& shape, int node, int M) {
-  return shape.d_v * log2_of(M - 1 - node) + log2_of(std::min(node, M - 1 - node));
+std::int64_t share_of_doubling(const Shape& shape, int node, int M) {
+  return shape.share_state() * log2_of(M - 1 - node) +
+         shape.share_decay() * log2_of(std::min(node, M - 1 - node));
 }
 
 /// The longest path leads from the first node to the last only if M is a power of two.
@@ -118,24 +129,25 @@ int hops_of_doubling(int M, int ends) {
   return log2_of(M) - 1 + (is_power || ends == 0 ? ends : 2);
 }
 
-Collective across_by(const std::string& name, const std::string& scan, const std::string& how, RowAcross row,
-                     HopsAcross hops, bool cuts_blocks) {
+Collective across_by(const std::string& name, const std::string& scan, const std::string& how,
+                     ShareAcross share, HopsAcross hops, bool cuts_blocks) {
   return {
       .name = name,
       .kind = Kind::exclusive_scan,
       .summary = "two_shot on every node, slices across nodes " + how,
       .build = [scan](Schedule& s, const Operands& x) { hierarchical_scan(s, x, scan); },
-      .claim = [row, hops](const Shape& shape, const Split& split) { return claim(shape, split, row, hops); },
-      .sent = [row](const Shape& shape, const Split& split,
-                    int rank) { return sent(shape, split, row, rank); },
+      .claim = [share, hops](const Shape& shape,
+                             const Split& split) { return claim(shape, split, share, hops); },
+      .sent = [share](const Shape& shape, const Split& split,
+                      int rank) { return sent(shape, split, share, rank); },
       .cuts_blocks = cuts_blocks,
   };
 }
 
 const Registered doubling{across_by("hierarchical_scan", "recursive_doubling", "by doubling, log2 rounds",
-                                    row_of_doubling, hops_of_doubling, false)};
+                                    share_of_doubling, hops_of_doubling, false)};
 const Registered chain{across_by("hierarchical_scan_chain", "all_scan", "down the chain in blocks",
-                                 row_of_chain, hops_of_chain, true)};
+                                 share_of_chain, hops_of_chain, true)};
 
 }  // namespace
 }  // namespace baton

@@ -27,6 +27,7 @@ MACHINE = ("--executor", "simulator", "--topology", "topologies/dgx-h100-32x8.js
 LAUNCHES = (
     ("collective_bench", *MACHINE, *"--collectives all --ranks 3,8,16 -b 256K -e 4M -f 16".split()),
     ("collective_bench", *MACHINE, *"--collectives all --direction reverse --ranks 16 -b 256K".split()),
+    ("collective_bench", *MACHINE, *"--collectives all --map scalar,affine --direction both --ranks 3,16 -b 4M".split()),
     ("operator_bench", *MACHINE, *"--methods all --pass all --mode all --gates layer --tokens 2048 --ranks 3,16".split()),
     ("collective_bench", *"--executor mpi --collectives all --ranks 3,16 --dry-run".split()),
 )

@@ -20,30 +20,38 @@ void fill(const DeviceArray<Bf16>& x, unsigned seed, float strength) {
   cuda(fill_normal(x.at(), x.count(), seed, strength));
 }
 
-/// Median seconds of work(0), work(1), .. between two events.
-double median_seconds(const std::function<void(int)>& work) {
+using Timed = std::function<void(int)>;
+
+/// Median seconds of every work(0), work(1), .. between two events; works take turns.
+std::vector<double> median_seconds(const std::vector<Timed>& works) {
   constexpr int warm_up = 5, rounds = 50;
   cudaEvent_t start, stop;
   cuda(cudaEventCreate(&start));
   cuda(cudaEventCreate(&stop));
-  std::vector<float> times;
+  std::vector<std::vector<float>> times(works.size());
   for (int i = 0; i < warm_up + rounds; ++i) {
-    cuda(cudaEventRecord(start));
-    work(i);
-    cuda(cudaEventRecord(stop));
-    cuda(cudaEventSynchronize(stop));
-    float milliseconds = 0;
-    cuda(cudaEventElapsedTime(&milliseconds, start, stop));
-    if (i >= warm_up) times.push_back(milliseconds);
+    for (std::size_t w = 0; w < works.size(); ++w) {
+      cuda(cudaEventRecord(start));
+      works[w](i);
+      cuda(cudaEventRecord(stop));
+      cuda(cudaEventSynchronize(stop));
+      float milliseconds = 0;
+      cuda(cudaEventElapsedTime(&milliseconds, start, stop));
+      if (i >= warm_up) times[w].push_back(milliseconds);
+    }
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
   cuda(cudaEventDestroy(start));
   cuda(cudaEventDestroy(stop));
-  return times[rounds / 2] * 1e-3;
+  std::vector<double> medians;
+  for (auto& of_work : times) {
+    std::nth_element(of_work.begin(), of_work.begin() + rounds / 2, of_work.end());
+    medians.push_back(of_work[rounds / 2] * 1e-3);
+  }
+  return medians;
 }
 
 void print_time(const char* what, double bytes, const std::function<void(int)>& work) {
-  const double seconds = median_seconds(work);
+  const double seconds = median_seconds({work}).front();
   std::printf("  %-34s %8.4f ms", what, seconds * 1e3);
   if (bytes > 0) std::printf("  %7.1f MB  %5.2f TB/s", bytes * 1e-6, bytes / seconds * 1e-12);
   std::printf("\n");
@@ -74,7 +82,8 @@ void time_groups(const std::vector<std::unique_ptr<LayerMemory>>& layers, const 
     each(i, [](const Rank& rank) { rank.segment_states(), rank.scan_segments(rank.before); });
     each(i, [](const Rank& rank) { rank.segment_output(); });
     each(i, [](const Rank& rank) { rank.segment_state_gradients(), rank.scan_segments(rank.after); });
-    each(i, [](const Rank& rank) { rank.chunk_starts(), rank.segment_gradients(); });
+    each(i, [](const Rank& rank) { rank.chunk_starts(), rank.segment_starts(); });
+    each(i, [](const Rank& rank) { rank.segment_gradients(); });
   });
 }
 
@@ -99,29 +108,39 @@ struct Layers {
   const Rank& turn(int i) const { return *ranks[size(i % sets)]; }
 };
 
+/// Backward passes that differ in how they come to the states before chunks, by turns.
+void compare_backwards(const Layers& all) {
+  const std::vector<double> seconds = median_seconds({
+      [&](int i) {
+        const Rank& rank = all.turn(i);
+        rank.segment_state_gradients(), rank.scan_segments(rank.after);
+        rank.segment_states(), rank.scan_segments(rank.before);
+        rank.true_chunk_starts(), rank.segment_gradients(true);
+      },
+      [&](int i) { all.turn(i).backward(); },
+      [&](int i) { all.turn(i).backward_with_kept_states(); },
+  });
+  const char* names[] = {"two sweeps", "one sweep, starts in segments", "edge states kept"};
+  for (int i = 0; i < 3; ++i) std::printf("  backward, %-32s %8.4f ms\n", names[i], seconds[size(i)] * 1e3);
+}
+
 void time_kernels(const Layers& all, const Segments& cut) {
-  const auto timed = [&](const char* what, double bytes, void (Rank::*call)() const) {
-    print_time(what, bytes, [&](int i) { (all.turn(i).*call)(); });
+  const auto timed = [&](const char* what, double bytes, const std::function<void(const Rank&)>& call) {
+    print_time(what, bytes, [&](int i) { call(all.turn(i)); });
   };
   timed("segment_states", SegmentStates::bytes(cut), &Rank::segment_states);
-  print_time("scan_segments", ScanSegments::bytes(cut),
-             [&](int i) { all.turn(i).scan_segments(all.turn(i).before); });
+  timed("scan_segments", ScanSegments::bytes(cut), [](const Rank& x) { x.scan_segments(x.before); });
   timed("segment_output", SegmentOutput::bytes(cut), &Rank::segment_output);
   timed("segment_state_gradients", SegmentStateGradients::bytes(cut), &Rank::segment_state_gradients);
+  timed("chunk_starts, true", ChunkStarts::bytes(cut), &Rank::true_chunk_starts);
+  timed("segment_gradients, true", SegmentGradients::bytes(cut),
+        [](const Rank& x) { x.segment_gradients(true); });
   timed("chunk_starts", ChunkStarts::bytes(cut), &Rank::chunk_starts);
-  timed("segment_gradients", SegmentGradients::bytes(cut), &Rank::segment_gradients);
+  timed("segment_starts", SegmentStarts::bytes(cut), &Rank::segment_starts);
+  timed("segment_gradients", SegmentGradients::bytes(cut), [](const Rank& x) { x.segment_gradients(); });
   timed("forward", 0, &Rank::forward);
-  timed("backward (edge states kept)", 0, &Rank::backward);
-  print_time("backward (nothing kept)", 0, [&](int i) {
-    const Rank& rank = all.turn(i);
-    rank.segment_states();
-    rank.scan_segments(rank.before);
-    rank.backward();
-  });
-  print_time("forward and backward", 0, [&](int i) {
-    all.turn(i).forward();
-    all.turn(i).backward();
-  });
+  timed("forward and backward", 0, [](const Rank& x) { x.forward(), x.backward(); });
+  compare_backwards(all);
 }
 
 void time_shape(const GlaShape& s, int multiprocessors, float strength = 1.0F / 16.0F) {
@@ -143,8 +162,8 @@ void time_all() {
     time_shape({tokens, heads, 128, 128, 64, GateKind::vector}, device.multiProcessorCount);
   time_shape({16384, 16, 128, 128, 64, GateKind::scalar}, device.multiProcessorCount);
   time_shape({16384, 16, 128, 128, 64, GateKind::none}, device.multiProcessorCount);
-  time_shape({16384, 16, 128, 128, 64, GateKind::vector}, device.multiProcessorCount,
-             8.0F);  // every chunk strong
+  for (const float strength : {1.25e-4F, 8.0F})  // no channel forgets; every chunk is strong
+    time_shape({16384, 16, 128, 128, 64, GateKind::vector}, device.multiProcessorCount, strength);
 }
 
 }  // namespace

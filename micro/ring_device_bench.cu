@@ -3,7 +3,8 @@
 //
 //   ring_device_bench [tokens] [heads] [d] [ranks]      default: 16384 16 128 2
 //
-// A time is the median of 7 rounds after 2, between two events. Flops are those of the contracts,
+// Softmax blocks run by our own kernels and by cuDNN, where it is found. A time is the median of 7
+// rounds after 2, between two events. Flops are those of the contracts,
 // which count each visible pair once.
 #include <algorithm>
 #include <cstdio>
@@ -81,12 +82,15 @@ std::map<std::pair<int, int>, double> median_times(RanksOnOneGpu& gpu) {
   return medians;
 }
 
-void time_method(const std::string& name, const GlaShape& share, int ranks) {
-  const Layer layer{.share = share, .pass = Pass::both, .dtype = Dtype::bf16};
+void time_method(const std::string& name, const GlaShape& share, int ranks,
+                 SoftmaxBody kernel = SoftmaxBody::own) {
+  Layer layer{.share = share, .pass = Pass::both, .dtype = Dtype::bf16};
+  layer.kernels.softmax = kernel;
   RanksOnOneGpu gpu(ranks);
   gpu.prepare(build_all(find_method(name), layer, ranks));
   draw_inputs(gpu);
-  std::printf("%s, gates %s\n", name.c_str(), to_string(share.gate));
+  std::printf("%s, %d ranks, gates %s, blocks by %s\n", name.c_str(), ranks, to_string(share.gate),
+              to_string(kernel));
   for (const auto& [at, time] : median_times(gpu)) {
     const Schedule& schedule = gpu.prepared()[at.first];
     const Step& step = schedule.steps()[at.second];
@@ -94,6 +98,20 @@ void time_method(const std::string& name, const GlaShape& share, int ranks) {
     const Kernel& kernel = schedule.kernels()[step.body];
     std::printf("  rank %d  %-32s %9.4f ms  %7.1f TFLOP/s\n", at.first, kernel.name.c_str(), time,
                 kernel.flops / time * 1e-9);
+  }
+}
+
+/// Softmax attention by both bodies, on one rank and on several.
+void time_softmax(const GlaShape& share, int ranks) {
+  for (const SoftmaxBody kernel : {SoftmaxBody::own, SoftmaxBody::cudnn}) {
+    const Refusal lacking = kernel == SoftmaxBody::cudnn ? cudnn_library().lacking() : Refusal{};
+    if (lacking) {
+      std::printf("no blocks by cudnn: %s\n", lacking.reason().c_str());
+      continue;
+    }
+    time_method("ring_attention_softmax", share, 1, kernel);
+    time_method("ring_attention_softmax", share, ranks, kernel);
+    time_method("ring_attention_zigzag", share, ranks, kernel);
   }
 }
 
@@ -108,8 +126,8 @@ int main(int count, char** arguments) {
                         baton::GateKind::none};
   const int ranks = static_cast<int>(argument(4, 2));
   try {
-    for (const char* name : {"ring_attention_softmax", "ring_attention_zigzag", "ring_attention"})
-      baton::time_method(name, share, ranks);
+    baton::time_softmax(share, ranks);
+    baton::time_method("ring_attention", share, ranks);
     for (const auto gate : {baton::GateKind::vector, baton::GateKind::scalar}) {
       share.gate = gate;
       baton::time_method("ring_attention", share, ranks);

@@ -14,18 +14,20 @@ FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others ar
 SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
+DIAGONAL = "diagonal"  # the kind of maps that an exchange has unless a record says another
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
                   "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens",
                   "to_zigzag": "hidden states from contiguous to zigzag tokens"}
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
-# a layer, `way` the direction or the pass. `kv_heads` is 0 where they are as many as `heads`. `latent` keys hold their
-# values. `topology` is empty for what was measured.
+# a layer, `way` the direction or the pass, `map` the kind of an exchange's maps. `kv_heads` is 0 where they are as many
+# as `heads`. `latent` keys hold their values. `kernel` says who computes softmax blocks. `topology` is empty for what
+# was measured.
 Key = collections.namedtuple("Key", (
-    "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "cadence",
-    "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "dtype", "wire", "gate", "gates", "chunk",
-    "groups", "rounds"))
+    "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "map",
+    "cadence", "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "dtype", "kernel", "wire", "gate", "gates",
+    "chunk", "groups", "rounds"))
 
 
 class Contest:
@@ -117,7 +119,7 @@ class Contest:
                       f"{key.tokens} tokens a rank, {heads_of(key)}", key.dtype]
         else:
             words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
-                      results.binary_size(key.state_bytes)]
+                      *([f"{key.map} maps"] if key.map != DIAGONAL else []), results.binary_size(key.state_bytes)]
         words += [self.where, key.cadence, *([f"{key.wire} on the wire"] if key.wire != "f32" else [])]
         return ", ".join(words)
 
@@ -163,11 +165,12 @@ def _work(record):
     kind = attention_of(record) if is_layer else record["kind"]
     tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
-    return (kind, record["pass"] if is_layer else record["direction"], record["cadence"],
+    return (kind, record["pass"] if is_layer else record["direction"], "" if is_layer else results.map_kind(record),
+            record["cadence"],
             record["heads"], record.get("kv_heads", 0), results.latent(record), record["d_k"], record["d_v"],
             record["state_bytes"], tokens,
-            results.dtype(record) if is_layer else "", wire, record.get("gate", "") if is_layer else "",
-            record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
+            results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
+            record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
             (record["warmup"], record["rounds"]))
 
 

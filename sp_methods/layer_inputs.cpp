@@ -33,7 +33,13 @@ double strongest_mixed_gate(std::int64_t chunk) { return std::min(0.5, 64.0 / st
 }  // namespace
 
 const char* to_string(GateDraw draw) {
-  return draw == GateDraw::layer ? "layer" : draw == GateDraw::strong ? "strong" : "mixed";
+  switch (draw) {
+    case GateDraw::layer: return "layer";
+    case GateDraw::strong: return "strong";
+    case GateDraw::weak: return "weak";
+    case GateDraw::mixed: return "mixed";
+  }
+  return "?";
 }
 
 std::int64_t LayerProblem::width(const std::string& name) const {
@@ -51,6 +57,7 @@ float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint1
   const double uniform = (drawn + 0.5) / (1 << drawn_bits);
   if (problem_.gates == GateDraw::layer) return layer_gates()[drawn];
   if (problem_.gates == GateDraw::strong) return static_cast<float>(-8 * uniform);
+  if (problem_.gates == GateDraw::weak) return static_cast<float>(-2e-4 * uniform);
   const std::int64_t place = problem_.share.gate == GateKind::scalar ? head : channel;
   switch ((static_cast<std::uint64_t>(place) + mixed(problem_.seed)) % 4) {
     case 0:

@@ -18,11 +18,11 @@ namespace baton {
 ///
 ///   layer:  as gated linear attention's layer makes them, logsigmoid(N(0, 1)) / 16
 ///   strong: uniform in [-8, 0], which needs the kernels' safe path
+///   weak:   uniform in [-0.0002, 0]: every channel keeps its state over thousands of tokens
 ///   mixed:  of every four channels (heads, if a head has one gate) one keeps a state over all
-///   ranks,
-///           a total of about -1 over the sequence; one forgets within a chunk, -0.25 to -0.5 a
-///           token, less where chunks are longer than 128; two are as a layer makes them
-enum class GateDraw { layer, strong, mixed };
+///           ranks, about -1 in total; one forgets within a chunk, -0.25 to -0.5 a token, less
+///           where chunks are longer than 128; two are as a layer makes them
+enum class GateDraw { layer, strong, weak, mixed };
 
 const char* to_string(GateDraw draw);
 

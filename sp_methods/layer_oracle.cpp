@@ -197,12 +197,13 @@ std::vector<std::int64_t> LayerOracle::heads(const std::string& name) const {
   return heads;
 }
 
-std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions) const {
+std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions,
+                                          std::int64_t tokens) const {
   const std::int64_t width = problem().width(name);
   const auto& heads = results_.at(name);
   std::vector<double> rows;
-  rows.reserve(problem().share.tokens * heads.size() * width);
-  for (std::int64_t t = 0; t < problem().share.tokens; ++t)
+  rows.reserve(tokens * heads.size() * width);
+  for (std::int64_t t = 0; t < tokens; ++t)
     for (const auto& [head, tensor] : heads) {
       const auto row = tensor.begin() + positions.at(t) * width;
       rows.insert(rows.end(), row, row + width);

@@ -72,9 +72,13 @@ class LayerOracle {
   /// at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of these tokens.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
-  /// What the output called o, dq, dk, dv or dg must hold there, in the solved heads
-  /// [tokens, solved heads, width].
-  std::vector<double> expected(const std::string& name, const Positions& positions) const;
+  /// What the output called o, dq, dk, dv or dg must hold at the first `tokens` of these positions,
+  /// those of a share if not said, in the solved heads [tokens, solved heads, width].
+  std::vector<double> expected(const std::string& name, const Positions& positions,
+                               std::int64_t tokens) const;
+  std::vector<double> expected(const std::string& name, const Positions& positions) const {
+    return expected(name, positions, problem().share.tokens);
+  }
 
  private:
   using Tensor = std::vector<double>;  // [tokens, width] of one head

@@ -69,14 +69,20 @@ void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   }
 }
 
-void run(Schedule& s, const PassInputs& inputs, const std::string& scan, ExchangePlacement placement) {
+/// Records a pass and returns it for the next one.
+std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std::string& scan,
+                                ExchangePlacement placement) {
   const Layer& layer = inputs.layer;
-  const auto pass = layer.segmented ? segmented_pass(s, inputs) : chunked_pass(s, inputs);
+  auto pass = layer.segmented ? segmented_pass(s, inputs) : chunked_pass(s, inputs);
   if (layer.mode == Mode::compute_only) placement = ExchangePlacement::none;
-  if (placement == ExchangePlacement::serial_chain) return record_serial_chain(s, *pass, layer);
-  if (layer.mode == Mode::exposed && placement != ExchangePlacement::none)
+  if (layer.mode == Mode::exposed && placement != ExchangePlacement::none &&
+      placement != ExchangePlacement::serial_chain)
     placement = ExchangePlacement::serial;
-  record_pass(s, *pass, layer, scan, placement);
+  if (placement == ExchangePlacement::serial_chain)
+    record_serial_chain(s, *pass, layer);
+  else
+    record_pass(s, *pass, layer, scan, placement);
+  return pass;
 }
 
 void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::string& own_scan,
@@ -88,10 +94,12 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::st
   inputs.is_last = alone || s.rank() == s.ranks() - 1;
   inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
-  if (layer.pass != Pass::backward) run(s, inputs, scan, placement);
+  std::unique_ptr<LinearPass> forward;
+  if (layer.pass != Pass::backward) forward = run(s, inputs, scan, placement);
   if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
   if (layer.pass == Pass::forward) return;
   inputs.is_backward = true;
+  inputs.forward = forward.get();
   const Reversed reversed(s);
   run(s, inputs, scan, placement);
 }
@@ -114,7 +122,7 @@ int gather_in_turn(int hops, int groups) { return hops * groups; }
 /// A link of the chain of layers sends the states of all heads after one another.
 constexpr const char* link = "ring_scan";
 
-/// The text of one method.
+/// The text of one method. One without an exchange is of sequences of single ranks.
 struct Text {
   std::string scan;
   ExchangePlacement placement = ExchangePlacement::none;
@@ -157,6 +165,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
                       const LayerTensors& x) { build(s, layer, x, text.scan, text.placement); },
       .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },
       .unsupported = unsupported,
+      .sequence = text.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
   });
 }
 

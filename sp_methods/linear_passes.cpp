@@ -16,7 +16,9 @@ class ChunkedPass : public LinearPass {
   ChunkedPass(Schedule& schedule, const PassInputs& inputs) : LinearPass(schedule, inputs) {
     for (int g = 0; g < groups(); ++g) {
       before_.push_back(make_edges(g));
-      if (is_backward()) after_.push_back(make_edges(g));
+      if (!is_backward()) continue;
+      after_.push_back(make_edges(g));
+      unused_.push_back(schedule_.scratch_map("unused_map", map(g)));
     }
   }
 
@@ -33,10 +35,7 @@ class ChunkedPass : public LinearPass {
 
   void record_overlappable() override {
     if (!is_backward()) return record<IntraOutput>(schedule_, {share()}, {tensors().inputs(), tensors().o});
-    for (int g = 0; g < groups(); ++g) {
-      const Slice unused = schedule_.scratch("unused_map", map(g).packed().count);
-      record_states(g, {unused.part(0, map(g).rows()), unused.part(map(g).rows(), map(g).state.count)});
-    }
+    for (int g = 0; g < groups(); ++g) record_states(g, unused_[g]);
     record<IntraGradients>(schedule_, {share()},
                            {.in = tensors().inputs(), .d_o = tensors().d_o, .out = tensors().gradients()});
   }
@@ -80,6 +79,7 @@ class ChunkedPass : public LinearPass {
   }
 
   std::vector<Edges> before_, after_;
+  std::vector<Map> unused_;  // backward: the maps of the states that are made again
 };
 
 /// One kernel makes all of a chunk's output or gradients, so a group's exchange overlaps the work
@@ -88,11 +88,13 @@ class SegmentedPass : public LinearPass {
  public:
   SegmentedPass(Schedule& schedule, const PassInputs& inputs)
       : LinearPass(schedule, inputs), dtype_(inputs.layer.dtype), blocks_(inputs.layer.kernels.blocks) {
+    if (is_backward() && inputs.forward != nullptr)
+      kept_ = dynamic_cast<const SegmentedPass&>(*inputs.forward).edges_;
     for (int g = 0; g < groups(); ++g) {
       edges_.push_back(make_edges(g));
-      const std::int64_t chunks = work(g).head_count * share().chunks();
-      if (is_backward())
-        starts_.push_back(schedule_.scratch("chunk_starts", chunks * share().d_k * share().d_v, dtype_));
+      if (!is_backward()) continue;
+      starts_.push_back(make_starts(g));
+      if (kept_.empty()) from_zero_.push_back(make_edges(g));
     }
   }
 
@@ -119,7 +121,7 @@ class SegmentedPass : public LinearPass {
     record<SegmentGradients>(schedule_, cut(g),
                              {.in = tensors().inputs(),
                               .d_o = tensors().d_o,
-                              .starts = starts_[g],
+                              .before = starts_[g],
                               .after = edges,
                               .out = tensors().gradients()});
   }
@@ -159,21 +161,43 @@ class SegmentedPass : public LinearPass {
                           .map_state = map.state});
   }
 
-  /// The state before every chunk, from the prefix that the forward pass was given.
+  ChunkStartsInSegments<Recorded> make_starts(int g) {
+    const std::int64_t heads = work(g).head_count, chunks = heads * share().chunks(), d_k = share().d_k;
+    ChunkStartsInSegments<Recorded> starts{
+        .chunks = schedule_.scratch("chunk_starts", chunks * d_k * share().d_v, dtype_)};
+    if (!kept_.empty()) return starts;
+    starts.decays = schedule_.scratch("chunk_decays", chunks * d_k);
+    starts.segments = schedule_.scratch("segment_starts", heads * cut(g).count * d_k * share().d_v, dtype_);
+    return starts;
+  }
+
+  /// The states before all chunks, with the prefix that the forward pass was given.
   void record_starts(int g) {
-    const Edges before = make_edges(g);
-    const Map unused = schedule_.scratch_map("unused_map", map(g));
-    record_states(g, before);
-    record_scan(g, before, unused);
-    record<ChunkStarts>(
-        schedule_, cut(g),
-        {.in = tensors().inputs(), .before = with_incoming(before, prefix(g)), .starts = starts_[g]});
+    if (!kept_.empty())
+      return record<ChunkStarts>(schedule_, cut(g),
+                                 {.in = tensors().inputs(),
+                                  .before = with_incoming(kept_[g], prefix(g)),
+                                  .starts = starts_[g].chunks});
+    const Edges& from_zero = from_zero_[g];
+    record<ChunkStarts>(schedule_, cut(g),
+                        {.in = tensors().inputs(),
+                         .starts = starts_[g].chunks,
+                         .decays = starts_[g].decays,
+                         .states = from_zero.states,
+                         .totals = from_zero.totals});
+    record<SegmentStarts>(schedule_, cut(g),
+                          {.totals = from_zero.totals,
+                           .states = from_zero.states,
+                           .incoming = prefix(g),
+                           .starts = starts_[g].segments});
   }
 
   Dtype dtype_;
   std::int64_t blocks_;
-  std::vector<Edges> edges_;   // of the state forward, of its gradient backward
-  std::vector<Slice> starts_;  // backward: the state before every chunk
+  std::vector<Edges> edges_;                             // of the state forward, of its gradient backward
+  std::vector<Edges> kept_;                              // backward: of the state, from the forward pass
+  std::vector<ChunkStartsInSegments<Recorded>> starts_;  // backward
+  std::vector<Edges> from_zero_;                         // backward: of what segments add, if none are kept
 };
 
 }  // namespace

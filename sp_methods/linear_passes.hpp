@@ -6,7 +6,7 @@
 //   record_outputs        results that need the group's incoming state
 //
 // The backward pass recomputes the states from the saved prefix, so that it exchanges once and not
-// twice.
+// twice. In segments it takes the states at their edges from a forward pass of the same schedule.
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
@@ -21,14 +21,20 @@
 
 namespace baton {
 
+class LinearPass;
+
 /// The arguments of a pass.
 struct PassInputs {
   const Layer& layer;
   LayerTensors tensors;
   Slice prefix;  ///< [heads, d_k, d_v], the state before this rank.
+  /// [heads, d_k, d_v], for the gradient of the state behind it; memory of the pass's own if empty.
+  Slice suffix = {};
   bool is_backward = false;
   bool is_first = false;  ///< No earlier rank: the prefix is zero.
   bool is_last = false;   ///< No later rank: no state gradient comes in.
+  /// In a backward pass: the same schedule's forward pass, whose states it may use; null for none.
+  const LinearPass* forward = nullptr;
 };
 
 /// One pass of one rank.
@@ -40,6 +46,19 @@ class LinearPass {
   virtual void record_local_states(int group) = 0;
   virtual void record_overlappable() = 0;
   virtual void record_outputs(int group) = 0;
+
+  /// Steps recorded later are those of other tokens, as many as before, in the same memory. The
+  /// layer stays.
+  void move_to(const PassInputs& inputs) {
+    inputs_.tensors = inputs.tensors;
+    inputs_.prefix = inputs.prefix;
+    inputs_.is_first = inputs.is_first;
+    inputs_.is_last = inputs.is_last;
+    if (is_backward()) return;
+    for (Group& group : groups_)
+      group.incoming.state =
+          inputs.prefix.part(group.work.first_head * share().d_k * share().d_v, group.incoming.state.count);
+  }
 
   int groups() const { return static_cast<int>(groups_.size()); }
   /// The group's map, decay before state, and where the state from other ranks must arrive.
@@ -55,7 +74,9 @@ class LinearPass {
   };
 
   LinearPass(Schedule& schedule, const PassInputs& inputs) : schedule_(schedule), inputs_(inputs) {
-    const Slice all = inputs.is_backward ? schedule.scratch("suffix", inputs.prefix.count) : inputs.prefix;
+    const Slice all = !inputs.is_backward     ? inputs.prefix
+                      : inputs.suffix.empty() ? schedule.scratch("suffix", inputs.prefix.count)
+                                              : inputs.suffix;
     const std::int64_t state = share().d_k * share().d_v;
     for (int g = 0; g < inputs.layer.groups; ++g) {
       const Map incoming{{}, all.block(g, inputs.layer.groups, state), share().d_v};
@@ -85,6 +106,24 @@ class LinearPass {
   PassInputs inputs_;
   std::vector<Group> groups_;
 };
+
+/// The rows of `count` of a rank's `all` tokens, from `first` on.
+inline LayerTensors rows_of(const LayerTensors& x, std::int64_t first, std::int64_t count, std::int64_t all) {
+  const auto rows = [&](const Slice& tensor) {
+    const std::int64_t row = tensor.count / all;
+    return tensor.part(first * row, count * row);
+  };
+  return {.q = rows(x.q),
+          .k = rows(x.k),
+          .v = rows(x.v),
+          .g = rows(x.g),
+          .d_o = rows(x.d_o),
+          .o = rows(x.o),
+          .dq = rows(x.dq),
+          .dk = rows(x.dk),
+          .dv = rows(x.dv),
+          .dg = rows(x.dg)};
+}
 
 /// What a rank's scans of states claim.
 struct ClaimedScans {

@@ -28,19 +28,6 @@ Slice half_of(const Slice& tensor, int half) {
   return tensor.part(half * tensor.count / 2, tensor.count / 2);
 }
 
-LayerTensors half_of(const LayerTensors& x, int half) {
-  return {.q = half_of(x.q, half),
-          .k = half_of(x.k, half),
-          .v = half_of(x.v, half),
-          .g = half_of(x.g, half),
-          .d_o = half_of(x.d_o, half),
-          .o = half_of(x.o, half),
-          .dq = half_of(x.dq, half),
-          .dk = half_of(x.dk, half),
-          .dv = half_of(x.dv, half),
-          .dg = half_of(x.dg, half)};
-}
-
 /// One pass over both halves of a rank's tokens. The states of `first_` travel from rank 0 on, and
 /// those of `second_` to rank 0.
 class ZigzagPass {
@@ -73,12 +60,13 @@ class ZigzagPass {
  private:
   std::unique_ptr<LinearPass> pass_of(const LayerTensors& x, const Slice& prefixes, bool is_backward,
                                       int half) {
-    const PassInputs inputs{.layer = half_,
-                            .tensors = half_of(x, half),
-                            .prefix = half_of(prefixes, half),
-                            .is_backward = is_backward,
-                            .is_first = s_.rank() == 0 && half == 0,
-                            .is_last = s_.rank() == 0 && half == 1};
+    const PassInputs inputs{
+        .layer = half_,
+        .tensors = rows_of(x, half * half_.share.tokens, half_.share.tokens, 2 * half_.share.tokens),
+        .prefix = half_of(prefixes, half),
+        .is_backward = is_backward,
+        .is_first = s_.rank() == 0 && half == 0,
+        .is_last = s_.rank() == 0 && half == 1};
     return half_.segmented ? segmented_pass(s_, inputs) : chunked_pass(s_, inputs);
   }
 

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Mesh-Attention for causal softmax attention, with contiguous
-// or zigzag tokens. Zigzag balances the work. The P = a b ranks form a grid as square as can be, a
-// <= b.
+// SPDX-License-Identifier: Apache-2.0
+// Mesh-Attention for causal softmax attention, with contiguous, zigzag or striped tokens. The last
+// two balance the work. The P = a b ranks form a grid as square as can be, a <= b.
 //
 //   gather q along the own row, of a ranks; gather k, v along the own column, of b ranks
 //   for each q of the row:  (out, lse) = attention over the keys of the column, merged
@@ -12,10 +12,11 @@
 // A row and a column have one rank in common, so every q meets every k once. The own queries come
 // last, beside the messages of the results of the others. Queries, keys, values and d_o travel in
 // the tensors' type; results, lse, delta and gradients in f32. The backward pass reads what the
-// forward pass has gathered; alone it gathers again. Cost: with u elements of q, w of k and v, o of
-// out and l of lse a rank, forward (a-1)(u + o + l) + (b-1) w, of order sqrt(P); backward (a-1)(2u
-// + o + 2l) + 2 (b-1) w, less where q, k and v are there. Hops: b-1 forward, and one more where a >
-// 1; at most 2(b-1) backward. Source: arXiv 2512.20968 (Mesh-Attention).
+// forward pass has gathered; alone it gathers again.
+// Cost: with u elements of q, w of k and v, o of out and l of lse a rank, forward
+// (a-1)(u + o + l) + (b-1) w, of order sqrt(P); backward (a-1)(2u + o + 2l) + 2 (b-1) w, less where
+// q, k and v are there. Hops: b-1 forward, and one more where a > 1; at most 2(b-1) backward.
+// Source: arXiv 2512.20968 (Mesh-Attention); arXiv 2311.09431 (striped tokens).
 #include <vector>
 
 #include "sp_methods/gathers.hpp"
@@ -227,6 +228,9 @@ const RegisteredMethod registered[]{
                    contiguous, build, claim),
     softmax_method("mesh_attention_zigzag",
                    "queries along rows and keys along columns of a grid, softmax, zigzag tokens", zigzag,
+                   build, claim),
+    softmax_method("mesh_attention_striped",
+                   "queries along rows and keys along columns of a grid, softmax, striped tokens", striped,
                    build, claim),
 };
 

@@ -87,11 +87,11 @@ inline void fill(Schedule& schedule, const Slice& into, float value,
   if (!into.empty()) record<Fill>(schedule, {into.count, value}, {.into = into}, source);
 }
 
-/// Adds an f32 slice to another slice of as many elements. Empty ones need no step.
+/// Adds a slice to another one of as many elements. Empty ones need no step.
 inline void add(Schedule& schedule, const Slice& into, const Slice& from,
                 Ring::Source source = Ring::Source::current()) {
   if (into.empty()) return;
-  record<Add>(schedule, {into.count, into.dtype}, {.into = into, .from = from}, source);
+  record<Add>(schedule, {into.count, into.dtype, from.dtype}, {.into = into, .from = from}, source);
 }
 
 /// The f32 memory in which a tensor is summed: itself, or scratch called `name` if it is narrower.

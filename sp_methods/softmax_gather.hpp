@@ -171,7 +171,7 @@ class GatheredSoftmax {
   void add_gradients(int g, const QuerySide& queries, const Slice& dq, const RingBlock& into) {
     const int count = groups_.count();
     const RingBlock keys = visible_of(keys_, g, groups_.count());
-    record<SoftmaxBlockGradients>(s_, shape_,
+    record<SoftmaxBlockGradients>(s_, {shape_},
                                   {.in = {queries.q.block(g, count), keys.k, keys.v},
                                    .d_o = queries.d_o.block(g, count),
                                    .lse = queries.lse.block(g, count),

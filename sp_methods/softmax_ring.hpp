@@ -57,7 +57,7 @@ class KeyRing {
 inline void ring_forward(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps,
                          KeyRing& keys, const PartialOutput& result) {
   const int P = s.ranks();
-  const PartialOutput part{s.scratch("block_out", P > 1 ? steps.values() : 0),
+  const PartialOutput part{s.scratch("block_out", P > 1 ? steps.values() : 0, steps.part_dtype()),
                            s.scratch("block_lse", P > 1 ? steps.rows() : 0)};
   keys.start();
   for (int i = 0; i < P; ++i) {
@@ -82,22 +82,23 @@ class RingGradients {
 
   void backward(KeyRing& keys, const PartialOutput& result) {
     const int P = s_.ranks();
+    if (P == 1 && steps_.part_dtype() == x_.dq.dtype) return set_at_once(keys, result);
     Ring gradients(s_, "gradients", key_value_elements(share_));
-    const Slice block_gradients = s_.scratch("part", P > 1 ? key_value_elements(share_) : 0);
+    const Slice block_gradients =
+        s_.scratch("part", P > 1 ? key_value_elements(share_) : 0, steps_.part_dtype());
     const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
     dq_ = sums_of(s_, x_.dq, "dq_sums");
     keys.start();
     steps_.set_delta(queries.delta, x_.d_o, result.out);
-    fill(s_, dq_, 0.0F);
     for (int i = 0; i < P; ++i) {
       const RingBlock block = keys.held(i);
       if (i + 1 < P) keys.hop();
       if (i > 0) gradients.hop();
       wait_if_exposed(s_, layer_);
       // The circulating sums may not have arrived yet: the gradients are computed apart from them.
-      if (i == 0) begin_gradients(gradients.held(), queries, block, keys.pair(i));
+      if (i == 0) begin_gradients(i, gradients.held(), queries, block, keys.pair(i));
       if (i > 0 && steps_.is_visible(keys.pair(i))) {
-        begin_gradients(block_gradients, queries, block, keys.pair(i));
+        begin_gradients(i, block_gradients, queries, block, keys.pair(i));
         add(s_, gradients.held(), block_gradients);
       }
       wait_if_exposed(s_, layer_);
@@ -108,10 +109,17 @@ class RingGradients {
   }
 
  private:
-  /// Adds the gradients of one block to dq, and sets `into` to dk | dv of the block.
-  void begin_gradients(const Slice& into, const QuerySide& queries, const RingBlock& block, RankPair pair) {
-    fill(s_, into, 0.0F);
-    steps_.add_gradients(dq_, block_in(into, share_), queries, block, pair);
+  /// The gradients of one rank's sequence, in the type that they end in.
+  void set_at_once(const KeyRing& keys, const PartialOutput& result) {
+    const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
+    steps_.set_delta(queries.delta, x_.d_o, result.out);
+    steps_.begin_gradients(true, x_.dq, {x_.dk, x_.dv, {}}, queries, keys.held(0), keys.pair(0));
+  }
+
+  /// Adds the gradients of the block of hop i to dq, and sets `into` to dk | dv of the block.
+  void begin_gradients(int i, const Slice& into, const QuerySide& queries, const RingBlock& block,
+                       RankPair pair) {
+    steps_.begin_gradients(i == 0, dq_, block_in(into, share_), queries, block, pair);
   }
 
   Schedule& s_;
@@ -131,7 +139,7 @@ class RingSoftmax {
         x_(x),
         steps_(s, layer, layout),
         keys_(s, layer, x),
-        result_(steps_.result(x.o)) {}
+        result_(s.ranks() == 1 ? steps_.result_of_one_block(x.o) : steps_.result(x.o)) {}
 
   void forward() { ring_forward(s_, layer_, x_, steps_, keys_, result_); }
   void backward() { RingGradients(s_, layer_, x_, steps_).backward(keys_, result_); }

@@ -40,9 +40,9 @@ struct RankPair {
   int keys = 0;
 };
 
-/// A partial result of attention: f32.
+/// A partial result of attention.
 struct PartialOutput {
-  Slice out;  ///< [tokens, heads, d_v]
+  Slice out;  ///< [tokens, heads, d_v], f32, or of `part_dtype` where it is merged at once
   Slice lse;  ///< [tokens, heads], natural logarithm
 };
 
@@ -66,6 +66,18 @@ class SoftmaxSteps {
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
   std::int64_t values() const { return rows() * layer_.share.d_v; }
 
+  /// The type of what one block gives before it is merged or added: f32 of our own kernels, which
+  /// sum in f32; cuDNN rounds its results to the type of the tensors.
+  Dtype part_dtype() const {
+    return layer_.kernels.softmax == SoftmaxBody::cudnn ? layer_.dtype : Dtype::f32;
+  }
+
+  /// The same of queries whose keys are all in one block, so that nothing is merged.
+  PartialOutput result_of_one_block(const Slice& o) {
+    if (layer_.pass == Pass::backward || part_dtype() != o.dtype) return result(o);
+    return {o, saved_for_backward(schedule_, layer_, "lse", rows())};
+  }
+
   /// out and lse of this rank's queries over the whole sequence, as the backward pass needs them:
   /// `out` is the f32 sums of `o`. A backward pass alone has both as inputs.
   PartialOutput result(const Slice& o) {
@@ -86,7 +98,8 @@ class SoftmaxSteps {
             layout_(pair.keys, ranks, share.tokens),
             layer_.dtype,
             share.kv_heads,
-            share.latent};
+            share.latent,
+            layer_.kernels.softmax};
   }
 
   /// The same for the last `queries` queries of the rank.
@@ -110,14 +123,18 @@ class SoftmaxSteps {
   void attend(const PartialOutput& result, const Slice& q, const RingBlock& block, RankPair pair,
               Source source = Source::current()) {
     const std::int64_t queries = q.count / (layer_.share.heads * layer_.share.d_k);
-    record<SoftmaxBlock>(schedule_, shape(pair, queries),
+    SoftmaxShape sizes = shape(pair, queries);
+    sizes.out_dtype = result.out.dtype;
+    record<SoftmaxBlock>(schedule_, sizes,
                          {.in = {q, block.k, block.v}, .out = result.out, .lse = result.lse}, source);
   }
 
   /// Merges `part` into `sum`, which belongs to the same queries.
   void merge(const PartialOutput& sum, const PartialOutput& part, Source source = Source::current()) {
     const int rank = schedule_.rank();  // a merge does not depend on positions
-    record<MergeSoftmax>(schedule_, shape({rank, rank}, sum.lse.count / layer_.share.heads),
+    SoftmaxShape sizes = shape({rank, rank}, sum.lse.count / layer_.share.heads);
+    sizes.out_dtype = part.out.dtype;
+    record<MergeSoftmax>(schedule_, sizes,
                          {.out = sum.out, .lse = sum.lse, .block_out = part.out, .block_lse = part.lse},
                          source);
   }
@@ -125,25 +142,57 @@ class SoftmaxSteps {
   /// Sets `delta` of a rank's own queries.
   void set_delta(const Slice& delta, const Slice& d_o, const Slice& out, Source source = Source::current()) {
     const int rank = schedule_.rank();
-    record<SoftmaxDelta>(schedule_, shape({rank, rank}), {.d_o = d_o, .out = out, .delta = delta}, source);
+    SoftmaxShape sizes = shape({rank, rank});
+    sizes.out_dtype = out.dtype;
+    record<SoftmaxDelta>(schedule_, sizes, {.d_o = d_o, .out = out, .delta = delta}, source);
   }
 
   /// Adds the gradients of `queries`, the last ones of their rank, to `dq`, and those of the block
   /// to `into`, all f32.
   void add_gradients(const Slice& dq, const RingBlock& into, const QuerySide& queries, const RingBlock& block,
                      RankPair pair, Source source = Source::current()) {
-    record<SoftmaxBlockGradients>(schedule_, shape(pair, queries.lse.count / layer_.share.heads),
+    record_gradients({dq, into, false, false}, queries, block, pair, source);
+  }
+
+  /// The same, whatever the memory held: sets `dq` if it begins there, and sets `into`, either of
+  /// them of f32 or of `part_dtype`.
+  void begin_gradients(bool begins_dq, const Slice& dq, const RingBlock& into, const QuerySide& queries,
+                       const RingBlock& block, RankPair pair, Source source = Source::current()) {
+    if (layer_.kernels.softmax == SoftmaxBody::cudnn)
+      return record_gradients({dq, into, begins_dq, true}, queries, block, pair, source);
+    // Our own kernels add.
+    if (begins_dq) fill(schedule_, dq, 0.0F, source);
+    const bool adjoin = into.k.buffer == into.v.buffer && into.k.end() == into.v.offset;
+    fill(schedule_, adjoin ? Slice{into.k.buffer, into.k.offset, into.k.count + into.v.count} : into.k, 0.0F,
+         source);
+    if (!adjoin) fill(schedule_, into.v, 0.0F, source);
+    add_gradients(dq, into, queries, block, pair, source);
+  }
+
+ private:
+  /// Where the gradients of a block go.
+  struct GradientMemory {
+    Slice dq;
+    RingBlock keys;
+    bool sets_dq, sets_keys;
+  };
+
+  void record_gradients(const GradientMemory& into, const QuerySide& queries, const RingBlock& block,
+                        RankPair pair, Source source) {
+    record<SoftmaxBlockGradients>(schedule_,
+                                  {shape(pair, queries.lse.count / layer_.share.heads),
+                                   {into.dq.dtype, into.sets_dq},
+                                   {into.keys.k.dtype, into.sets_keys}},
                                   {.in = {queries.q, block.k, block.v},
                                    .d_o = queries.d_o,
                                    .lse = queries.lse,
                                    .delta = queries.delta,
-                                   .dq = dq,
-                                   .dk = into.k,
-                                   .dv = into.v},
+                                   .dq = into.dq,
+                                   .dk = into.keys.k,
+                                   .dv = into.keys.v},
                                   source);
   }
 
- private:
   Schedule& schedule_;
   const Layer& layer_;
   Layout layout_;
@@ -158,10 +207,15 @@ struct GradientSums {
   RingBlock block;  ///< dk and dv
 };
 
+/// Memory for these sums.
+inline GradientSums sums_of_gradients(Schedule& schedule, const LayerTensors& x) {
+  return {sums_of(schedule, x.dq, "dq_sums"),
+          {sums_of(schedule, x.dk, "dk_sums"), sums_of(schedule, x.dv, "dv_sums"), {}}};
+}
+
 /// Sums that start as zeros.
 inline GradientSums zero_gradients(Schedule& schedule, const LayerTensors& x) {
-  const GradientSums sums{sums_of(schedule, x.dq, "dq_sums"),
-                          {sums_of(schedule, x.dk, "dk_sums"), sums_of(schedule, x.dv, "dv_sums"), {}}};
+  const GradientSums sums = sums_of_gradients(schedule, x);
   for (const Slice& slice : {sums.dq, sums.block.k, sums.block.v}) fill(schedule, slice, 0.0F);
   return sums;
 }

@@ -11,11 +11,11 @@ Registry<SpMethod>& registry() {
   return all;
 }
 
-/// Adds the buffers that the layer's pass needs.
-LayerTensors declare(Schedule& s, const Layer& layer) {
+/// Adds the buffers that the layer's pass needs on a rank of so many tokens.
+LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   const GlaShape& share = layer.share;
-  const std::int64_t rows = share.tokens * share.heads;
-  const std::int64_t key_rows = share.tokens * share.key_heads();
+  const std::int64_t rows = tokens * share.heads;
+  const std::int64_t key_rows = tokens * share.key_heads();
   const std::int64_t gates = rows * share.gate_width();
   const auto input = [&](const char* name, std::int64_t count) { return s.input(name, count, layer.dtype); };
   const auto output = [&](const char* name, std::int64_t count) {
@@ -83,6 +83,11 @@ Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t
   return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);
 }
 
+std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
+  if (method.sequence != Sequence::whole) return tokens;
+  return rank == 0 ? ranks * tokens : 0;
+}
+
 Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
                          Dtype dtype) {
   return layer.pass == Pass::backward ? schedule.input(name, count, dtype)
@@ -91,7 +96,7 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node) {
   Schedule schedule(rank, ranks, ranks_a_node);
-  method.build(schedule, layer, declare(schedule, layer));
+  method.build(schedule, layer, declare(schedule, layer, tokens_of(method, rank, ranks, layer.share.tokens)));
   return schedule;
 }
 

@@ -31,6 +31,10 @@ enum class Mode { overlapped, exposed, compute_only };
 /// The layer computes gated linear attention or causal softmax attention.
 enum class Attention { linear, softmax };
 
+/// The tokens that a rank works on: its share of the sequence; its share, as a sequence of its own;
+/// or all of the sequence on the first rank, and nothing on the others.
+enum class Sequence { cut, own, whole };
+
 const char* to_string(Pass pass);
 const char* to_string(Mode mode);
 const char* to_string(Attention attention);
@@ -106,6 +110,8 @@ struct SpMethod {
   /// registered, linear attention also refuses fewer heads of keys than of queries, and
   /// latent keys.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
+  /// Methods that do not cut the sequence exchange nothing, so all modes are one.
+  Sequence sequence = Sequence::cut;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
   /// The part that a rank has of the tensors that its forward pass keeps: `out`, `lse`, and those
@@ -127,6 +133,9 @@ const SpMethod& find_method(const std::string& name);
 
 /// The positions of a rank's tokens under `method`.
 Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
+
+/// How many tokens a rank has under `method`, where a share has `tokens`.
+std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
 
 /// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the
 /// forward pass, an input called `name` if it runs the backward pass alone. Buffers start as zeros.

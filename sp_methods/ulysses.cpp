@@ -28,7 +28,7 @@ class LocalSoftmax : public GatheredAttention {
   LocalSoftmax(Schedule& s, const Layer& layer) : s_(s), layer_(layer), steps_(s, layer, contiguous) {}
 
   void forward(const LayerTensors& x) override {
-    result_ = steps_.result(x.o);
+    result_ = steps_.result_of_one_block(x.o);
     steps_.attend(result_, x.q, {x.k, x.v, {}}, own_);
     set(s_, x.o, result_.out);
   }
@@ -37,8 +37,9 @@ class LocalSoftmax : public GatheredAttention {
     if (layer_.pass == Pass::backward) result_ = steps_.result(x.o);
     const QuerySide queries{x.q, x.d_o, result_.lse, s_.scratch("delta", steps_.rows())};
     steps_.set_delta(queries.delta, x.d_o, result_.out);
-    const GradientSums sums = zero_gradients(s_, x);
-    steps_.add_gradients(sums.dq, sums.block, queries, {x.k, x.v, {}}, own_);
+    const bool at_once = steps_.part_dtype() == x.dq.dtype;
+    const GradientSums sums = at_once ? GradientSums{x.dq, {x.dk, x.dv, {}}} : sums_of_gradients(s_, x);
+    steps_.begin_gradients(true, sums.dq, sums.block, queries, {x.k, x.v, {}}, own_);
     set_gradients(s_, x, sums);
   }
 

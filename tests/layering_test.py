@@ -13,7 +13,7 @@ from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
 
 # Which library a system header belongs to; a name with neither dot nor slash is the standard library's.
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
-             ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
+             ("cuDNN", r"cudnn.*\.h"), ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
              ("the version of CLI11", r"CLI/Version\.hpp"), ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
              ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"),
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
@@ -33,6 +33,7 @@ def rule(*headers, libraries=STD):
 
 SCHEDULE = "collectives/schedule/"
 COLLECTIVE = "collectives/collective.hpp"
+SLICES = "collectives/slice_owners.hpp"  # a native cuts a state as the collective does that it stands for
 DRAWN = "collectives/drawn_numbers.hpp"
 EXECUTOR = "collectives/executors/"
 MPI_ERRORS = ("collectives/executors/mpi/communicator.hpp",)
@@ -61,7 +62,7 @@ RULES = {
     "collectives/executors/peer/compiler": rule(SCHEDULE, LAUNCH_PLAN),
     "collectives/executors/peer/device": rule(SCHEDULE, "collectives/executors/cuda/",
                                               "collectives/executors/peer/compiler/", libraries=STD | {"CUDA"}),
-    "collectives/executors/peer/natives": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/cuda/",
+    "collectives/executors/peer/natives": rule(SCHEDULE, COLLECTIVE, SLICES, EXECUTOR, "collectives/executors/cuda/",
                                                "collectives/executors/peer/**", libraries=DEVICES),
     "collectives/simulator": rule(SCHEDULE, *TIMES, "collectives/simulator/topology/"),
     "collectives/simulator/topology": rule(SCHEDULE, libraries=STD | {"JSON"}),
@@ -75,6 +76,10 @@ RULES = {
     "harness": rule(SCHEDULE, COLLECTIVE, DRAWN, EXECUTOR, "collectives/executors/host/process_state.hpp",
                     "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
+# A library that is opened when a program runs, and memory that lasts from call to call.
+DEVICE = RULES["sp_methods/kernels/device"]
+RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, "collectives/executors/cuda/memory.cuh",
+                                                libraries=SYSTEM | {"CUDA", "cuDNN"})
 RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
                        libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.

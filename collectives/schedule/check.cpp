@@ -100,13 +100,26 @@ Traffic count(const Schedule& schedule) {
     if (step.verb == Verb::send) traffic.sent_bytes += step.reads[0].bytes();
     if (step.verb == Verb::recv) traffic.received_bytes += step.writes[0].bytes();
     traffic.messages += step.is_message();
-    if (step.verb == Verb::combine) traffic.flops += combine_flops(step.writes.back().count);
+    if (step.verb == Verb::combine) traffic.flops += step.combine_flops();
     if (step.verb == Verb::compute) traffic.flops += schedule.kernels()[step.body].flops;
   }
   return traffic;
 }
 
 }  // namespace
+
+Footprint footprint(const Schedule& schedule) {
+  Footprint sum;
+  for (const Buffer& buffer : schedule.buffers())
+    (buffer.role == Role::scratch ? sum.scratch : sum.tensors) += buffer.bytes();
+  return sum;
+}
+
+Footprint largest_footprint(std::span<const Schedule> schedules) {
+  Footprint most;
+  for (const Schedule& schedule : schedules) most = larger(most, footprint(schedule));
+  return most;
+}
 
 std::int64_t Counts::busiest_sent_bytes() const {
   std::int64_t most = 0;
@@ -136,6 +149,11 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
+std::string form_of(const MapForm& form) {
+  if (form.kind == MapKind::diagonal) return {};
+  return std::string(", ") + to_string(form.kind) + (form.transposed ? ", transposed" : "");
+}
+
 std::string action(const Schedule& schedule, const Step& step) {
   const std::string peer = "rank " + std::to_string(step.peer);
   const std::string writes = text(schedule, step.writes), reads = text(schedule, step.reads);
@@ -144,6 +162,7 @@ std::string action(const Schedule& schedule, const Step& step) {
     case Verb::recv: return writes + " from " + peer;
     case Verb::compute: return writes + " = " + schedule.kernels()[step.body].name + "(" + reads + ")";
     case Verb::native: return writes + " = " + schedule.natives()[step.body].name + "(" + reads + ")";
+    case Verb::combine: return writes + " from " + reads + form_of(step.combine.form);
     default: return writes + " from " + reads;
   }
 }

@@ -25,6 +25,25 @@ struct Traffic {
   double flops = 0;
 };
 
+/// Memory of one rank's buffers, in bytes.
+struct Footprint {
+  std::int64_t tensors = 0;  ///< Inputs and outputs.
+  std::int64_t scratch = 0;  ///< All that the steps work in besides.
+
+  std::int64_t total() const { return tensors + scratch; }
+  bool operator==(const Footprint&) const = default;
+};
+
+Footprint footprint(const Schedule& schedule);
+
+/// The larger of two ranks' footprints, the first of equals.
+inline Footprint larger(const Footprint& one, const Footprint& other) {
+  return other.total() > one.total() ? other : one;
+}
+
+/// The largest of the ranks.
+Footprint largest_footprint(std::span<const Schedule> schedules);
+
 /// The cost of a set of schedules.
 struct Counts {
   std::vector<Traffic> ranks;

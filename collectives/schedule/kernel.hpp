@@ -5,10 +5,13 @@
 //   apply    state'           = decay2 (.) state1 + state2                      a map on a state
 //   compose  (decay', state') = (decay2 decay1, decay2 (.) state1 + state2)     a map after a map
 //
-// "Decay, then add" is associative, not commutative. Source: the recurrence of gated linear
-// attention at the boundary of ranks, arXiv 2507.01004.
+// "Decay, then add" is associative, not commutative. An affine map has a matrix A a head in the
+// decay's place: every row x of the state becomes A x, or A^T x, and then the row of state2 is
+// added. Sources: the recurrence of gated linear attention at the boundary of ranks, arXiv
+// 2507.01004; that of the delta rule, arXiv 2412.06464.
 #pragma once
 
+#include <algorithm>
 #include <any>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +19,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 
@@ -48,25 +53,95 @@ inline void apply(float* into, const float* earlier, const float* later_decay, c
   }
 }
 
+/// The operator of a combine step: what the later map's decays are, and the elements of a row.
+struct Combine {
+  MapForm form;
+  std::int64_t row = 1;
+};
+
+/// out [rows, row] = x [rows, row] times w [row, row], plus y [rows, row] unless it is null. `out`
+/// may be x or y.
+inline void multiply(float* out, const float* x, const std::vector<float>& w, const float* y,
+                     std::int64_t rows, std::int64_t row) {
+  std::vector<float> sum(row);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t a = 0; a < row; ++a) sum[a] = y == nullptr ? 0 : y[i * row + a];
+    for (std::int64_t b = 0; b < row; ++b) {
+      const float factor = x[i * row + b];
+      const float* weights = w.data() + b * row;
+      for (std::int64_t a = 0; a < row; ++a) sum[a] += factor * weights[a];
+    }
+    std::copy(sum.begin(), sum.end(), out + i * row);
+  }
+}
+
+/// The matrix that a row is multiplied with from the right to become A x, or A^T x: A transposed,
+/// or A as it lies.
+inline std::vector<float> from_the_right(std::span<const float> matrix, std::int64_t row, bool transposed) {
+  std::vector<float> w(matrix.begin(), matrix.end());
+  for (std::int64_t a = 0; a < row && !transposed; ++a)
+    for (std::int64_t b = 0; b < row; ++b) w[b * row + a] = matrix[a * row + b];
+  return w;
+}
+
+/// The state of a combine whose decays or matrices are those of heads, head by head.
+inline void apply_by_heads(std::span<float> into, std::span<const float> earlier,
+                           std::span<const float> decays, std::span<const float> later, const Combine& by) {
+  const auto rows = static_cast<std::int64_t>(later.size()) / by.row;
+  const std::int64_t unit = by.form.unit(by.row);
+  for (std::int64_t head = 0, from = 0; from < rows; ++head) {
+    const std::int64_t to = std::min(rows, (head + 1) * by.form.share - by.form.first), at = from * by.row;
+    const auto decay = decays.subspan(head * unit, unit);
+    if (by.form.kind == MapKind::affine)
+      multiply(into.data() + at, earlier.data() + at, from_the_right(decay, by.row, by.form.transposed),
+               later.data() + at, to - from, by.row);
+    else
+      apply(into.data() + at, earlier.data() + at, decay.data(), later.data() + at, 1, (to - from) * by.row);
+    from = to;
+  }
+}
+
+/// decay' = the decays of the later map after those of the earlier one: products of numbers, or of
+/// matrices. With A^T applied, (A2^T A1^T) = (A1 A2)^T, so A1 A2 is what lies there.
+inline void compose_decays(std::span<float> into, std::span<const float> earlier,
+                           std::span<const float> later, const Combine& by) {
+  if (by.form.kind != MapKind::affine) {
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = later[i] * earlier[i];
+    return;
+  }
+  const auto left = by.form.transposed ? earlier : later, right = by.form.transposed ? later : earlier;
+  const std::size_t unit = by.form.unit(by.row);
+  for (std::size_t at = 0; at < into.size(); at += unit)
+    multiply(into.data() + at, left.data() + at, {right.begin() + at, right.begin() + at + unit}, nullptr,
+             by.row, by.row);
+}
+
 /// The host body of a combine step. It reads [earlier decay,] earlier state, later decay, later
 /// state and writes [decay,] state. It composes if the bracketed two are given, and applies
 /// otherwise.
-inline void combine_on_host(const HostOperands& operands) {
+inline void combine_on_host(const HostOperands& operands, const Combine& by = {}) {
   const bool composes = operands.writes.size() == 2;
   const auto earlier = operands.reads[composes ? 1 : 0];
   const auto later_decay = operands.reads[composes ? 2 : 1];
   const auto later = operands.reads[composes ? 3 : 2];
-  const auto rows = static_cast<std::int64_t>(later_decay.size());
-  const auto row = static_cast<std::int64_t>(later.size()) / rows;
-  apply(operands.writes.back().data(), earlier.data(), later_decay.data(), later.data(), rows, row);
-  if (!composes) return;
+  const auto into = operands.writes.back();
+  if (by.form.kind == MapKind::diagonal) {
+    const auto rows = static_cast<std::int64_t>(later_decay.size());
+    const auto row = static_cast<std::int64_t>(later.size()) / rows;
+    apply(into.data(), earlier.data(), later_decay.data(), later.data(), rows, row);
+  } else {
+    apply_by_heads(into, earlier, later_decay, later, by);
+  }
   // The decay is computed last because in place it overwrites an operand of the state.
-  const auto decay = operands.writes.front();
-  const auto earlier_decay = operands.reads[0];
-  for (std::size_t i = 0; i < decay.size(); ++i) decay[i] = later_decay[i] * earlier_decay[i];
+  if (composes) compose_decays(operands.writes.front(), operands.reads[0], later_decay, by);
 }
 
-/// Floating-point operations of one combine that yields `state_count` elements of state.
-inline double combine_flops(std::int64_t state_count) { return 2.0 * static_cast<double>(state_count); }
+/// Floating-point operations of one combine that yields `state_count` elements of state and
+/// `decay_count` of decay: two an element of state, or two for each element of a row if a matrix
+/// makes it.
+inline double combine_flops(const Combine& by, std::int64_t state_count, std::int64_t decay_count) {
+  if (by.form.kind != MapKind::affine) return 2.0 * static_cast<double>(state_count);
+  return 2.0 * static_cast<double>(by.row) * static_cast<double>(state_count + decay_count);
+}
 
 }  // namespace baton

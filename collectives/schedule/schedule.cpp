@@ -44,8 +44,9 @@ Slice Schedule::scratch(std::string name, std::int64_t count, Dtype dtype) {
 }
 
 Map Schedule::scratch_map(std::string name, const Map& like) {
-  const Slice all = scratch(std::move(name), like.rows() + like.state.count);
-  return {all.part(0, like.rows()), all.part(like.rows(), like.state.count), like.row};
+  const std::int64_t decays = like.decay_count();
+  const Slice all = scratch(std::move(name), decays + like.state.count);
+  return {all.part(0, decays), all.part(decays, like.state.count), like.row, like.form};
 }
 
 void Schedule::send(int to, const Slice& from, Source source) { add_message(Verb::send, to, from, source); }
@@ -77,18 +78,21 @@ void Schedule::copy(const Map& into, const Map& from, Source source) {
 }
 
 void Schedule::combine(const Map& into, const Map& earlier, const Map& later, Source source) {
-  const std::int64_t rows = later.decay.count;
+  if (into.state.empty() && earlier.state.empty() && later.state.empty()) return;
+  const std::int64_t decays = later.decay_count();
   const auto fits = [&](const Map& map) {
-    return map.state.count == rows * later.row && (map.is_state() || map.decay.count == rows) &&
+    return map.state.count == later.state.count && (map.is_state() || map.decay.count == decays) &&
            map.state.dtype == Dtype::f32;
   };
-  if (!fits(into) || !fits(earlier) || !fits(later) || into.is_state() != earlier.is_state())
+  const bool is_whole = later.state.count % later.row == 0 && later.decay.count == decays;
+  if (!is_whole || !fits(into) || !fits(earlier) || !fits(later) || into.is_state() != earlier.is_state())
     fail("combines maps of different shapes, or not of f32", source);
-  if (into.state.empty()) return;
+  if (!into.is_state() && (later.form.first > 0 || later.rows() % later.form.share > 0))
+    fail("composes maps that are cut within a head", source);
   auto reads = slices(earlier);
   reads.push_back(later.decay);
   reads.push_back(later.state);
-  add_step(Verb::combine, slices(into), std::move(reads), source);
+  add_step(Verb::combine, slices(into), std::move(reads), source).combine = {later.form, later.row};
 }
 
 void Schedule::add(const Slice& into, const Slice& earlier, const Slice& later, Source source) {
@@ -158,7 +162,7 @@ Step& Schedule::add_step(Verb verb, std::vector<Slice> writes, std::vector<Slice
   auto waits_for = dependencies_.record(static_cast<int>(steps_.size()), writes, reads);
   wait_for_fence(waits_for);
   steps_.push_back(
-      {verb, -1, 0, -1, region_, std::move(writes), std::move(reads), std::move(waits_for), source});
+      {verb, -1, 0, -1, region_, {}, std::move(writes), std::move(reads), std::move(waits_for), source});
   return steps_.back();
 }
 

@@ -64,6 +64,8 @@ struct Step {
   /// Index into `Schedule::regions`: the embedded collective that recorded the step, 0 for the
   /// outermost.
   int region = 0;
+  /// The operator of a combine step.
+  Combine combine = {};
   std::vector<Slice> writes;
   std::vector<Slice> reads;
   /// Earlier steps of this rank that must have finished, ascending.
@@ -72,6 +74,10 @@ struct Step {
   std::source_location source;
 
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
+  /// Floating-point operations of a combine step.
+  double combine_flops() const {
+    return baton::combine_flops(combine, writes.back().count, writes.size() == 2 ? writes[0].count : 0);
+  }
 };
 
 /// A library call or hand-written body that stands in for steps, by its registered name.
@@ -123,7 +129,8 @@ class Schedule {
   void copy(const Map& into, const Map& from, Source source = Source::current());
 
   /// into = later after earlier. Applies the map `later` if `earlier` is a state, and composes two
-  /// maps otherwise. `into` may be `earlier` or `later`. Throws ScheduleError if the shapes differ.
+  /// maps otherwise. The step carries the form of `later`. `into` may be `earlier` or `later`.
+  /// Throws ScheduleError if the shapes differ, or if maps are composed that are cut within a head.
   void combine(const Map& into, const Map& earlier, const Map& later, Source source = Source::current());
 
   /// into = earlier + later: a combine whose decay is one. `into` may be `earlier` or `later`.

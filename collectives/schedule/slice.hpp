@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of elements of named buffers, which steps read and write, and the maps that are made of
-// them; bf16 on the host.
+// them, of three kinds; bf16 on the host.
 #pragma once
 
 #include <bit>
@@ -68,21 +68,65 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-/// An affine map x -> decay (.) x + state, decay [rows], state [rows, row]. Without a decay it is a
-/// plain state.
+/// The kind of a map: how it acts on an earlier state.
+enum class MapKind : std::uint8_t {
+  /// A decay for each row.
+  diagonal,
+  /// A decay for each head.
+  scalar,
+  /// A matrix A [row, row] for each head: every row x of the head becomes A x.
+  affine,
+};
+
+inline const char* to_string(MapKind kind) {
+  return kind == MapKind::affine ? "affine" : kind == MapKind::scalar ? "scalar" : "diagonal";
+}
+
+/// What the decays of a map are, and the rows that they act on.
+struct MapForm {
+  MapKind kind = MapKind::diagonal;
+  /// Rows that share a decay or a matrix: one, or those of a head.
+  std::int64_t share = 1;
+  /// Rows of the first decay or matrix that lie before the first row, if the map is a block.
+  std::int64_t first = 0;
+  /// True if a row x becomes A^T x, as in the backward pass. The matrices lie as they are.
+  bool transposed = false;
+
+  /// Elements of what acts on rows of `row` elements: of one decay, or of one matrix.
+  std::int64_t unit(std::int64_t row) const { return kind == MapKind::affine ? row * row : 1; }
+  bool operator==(const MapForm&) const = default;
+};
+
+/// A map x -> decay (.) x + state of a state [rows, row], with a decay for each row. Its form may
+/// say otherwise: one decay for all rows of a head, or in its place a matrix [row, row] a head, the
+/// map x -> A x + state of each row. Without a decay it is a plain state.
 struct Map {
   Slice decay;
   Slice state;
-  /// Elements of one row of the state, d_v.
+  /// Elements of one row of the state: d_v, or d_k if the map is affine.
   std::int64_t row = 1;
+  MapForm form = {};
 
   bool is_state() const { return decay.empty(); }
   std::int64_t rows() const { return state.count / row; }
-  Map only_state() const { return {{}, state, row}; }
+  /// Elements of the decays or matrices that act on the rows, whether the map has them or not.
+  std::int64_t decay_count() const {
+    return state.empty() ? 0 : (form.first + rows() + form.share - 1) / form.share * form.unit(row);
+  }
+  Map only_state() const { return {{}, state, row, form}; }
+
+  /// `count` rows from row `from` on. Two parts that cut a head both have its decay or matrix.
+  Map part(std::int64_t from, std::int64_t count) const {
+    Map cut{decay, state.part(from * row, count * row), row, form};
+    const std::int64_t at = form.first + from;
+    cut.form.first = at % form.share;
+    if (!is_state()) cut.decay = decay.part(at / form.share * form.unit(row), cut.decay_count());
+    return cut;
+  }
 
   /// Block k of n, cut between rows.
   Map block(std::int64_t k, std::int64_t n) const {
-    return {is_state() ? decay : decay.block(k, n), state.block(k, n, row), row};
+    return part(rows() * k / n, rows() * (k + 1) / n - rows() * k / n);
   }
 
   /// The whole map as one run of elements, decay first. Its decay and state must lie side by side.

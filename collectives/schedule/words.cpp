@@ -70,7 +70,7 @@ class Words {
   Word last_ = 0;
 };
 
-/// An element's word, and its place in a rank's map: a row's decay, or after all rows a state.
+/// An element's word, and its place in a rank's map: a decay, or after all decays a state.
 struct Element {
   Word word = unwritten;
   std::int64_t place = 0;
@@ -79,12 +79,17 @@ struct Element {
 class Run {
  public:
   Run(const WordScan& scan, std::span<const Schedule> schedules)
-      : scan_(scan), schedules_(schedules), words_(static_cast<int>(schedules.size())) {
+      : scan_(scan),
+        decays_(scan.decays()),
+        unit_(scan.form.unit(scan.row)),
+        schedules_(schedules),
+        words_(static_cast<int>(schedules.size())) {
     for (int rank = 0; rank < ranks(); ++rank) {
       auto& buffers = memory_.emplace_back();
       for (const Buffer& buffer : schedules[rank].buffers()) buffers.emplace_back(buffer.count);
       Element* own = at(rank, schedules[rank].buffer("own"));
-      for (std::int64_t place = 0; place < scan.rows * (1 + scan.row); ++place) own[place] = {rank, place};
+      for (std::int64_t place = 0; place < decays_ + scan.rows * scan.row; ++place)
+        own[place] = {rank, place};
     }
   }
 
@@ -120,17 +125,36 @@ class Run {
     const Element* decay = at(rank, step.reads[composes ? 2 : 1]);
     const Element* later = at(rank, step.reads[composes ? 3 : 2]);
     Element* into = at(rank, step.writes.back());
-    const std::int64_t rows = step.reads[composes ? 2 : 1].count, row = step.writes.back().count / rows;
-    for (std::int64_t i = 0; i < rows * row; ++i)
-      into[i] = applied(earlier[i], decay[i / row], later[i], rank, index, step);
-    if (!composes) return;
-    const Element* earlier_decay = at(rank, step.reads[0]);
-    Element* into_decay = at(rank, step.writes[0]);
-    for (std::int64_t i = 0; i < rows; ++i)
-      into_decay[i] = {earlier_decay[i].place == decay[i].place
-                           ? words_.join(earlier_decay[i].word, decay[i].word)
-                           : mixed("decays of two rows", rank, index, step),
-                       decay[i].place};
+    const auto [form, row] = step.combine;
+    const std::int64_t rows = step.writes.back().count / row;
+    const bool is_affine = form.kind == MapKind::affine;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const Element by = whole(decay + (form.first + i) / form.share * unit_, unit_, rank, index, step);
+      Element before = is_affine ? whole(earlier + i * row, row, rank, index, step) : Element{};
+      for (std::int64_t j = i * row; j < (i + 1) * row; ++j, ++before.place)
+        into[j] = applied(is_affine ? before : earlier[j], by, later[j], rank, index, step);
+    }
+    if (composes) compose(at(rank, step.writes[0]), at(rank, step.reads[0]), decay, rank, index, step);
+  }
+
+  void compose(Element* into, const Element* earlier, const Element* later, int rank, int index,
+               const Step& step) {
+    for (std::int64_t i = 0; i < step.writes[0].count; ++i)
+      into[i] = {earlier[i].place == later[i].place ? words_.join(earlier[i].word, later[i].word)
+                                                    : mixed("decays of two rows", rank, index, step),
+                 later[i].place};
+  }
+
+  /// What `count` elements are together, which are read as one row or matrix: the first of them,
+  /// if the others follow it in a rank's map and have its word.
+  Element whole(const Element* elements, std::int64_t count, int rank, int index, const Step& step) {
+    for (std::int64_t i = 1; i < count; ++i) {
+      const Word broken = std::min(elements[0].word, elements[i].word);
+      if (broken < 0) return {broken, elements[0].place};
+      if (elements[i].word != elements[0].word || elements[i].place != elements[0].place + i)
+        return {mixed("a row or a matrix of parts", rank, index, step), elements[0].place};
+    }
+    return elements[0];
   }
 
   Element applied(const Element& earlier, const Element& decay, const Element& later, int rank, int index,
@@ -138,14 +162,21 @@ class Run {
     const Word word = words_.join(earlier.word, later.word);
     if (word < 0 || decay.word < 0) return {std::min(word, decay.word), later.place};
     if (earlier.place != later.place) return {mixed("two states' elements", rank, index, step), later.place};
-    if (later.place < scan_.rows || decay.place != (later.place - scan_.rows) / scan_.row)
+    const std::int64_t row = (later.place - decays_) / scan_.row;
+    if (later.place < decays_ || decay.place != row / scan_.form.share * unit_)
       return {mixed("a state and another row's decay", rank, index, step), later.place};
     if (decay.word != later.word)
       return {
           mixed("the state of " + words_.text(later.word) + " and the decay of " + words_.text(decay.word),
                 rank, index, step),
           later.place};
-    return {word, later.place};
+    return {has_form(step) ? word : mixed("maps of another form", rank, index, step), later.place};
+  }
+
+  bool has_form(const Step& step) const {
+    MapForm whole = step.combine.form;
+    whole.first = 0;
+    return whole == scan_.form && step.combine.row == scan_.row;
   }
 
   Word mixed(const std::string& what, int rank, int index, const Step& step) {
@@ -157,18 +188,19 @@ class Run {
     const Slice into = schedules_[rank].buffer("into");
     for (std::int64_t i = 0; i < into.count; ++i) {
       const Element& element = at(rank, into)[i];
-      if (element.word == expected && (expected == unwritten || element.place == scan_.rows + i)) continue;
+      if (element.word == expected && (expected == unwritten || element.place == decays_ + i)) continue;
       std::string what = scan_.name + ": rank " + std::to_string(rank) + " has " + words_.text(element.word);
       if (element.word != expected)
         what += ", must have " + (expected == unwritten ? "nothing" : words_.text(expected));
       else
-        what +=
-            " of element " + std::to_string(element.place - scan_.rows) + " in element " + std::to_string(i);
+        what += " of element " + std::to_string(element.place - decays_) + " in element " + std::to_string(i);
       throw ScheduleError(what);
     }
   }
 
   const WordScan& scan_;
+  std::int64_t decays_;  // elements of them in a map
+  std::int64_t unit_;    // elements of one
   std::span<const Schedule> schedules_;
   Words words_;
   std::vector<std::vector<std::vector<Element>>> memory_;  // by rank and buffer

@@ -19,15 +19,18 @@ double touched_bytes(const Step& step) {
   return static_cast<double>(bytes);
 }
 
+bool is_affine(const Step& step) {
+  return step.verb == Verb::combine && step.combine.form.kind == MapKind::affine;
+}
+
 /// Fills in the seconds of a local step.
 void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
   const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
   const Rate& rate = kernel                       ? device.rate_of(kernel->name)
+                     : is_affine(step)            ? device.affine_combine()
                      : step.verb == Verb::combine ? device.combine
                                                   : device.copy;
-  const double flops = kernel                       ? kernel->flops
-                       : step.verb == Verb::combine ? combine_flops(step.writes.back().count)
-                                                    : 0;
+  const double flops = kernel ? kernel->flops : step.verb == Verb::combine ? step.combine_flops() : 0;
   const double bytes = kernel ? kernel->bytes : touched_bytes(step);
   task.seconds = rate.seconds(flops, bytes);
   task.node_seconds = rate.node_seconds(bytes);
@@ -48,7 +51,7 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 }
 
 Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device)
-    : graph_(schedule.steps()) {
+    : graph_(schedule.steps()), footprint_(baton::footprint(schedule)) {
   tasks_.reserve(schedule.steps().size());
   for (const Step& step : schedule.steps()) {
     if (step.verb == Verb::native)
@@ -71,6 +74,7 @@ void Program::add_task(const Schedule& schedule, const Step& step, const DeviceR
     if (step.verb == Verb::send) count(task.bytes);
   } else {
     cost(task, schedule, step, device);
+    if (is_affine(step)) matrix_seconds_ += task.seconds;
   }
   tasks_.push_back(task);
 }
@@ -112,7 +116,7 @@ std::size_t Program::hash() const {
 
 bool Program::operator==(const Program& other) const {
   const auto same = [](const Task& a, const Task& b) { return facts_of(a) == facts_of(b); };
-  return graph_ == other.graph_ &&
+  return graph_ == other.graph_ && footprint_ == other.footprint_ &&
          std::equal(tasks_.begin(), tasks_.end(), other.tasks_.begin(), other.tasks_.end(), same);
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "collectives/schedule/step_graph.hpp"
@@ -57,11 +58,15 @@ class Program {
   /// none.
   int find_message(Verb verb, int peer_offset, int sequence) const;
 
+  const Footprint& footprint() const { return footprint_; }
   std::int64_t sent_bytes() const { return sent_bytes_; }
   /// Bytes of the smallest and the largest message that it sends. The smallest exceeds the largest
   /// if it sends none.
   std::int64_t least_message_bytes() const { return least_message_bytes_; }
   std::int64_t most_message_bytes() const { return most_message_bytes_; }
+
+  /// Seconds of all combines by matrices.
+  double matrix_seconds() const { return matrix_seconds_; }
 
   std::size_t hash() const;
   bool operator==(const Program& other) const;
@@ -73,7 +78,9 @@ class Program {
 
   std::vector<Task> tasks_;
   StepGraph graph_;
+  Footprint footprint_;
   std::int64_t sent_bytes_ = 0;
+  double matrix_seconds_ = 0;
   std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_message_bytes_ = 0;
   /// The messages, sorted by verb, peer offset and sequence.

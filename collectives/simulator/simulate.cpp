@@ -125,13 +125,14 @@ void EventLoop::count_link(int from, int send, int to, int recv) {
 }
 
 double EventLoop::bound_seconds() const {
-  double wire = 0;
+  double busy = 0;
   for (const auto& ranks : wire_seconds_)
-    wire = std::max(wire, *std::max_element(ranks.begin(), ranks.end()));
+    busy = std::max(busy, *std::max_element(ranks.begin(), ranks.end()));
+  for (const auto& program : programs_) busy = std::max(busy, program->matrix_seconds());
   const double chain = chain_seconds_.empty()
                            ? result_.hops * limits_.intra_node.alpha_seconds
                            : *std::max_element(chain_seconds_.begin(), chain_seconds_.end());
-  return chain + wire;
+  return chain + busy;
 }
 
 void EventLoop::start_ready() {
@@ -236,6 +237,7 @@ Simulation EventLoop::outcome() {
     seconds = std::max(seconds, round_seconds_);
     result_.seconds = std::max(result_.seconds, seconds);
   }
+  for (const auto& program : programs_) result_.footprint = larger(result_.footprint, program->footprint());
   count_bytes();
   if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
   if (result_.messages > 0) result_.bound_seconds = bound_seconds();

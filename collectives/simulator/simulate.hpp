@@ -41,8 +41,11 @@ struct Simulation {
   /// for one another.
   std::int64_t busiest_sent_bytes = 0;
   int hops = 0;
+  /// Of the rank with the most memory.
+  Footprint footprint;
   /// The least time that the links allow: the largest sum of alphas on a chain of messages, and the
-  /// longest time that a rank's bytes take, in or between nodes, at the rates of their links.
+  /// longest time that a rank's bytes take, in or between nodes, at the rates of their links, or
+  /// its combines by matrices if those take longer.
   double bound_seconds = 0;
   std::int64_t steps = 0;
   std::int64_t messages = 0;

@@ -102,7 +102,7 @@ class Sweep {
 
   bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
     const auto [native, is_new] = natives_.try_emplace(workload.get());
-    if (is_new) native->second = native_of(*workload);
+    if (is_new) native->second = workload->native();
     if (native->second.empty() || find_backend(executor).runs_native(native->second)) return false;
     left_out_ = fmt::format("{} calls the native {}, which executor {} does not run", workload->name(),
                             native->second, executor);
@@ -193,11 +193,11 @@ std::vector<Case> cases(const Axes& axes) {
   return Sweep(axes).cases();
 }
 
-std::string native_of(const Workload& workload) {
+std::string Workload::native() const {
   constexpr int ranks = 2;
-  if (workload.unsupported(ranks)) return {};
+  if (unsupported(ranks)) return {};
   try {
-    const Schedule schedule = workload.build_rank(0, {.ranks = ranks, .blocks = 1});
+    const Schedule schedule = build_rank(0, {.ranks = ranks, .blocks = 1});
     return schedule.natives().empty() ? "" : schedule.natives()[0].name;
   } catch (const ScheduleError&) {
     return {};  // its proof says what is wrong

@@ -26,6 +26,8 @@ struct Description {
   std::string kind;
   std::string direction;
   std::int64_t heads = 0, d_k = 0, d_v = 0, tokens = 0;
+  /// The kind of the maps that ranks exchange.
+  MapKind map = MapKind::diagonal;
 
   struct LayerPart {
     std::string attention, pass, mode, gate, gates, dtype, scan;
@@ -34,6 +36,9 @@ struct Description {
     std::string layout;
     /// True if the values are the first channels of the keys.
     bool latent = false;
+    /// Who computes softmax blocks on GPUs: "own" or "cudnn", with the version of what is not ours;
+    /// else empty.
+    std::string kernel, kernel_version;
   };
   /// Present for a layer only.
   std::optional<LayerPart> layer;
@@ -57,6 +62,8 @@ class Workload {
   virtual std::int64_t state_rows() const = 0;
   virtual bool cuts_blocks() const { return false; }
 
+  /// The name of the native that it calls; empty if it calls none.
+  virtual std::string native() const;
   /// The reason why it cannot run on so many ranks, if there is one.
   virtual Refusal unsupported(int /*ranks*/) const { return {}; }
   /// One rank's schedule. The workload sets the direction, whatever `split` says.
@@ -77,6 +84,9 @@ class Workload {
   /// Loads, runs once and compares.
   Comparison verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                     Oracles& oracles) const;
+  /// Outputs whose last bits may differ from one round to the next, since a library sums them in no
+  /// fixed order.
+  virtual std::vector<std::string> varying_outputs() const { return {}; }
   /// The same algorithm at a size that a single process verifies on `ranks` ranks in milliseconds.
   virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;
 
@@ -187,9 +197,6 @@ std::vector<Case> cases(const Axes& axes);
 /// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
 /// its state.
 int possible_blocks(const Case& bench_case, int asked);
-
-/// The name of the native that the workload calls; empty if it calls none.
-std::string native_of(const Workload& workload);
 
 /// "schedule", or the name of the native that the schedules call.
 std::string implementation_of(const std::vector<Schedule>& schedules);

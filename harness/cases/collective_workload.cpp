@@ -18,12 +18,20 @@ class CollectiveWorkload : public Workload {
   std::string name() const override { return collective_.name; }
   std::string shape_name() const override {
     return fmt::format("{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}", to_string(collective_.kind),
-                       to_string(direction_), shape_.heads, shape_.d_k, shape_.d_v, shape_.tokens);
+                       to_string(direction_), shape_.heads, shape_.d_k, shape_.d_v, shape_.tokens) +
+           (shape_.map == MapKind::diagonal ? "" : fmt::format("/map:{}", to_string(shape_.map)));
   }
   std::int64_t state_bytes() const override { return shape_.state_bytes(); }
   std::int64_t state_rows() const override { return shape_.rows(); }
   bool cuts_blocks() const override { return collective_.cuts_blocks; }
 
+  std::string native() const override {
+    if (shape_.map == MapKind::diagonal) return Workload::native();
+    Shape diagonal = shape_;
+    diagonal.map = MapKind::diagonal;
+    return CollectiveWorkload(collective_, diagonal, direction_).native();
+  }
+  Refusal unsupported(int ranks) const override;
   Schedule build_rank(int rank, const Split& split) const override {
     return baton::build(collective_, shape_, rank, directed(split));
   }
@@ -41,7 +49,9 @@ class CollectiveWorkload : public Workload {
   }
 
   std::shared_ptr<const Workload> reduced(int) const override {
-    const Shape small{.heads = 2, .d_k = 32, .d_v = 4, .tokens = 8};
+    Shape small{.heads = 2, .d_k = 32, .d_v = 4, .tokens = 8};
+    if (shape_.map != MapKind::diagonal)  // each rank can own a head
+      small = {.heads = 18, .d_k = 8, .d_v = 6, .tokens = 8, .map = shape_.map};
     return collective_workload(collective_, small, direction_);
   }
 
@@ -56,6 +66,7 @@ class CollectiveWorkload : public Workload {
             .d_k = shape_.d_k,
             .d_v = shape_.d_v,
             .tokens = shape_.tokens,
+            .map = shape_.map,
             .layer = std::nullopt};
   }
 
@@ -72,6 +83,11 @@ class CollectiveWorkload : public Workload {
   Shape shape_;
   Direction direction_;
 };
+
+Refusal CollectiveWorkload::unsupported(int) const {
+  const bool is_diagonal = shape_.map == MapKind::diagonal || collective_.kind != Kind::exclusive_scan;
+  return is_diagonal || native().empty() ? Refusal{} : Refusal{"its native takes diagonal maps alone"};
+}
 
 double CollectiveWorkload::payload_bytes(int ranks) const {
   switch (collective_.kind) {

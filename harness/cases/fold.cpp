@@ -18,16 +18,62 @@ double most_rms(std::int64_t count) {
   return 4 + 8 / std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1)));
 }
 
-Fold::Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds)
-    : columns_(columns), prefix_(rows * columns, 0.0), errors_(wire_rounds ? prefix_.size() : 0) {}
+Fold::Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds, const MapForm& form)
+    : columns_(columns),
+      form_(form),
+      prefix_(rows * columns, 0.0),
+      errors_(wire_rounds ? prefix_.size() : 0) {}
 
 void Fold::take(std::span<const float> map) {
   ++maps_;
-  const std::size_t rows = prefix_.size() / columns_;
-  for (std::size_t i = 0, row = 0; row < rows; ++row)
-    for (const std::size_t end = i + columns_; i < end; ++i)
-      prefix_[i] = map[row] * prefix_[i] + map[rows + i];
-  for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i].take(map[i / columns_], map[rows + i]);
+  const auto decays = map.first(map.size() - prefix_.size()), state = map.last(prefix_.size());
+  if (form_.kind == MapKind::affine) return take_matrices(decays, state);
+  const std::size_t span = columns_ * form_.share;  // elements with one decay
+  for (std::size_t i = 0, one = 0; i < prefix_.size(); ++one)
+    for (const std::size_t end = i + span; i < end; ++i) prefix_[i] = decays[one] * prefix_[i] + state[i];
+  for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i].take(decays[i / span], state[i]);
+}
+
+namespace {
+
+/// What the rows [rows, d] become where matrix element A[a][b], or A[b][a] if it is transposed,
+/// has the weight `weight` of it.
+template <class Weight>
+std::vector<double> through(std::span<const float> matrices, std::size_t d, const MapForm& form,
+                            const std::vector<double>& rows, const Weight& weight) {
+  std::vector<double> out(rows.size(), 0.0), weights(d * d);  // weights [from, to]
+  for (std::size_t i = 0; i < rows.size() / d; ++i) {
+    const float* matrix = matrices.data() + i / form.share * d * d;
+    if (i % form.share == 0)
+      for (std::size_t from = 0; from < d; ++from)
+        for (std::size_t to = 0; to < d; ++to)
+          weights[from * d + to] = weight(form.transposed ? matrix[from * d + to] : matrix[to * d + from]);
+    for (std::size_t from = 0; from < d; ++from)
+      for (std::size_t to = 0; to < d; ++to) out[i * d + to] += weights[from * d + to] * rows[i * d + from];
+  }
+  return out;
+}
+
+}  // namespace
+
+void Fold::take_matrices(std::span<const float> matrices, std::span<const float> state) {
+  prefix_ = through(matrices, columns_, form_, prefix_, [](double a) { return a; });
+  for (std::size_t i = 0; i < prefix_.size(); ++i) prefix_[i] += state[i];
+  if (errors_.empty()) return;
+  constexpr double u = bf16_rms_roundoff * bf16_rms_roundoff;
+  std::vector<double> sum, magnitude, variance;
+  for (const WireError& error : errors_) {
+    sum.push_back(error.sum);
+    magnitude.push_back(error.magnitude);
+    variance.push_back(error.variance + 2 * u * error.magnitude);
+  }
+  const auto square = [](double a) { return a * a; };
+  sum = through(matrices, columns_, form_, sum, [](double a) { return std::abs(a); });
+  magnitude = through(matrices, columns_, form_, magnitude, square);
+  variance = through(matrices, columns_, form_, variance, square);
+  for (std::size_t i = 0; i < errors_.size(); ++i)
+    errors_[i] = {sum[i] + std::abs(state[i]), magnitude[i] + square(state[i]),
+                  variance[i] + u * square(state[i])};
 }
 
 ExpectedPrefix Fold::prefix() const {

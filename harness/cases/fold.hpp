@@ -52,16 +52,20 @@ struct ExpectedPrefix {
 /// The fold of the maps of some ranks in scan order, in double.
 class Fold {
  public:
-  /// Of maps of `rows` decays and a state of as many rows of `columns`.
-  Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds);
+  /// Of maps of decays and a state of `rows` rows of `columns`; `form` says what the decays are.
+  Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds, const MapForm& form = {});
 
-  /// Takes the next rank's map: its decays [rows], then its state [rows, columns].
+  /// Takes the next rank's map: its decays [rows], or one a head, or its matrices, then its state
+  /// [rows, columns].
   void take(std::span<const float> map);
   /// What the next rank must hold.
   ExpectedPrefix prefix() const;
 
  private:
+  void take_matrices(std::span<const float> matrices, std::span<const float> state);
+
   std::size_t columns_;
+  MapForm form_;
   int maps_ = 0;
   std::vector<double> prefix_;     // [rows, columns]
   std::vector<WireError> errors_;  // the same; empty if the wire does not round

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
@@ -15,8 +16,13 @@
 namespace baton {
 namespace {
 
-/// A map that every rank can own a part of, in rows that are not as many as ranks or blocks.
-Shape shape_for(int ranks) { return {.heads = 1, .d_k = std::max(ranks, 16) + 3, .d_v = 2, .tokens = 1}; }
+/// A map that every rank can own a part of, in rows, or in heads if those cannot be cut, that are
+/// not as many as ranks or blocks.
+Shape shape_for(int ranks, MapKind map = MapKind::diagonal) {
+  const int parts = std::max(ranks, 16) + 3;
+  if (map == MapKind::diagonal) return {.heads = 1, .d_k = parts, .d_v = 2, .tokens = 1};
+  return {.heads = parts, .d_k = 2, .d_v = 3, .tokens = 1, .map = map};
+}
 
 /// True if the schedules change where ranks lie on nodes.
 bool looks_at_nodes(const Collective& collective) {
@@ -28,22 +34,27 @@ bool looks_at_nodes(const Collective& collective) {
   return false;
 }
 
-std::string name_of(const Collective& collective, const Split& split) {
+std::string name_of(const Collective& collective, const Split& split, MapKind map) {
   std::string name = fmt::format("{}, {} ranks", collective.name, split.ranks);
+  if (map != MapKind::diagonal) name += fmt::format(", {} maps", to_string(map));
   if (split.ranks_a_node > 0) name += fmt::format(", {} a node", split.ranks_a_node);
   if (split.direction == Direction::reverse) name += ", reverse";
   return split.blocks > 1 ? name + fmt::format(", {} blocks", split.blocks) : name;
 }
 
 /// False if it has no words.
-bool prove_at(const Collective& collective, const Split& split) {
-  const Shape shape = shape_for(split.ranks);
+bool prove_at(const Collective& collective, const Split& split, MapKind map) {
+  const Shape shape = shape_for(split.ranks, map);
   const std::vector<Schedule> schedules = build_all(collective, shape, split);
   if (!has_words(schedules)) return false;
-  run_on_words({.name = name_of(collective, split),
+  const bool is_reversed = split.direction == Direction::reverse;
+  MapForm form = shape.form();
+  form.transposed = is_reversed && map == MapKind::affine;
+  run_on_words({.name = name_of(collective, split, map),
                 .rows = shape.rows(),
-                .row = shape.d_v,
-                .is_reversed = split.direction == Direction::reverse},
+                .row = shape.row(),
+                .is_reversed = is_reversed,
+                .form = form},
                schedules);
   return true;
 }
@@ -110,23 +121,39 @@ void print_dry_line(const Case& bench_case, bool with_schedules) {
   for (const Schedule& schedule : schedules) fmt::print("{}", text(schedule));
 }
 
-void print_proof(const std::string& scan) {
-  const Refusal refusal = prove_scan(find_collective(scan));
-  fmt::print("# {}: {}\n", scan,
+/// A scan and the kind of its maps.
+using Scan = std::pair<std::string, MapKind>;
+
+std::set<Scan> kinds_of_scans(const Workload& workload) {
+  std::set<Scan> scans;
+  for (const std::string& name : scans_of(workload)) scans.emplace(name, workload.describe().map);
+  return scans;
+}
+
+Refusal prove_scan(const Scan& scan) {
+  return baton::prove_scan(find_collective(scan.first), 8, scan.second);
+}
+
+void print_proof(const Scan& scan) {
+  const Refusal refusal = prove_scan(scan);
+  const std::string maps =
+      scan.second == MapKind::diagonal ? "" : fmt::format(" with {} maps", to_string(scan.second));
+  fmt::print("# {}{}: {}\n", scan.first, maps,
              refusal ? "not run on words: " + refusal.reason()
                      : fmt::format("right on words at 2 to {} ranks", most_proved_ranks));
 }
 
 }  // namespace
 
-Refusal prove_scan(const Collective& collective, int all_settings_to) {
+Refusal prove_scan(const Collective& collective, int all_settings_to, MapKind map) {
   const std::vector<Split> settings = settings_of(collective);
   for (int ranks = 2; ranks <= most_proved_ranks; ++ranks)
     for (std::size_t i = 0; i < settings.size(); ++i) {
       if (ranks > all_settings_to && ranks % settings.size() != i) continue;
       Split split = settings[i];
       split.ranks = ranks;
-      if (!prove_at(collective, split)) return "its local work is a native or a kernel, which has no words";
+      if (!prove_at(collective, split, map))
+        return "its local work is a native or a kernel, which has no words";
     }
   return {};
 }
@@ -147,7 +174,7 @@ std::set<std::string> scans_of(const Workload& workload) {
 }
 
 std::vector<std::string> prove(std::span<const Case> all) {
-  std::map<std::string, std::string> wrong;  // the error of each scan, empty for a right one
+  std::map<Scan, std::string> wrong;  // the error of each scan, empty for a right one
   const auto error_of = [](const auto& proof) -> std::string {
     try {
       proof();
@@ -159,9 +186,9 @@ std::vector<std::string> prove(std::span<const Case> all) {
   std::vector<std::string> errors;
   for (const Case& bench_case : all) {
     std::string error = error_of([&] {
-      for (const std::string& scan : scans_of(*bench_case.workload)) {
+      for (const Scan& scan : kinds_of_scans(*bench_case.workload)) {
         const auto [known, is_new] = wrong.try_emplace(scan);
-        if (is_new) known->second = error_of([&] { prove_scan(find_collective(scan)); });
+        if (is_new) known->second = error_of([&] { prove_scan(scan); });
         if (!known->second.empty()) throw ScheduleError(known->second);
       }
       check_case(bench_case);
@@ -176,9 +203,9 @@ void print_dry_run(const std::vector<Case>& all, bool with_schedules) {
   fmt::print("{:<96} {:>14} {:>6} {:>10}\n", "case (blocks:auto counted as 16)", "busiest sends", "hops",
              "messages");
   for (const Case& bench_case : all) print_dry_line(bench_case, with_schedules);
-  std::set<std::string> scans;
-  for (const Case& bench_case : all) scans.merge(scans_of(*bench_case.workload));
-  for (const std::string& scan : scans) print_proof(scan);
+  std::set<Scan> scans;
+  for (const Case& bench_case : all) scans.merge(kinds_of_scans(*bench_case.workload));
+  for (const Scan& scan : scans) print_proof(scan);
 }
 
 }  // namespace baton

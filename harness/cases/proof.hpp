@@ -17,13 +17,13 @@ namespace baton {
 /// The most ranks that `prove_scan` runs a scan on.
 inline constexpr int most_proved_ranks = 64;
 
-/// Runs the exclusive scan `collective` on words (collectives/schedule/words.hpp) at every number
-/// of ranks from 2 to 64. Its settings are both directions, 1, 4 and 16 blocks if it cuts its
-/// state, and nodes of several sizes if it looks at nodes: all of them up to `all_settings_to`
-/// ranks, above one in turn. Takes 0.05 s for All-Scan and 0.5 s where every rank sends to every
-/// other. Throws ScheduleError at the first wrong word. Returns why it has no words, as a native
-/// has none; empty if it is proved.
-Refusal prove_scan(const Collective& collective, int all_settings_to = 8);
+/// Runs the exclusive scan `collective` of maps of kind `map` on words
+/// (collectives/schedule/words.hpp) at every number of ranks from 2 to 64. Its settings are both
+/// directions, 1, 4 and 16 blocks if it cuts its state, and nodes of several sizes if it looks at
+/// nodes: all of them up to `all_settings_to` ranks, above one in turn. Takes 0.05 s for All-Scan
+/// and 0.5 s where every rank sends to every other. Throws ScheduleError at the first wrong word.
+/// Returns why it has no words, as a native has none; empty if it is proved.
+Refusal prove_scan(const Collective& collective, int all_settings_to = 8, MapKind map = MapKind::diagonal);
 
 /// The names of the exclusive scans in the schedules of `workload`: itself, and those embedded in
 /// it.

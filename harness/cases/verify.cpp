@@ -58,23 +58,27 @@ class Contributions {
   std::shared_ptr<const std::vector<float>> of(int rank) const {
     if (oracles_ == nullptr) return std::make_shared<const std::vector<float>>(draw(rank));
     const std::string key =
-        fmt::format("inputs of rank {} of {}, {} {} elements, {}, seed {}", rank, subject_.ranks, rows(),
-                    own_count(subject_), rounds_ ? "Gaussian" : "exact", subject_.seed);
+        fmt::format("inputs of rank {} of {}, {} {} {} of {} elements, {}, seed {}", rank, subject_.ranks,
+                    to_string(subject_.shape.map), decays(), subject_.shape.row(), own_count(subject_),
+                    rounds_ ? "Gaussian" : "exact", subject_.seed);
     return oracles_->get<std::vector<float>>(key, 4.0 * static_cast<double>(own_count(subject_)),
                                              [&] { return draw(rank); });
   }
 
  private:
-  std::int64_t rows() const { return subject_.kind == Kind::exclusive_scan ? subject_.shape.rows() : 0; }
+  /// The first elements of a contribution that are decays or matrices.
+  std::int64_t decays() const {
+    return subject_.kind == Kind::exclusive_scan ? subject_.shape.decay_elements() : 0;
+  }
 
   std::vector<float> draw(int rank) const {
     return rounds_ ? draw_from(GaussianInputs(subject_.seed), rank)
-                   : draw_from(ExactInputs(subject_.seed, subject_.ranks), rank);
+                   : draw_from(ExactInputs(subject_.seed, subject_.ranks, subject_.shape.map), rank);
   }
   std::vector<float> draw_from(const Inputs& inputs, int rank) const {
     std::vector<float> all(own_count(subject_));
-    inputs.fill_decay(rank, std::span(all).first(rows()));
-    inputs.fill_state(rank, std::span(all).subspan(rows()));
+    inputs.fill_decays(rank, std::span(all).first(decays()), subject_.shape.map, subject_.shape.row());
+    inputs.fill_state(rank, std::span(all).subspan(decays()));
     return all;
   }
 
@@ -174,7 +178,9 @@ void fold_all(const Executor& executor, const Subject& subject, const Contributi
   const auto ranks = executor.local_ranks();
   const bool is_forward = subject.direction == Direction::forward;
   const int last = is_forward ? ranks.back() : subject.ranks - 1 - ranks.front();
-  Fold fold(subject.shape.rows(), subject.shape.d_v, wire_roundoff(executor) > 0);
+  MapForm form = subject.shape.form();
+  form.transposed = !is_forward;
+  Fold fold(subject.shape.rows(), subject.shape.row(), wire_roundoff(executor) > 0, form);
   for (int place = 0; place <= last; ++place) {
     const int rank = is_forward ? place : subject.ranks - 1 - place;
     if (place == 0 && std::binary_search(ranks.begin(), ranks.end(), rank))
@@ -275,9 +281,9 @@ Comparison compare(const Executor& executor, const Subject& subject, Oracles* or
   }
   using Prefixes = std::map<int, ExpectedPrefix>;
   const Shape& shape = subject.shape;
-  const std::string key =
-      fmt::format("scan of {} ranks {}, {} {} {}, seed {}, {}", subject.ranks, to_string(subject.direction),
-                  shape.heads, shape.d_k, shape.d_v, subject.seed, to_string(executor.wire_dtype()));
+  const std::string key = fmt::format("scan of {} ranks {}, {} {} {} {}, seed {}, {}", subject.ranks,
+                                      to_string(subject.direction), to_string(shape.map), shape.heads,
+                                      shape.d_k, shape.d_v, subject.seed, to_string(executor.wire_dtype()));
   const auto prefixes = oracles->get<Prefixes>(key, bytes, [&] {
     Prefixes all;
     fold_all(executor, subject, contributions,

@@ -16,6 +16,7 @@ struct RawOperators {
   std::vector<std::string> methods{"all"};
   std::vector<std::string> passes{"both"};
   std::vector<std::string> modes{"overlapped"};
+  std::vector<std::string> kernels{"auto"};
   std::vector<std::int64_t> tokens{8192};
   std::string scan;
   std::string gate_kind = "vector";
@@ -34,10 +35,13 @@ const Choices<Pass> pass_choices{
     {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
 const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
+const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
-const Choices<GateDraw> gate_draw_choices{
-    {"layer", GateDraw::layer}, {"mixed", GateDraw::mixed}, {"strong", GateDraw::strong}};
+const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
+                                          {"mixed", GateDraw::mixed},
+                                          {"strong", GateDraw::strong},
+                                          {"weak", GateDraw::weak}};
 
 /// A public suite of softmax methods on GPUs whose settings --like asks for.
 struct PublicSuite {
@@ -123,18 +127,55 @@ void set_latent(RawOperators& raw) {
   raw.d_v = raw.mla[0];
 }
 
-/// The dtype that was asked for; "auto" is bf16 if the tensors of all backends are bf16 by default.
-Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
-  if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
-  const bool all_bf16 = std::all_of(executors.begin(), executors.end(), [](const std::string& name) {
-    return find_backend(name).tensors == Dtype::bf16;
-  });
-  return all_bf16 ? Dtype::bf16 : Dtype::f32;
+/// True if the tensors of all backends are bf16 by default, which is so on GPUs.
+bool are_on_gpus(const std::vector<std::string>& executors) {
+  return std::all_of(executors.begin(), executors.end(),
+                     [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; });
 }
 
-/// One group for each token count and pass: every method in every mode.
+/// The dtype that was asked for; "auto" is bf16 on GPUs.
+Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
+  if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
+  return are_on_gpus(executors) ? Dtype::bf16 : Dtype::f32;
+}
+
+/// Who computes softmax blocks, as asked for; "auto" is cuDNN on GPUs where it is found.
+std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
+                                    const std::vector<std::string>& executors, Dtype dtype) {
+  if (words != std::vector<std::string>{"auto"}) return resolve_values("kernel", words, kernel_choices);
+  const bool by_cudnn = dtype == Dtype::bf16 && are_on_gpus(executors) && !cudnn_library().lacking();
+  return {by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own};
+}
+
+/// Every method in every mode; linear attention only if `has_linear`, and without a choice of body.
+std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators& raw,
+                                                              const std::vector<std::string>& names,
+                                                              const Layer& shared, bool has_linear) {
+  const auto given_modes = modes(raw.modes);
+  std::vector<std::shared_ptr<const Workload>> all;
+  for (const std::string& name : names)
+    for (Mode mode : given_modes) {
+      const SpMethod& method = find_method(name);
+      const bool is_softmax = method.attention == Attention::softmax;
+      if (!is_softmax && !has_linear) continue;
+      const bool has_exchange = method.sequence == Sequence::cut;
+      if (!has_exchange && mode != given_modes.front()) continue;
+      Layer layer = shared;
+      layer.mode = has_exchange ? mode : Mode::overlapped;
+      if (is_softmax)
+        layer.share.gate = GateKind::none;
+      else
+        layer.kernels.softmax = SoftmaxBody::own;
+      all.push_back(operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw)));
+    }
+  return all;
+}
+
+/// One group for each token count, pass and body of softmax blocks: every method in every mode.
+/// Linear attention has one body.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
-    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype) {
+    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
+    const std::vector<SoftmaxBody>& kernels) {
   if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
   if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)
     throw UsageError(
@@ -146,22 +187,16 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     check_size((*tokens + raw.chunk - 1) / raw.chunk * raw.heads, raw.d_k,
                raw.d_v);  // a state for each chunk
   }
-  const auto given_modes = modes(raw.modes);
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   for (std::int64_t tokens : raw.tokens)
-    for (Pass pass : resolve_values("pass", raw.passes, pass_choices)) {
-      all.emplace_back();
-      for (const std::string& name : names)
-        for (Mode mode : given_modes) {
-          const SpMethod& method = find_method(name);
-          if (name == "local" && mode != given_modes.front()) continue;  // it has no exchange to vary
-          Layer layer = layer_of(raw, tokens, dtype);
-          layer.pass = pass;
-          layer.mode = mode;
-          if (method.attention == Attention::softmax) layer.share.gate = GateKind::none;
-          all.back().push_back(operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw)));
-        }
-    }
+    for (Pass pass : resolve_values("pass", raw.passes, pass_choices))
+      for (const SoftmaxBody kernel : kernels) {
+        Layer layer = layer_of(raw, tokens, dtype);
+        layer.pass = pass;
+        layer.kernels.softmax = kernel;
+        auto group = comparison_group(raw, names, layer, kernel == kernels.front());
+        if (!group.empty()) all.push_back(std::move(group));
+      }
   return all;
 }
 
@@ -175,6 +210,11 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
   flags.add("--methods", raw.methods, "names, or 'all'").list();
   flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
   flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
+  flags
+      .add("--kernel", raw.kernels,
+           "who computes softmax blocks on GPUs: own, cudnn, or both, a table each; auto: cudnn where it "
+           "is found, else own")
+      .list();
   flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
@@ -199,7 +239,7 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
   flags
       .add("--gate-draw,--gates", raw.gate_draw,
            "gates as a layer makes them; mixed with some that keep a state over all ranks and some that "
-           "forget within a chunk; or strong ones")
+           "forget within a chunk; strong ones; or weak ones, -0.0001 a token on average")
       .one_of(words_of(gate_draw_choices));
 }
 
@@ -230,7 +270,9 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
   if (options.baseline.empty() && has_local) options.baseline = "local";
   Axes axes = axes_of(*raw);
   axes.baseline = options.baseline;
-  axes.comparison_groups = comparison_groups(own, names, dtype_of(own.dtype, axes.executors));
+  const Dtype dtype = dtype_of(own.dtype, axes.executors);
+  axes.comparison_groups =
+      comparison_groups(own, names, dtype, kernels_of(own.kernels, axes.executors, dtype));
   options.cases = cases(axes);
   options.threads = 2;
   return options;

@@ -109,7 +109,9 @@ Input input_of(const std::string& name, const SpMethod& method, int rank, const 
   const std::string known = is_gathered ? name.substr(kept_prefix.size()) : name;
   if (method.kept && (is_gathered || name == "out" || name == "lse"))
     return {known, method.kept(rank, problem.ranks, share)};
-  return {known, {positions_of(method, rank, problem.ranks, share.tokens), share.tokens, 0, share.heads}};
+  return {known,
+          {positions_of(method, rank, problem.ranks, share.tokens),
+           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads}};
 }
 
 /// Writes an input with rows, a run of tokens at a time.
@@ -164,6 +166,7 @@ struct Output {
   std::int64_t width() const { return problem().width(buffer.name); }
   /// Elements of a token.
   std::int64_t row() const { return problem().row(buffer.name); }
+  std::int64_t tokens() const { return buffer.count / row(); }
 };
 
 /// The first of `values`, from element `offset` on, that was not written or is not finite, in
@@ -189,7 +192,7 @@ struct Found {
 Found read(const Executor& executor, int rank, const Output& output, LayerSketch* sketch) {
   const std::vector<std::int64_t> heads = output.oracle.heads(output.buffer.name);
   const LayerProblem& problem = output.problem();
-  const std::int64_t tokens = problem.share.tokens, row = output.row(), width = output.width();
+  const std::int64_t row = output.row(), width = output.width(), tokens = output.tokens();
   const std::int64_t solved_row = static_cast<std::int64_t>(heads.size()) * width;
   const std::int64_t step = tokens_at_once(tokens, row);
   Found found{.solved = std::vector<float>(tokens * solved_row), .fault = {}};
@@ -225,11 +228,13 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
     const Schedule& s = schedules[rank];
     const Positions positions = positions_of(method, rank, s.ranks(), problem.share.tokens);
     for (const Buffer& buffer : s.buffers()) {
-      if (buffer.role != Role::output || buffer.count == 0) continue;
-      if (sketch != nullptr) sketch->begin(buffer.name, problem);
-      Found found = read(executor, rank, {oracle, positions, buffer, s.buffer(buffer.name)}, sketch);
-      const double error =
-          relative_error(found.solved, oracle.expected(buffer.name, positions), least_rms(problem));
+      if (buffer.role != Role::output || problem.row(buffer.name) == 0) continue;
+      if (sketch != nullptr) sketch->begin(buffer.name, problem);  // on ranks without tokens too
+      if (buffer.count == 0) continue;
+      const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
+      Found found = read(executor, rank, output, sketch);
+      const double error = relative_error(
+          found.solved, oracle.expected(buffer.name, positions, output.tokens()), least_rms(problem));
       result.relative_error = std::max(result.relative_error, error);
       const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks());
       result.tolerance = std::max(result.tolerance, tolerance);

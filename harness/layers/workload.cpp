@@ -25,12 +25,15 @@ class OperatorWorkload : public Workload {
       : method_(method), layer_(layer), gates_(gates), scan_(layer.scan.empty() ? method.scan : layer.scan) {}
 
   std::string name() const override { return method_.name; }
-  std::string variant() const override { return method_.name == "local" ? "" : to_string(layer_.mode); }
+  std::string variant() const override {
+    return method_.sequence == Sequence::cut ? to_string(layer_.mode) : "";
+  }
   std::string shape_name() const override {
     const GlaShape& s = layer_.share;
-    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}",
+    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
                        to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, heads_name(s),
-                       s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype));
+                       s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype),
+                       is_by_cudnn() ? "/kernel:cudnn" : "");
   }
   std::int64_t state_bytes() const override { return state_rows() * layer_.share.d_v * element_bytes; }
   std::int64_t state_rows() const override { return layer_.share.heads * layer_.share.d_k; }
@@ -39,6 +42,8 @@ class OperatorWorkload : public Workload {
   }
 
   Refusal unsupported(int ranks) const override {
+    if (is_by_cudnn() && layer_.dtype != Dtype::bf16)
+      return "cuDNN computes blocks of bf16 tensors on GPUs, not of " + std::string(to_string(layer_.dtype));
     return method_.unsupported ? method_.unsupported(layer_, ranks) : Refusal{};
   }
   Schedule build_rank(int rank, const Split& split) const override {
@@ -58,6 +63,10 @@ class OperatorWorkload : public Workload {
                      Oracles& oracles) const override;
 
   std::shared_ptr<const Workload> reduced(int ranks) const override;
+  std::vector<std::string> varying_outputs() const override {
+    const bool varies = is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic();
+    return varies ? std::vector<std::string>{"dq", "dk", "dv"} : std::vector<std::string>{};
+  }
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
@@ -67,7 +76,9 @@ class OperatorWorkload : public Workload {
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
   std::string oracle_key(const LayerProblem& problem) const;
   std::shared_ptr<const LayerOracle> oracle(const LayerProblem& problem, Oracles& oracles) const;
-  bool is_alone() const { return layer_.mode == Mode::compute_only || method_.name == "local"; }
+  bool is_by_cudnn() const { return layer_.kernels.softmax == SoftmaxBody::cudnn; }
+  std::pair<std::string, std::string> kernel() const;
+  bool is_alone() const { return layer_.mode == Mode::compute_only || method_.sequence == Sequence::own; }
 
   const SpMethod& method_;
   Layer layer_;
@@ -78,6 +89,7 @@ class OperatorWorkload : public Workload {
 std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   Layer small = layer_;
   small.dtype = Dtype::f32;  // the same text, on a host
+  small.kernels = {};
   small.share.d_k = std::min<std::int64_t>(small.share.d_k, 16);
   small.share.d_v = std::min<std::int64_t>(small.share.d_v, small.share.latent ? 12 : 16);
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
@@ -160,6 +172,13 @@ std::string layout_of(const SpMethod& method, std::int64_t tokens) {
   return is_like([&](int rank) { return zigzag_positions(rank, ranks, tokens); }) ? "zigzag" : "other";
 }
 
+/// Who computes softmax blocks, and its version; empty where hosts do, and for linear attention.
+std::pair<std::string, std::string> OperatorWorkload::kernel() const {
+  if (method_.attention != Attention::softmax || layer_.dtype != Dtype::bf16) return {};
+  if (!is_by_cudnn()) return {to_string(SoftmaxBody::own), ""};
+  return {to_string(SoftmaxBody::cudnn), cudnn_library().lacking() ? "" : cudnn_library().version()};
+}
+
 Description OperatorWorkload::describe() const {
   const GlaShape& share = layer_.share;
   const auto direction = layer_.pass == Pass::forward    ? "forward"
@@ -185,7 +204,9 @@ Description OperatorWorkload::describe() const {
                                           .groups = layer_.groups,
                                           .kv_heads = share.key_heads(),
                                           .layout = layout_of(method_, share.tokens),
-                                          .latent = share.latent}};
+                                          .latent = share.latent,
+                                          .kernel = kernel().first,
+                                          .kernel_version = kernel().second}};
 }
 
 }  // namespace

@@ -105,13 +105,16 @@ double resampled_median(const std::vector<double>& values, std::mt19937_64& rand
 
 }  // namespace
 
-RoundWatch::RoundWatch(Executor& executor, std::span<const Schedule> schedules) : executor_(executor) {
+RoundWatch::RoundWatch(Executor& executor, std::span<const Schedule> schedules,
+                       const std::vector<std::string>& vary)
+    : executor_(executor) {
   for (const int rank : executor.local_ranks()) {
     Rank& watched = ranks_.emplace_back(Rank{rank, {}, {}, std::nullopt});
     for (const Buffer& buffer : schedules[rank].buffers()) {
       if (buffer.role != Role::output || buffer.count == 0) continue;
-      watched.outputs.push_back(schedules[rank].buffer(buffer.name));
-      if (buffer.covered) watched.covered.push_back(watched.outputs.back());
+      const Slice output = schedules[rank].buffer(buffer.name);
+      if (std::find(vary.begin(), vary.end(), buffer.name) == vary.end()) watched.outputs.push_back(output);
+      if (buffer.covered) watched.covered.push_back(output);
     }
   }
 }

@@ -43,12 +43,14 @@ struct Samples {
 ///                       nothing cannot look like the one before it
 ///   after each round:   a checksum of the outputs, where they lie, is compared with the first one
 ///
-/// Both run outside the clock. All rounds have the same inputs, and no body here adds in an order
-/// that may change, so results are equal in every bit.
+/// Both run outside the clock. All rounds have the same inputs, and no body of ours adds in an
+/// order that may change, so results are equal in every bit.
 class RoundWatch {
  public:
-  /// Watches the ranks of this process. `executor` must outlive it.
-  RoundWatch(Executor& executor, std::span<const Schedule> schedules);
+  /// Watches the ranks of this process. `executor` must outlive it. No checksum is made of the
+  /// outputs that `vary` from round to round.
+  RoundWatch(Executor& executor, std::span<const Schedule> schedules,
+             const std::vector<std::string>& vary = {});
 
   void before_round();
   /// `name` is for people, such as "round 17 of 50".

@@ -15,6 +15,7 @@ namespace {
 struct RawCollectives {
   std::vector<std::string> collectives{"all"};
   std::string direction = "forward";
+  std::vector<std::string> maps{"diagonal"};
   Shape shape;
   std::uint64_t min_bytes = 0;  // 0 for the single shape that the other flags give
   std::uint64_t max_bytes = 0;
@@ -25,6 +26,9 @@ struct RawCollectives {
 const Choices<std::vector<Direction>> direction_choices{{"forward", {Direction::forward}},
                                                         {"reverse", {Direction::reverse}},
                                                         {"both", {Direction::forward, Direction::reverse}}};
+
+const Choices<MapKind> map_choices{
+    {"diagonal", MapKind::diagonal}, {"scalar", MapKind::scalar}, {"affine", MapKind::affine}};
 
 std::vector<std::string> collective_names() {
   std::vector<std::string> names;
@@ -40,7 +44,9 @@ std::int64_t tokens_like_a_state(const Shape& shape) {
 }
 
 /// In a sweep over sizes of a state, keys and values get that size too unless --tokens is given.
-Shape shape_for(Kind kind, Shape shape, const RawCollectives& raw) {
+Shape shape_for(Kind kind, Shape shape, MapKind map, const RawCollectives& raw) {
+  shape.map = moves_tokens(kind) ? MapKind::diagonal : map;
+  if (shape.map == MapKind::affine) check_size(shape.heads, shape.d_k, shape.d_k);
   if (moves_tokens(kind) && raw.min_bytes > 0 && !raw.gives_tokens) shape.tokens = tokens_like_a_state(shape);
   if (moves_tokens(kind)) check_size(shape.tokens, shape.heads, shape.d_k + shape.d_v);
   return shape;
@@ -65,20 +71,30 @@ std::vector<Shape> shapes(const RawCollectives& raw) {
   return ladder;
 }
 
-/// One group for each kind, shape and direction; only scans have a reverse.
+/// The named collectives of one kind.
+std::vector<std::shared_ptr<const Workload>> workloads(const std::vector<std::string>& names, Kind kind,
+                                                       const Shape& shape, Direction direction) {
+  std::vector<std::shared_ptr<const Workload>> all;
+  for (const std::string& name : names)
+    if (find_collective(name).kind == kind)
+      all.push_back(collective_workload(find_collective(name), shape, direction));
+  return all;
+}
+
+/// One group for each kind, shape, kind of map and direction; only scans have a reverse, and what
+/// moves tokens has no maps.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawCollectives& raw, const std::vector<std::string>& names) {
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
+  const std::vector<MapKind> maps = resolve_values("map", raw.maps, map_choices);
   for (const Shape& shape : shapes(raw))
     for (Direction direction : value_of(direction_choices, raw.direction))
       for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::reduce_scatter, Kind::exchange,
                         Kind::all_to_all, Kind::to_zigzag}) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
-        all.emplace_back();
-        for (const std::string& name : names)
-          if (find_collective(name).kind == kind)
-            all.back().push_back(
-                collective_workload(find_collective(name), shape_for(kind, shape, raw), direction));
+        for (MapKind map : maps)
+          if (map == maps.front() || !moves_tokens(kind))
+            all.push_back(workloads(names, kind, shape_for(kind, shape, map, raw), direction));
       }
   return all;
 }
@@ -89,6 +105,11 @@ void declare(Flags& flags, RawCollectives& raw) {
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
   flags.add("--direction", raw.direction, "scans in rank order or against it")
       .one_of(words_of(direction_choices));
+  flags
+      .add("--map", raw.maps,
+           "kinds of the maps that scans apply and gathers move: diagonal, a decay for each row; scalar, one "
+           "for each head; affine, a matrix for each head, as models with a delta rule have")
+      .list();
   Flag heads = flags.add("--heads", raw.shape.heads, "attention heads of a rank's state").size();
   flags.add("--d-k", raw.shape.d_k, "key channels of a head: rows of its state").size();
   flags.add("--d-v", raw.shape.d_v, "value channels of a head: columns of its state").size();

@@ -53,6 +53,8 @@ struct Conditions {
 
   /// Threads wait for cores, so that times say little about the case.
   bool oversubscribed() const { return busy_threads > cores; }
+  /// Threads of the case waited, for half of the time or more, for a core that others used.
+  bool shared_cores() const { return busy_threads + other_load.value_or(0) > cores + 0.5; }
 };
 
 /// Watches the cores of this host.

@@ -56,6 +56,7 @@ bool write_all(int file, const std::string& text) {
 class TrialFile {
  public:
   explicit TrialFile(const NamedFile& file) : named_(file) {
+    if (file.path == "-") refuse("it is no file, and the table is on standard output: name a file");
     struct stat before {};
     is_new_ = stat(file.path.c_str(), &before) != 0;
     if (is_new_ && errno != ENOENT) refuse(reason());

@@ -92,6 +92,10 @@ std::string hidden_share(const Record& record) {
   return hidden ? fmt::format("{:.0f}", 100 * *hidden) : no_value;
 }
 
+std::string memory(const Record& record) {
+  return record.footprint ? short_size(record.footprint->total()) : no_value;
+}
+
 std::string verified_amount(const Record& record) {
   const Verified& verified = record.verified;
   if (!record.bench_case.workload->describe().layer) return short_size(verified.elements);

@@ -177,6 +177,7 @@ Table operator_table(int longest_method) {
        {"K", "", 4, blocks_that_ran}},
       timings_and({sent,
                    hops,
+                   {"memory", "B", 6, memory},
                    {"hidden", "%", 6, timed(hidden_share)},
                    model,
                    ratio_to_baseline,

@@ -77,6 +77,9 @@ class Fitting {
     const std::string title = is_layer_ ? "method" : "collective";
     const int longest =
         width_of(distinct(cases_, [](const Case& c) { return "~" + c.workload->name(); }), title);
+    const Column of_memory{"memory", "B", 6, memory};
+    if (is_layer_ && used() + longest + of_memory.width + 1 <= terminal_columns)
+      table.answer.push_back(of_memory);
     const int width = std::min(longest, terminal_columns - used());
     table.bench_case.insert(table.bench_case.begin(), {title, "", -width, marked_name});
     return table;
@@ -87,7 +90,7 @@ class Fitting {
   std::vector<Column> measured_columns() const;
   std::vector<Column> simulated_columns() const;
   std::string executor_and_native(const Case& c) const {
-    return c.executor + (native_of(*c.workload).empty() ? "" : " native");
+    return c.executor + (c.workload->native().empty() ? "" : " native");
   }
 
   const std::vector<Case>& cases_;

@@ -38,8 +38,11 @@ void add_description(Json& json, const Description& d) {
   json["heads"] = d.heads;
   if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
   if (d.layer && d.layer->latent) json["latent"] = true;
+  if (d.layer && !d.layer->kernel.empty()) json["kernel"] = d.layer->kernel;
+  if (d.layer && !d.layer->kernel_version.empty()) json["kernel_version"] = d.layer->kernel_version;
   json["d_k"] = d.d_k;
   json["d_v"] = d.d_v;
+  if (d.map != MapKind::diagonal) json["map"] = to_string(d.map);
   json["tokens"] = d.tokens;
 }
 
@@ -63,6 +66,8 @@ void add_cost(Json& json, const Record& record) {
   json["sent_bytes"] = record.cost ? Json(record.cost->sent_bytes) : Json(nullptr);
   json["hops"] = record.cost ? Json(record.cost->hops) : Json(nullptr);
   json["messages"] = or_null(record.messages);
+  json["tensor_bytes"] = record.footprint ? Json(record.footprint->tensors) : Json(nullptr);
+  json["scratch_bytes"] = record.footprint ? Json(record.footprint->scratch) : Json(nullptr);
   json["wire_dtype"] = to_string(record.wire);
   json["bound_seconds"] = or_null(record.bound_seconds());
   json["alpha_seconds"] = record.alpha_beta.alpha_seconds;

@@ -53,6 +53,12 @@ std::optional<Cost> cost(const Json& json) {
   return bytes && hops ? std::optional(Cost{*bytes, *hops}) : std::nullopt;
 }
 
+std::optional<Footprint> footprint(const Json& json) {
+  const auto tensors = optional<std::int64_t>(json, "tensor_bytes");
+  const auto scratch = optional<std::int64_t>(json, "scratch_bytes");
+  return tensors && scratch ? std::optional(Footprint{*tensors, *scratch}) : std::nullopt;
+}
+
 Verified verified(const Json& json) {
   Verified read;
   read.wrong = value<std::int64_t>(json, "wrong", 0);
@@ -229,6 +235,7 @@ Record read_record(const Json& json) {
   record.skipped = value<std::string>(json, "skipped", "");
   record.failure = failure(json);
   record.cost = cost(json);
+  record.footprint = footprint(json);
   record.known_bound_seconds = optional<double>(json, "bound_seconds");
   record.conditions = conditions(json);
   record.verified = verified(json);

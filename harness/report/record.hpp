@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collectives/executors/timing.hpp"
+#include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/measure/launches.hpp"
 #include "harness/measure/machine.hpp"
@@ -101,6 +102,8 @@ struct Record {
   std::optional<Failure> failure;
   /// Bytes and hops of the schedules; empty if a native does not tell.
   std::optional<Cost> cost;
+  /// Memory of the schedules' buffers on the rank that has most; empty if a native does the work.
+  std::optional<Footprint> footprint;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
   /// The bound if something else than alpha and beta gives it: simulated links, or a record that

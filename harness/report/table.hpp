@@ -100,6 +100,9 @@ std::string share_of_bound(const Record& record);
 /// The hidden share of a layer's exchange in percent.
 std::string hidden_share(const Record& record);
 
+/// Bytes of all buffers of the rank that has most.
+std::string memory(const Record& record);
+
 /// Elements, or tokens a rank times heads, that were compared.
 std::string verified_amount(const Record& record);
 

@@ -49,6 +49,7 @@ struct Prepared {
   std::string implementation = "schedule";
   /// Empty if a native does not tell, or if simulated rounds count it.
   std::optional<Cost> cost;
+  std::optional<Footprint> footprint;
   Dtype wire = Dtype::f32;
   /// The simulated machine, if there is one.
   std::string topology;
@@ -68,6 +69,7 @@ struct Timed {
   std::optional<Conditions> conditions;
   /// Counted by simulated rounds.
   std::optional<Cost> cost;
+  std::optional<Footprint> footprint;
   std::optional<std::int64_t> messages;
   /// Of simulated rounds, by the links that their messages take.
   std::optional<double> bound_seconds;

@@ -48,6 +48,11 @@ std::string heads(const Case& c) {
   return fmt::format("{}{}{} {}", d.heads, on, d.layer->latent ? " latent" : "", size);
 }
 
+std::string maps(const Case& c) {
+  const MapKind map = c.workload->describe().map;
+  return map == MapKind::diagonal ? "" : std::string(to_string(map)) + " maps";
+}
+
 std::string tokens(const Case& c) {
   const Description d = c.workload->describe();
   const bool depends_on_tokens = !d.layer && moves_tokens(find_collective(d.name).kind);
@@ -59,7 +64,12 @@ std::string layer(const Case& c) {
   if (!layer) return {};
   const std::string gates = layer->gate == "none" ? "no gates" : layer->gates + " " + layer->gate + " gates";
   const std::string groups = layer->groups > 1 ? fmt::format(", {} head groups", layer->groups) : "";
-  return fmt::format("{}, {}, chunks of {}{}", layer->dtype, gates, layer->chunk, groups);
+  const std::string by = layer->kernel.empty() ? ""
+                         : layer->kernel == "own"
+                             ? ", our own kernels"
+                             : fmt::format(", blocks by {}{}{}", layer->kernel,
+                                           layer->kernel_version.empty() ? "" : " ", layer->kernel_version);
+  return fmt::format("{}, {}, chunks of {}{}{}", layer->dtype, gates, layer->chunk, groups, by);
 }
 
 std::string nodes(const Case& c) {
@@ -69,7 +79,7 @@ std::string nodes(const Case& c) {
 std::string repetition(const Case& c) { return c.cycle > 0 ? fmt::format("cycle {}", c.cycle) : ""; }
 
 /// Facts that the cases of a contest share, but for the executor.
-constexpr std::array<Fact, 8> facts{subject, way, cadence, heads, tokens, layer, nodes, repetition};
+constexpr std::array<Fact, 9> facts{subject, way, cadence, heads, maps, tokens, layer, nodes, repetition};
 
 bool is_shared(const std::vector<Case>& cases, Fact fact) {
   const std::string first = fact(cases.front());

@@ -132,6 +132,7 @@ Timed SimulatedRunner::time(const Prepared& prepared) {
   Timed timed;
   timed.samples.seconds = {simulation.seconds};
   timed.cost = Cost{simulation.busiest_sent_bytes, simulation.hops};
+  timed.footprint = simulation.footprint;
   timed.messages = simulation.messages;
   timed.bound_seconds = simulation.bound_seconds;
   timed.extrapolated = extrapolates(source, simulation, topology_);

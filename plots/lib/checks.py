@@ -100,7 +100,7 @@ def or_null(kind):
 KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
                      "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
-                     "kernel", "gpu", "session", "case", "wire_dtype", "attention"), TEXT),
+                     "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention"), TEXT),
     **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks",
                      "rounds", "launch", "launches", "ranks_per_gpu"), SIZE),
     **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),

@@ -29,14 +29,14 @@ Bench = collections.namedtuple("Bench", "needed setting point")
 BENCHES = {
     "collective": Bench(
         needed=("kind", "direction"),
-        setting=("kind", "executor", "direction", "heads", "d_k", "d_v", "state_bytes", "tokens", "cadence",
+        setting=("kind", "map", "executor", "direction", "heads", "d_k", "d_v", "state_bytes", "tokens", "cadence",
                  "warmup", "rounds"),
         point=("ranks",)),
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "cadence",
-                 "warmup", "rounds"),
+        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "kernel",
+                 "cadence", "warmup", "rounds"),
         point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
 
 
@@ -99,7 +99,18 @@ def latent(record):
     return record.get("latent", False)
 
 
-KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent}  # fields that a record may lack
+def map_kind(record):
+    """Returns the kind of an exchange's maps, which a record says where they are not diagonal."""
+    return record.get("map", "diagonal")
+
+
+def kernel(record):
+    """Returns who computes softmax blocks, cudnn or our own kernels, as all others do."""
+    return record.get("kernel", "own")
+
+
+# Fields that a record may lack.
+KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "kernel": kernel, "map": map_kind}
 
 
 def point(record):
@@ -208,6 +219,7 @@ def describe(record):
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
             f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            *([f"blocks by {kernel(record)} {record.get('kernel_version', '')}"] * (kernel(record) != "own")),
             f"{record['cadence']} rounds"]
 
 

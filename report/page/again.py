@@ -11,9 +11,9 @@ TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "topologies"
 # Keys of records and the flags that ask for them: of both benches, of exchanges, of layers.
 BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), ("d_k", "--d-k"), ("d_v", "--d-v"),
         ("cadence", "--cadence"))
-EXCHANGE = (("direction", "--direction"), ("tokens", "--tokens"))
+EXCHANGE = (("direction", "--direction"), ("map", "--map"), ("tokens", "--tokens"))
 LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
-         ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
+         ("kernel", "--kernel"), ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
 SET_BY_MLA = ("kv_heads", "d_k", "d_v")
 
 

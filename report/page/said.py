@@ -6,16 +6,17 @@ from page import words
 
 # The fields of a contest's key that a heading or a column may name, in that order: (field, title, words of a value).
 FIELDS = (("ranks", "P", str), ("state_bytes", "size", words.size), ("tokens", "tokens", str),
-          ("way", "way", str), ("cadence", "cadence", str), ("heads", "heads", str),
+          ("way", "way", str), ("map", "maps", str), ("cadence", "cadence", str), ("heads", "heads", str),
           ("kv_heads", "heads of keys", lambda count: str(count or "all")),
           ("latent", "keys", lambda latent: "latent" if latent else "with values"), ("d_k", "d_k", str),
-          ("d_v", "d_v", str), ("dtype", "dtype", str), ("wire", "wire", str), ("gate", "gate", str),
+          ("d_v", "d_v", str), ("dtype", "dtype", str), ("kernel", "kernel", str),
+          ("wire", "wire", str), ("gate", "gate", str),
           ("gates", "gates", str), ("chunk", "chunk", str), ("groups", "groups", str),
           ("ranks_a_node", "ranks a node", str), ("ranks_a_gpu", "ranks a GPU", str),
           ("rounds", "rounds", lambda both: f"{both[0]}+{both[1]}"))
 ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "way")}  # that tables show
 SILENT = {"heads": "state_bytes"}  # heads of an exchange only say its size
-UNSAID = ("", 0, None)
+UNSAID = ("", 0, None, contests.DIAGONAL)
 
 
 def titles_of(field, is_layer):
@@ -68,7 +69,7 @@ def heading(key, *without):
 def importance(key):
     """Orders figures and tables: what the answer is about first, measured before simulated, GPUs before processors."""
     answered = contests.LINEAR if key.bench == "operator" else contests.SCAN
-    return (key.kind != answered, key.wire != "f32", key.cadence != "isolated", key.family != contests.GPU,
+    return (key.kind != answered, key.map not in ("", contests.DIAGONAL), key.wire != "f32", key.cadence != "isolated", key.family != contests.GPU,
             key.bench == "collective" and key.way != "forward", bool(key.topology), key.way != "both", -key.ranks)
 
 

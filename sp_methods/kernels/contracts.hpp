@@ -26,6 +26,7 @@
 #include <any>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,29 @@
 
 namespace baton {
 
+/// Who computes softmax blocks on a device: kernels under device/, or cuDNN.
+enum class SoftmaxBody { own, cudnn };
+
+inline const char* to_string(SoftmaxBody body) { return body == SoftmaxBody::own ? "own" : "cudnn"; }
+
+/// A library that device bodies call, opened when the program runs.
+struct KernelLibrary {
+  /// What is missing; empty if its bodies can run on this machine.
+  std::function<Refusal()> lacking = [] {
+    return Refusal("cuDNN: this program was built without the headers of nvidia-cudnn-frontend");
+  };
+  /// Its version, such as "9.19.0", and how it was told to run. Asked where nothing is missing.
+  std::function<std::string()> version = [] { return std::string(); };
+  /// Whether it was told to give the same bits in every call.
+  std::function<bool()> is_deterministic = [] { return false; };
+};
+
+/// cuDNN. Its entry is set before `main` where it is built in.
+inline KernelLibrary& cudnn_library() {
+  static KernelLibrary library;
+  return library;
+}
+
 /// Facts of the device's kernels that the recording of a layer needs. The defaults describe the
 /// kernels under device/.
 struct KernelTraits {
@@ -49,6 +73,7 @@ struct KernelTraits {
   std::int64_t tile = 64;
   /// The values of d_k and d_v that the kernels of bf16 take.
   std::array<std::int64_t, 2> widths{64, 128};
+  SoftmaxBody softmax = SoftmaxBody::own;
 
   /// True if they take heads of this width.
   constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }

@@ -8,8 +8,12 @@
 //               segment_output            o, from the segment's true state
 //   backward:   segment_state_gradients   D of every segment from its right
 //               scan_segments             as above, right to left; the exchange may start
-//               chunk_starts              S before every chunk, beside the exchange
+//               chunk_starts              S before every chunk as its segment makes it, and S of
+//                                         every segment, both from zero, beside the exchange
+//               segment_starts            scan over segments: the true S before each
 //               segment_gradients         dq dk dv dg
+//   after a forward pass of the same schedule chunk_starts begins with its states at edges, and
+//   segment_starts is left out
 //
 // Segments and their edges are numbered the way the pass goes: in the backward pass segment 0 is
 // the last one. Tensors are [tokens, heads, width] of the whole layer; states and gates are [heads,
@@ -141,21 +145,55 @@ struct SegmentOutput {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// Writes the true state before every chunk. Reads k, v, g.
+/// Writes the state before every chunk, from zero or from given states at the starts of segments;
+/// what else it writes is left out where null. Reads k, v, g.
 struct ChunkStarts {
   static constexpr const char* name = "chunk_starts";
   using Parameters = Segments;
   template <class A>
   struct Operands {
     LayerInputs<A> in{};
-    SegmentEdges<A> before{};
-    Out<A, Tensor> starts{};  ///< [heads, chunks, d_k, d_v]
+    SegmentEdges<A> before{};  ///< The states before segments; null means zero.
+    Out<A, Tensor> starts{};   ///< [heads, chunks, d_k, d_v]
+    Out<A, State> decays{};    ///< [heads, chunks, d_k]: from the segment's first token to the chunk.
+    Out<A, State> states{};    ///< As segment_states writes them.
+    Out<A, State> totals{};
     auto reads() { return std::tuple_cat(in.members(), before.members()); }
-    auto writes() { return std::tie(starts); }
+    auto writes() { return std::tie(starts, decays, states, totals); }
   };
   static double flops(const Segments& cut) { return SegmentStates::flops(cut); }
   static double bytes(const Segments& cut) { return cut.tensors(1, 1, 1) + cut.edges() + cut.starts(); }
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
+};
+
+/// Writes the true state before every segment, from the states that the segments add.
+struct SegmentStarts {
+  static constexpr const char* name = "segment_starts";
+  using Parameters = Segments;
+  template <class A>
+  struct Operands {
+    In<A, State> totals{};    ///< [heads, segments, d_k]
+    In<A, State> states{};    ///< [heads, segments + 1, d_k, d_v]; the last one is left alone.
+    In<A, State> incoming{};  ///< [heads, d_k, d_v]; null means zero.
+    Out<A, Tensor> starts{};  ///< [heads, segments, d_k, d_v]
+    auto reads() { return std::tie(totals, states, incoming); }
+    auto writes() { return std::tie(starts); }
+  };
+  static double flops(const Segments& cut) { return ScanSegments::flops(cut); }
+  static double bytes(const Segments& cut) {
+    const double written = cut.chunks().own().state_elements() * static_cast<double>(cut.count);
+    return cut.edges() + written * static_cast<double>(bytes_of(cut.dtype));
+  }
+  static void on_host(const Operands<OnHost>& x, const Segments& cut);
+};
+
+/// True states before chunks: chunks + decays (.) the state before the chunk's segment.
+template <class A>
+struct ChunkStartsInSegments {
+  In<A, Tensor> chunks{};    ///< [heads, chunks, d_k, d_v]: from chunk_starts; null means zero.
+  In<A, State> decays{};     ///< [heads, chunks, d_k]: from chunk_starts.
+  In<A, Tensor> segments{};  ///< [heads, segments, d_k, d_v]; null where `chunks` are true states.
+  auto members() { return std::tie(chunks, decays, segments); }
 };
 
 /// Writes the gradients.
@@ -165,11 +203,11 @@ struct SegmentGradients {
   template <class A>
   struct Operands {
     LayerInputs<A> in{};
-    In<A, Tensor> d_o{};      ///< [tokens, heads, d_v]
-    In<A, Tensor> starts{};   ///< From chunk_starts; null means zero.
+    In<A, Tensor> d_o{};  ///< [tokens, heads, d_v]
+    ChunkStartsInSegments<A> before{};
     SegmentEdges<A> after{};  ///< From the scan of segment_state_gradients.
     LayerGradients<A> out{};
-    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, starts), after.members()); }
+    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o), before.members(), after.members()); }
     auto writes() { return out.members(); }
   };
   static double flops(const Segments& cut) {

@@ -62,18 +62,19 @@ struct Add {
   static constexpr const char* name = "add";
   struct Parameters {
     std::int64_t count = 0;
-    Dtype dtype = Dtype::f32;  ///< Of `into`.
+    Dtype dtype = Dtype::f32;       ///< Of `into`.
+    Dtype from_dtype = Dtype::f32;  ///< Of `from`.
   };
   template <class A>
   struct Operands {
     InOut<A, TypedByParameters> into{};  ///< [count]
-    In<A, State> from{};                 ///< [count]
+    In<A, TypedByParameters> from{};     ///< [count]
     auto reads() { return std::tie(from, into); }
     auto writes() { return std::tie(into); }
   };
   static double flops(const Parameters& p) { return static_cast<double>(p.count); }
   static double bytes(const Parameters& p) {
-    return static_cast<double>(p.count * (2 * bytes_of(p.dtype) + 4));
+    return static_cast<double>(p.count * (2 * bytes_of(p.dtype) + bytes_of(p.from_dtype)));
   }
   static void on_host(const Operands<OnHost>& x, const Parameters& p) {
     std::transform(x.into, x.into + p.count, x.from, x.into, std::plus<>());
@@ -110,9 +111,12 @@ struct SoftmaxShape {
   std::int64_t d_v = 0;
   Positions q_positions;
   Positions k_positions;
-  Dtype dtype = Dtype::f32;   ///< Of q, k, v and d_o; results, lse and delta are f32.
+  Dtype dtype = Dtype::f32;   ///< Of q, k, v and d_o; lse and delta are f32, as results are elsewhere.
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
   bool latent = false;        ///< v and dv are parts of k and dk (GlaShape), and null.
+  SoftmaxBody body = SoftmaxBody::own;
+  /// Of a block's `out`, of `block_out`, and of the `out` that delta is made of.
+  Dtype out_dtype = Dtype::f32;
 
   /// Heads of keys and values, and the query heads that share one of them.
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
@@ -144,8 +148,8 @@ struct SoftmaxBlock {
   template <class A>
   struct Operands {
     SoftmaxInputs<A> in{};
-    Out<A, State> out{};  ///< [q_tokens, heads, d_v]
-    Out<A, State> lse{};  ///< [q_tokens, heads], natural logarithm
+    Out<A, TypedByParameters> out{};  ///< [q_tokens, heads, d_v]
+    Out<A, State> lse{};              ///< [q_tokens, heads], natural logarithm
     auto reads() { return in.members(); }
     auto writes() { return std::tie(out, lse); }
   };
@@ -160,10 +164,10 @@ struct MergeSoftmax {
   using Parameters = SoftmaxShape;
   template <class A>
   struct Operands {
-    InOut<A, State> out{};     ///< [q_tokens, heads, d_v]
-    InOut<A, State> lse{};     ///< [q_tokens, heads]
-    In<A, State> block_out{};  ///< [q_tokens, heads, d_v], from SoftmaxBlock
-    In<A, State> block_lse{};  ///< [q_tokens, heads]
+    InOut<A, State> out{};                 ///< [q_tokens, heads, d_v]
+    InOut<A, State> lse{};                 ///< [q_tokens, heads]
+    In<A, TypedByParameters> block_out{};  ///< [q_tokens, heads, d_v], from SoftmaxBlock
+    In<A, State> block_lse{};              ///< [q_tokens, heads]
     auto reads() { return std::tie(block_out, block_lse, out, lse); }
     auto writes() { return std::tie(out, lse); }
   };
@@ -178,9 +182,9 @@ struct SoftmaxDelta {
   using Parameters = SoftmaxShape;
   template <class A>
   struct Operands {
-    In<A, Tensor> d_o{};    ///< [q_tokens, heads, d_v], the gradient of the output
-    In<A, State> out{};     ///< [q_tokens, heads, d_v], over the whole sequence
-    Out<A, State> delta{};  ///< [q_tokens, heads]
+    In<A, Tensor> d_o{};             ///< [q_tokens, heads, d_v], the gradient of the output
+    In<A, TypedByParameters> out{};  ///< [q_tokens, heads, d_v], over the whole sequence
+    Out<A, State> delta{};           ///< [q_tokens, heads]
     auto reads() { return std::tie(d_o, out); }
     auto writes() { return std::tie(delta); }
   };
@@ -189,25 +193,40 @@ struct SoftmaxDelta {
   static void on_host(const Operands<OnHost>& x, const SoftmaxShape& shape);
 };
 
-/// Adds the gradients of one block to dq, dk and dv.
+/// How gradients of a block meet what their memory holds.
+struct GradientsInto {
+  Dtype dtype = Dtype::f32;
+  bool sets = false;  ///< They replace it; else they are added to it.
+
+  /// Bytes that an element of the memory is read and written with.
+  std::int64_t bytes() const { return (sets ? 1 : 2) * bytes_of(dtype); }
+};
+
+/// The sizes of a block, and where its gradients go: one kind of memory for dq, one for dk and dv.
+struct SoftmaxGradientsShape : SoftmaxShape {
+  GradientsInto dq;
+  GradientsInto keys;
+};
+
+/// Adds the gradients of one block to dq, dk and dv, or sets them.
 struct SoftmaxBlockGradients {
   static constexpr const char* name = "softmax_block_gradients";
-  using Parameters = SoftmaxShape;
+  using Parameters = SoftmaxGradientsShape;
   template <class A>
   struct Operands {
     SoftmaxInputs<A> in{};
-    In<A, Tensor> d_o{};   ///< [q_tokens, heads, d_v], the gradient of the output
-    In<A, State> lse{};    ///< [q_tokens, heads], merged over all blocks
-    In<A, State> delta{};  ///< [q_tokens, heads], from SoftmaxDelta
-    InOut<A, State> dq{};  ///< [q_tokens, heads, d_k]
-    InOut<A, State> dk{};  ///< [k_tokens, key_heads, d_k]
-    InOut<A, State> dv{};  ///< [k_tokens, key_heads, value_width]
+    In<A, Tensor> d_o{};               ///< [q_tokens, heads, d_v], the gradient of the output
+    In<A, State> lse{};                ///< [q_tokens, heads], merged over all blocks
+    In<A, State> delta{};              ///< [q_tokens, heads], from SoftmaxDelta
+    InOut<A, TypedByParameters> dq{};  ///< [q_tokens, heads, d_k]
+    InOut<A, TypedByParameters> dk{};  ///< [k_tokens, key_heads, d_k]
+    InOut<A, TypedByParameters> dv{};  ///< [k_tokens, key_heads, value_width]
     auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, lse, delta, dq, dk, dv)); }
     auto writes() { return std::tie(dq, dk, dv); }
   };
-  static double flops(const SoftmaxShape& shape);
-  static double bytes(const SoftmaxShape& shape);
-  static void on_host(const Operands<OnHost>& x, const SoftmaxShape& shape);
+  static double flops(const SoftmaxGradientsShape& shape);
+  static double bytes(const SoftmaxGradientsShape& shape);
+  static void on_host(const Operands<OnHost>& x, const SoftmaxGradientsShape& shape);
 };
 
 }  // namespace baton

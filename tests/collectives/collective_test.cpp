@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -48,6 +50,47 @@ TEST(AllScan, ByHandClaimsTheSame) {
     const auto expected = schedule.claim(Shape{}, {ranks, 4}), claimed = native.claim(Shape{}, {ranks, 4});
     EXPECT_EQ(claimed->sent_bytes, expected->sent_bytes);
     EXPECT_EQ(claimed->hops, expected->hops);
+  }
+}
+
+/// Bytes of the rank that sends or receives most, in states, if ranks have affine maps.
+double states_of_busiest(const std::string& name, int ranks) {
+  const Shape shape{.heads = 16, .d_k = 4, .d_v = 4, .map = MapKind::affine};
+  std::int64_t most = 0;
+  for (const Traffic& rank : check(name, build_all(find_collective(name), shape, {.ranks = ranks})).ranks)
+    most = std::max({most, rank.sent_bytes, rank.received_bytes});
+  return static_cast<double>(most) / static_cast<double>(shape.state_bytes());
+}
+
+TEST(AffineMaps, AreSentByAllButTheChain) {
+  const std::pair<const char*, std::array<double, 3>> expected[]{
+      {"all_scan", {1, 1, 1}},
+      {"ring_scan", {1, 1, 1}},
+      {"all_gather_scan_trimmed", {5, 13, 29}},
+      {"all_gather_scan", {6, 14, 30}},
+      {"recursive_doubling", {3, 5, 7}},
+      {"two_shot", {2, 2.5, 2.75}},
+  };
+  for (const auto& [name, states] : expected)
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(states_of_busiest(name, 4 << i), states[i]) << name << " " << (4 << i);
+}
+
+TEST(AffineMaps, ChangeAnElementOfAStateByTwoOperationsAKey) {
+  const Shape shape{.heads = 3, .d_k = 8, .d_v = 5, .map = MapKind::affine};
+  const auto counts =
+      check("all_scan", build_all(find_collective("all_scan"), shape, {.ranks = 4, .blocks = 7}));
+  EXPECT_EQ(counts.ranks[1].flops, 2.0 * 8 * static_cast<double>(shape.state_elements()));
+  EXPECT_EQ(counts.ranks[3].flops, 0);
+}
+
+TEST(AffineMaps, ActTransposedInReverse) {
+  const Shape shape{.heads = 2, .d_k = 3, .d_v = 2, .map = MapKind::affine};
+  for (const Direction direction : {Direction::forward, Direction::reverse}) {
+    const auto schedule = build(find_collective("ring_scan"), shape, 1, {.ranks = 3, .direction = direction});
+    ASSERT_EQ(schedule.steps()[1].verb, Verb::combine);
+    EXPECT_EQ(schedule.steps()[1].combine.form.kind, MapKind::affine);
+    EXPECT_EQ(schedule.steps()[1].combine.form.transposed, direction == Direction::reverse);
   }
 }
 

@@ -6,6 +6,7 @@
 //   every_collective_test local|local_bf16|mpi [GoogleTest's flags]
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,15 @@ class EveryCollective : public testing::Test {
     if (!executors_.have(case_.ranks)) GTEST_SKIP() << "too few ranks were launched";
     const Team& team = executors_.team(case_.ranks);
     if (!team.is_member()) return;
+    if (const Refusal refusal = case_.workload->unsupported(case_.ranks)) GTEST_SKIP() << refusal.reason();
     Executor& executor = executors_.on(case_.ranks);
     const auto schedules = case_.workload->build(case_.split(case_.blocks));
     ASSERT_NO_THROW(cost_of(case_, case_.blocks, schedules));
     if (const Refusal refusal = executor.unsupported(schedules)) {
-      // Only a native may be at home on one executor alone.
-      ASSERT_NE(implementation_of(schedules), "schedule") << refusal.reason();
+      // Only a native may be at home on one executor alone, and other maps on hosts.
+      const bool may_be_refused =
+          executor.device() != nullptr && case_.workload->describe().map != MapKind::diagonal;
+      ASSERT_TRUE(may_be_refused || implementation_of(schedules) != "schedule") << refusal.reason();
       GTEST_SKIP() << refusal.reason();
     }
     executor.prepare(schedules);
@@ -61,6 +65,25 @@ Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Sh
   return axes;
 }
 
+/// Scans and gathers of maps that are not diagonal. d_k != d_v; one head; as many heads as ranks;
+/// more values than keys; matrices of one element.
+void add_other_maps(const std::string& executor, std::vector<Case>& all) {
+  const bool is_local = !find_executor(executor).process_a_rank;
+  std::vector<Shape> shapes;
+  for (MapKind map : {MapKind::scalar, MapKind::affine})
+    for (const auto& [heads, d_k, d_v] : {std::array{3, 5, 4}, {1, 8, 16}, {16, 6, 3}, {2, 1, 2}})
+      shapes.push_back({heads, d_k, d_v, 1, map});
+  Axes axes = axes_of(executor, 0, shapes);
+  axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 6, 7, 8, 16} : std::vector{1, 2, 3, 4};
+  axes.blocks = {1, 3, 16};
+  Axes nodes = axes_of(executor, 3, {{4, 6, 3, 1, MapKind::affine}, {4, 6, 3, 1, MapKind::scalar}});
+  nodes.ranks = is_local ? std::vector{5, 8, 10, 13, 16} : std::vector{4};
+  nodes.blocks = {1, 16};
+  for (const Axes& some : {axes, nodes})
+    for (const Case& bench_case : cases(some))
+      if (!moves_tokens(find_collective(bench_case.workload->name()).kind)) all.push_back(bench_case);
+}
+
 std::vector<Case> all_cases(const std::string& executor) {
   const bool is_local = !find_executor(executor).process_a_rank;
   // d_k != d_v; one head; one row, which no rank can share with another.
@@ -81,6 +104,7 @@ std::vector<Case> all_cases(const std::string& executor) {
     nodes.blocks = {1, 16};
     for (const Case& bench_case : cases(nodes)) all.push_back(bench_case);
   }
+  add_other_maps(executor, all);
   return all;
 }
 

@@ -29,14 +29,24 @@ std::map<std::pair<int, int>, std::int64_t> sent_across(const char* name, const 
   return sent;
 }
 
-TEST(HierarchicalScan, OnOneNodeItIsTwoShot) {
+TEST(HierarchicalScan, OnOneNodeItIsTwoShotInBlocks) {
   for (const char* name : {"hierarchical_scan", "hierarchical_scan_chain"})
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (int rank = 0; rank < 5; ++rank) {
-        const Split split{.ranks = 5, .direction = direction};
+        const Split split{.ranks = 5, .blocks = 4, .direction = direction};
         EXPECT_EQ(text(build(find_collective(name), shape, rank, split)),
                   text(build(find_collective("two_shot"), shape, rank, split)));
       }
+}
+
+TEST(HierarchicalScan, OnOneNodeWithoutBlocksEverySliceIsEqual) {
+  const auto schedules =
+      build_all(find_collective("hierarchical_scan"), {.heads = 1, .d_k = 12, .d_v = 4}, {.ranks = 3});
+  std::set<std::int64_t> states;
+  for (const Schedule& schedule : schedules)
+    for (const Step& step : schedule.steps())
+      if (step.verb == Verb::send) states.insert(step.reads[0].bytes() / (4 * 4 * 4));
+  EXPECT_EQ(states, std::set<std::int64_t>{1});  // 4 rows of 4 values, with or without their decays
 }
 
 TEST(HierarchicalScan, NodesTalkOnRails) {

@@ -53,6 +53,19 @@ class Runs(unittest.TestCase):
         for r in records:
             self.assertEqual(r["seconds"], [max(column) for column in zip(*r["rank_seconds"])])
 
+    def test_maps_of_every_kind_are_verified_and_natives_of_scans_take_diagonal_ones(self):
+        records, table = self.records("--collectives", "all", "--map", "all", "--ranks", "2", "--direction", "both")
+        skipped = {(r["name"], r["map"]) for r in records if "skipped" in r}
+        self.assertEqual(skipped, {(name, kind) for name in ("mpi_exscan", "mpi_allgather", "all_scan_by_hand")
+                                   for kind in ("scalar", "affine")})
+        self.assertIn("its native takes diagonal maps alone", " ".join(table.split()))
+        verified = [r for r in records if "skipped" not in r]
+        self.assertEqual({r["wrong"] for r in verified}, {0})
+        for kind in ("scalar", "affine"):
+            named = [r for r in verified if r.get("map") == kind]
+            self.assertEqual({r["kind"] for r in named}, {"exclusive_scan", "all_gather", "reduce_scatter"})
+            self.assertTrue(all(f"/map:{kind}/" in r["case"] for r in named))
+
     def test_a_native_away_from_home_is_no_row(self):
         records, table = self.records("--collectives", "all_scan,mpi_exscan", "--executor", "local", "--ranks", "2")
         self.assertEqual([r["name"] for r in records], ["all_scan"])

@@ -17,6 +17,9 @@ ROUNDS = ["--executor", "faulty", "-w", "2", "-n", "8", "-T", "100"]
 # 4096 rows, and 512 KiB a state: messages over 256 KiB in one block.
 STATES = [COLLECTIVE, "--collectives", "all_scan,all_gather_scan", "--heads", "32", "--d-k", "128", "--d-v", "32",
           "--blocks", "1,16", *ROUNDS]
+MATRICES = [COLLECTIVE, "--map", "affine", "--direction", "both", "--collectives",
+            "all_scan,all_gather_scan,recursive_doubling", "--heads", "8", "--d-k", "32", "--d-v", "16", "--blocks",
+            "1,3", *ROUNDS]
 LAYER = [OPERATOR, "--blocks", "1", *ROUNDS]
 LONG = [*LAYER, "--methods", "zeco", "--tokens", "4160", "--heads", "2", "--d-k", "16", "--d-v", "16"]
 HEADS = [*LAYER, "--methods", "zeco,lasp2", "--tokens", "128", "--heads", "20", "--d-k", "16", "--d-v", "16"]
@@ -45,6 +48,8 @@ FAULTS = [
     ("prefix_ignored", 4, STATES), ("prefix_ignored", 4, HEADS),
     ("idle_after_four", 2, STATES), ("idle_after_four", 2, HEADS),
     ("nearest_rank_alone", 4, STATES), ("nearest_rank_alone", 4, HEADS),
+    ("combine_left_out", 4, MATRICES), ("matrix_dropped", 4, MATRICES), ("matrix_transposed", 4, MATRICES),
+    ("matrix_of_another_rank", 4, MATRICES), ("composition_swapped", 5, MATRICES),
 ]
 
 
@@ -70,13 +75,13 @@ class PlantedFaults(unittest.TestCase):
         for fault, ranks, command in FAULTS:
             bench = os.path.basename(command[0]).removeprefix("faulty_")
             noticed = noticed_by(*run(command, ranks, fault))
-            print(f"{fault:20} {bench:18} {ranks} ranks  {noticed or 'NOT NOTICED'}", flush=True)
+            print(f"{fault:22} {bench:18} {ranks} ranks  {noticed or 'NOT NOTICED'}", flush=True)
             if not noticed:
                 slipped.append(f"{fault} ({bench}, {ranks} ranks)")
         self.assertEqual(slipped, [])
 
     def test_without_a_fault_every_row_is_right(self):
-        for command in (STATES, LONG, HEADS, WIDE):
+        for command in (STATES, MATRICES, LONG, HEADS, WIDE):
             code, records, errors = run(command, 4)
             self.assertEqual(code, 0, errors)
             self.assertTrue(records)

@@ -19,7 +19,7 @@ NUMBERS = {"--ranks": Number(1, 16384), "--ranks-per-gpu": Number(1, 64), "--ran
            "--d-k": Number(1, 2**24), "--d-v": Number(1, 2**24), "--tokens": Number(1, 2**24)}
 WORDS = {"--collectives": ("all_scan", "two_shot", "all"), "--executor": ("local", "mpi"),
          "--direction": ("forward", "reverse", "both"), "--cadence": ("isolated", "streaming"),
-         "--baseline": ("all_scan",), "--blocks": ("1", "02", "auto", "1,2")}
+         "--map": ("diagonal", "scalar", "affine"), "--baseline": ("all_scan",), "--blocks": ("1", "02", "auto", "1,2")}
 UNITS = {"": 1, "B": 1, "K": 1 << 10, "kb": 1 << 10, "KiB": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # What holds for every word here: a small, quick case.
 SMALL = {"--executor": "local", "--ranks": "2", "--collectives": "all_scan", "--heads": "2", "--d-k": "4", "--d-v": "2",

@@ -103,8 +103,8 @@ class Simulator(unittest.TestCase):
         records, table = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "8",
                                       "--methods", "zeco", "--tokens", "4096", "--dtype", "bf16", bench=OPERATOR_BENCH)
         head, row = [next(line for line in table.splitlines() if line.startswith(word)) for word in ("method", "~zeco")]
-        self.assertEqual(head.split()[-1], "verified")
-        self.assertEqual(row.split()[-1], "20x2")
+        self.assertEqual(head.split()[-2:], ["verified", "memory"])
+        self.assertEqual(row.split()[-2], "20x2")
         self.assertEqual((records[0]["verified_tokens"], records[0]["verified_chunk"]), (20, 8))
         self.assertEqual((records[0]["tokens"], records[0]["chunk"]), (4096, 64))
         self.assertEqual((records[0]["dtype"], records[0]["verified_dtype"]), ("bf16", "f32"))

@@ -29,7 +29,7 @@ struct Problem {
   GateDraw gates = GateDraw::layer;
   std::uint64_t seed = 1;
 
-  bool is_alone() const { return layer.mode == Mode::compute_only || method->name == "local"; }
+  bool is_alone() const { return layer.mode == Mode::compute_only || method->sequence == Sequence::own; }
   std::string name() const {
     const GlaShape& s = layer.share;
     return fmt::format(
@@ -120,8 +120,9 @@ void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaSh
                   bool segmented) {
   for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
     for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
-      for (GateDraw gates : {GateDraw::layer, GateDraw::strong}) {
-        if (shape.gate == GateKind::none && gates == GateDraw::strong) continue;
+      for (GateDraw gates : {GateDraw::layer, GateDraw::strong, GateDraw::weak}) {
+        if (shape.gate == GateKind::none && gates != GateDraw::layer) continue;
+        if (gates == GateDraw::weak && (pass != Pass::both || mode != Mode::overlapped)) continue;
         all.push_back(
             {&method, {.share = shape, .pass = pass, .mode = mode, .segmented = segmented}, ranks, gates});
       }
@@ -187,6 +188,7 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   random.layer.segmented = true;
   random.layer.share = {random.layer.share.tokens * 8, 4, 128, 128, 64, random.layer.share.gate};
   random.layer.groups = method.scan.empty() ? 1 : 2;
+  random.layer.kernels.blocks = 8;  // several chunks in a segment
   all.push_back(random);
 }
 

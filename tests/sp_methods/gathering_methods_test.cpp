@@ -36,7 +36,7 @@ TEST(MeshAttention, SendsWhatItsPaperSays) {
                                             {2, 4}, {3, 3}, {3, 4}, {4, 4}, {4, 8}, {8, 8}};
   for (const auto& grid : grids) {
     const int a = grid[0], b = grid[1];
-    for (const char* method : {"mesh_attention", "mesh_attention_zigzag"})
+    for (const char* method : {"mesh_attention", "mesh_attention_zigzag", "mesh_attention_striped"})
       for (const Traffic& rank : counts_of(method, layer(Pass::forward), a * b).ranks)
         EXPECT_EQ(rank.sent_bytes, (a - 1) * u + (b - 1) * 2 * u + (a - 1) * (u + lse)) << a << " x " << b;
   }

@@ -123,6 +123,13 @@ TEST(LayerInputs, MixedGatesStayWithinTheGuardOfLongChunks) {
   }
 }
 
+TEST(LayerInputs, WeakGatesKeepEveryChannel) {
+  for (const double total : totals(problem(GateDraw::weak), 0)) {
+    EXPECT_LT(total / 32, -0.5e-4);
+    EXPECT_GT(total / 32, -1.5e-4);
+  }
+}
+
 TEST(LayerInputs, StrongGatesAreStrong) {
   for (const double total : totals(problem(GateDraw::strong), 0)) EXPECT_LT(total / 32, -2);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 #include <nccl_device.h>
 
 #include <cstdlib>
@@ -24,6 +25,14 @@ int library_version() {
   return code;
 }
 
+/// ncclGetPeerDevicePointer, which NCCL has from 2.29 on: the address of a rank's part of a window
+/// on this GPU, null if there is none. Older headers do not declare it, so it is looked up.
+using PeerPointer = ncclResult_t (*)(ncclWindow_t window, std::size_t offset, int rank, void** pointer);
+
+PeerPointer peer_pointer() {
+  return reinterpret_cast<PeerPointer>(dlsym(RTLD_DEFAULT, "ncclGetPeerDevicePointer"));
+}
+
 /// Before 2.29 NCCL's host functions return no pointers; on the device they follow from the
 /// window's handle.
 __global__ void find_pointers_kernel(ncclWindow_t window, int ranks, std::byte** pointers) {
@@ -38,6 +47,8 @@ ncclDevCommRequirements no_requirements() {
   return {};  // its multicast is off
 #endif
 }
+
+constexpr const char* unreachable = "NCCL's windows do not reach all ranks";
 
 unsigned word_of(int rank) { return 0xba70u + static_cast<unsigned>(rank); }
 
@@ -105,6 +116,19 @@ NcclWindow::~NcclWindow() {
 }
 
 std::vector<std::byte*> NcclWindow::pointers() const {
+  const PeerPointer find = peer_pointer();
+  if (find == nullptr) return pointers_by_kernel();
+  std::vector<std::byte*> found;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    void* pointer = nullptr;
+    nccl(find(window_, 0, rank, &pointer));
+    if (pointer == nullptr) throw SystemError(unreachable);
+    found.push_back(static_cast<std::byte*>(pointer));
+  }
+  return found;
+}
+
+std::vector<std::byte*> NcclWindow::pointers_by_kernel() const {
   ncclDevCommRequirements requirements = no_requirements();
   ncclDevComm device{};
   nccl(ncclDevCommCreate(comm_.get(), &requirements, &device));
@@ -119,7 +143,7 @@ std::vector<std::byte*> NcclWindow::pointers() const {
     cuda(cudaFree(on_device));
   }
   nccl(ncclDevCommDestroy(comm_.get(), &device));
-  if (!reaches_all) throw SystemError("NCCL's windows do not reach all ranks");
+  if (!reaches_all) throw SystemError(unreachable);
   return found;
 }
 

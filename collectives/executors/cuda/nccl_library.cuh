@@ -76,8 +76,9 @@ class NcclWindow {
   std::byte* own() const { return memory_.get(); }
   std::size_t bytes() const { return memory_.bytes(); }
 
-  /// The addresses of all ranks' memory on this GPU, by rank. Collective. Throws SystemError if
-  /// NCCL has none, which shows that the registration is not symmetric.
+  /// The addresses of all ranks' memory on this GPU, by rank: from NCCL's host function, or from a
+  /// kernel where it has none. Collective. Throws SystemError if NCCL has no addresses, which shows
+  /// that the registration is not symmetric.
   std::vector<std::byte*> pointers() const;
 
   /// Writes a word into every rank's memory through `pointers` and looks for those of the others.
@@ -86,6 +87,8 @@ class NcclWindow {
   std::string self_test() const;
 
  private:
+  std::vector<std::byte*> pointers_by_kernel() const;
+
   const CudaRanks& ranks_;
   const NcclComm& comm_;
   NcclBytes memory_;

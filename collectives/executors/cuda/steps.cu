@@ -7,6 +7,7 @@
 // wave of threads strides over all elements.
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "collectives/executors/cuda/steps.cuh"
@@ -124,6 +125,10 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
 }
 
 Refusal lacks_device_body(const Schedule& schedule) {
+  for (const Step& step : schedule.steps())
+    if (step.verb == Verb::combine && step.combine.form.kind != MapKind::diagonal)
+      return std::string("GPUs combine diagonal maps only, not ") + to_string(step.combine.form.kind) +
+             " ones";
   for (const Kernel& kernel : schedule.kernels())
     if (Refusal refusal = unsupported_on_device(kernel)) return refusal;
   return {};

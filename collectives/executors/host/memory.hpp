@@ -50,7 +50,7 @@ inline Refusal unsupported_on_host(std::span<const Schedule> schedules) {
 inline void run_on_host(const Schedule& schedule, const Step& step, const HostOperands& operands) {
   if (step.verb == Verb::copy)
     std::copy_n(operands.reads[0].data(), operands.reads[0].size(), operands.writes[0].data());
-  if (step.verb == Verb::combine) combine_on_host(operands);
+  if (step.verb == Verb::combine) combine_on_host(operands, step.combine);
   if (step.verb == Verb::compute) schedule.kernels()[step.body].body(operands);
 }
 

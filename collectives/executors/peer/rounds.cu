@@ -13,14 +13,15 @@ constexpr unsigned most_threads = 512;
 constexpr unsigned staged = 32;  // instructions that a block keeps in shared memory
 
 /// The first instruction comes with the launch: a thread need not fetch it before it can load its
-/// first operands.
-template <class Format, PeerTransport transport>
+/// first operands. Where it is the only one, as in a chain of merged blocks, it is read in place.
+template <class Format, PeerTransport transport, bool has_one>
 __global__ void __launch_bounds__(most_threads)
     peer_kernel(const __grid_constant__ PeerContext context,
                 const __grid_constant__ PeerDeviceInstruction first, const PeerDeviceInstruction* program,
                 unsigned count, const __grid_constant__ KernelRole role) {
-  __shared__ PeerDeviceInstruction staging[staged];
   Interpreter<Gpu, Format, transport> interpreter(context, role);
+  if constexpr (has_one) return interpreter.run(first, true);
+  __shared__ PeerDeviceInstruction staging[staged];
   if (count == 0) return interpreter.enter();
   constexpr unsigned words = sizeof(PeerDeviceInstruction) / sizeof(uint4);
   const auto stage = [&](const PeerDeviceInstruction* from, unsigned place, unsigned instructions) {
@@ -40,13 +41,16 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-auto kernel_for(ElementFormat format, PeerTransport transport) {
-  const bool packets = transport == PeerTransport::packets;
-  if (format == ElementFormat::bf16)
-    return packets ? peer_kernel<Bf16Format<Gpu>, PeerTransport::packets>
-                   : peer_kernel<Bf16Format<Gpu>, PeerTransport::fenced>;
-  return packets ? peer_kernel<F32Format<Gpu>, PeerTransport::packets>
-                 : peer_kernel<F32Format<Gpu>, PeerTransport::fenced>;
+template <class Format>
+auto kernel_for(PeerTransport transport, unsigned instructions) {
+  if (transport == PeerTransport::fenced) return peer_kernel<Format, PeerTransport::fenced, false>;
+  return instructions == 1 ? peer_kernel<Format, PeerTransport::packets, true>
+                           : peer_kernel<Format, PeerTransport::packets, false>;
+}
+
+auto kernel_for(ElementFormat format, PeerTransport transport, unsigned instructions) {
+  return format == ElementFormat::bf16 ? kernel_for<Bf16Format<Gpu>>(transport, instructions)
+                                       : kernel_for<F32Format<Gpu>>(transport, instructions);
 }
 
 /// A native is one operation, of which no step is timed by itself.
@@ -57,6 +61,13 @@ std::vector<LaunchOperation> one_operation() { return std::vector<LaunchOperatio
 Registry<PeerNative>& peer_natives() {
   static Registry<PeerNative> all("peer native");
   return all;
+}
+
+bool is_whole_scan(const PeerCall& call, int elements) {
+  const auto lies = [](const float* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
+  const auto decay = call.operands.reads[0], state = call.operands.reads[1];
+  return state.size() / decay.size() % static_cast<std::size_t>(elements) == 0 && lies(state.data()) &&
+         lies(call.operands.writes[0].data());
 }
 
 const PeerNative* only_peer_native(const Schedule& schedule) {
@@ -105,7 +116,8 @@ void ScheduleRound::enqueue_operation(std::size_t operation, cudaStream_t stream
     return run_on_device(stream, schedule(), schedule().steps()[step], operands_[step]);
   }
   const Kernel& kernel = kernels_[operation];
-  kernel_for(format_, transport_)<<<kernel.ctas, peer_threads(width_, kernel.ctas), 0, stream>>>(
+  kernel_for(format_, transport_,
+             kernel.count)<<<kernel.ctas, peer_threads(width_, kernel.ctas), 0, stream>>>(
       context_, kernel.first, kernel.program, kernel.count, kernel.role);
   cuda_launched();
 }

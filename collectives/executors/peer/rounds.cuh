@@ -41,6 +41,10 @@ struct PeerCall {
   int home(int at) const { return reversed ? context.ranks - 1 - at : at; }
 };
 
+/// True where the operands of a scan, reads decay and state and writes `into`, have rows of whole
+/// packets of `elements` elements and lie on 16 bytes.
+bool is_whole_scan(const PeerCall& call, int elements);
+
 struct PeerNative {
   std::function<void(const PeerCall&)> body = nullptr;
   /// Packets in an inbox, from the step's slices and the number of elements in a packet; the same

@@ -98,6 +98,12 @@ struct DeviceRates {
   std::map<std::string, Rate> kernels;
 
   const Rate& rate_of(const std::string& kernel_name) const;
+  /// The rate of a combine by matrices: that of the kernel "affine_combine", or else of any
+  /// combine. A curve over bytes says nothing of products; then it is that of any kernel.
+  const Rate& affine_combine() const {
+    return kernels.contains("affine_combine") || !combine.measured.empty() ? rate_of("affine_combine")
+                                                                           : combine;
+  }
 };
 
 /// The range in which a topology was measured. Predictions outside are marked as extrapolated.

@@ -48,7 +48,8 @@ def table(sources, ranks):
     return Table(f"method_volumes_{ranks}", f"MiB that the busiest of {ranks} ranks sends, by tokens of the whole sequence",
                  [*lengths, "messages", "hops"], rows, [
                      "Messages: of all ranks, over their number. Hops: the most messages on any chain of steps that wait "
-                     "for one another. Both are the same at all lengths.", *blocks_note(records), *hidden_states_note(records),
+                     "for one another. Both are the same at all lengths. Memory: all buffers of the rank that has most, its "
+                     "tensors and what its steps work in; a backward pass alone is given what a forward pass keeps.", *blocks_note(records), *hidden_states_note(records),
                      *refused(sources, ranks)],
                  ranks != RANKS[0])
 
@@ -63,6 +64,8 @@ def method_rows(sources, name, which, records, ranks):
     yield Row(f"`{name}`", f"counted, {which}", [
         *own, cells.counted(one["messages"] / ranks, f"{one['messages'] / ranks:.1f}", "messages a rank", one),
         cells.counted(one["hops"], str(one["hops"]), "hops", one)])
+    if any(map(memory, counted)):
+        yield Row("", f"memory, counted, {which}", [*map(memory, counted), None, None])
     if name == megatron.NAME:
         yield Row("", f"simulated, {which}, exchange alone, ms", [*map(cells.timed, counted), None, None])
     for form in having(sources.published.get("volumes", []), method=name, **{"pass": which}):
@@ -100,6 +103,14 @@ def shown_form(form, key):
 
 def megabytes(record):
     value = record["sent_bytes"] / MIB
+    return cells.counted(value, cells.digits(value), "MiB", record)
+
+
+def memory(record):
+    """Returns the memory of the rank that has most, or None if the record does not tell it."""
+    if record is None or record.get("scratch_bytes") is None:
+        return None
+    value = (record["tensor_bytes"] + record["scratch_bytes"]) / MIB
     return cells.counted(value, cells.digits(value), "MiB", record)
 
 

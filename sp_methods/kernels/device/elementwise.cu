@@ -71,9 +71,15 @@ cudaError_t fill(cudaStream_t stream, const Fill::Operands<OnDevice>& x, const F
   return cudaGetLastError();
 }
 
+template <class From>
+cudaError_t add_to(cudaStream_t stream, const Add::Operands<OnDevice>& x, const Add::Parameters& p) {
+  const auto* from = static_cast<const From*>(x.from);
+  if (p.dtype == Dtype::bf16) return apply<Sum>(stream, static_cast<Bf16*>(x.into), from, p.count);
+  return apply<Sum>(stream, static_cast<float*>(x.into), from, p.count);
+}
+
 cudaError_t add(cudaStream_t stream, const Add::Operands<OnDevice>& x, const Add::Parameters& p) {
-  if (p.dtype == Dtype::bf16) return apply<Sum>(stream, static_cast<Bf16*>(x.into), x.from, p.count);
-  return apply<Sum>(stream, static_cast<float*>(x.into), x.from, p.count);
+  return p.from_dtype == Dtype::bf16 ? add_to<Bf16>(stream, x, p) : add_to<float>(stream, x, p);
 }
 
 cudaError_t narrow(cudaStream_t stream, const Narrow::Operands<OnDevice>& x, const Narrow::Parameters& p) {

@@ -8,6 +8,8 @@
 //
 // Tiles on the mask's border are computed whole, and what is hidden is set to zero.
 // Source: Dao, "FlashAttention-2", 2023, algorithms 1 and 2.
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "sp_methods/kernels/host/tiles.hpp"
@@ -144,10 +146,31 @@ double key_elements(const SoftmaxShape& shape, std::int64_t width) {
   return static_cast<double>(shape.k_tokens * shape.key_heads() * width);
 }
 
+/// Tokens of stride 1 as runs of the sequence.
+std::array<Tokens, 2> runs_of(const Positions& positions, std::int64_t tokens) {
+  const std::int64_t split = std::min(positions.split, tokens);
+  return {{{positions.first, split}, {positions.second, tokens - split}}};
+}
+
+/// The sum over a run of queries of the keys of a run that each sees.
+double pairs_of_runs(const Tokens& queries, const Tokens& keys) {
+  const auto pairs_up_to = [count = static_cast<double>(keys.count)](Index ahead) {
+    const auto seen = static_cast<double>(std::max<Index>(ahead, 0));
+    return seen <= count ? seen * (seen + 1) / 2 : count * (count + 1) / 2 + (seen - count) * count;
+  };
+  const Index ahead = queries.first - keys.first;
+  return pairs_up_to(ahead + queries.count) - pairs_up_to(ahead);
+}
+
 }  // namespace
 
 double SoftmaxShape::visible_pairs() const {
   double pairs = 0;
+  if (q_positions.stride == 1 && k_positions.stride == 1) {
+    for (const Tokens& queries : runs_of(q_positions, q_tokens))
+      for (const Tokens& keys : runs_of(k_positions, k_tokens)) pairs += pairs_of_runs(queries, keys);
+    return pairs;
+  }
   for (std::int64_t i = 0; i < q_tokens; ++i) pairs += static_cast<double>(visible(i));
   return pairs;
 }
@@ -157,7 +180,7 @@ double SoftmaxBlock::flops(const SoftmaxShape& s) {
 }
 double SoftmaxBlock::bytes(const SoftmaxShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
-  return query_elements(s, element * s.d_k + 4 * (s.d_v + 1)) +
+  return query_elements(s, element * s.d_k + bytes_of(s.out_dtype) * s.d_v + 4) +
          key_elements(s, element * (s.d_k + s.value_width()));
 }
 void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
@@ -179,7 +202,9 @@ void SoftmaxBlock::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape)
 }
 
 double MergeSoftmax::flops(const SoftmaxShape& s) { return 3.0 * query_elements(s, s.d_v); }
-double MergeSoftmax::bytes(const SoftmaxShape& s) { return 4.0 * 3.0 * query_elements(s, s.d_v + 1); }
+double MergeSoftmax::bytes(const SoftmaxShape& s) {
+  return query_elements(s, (2 * 4 + bytes_of(s.out_dtype)) * s.d_v + 3 * 4);
+}
 void MergeSoftmax::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   const Index d_v = shape.d_v;
   for (Index i = 0; i < shape.q_tokens * shape.heads; ++i) {
@@ -194,22 +219,28 @@ void MergeSoftmax::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape)
 
 double SoftmaxDelta::flops(const SoftmaxShape& s) { return 2.0 * query_elements(s, s.d_v); }
 double SoftmaxDelta::bytes(const SoftmaxShape& s) {
-  return query_elements(s, bytes_of(s.dtype) * s.d_v + 4 * (s.d_v + 1));
+  return query_elements(s, (bytes_of(s.dtype) + bytes_of(s.out_dtype)) * s.d_v + 4);
 }
 void SoftmaxDelta::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
   for (Index i = 0; i < shape.q_tokens * shape.heads; ++i)
     x.delta[i] = matrix_at(x.d_o, i, 1, shape.d_v).cwiseProduct(matrix_at(x.out, i, 1, shape.d_v)).sum();
 }
 
-double SoftmaxBlockGradients::flops(const SoftmaxShape& s) {
+double SoftmaxBlockGradients::flops(const SoftmaxGradientsShape& s) {
   return s.visible_pairs() * static_cast<double>(s.heads * (6 * s.d_k + 4 * s.d_v));
 }
-double SoftmaxBlockGradients::bytes(const SoftmaxShape& s) {
+double SoftmaxBlockGradients::bytes(const SoftmaxGradientsShape& s) {
   const std::int64_t element = bytes_of(s.dtype);
-  return query_elements(s, element * (s.d_k + s.d_v) + 4 * (2 * s.d_k + 2)) +
-         key_elements(s, (element + 2 * 4) * (s.d_k + s.value_width()));
+  return query_elements(s, element * (s.d_k + s.d_v) + s.dq.bytes() * s.d_k + 2 * 4) +
+         key_elements(s, (element + s.keys.bytes()) * (s.d_k + s.value_width()));
 }
-void SoftmaxBlockGradients::on_host(const Operands<OnHost>& x, const SoftmaxShape& shape) {
+void SoftmaxBlockGradients::on_host(const Operands<OnHost>& x, const SoftmaxGradientsShape& shape) {
+  const Index keys = shape.k_tokens * shape.key_heads();
+  if (shape.dq.sets) std::fill_n(x.dq, shape.q_tokens * shape.heads * shape.d_k, 0.0F);
+  if (shape.keys.sets) {
+    std::fill_n(x.dk, keys * shape.d_k, 0.0F);
+    std::fill_n(x.dv, keys * shape.value_width(), 0.0F);
+  }
   for (Index head = 0; head < shape.heads; ++head) {
     HeadGradients gradients(x, shape, head);
     for_query_tiles(shape, [&](Tokens rows) { gradients.add(rows); });

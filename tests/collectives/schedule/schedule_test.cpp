@@ -173,6 +173,24 @@ TEST(Schedule, ASumIsACombineWhoseDecayIsOne) {
   EXPECT_THAT(error_of([&] { s.add(into, a, b.part(0, 3)); }), HasSubstr("different shapes"));
 }
 
+TEST(Schedule, ACombineCarriesTheFormOfTheLaterMap) {
+  Schedule s(0, 2);
+  // One head of three rows of two elements, under a matrix of four.
+  const Slice own = s.input("own", 4 + 6), scratch = s.scratch("scratch", 4 + 6);
+  const MapForm form{.kind = MapKind::affine, .share = 3, .transposed = true};
+  const Map map{own.part(0, 4), own.part(4, 6), 2, form}, other{scratch.part(0, 4), scratch.part(4, 6), 2};
+  s.combine(other.only_state().block(1, 3), other.only_state().block(1, 3), map.block(1, 3));
+  EXPECT_EQ(s.steps()[0].combine.row, 2);
+  EXPECT_EQ(s.steps()[0].combine.form.first, 1);
+  EXPECT_TRUE(s.steps()[0].combine.form.transposed);
+  EXPECT_EQ(s.steps()[0].reads[1].count, 4) << "the whole matrix";
+  EXPECT_EQ(s.steps()[0].combine_flops(), 2 * 2 * 2);
+  s.combine(other, other, map);
+  EXPECT_EQ(s.steps()[1].combine_flops(), 2 * 2 * (6 + 4));
+  const Map part{scratch.part(0, 4), scratch.part(4, 2), 2};
+  EXPECT_THAT(error_of([&] { s.combine(part, part, map.block(1, 3)); }), HasSubstr("cut within a head"));
+}
+
 TEST(Schedule, CombineRejectsMapsOfDifferentShapes) {
   Schedule s(0, 2);
   const Slice own = s.input("own", 2 + 6), scratch = s.scratch("scratch", 8);

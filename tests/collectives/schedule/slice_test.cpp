@@ -57,6 +57,19 @@ TEST(Map, PacksDecayBeforeState) {
   EXPECT_EQ(map.only_state().packed(), map.state);
 }
 
+TEST(Map, ABlockWithinAHeadHasTheWholeMatrix) {
+  // Two heads of three rows of two elements, under matrices of four.
+  const Map map{{0, 0, 8}, {0, 8, 12}, 2, {.kind = MapKind::affine, .share = 3}};
+  EXPECT_EQ(map.decay_count(), 8);
+  const Map first = map.block(0, 3), middle = map.block(1, 3), last = map.block(2, 3);
+  EXPECT_EQ(first.decay, (Slice{0, 0, 4}));
+  EXPECT_EQ(middle.decay, (Slice{0, 0, 8}));
+  EXPECT_EQ(middle.state, (Slice{0, 12, 4}));
+  EXPECT_EQ(middle.form.first, 2);
+  EXPECT_EQ(last.decay, (Slice{0, 4, 4}));
+  EXPECT_EQ(last.form.first, 1);
+}
+
 float rounded(float value) { return from_bf16(to_bf16(value)); }
 
 TEST(Bf16, KeepsWhatHasEightBits) {

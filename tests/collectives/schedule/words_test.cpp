@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include "collectives/schedule/errors.hpp"
 
@@ -116,6 +118,83 @@ TEST(Words, ALongWordIsCutInTheText) {
                 for (int i = 0; i < 9; ++i) s.combine(carry, carry, own);
               })),
               StrEq("scan, 3 ranks: rank 2 has 0 1 1 1 .., must have 0 1"));
+}
+
+/// The same of two heads of one row of two elements, under affine maps.
+std::string affine_error_of(const Text& text, bool is_reversed = false) {
+  const MapForm form{.kind = MapKind::affine, .transposed = is_reversed};
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < 4; ++rank) {
+    Schedule& s = schedules.emplace_back(rank, 4);
+    std::optional<Reversed> reversed;
+    if (is_reversed) reversed.emplace(s);
+    const Slice own = s.input("own", 12);
+    text(s, {own.part(0, 8), own.part(8, 4), 2, form}, {{}, s.output("into", 4, s.rank() > 0), 2});
+  }
+  try {
+    run_on_words({.name = "scan", .rows = 2, .row = 2, .is_reversed = is_reversed, .form = form}, schedules);
+  } catch (const ScheduleError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Each rank gets all maps before its own. `compose` makes one map of those of ranks 1 and 2.
+Text composing(
+    const std::function<void(Schedule&, const Map& into, const Map& earlier, const Map& later)>& compose) {
+  return [compose](Schedule& s, const Map& own, const Map& into) {
+    for (int to = s.rank() + 1; to < 4; ++to) s.send(to, own.packed());
+    std::vector<Map> maps;
+    for (int from = 0; from < s.rank(); ++from) {
+      maps.push_back(s.scratch_map("map", own));
+      s.recv(maps.back().packed(), from);
+    }
+    if (s.rank() == 1) s.copy(into, maps[0].only_state());
+    if (s.rank() == 2) s.combine(into, maps[0].only_state(), maps[1]);
+    if (s.rank() != 3) return;
+    const Map both = s.scratch_map("both", own);
+    compose(s, both, maps[1], maps[2]);
+    s.combine(into, maps[0].only_state(), both);
+  };
+}
+
+TEST(Words, MatricesAreComposedInOrder) {
+  for (const bool is_reversed : {false, true}) {
+    const auto error = [is_reversed](const auto& compose) {
+      return affine_error_of(composing(compose), is_reversed);
+    };
+    EXPECT_THAT(error([](Schedule& s, const Map& into, const Map& earlier, const Map& later) {
+                  s.combine(into, earlier, later);
+                }),
+                StrEq(""));
+    EXPECT_THAT(error([](Schedule& s, const Map& into, const Map& earlier, const Map& later) {
+                  s.combine(into, later, earlier);
+                }),
+                HasSubstr(is_reversed ? "rank 0 has 3 1 2, must have 3 2 1" : "rank 3 has 0 2 1"));
+    EXPECT_THAT(error([](Schedule& s, const Map& into, const Map& earlier, const Map& later) {
+                  s.combine(into, earlier, {earlier.decay, later.state, later.row, later.form});
+                }),
+                HasSubstr("and the decay of "));
+  }
+}
+
+TEST(Words, AMapThatActsTheOtherWayRoundIsNamed) {
+  EXPECT_THAT(affine_error_of(composing([](Schedule& s, const Map& into, const Map& earlier, Map later) {
+                later.form.transposed = true;
+                s.combine(into, earlier, later);
+              })),
+              HasSubstr("rank 3 has maps of another form, combined by rank 3"));
+}
+
+TEST(Words, ARowOfTwoRowsIsNamed) {
+  EXPECT_THAT(affine_error_of([](Schedule& s, const Map& own, const Map& into) {
+                for (int to = s.rank() + 1; to < 4; ++to) s.send(to, own.only_state().packed());
+                for (int from = 0; from < s.rank(); ++from) s.recv(into, from);
+                if (s.rank() < 2) return;
+                s.copy(into.state.part(0, 1), own.state.part(2, 1));
+                s.combine(into, into, own);
+              }),
+              HasSubstr("a row or a matrix of parts, combined by rank 2"));
 }
 
 TEST(Words, StepsThatTakeNumbersHaveNone) {

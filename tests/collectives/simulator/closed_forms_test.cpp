@@ -199,51 +199,31 @@ TEST_F(ClosedForms, RecursiveDoublingIsItsRoundsWhereWiresAreLong) {
   }
 }
 
-/// Seconds that a slice's state and its decay hold a port.
-struct SliceTimes {
-  SliceTimes(const Draw& d, int P)
-      : state(d.busy(static_cast<double>(d.shape.state_elements()) / P)),
-        decay(d.busy(static_cast<double>(d.shape.rows()) / P)) {}
-  double state, decay;
-};
-
-TEST_F(ClosedForms, TwoShotOfTwoAndThree) {
+TEST_F(ClosedForms, TwoShotOfTwoIsOneMessageAndOfThreeAChain) {
   for (int trial = 0; trial < trials; ++trial) {
-    const Draw two = draw(2), three = draw(3);
-    // Rank 0 owns a slice whose prefix it has from the start, and sends it behind the other one.
-    expect("two_shot", two, {.ranks = 2}, two.latency + 2 * SliceTimes(two, 2).state);
-    // Rank 1 sends two slices. Rank 0 can hand its slice out to rank 2 when the second of them is
-    // there, rank 1 when rank 0's state is there and its own slices are gone. Rank 2 takes the one
-    // behind the other.
-    const SliceTimes t(three, 3);
-    expect("two_shot", three, {.ranks = 3},
-           three.latency + std::max(three.latency, t.state) + 3 * t.state + 2 * t.decay);
+    const int K = pick(1, 32);
+    const Draw d = draw(K);
+    const double block = d.busy(static_cast<double>(d.shape.state_elements()) / K);
+    for (Direction direction : {Direction::forward, Direction::reverse}) {
+      expect("two_shot", d, {.ranks = 2, .blocks = K, .direction = direction}, d.latency + d.state());
+      expect("two_shot", d, {.ranks = 3, .blocks = K, .direction = direction},
+             2 * (d.latency + block) + (K - 1) * block);
+    }
   }
 }
 
-/// Owner j has the maps before its own, a state and j-1 maps, after j states and j-1 decays, and
-/// hands out what j ranks can have of them. What needs the map of rank j+1 waits for the P-1 slices
-/// that this one sends: from then on, or when its port is free, owner j reaches the ranks behind,
-/// the last rank after P-3-j others. The first to reach that one is the owner in the middle, and
-/// then its port is never idle until all P-1 slices are in.
-///
-/// Stands on wires so long that all slices have left before one comes back, and on decays so short
-/// that P-1 of them take less than a state.
-double two_shot_seconds(const Draw& d, int P) {
-  const SliceTimes t(d, P);
-  const double first = P % 2 == 0 ? (1.5 * P - 3) * t.state + (0.5 * P - 1) * t.decay
-                                  : (1.5 * P - 3.5) * t.state + (P - 1) * t.decay;
-  return 2 * d.latency + first + (P - 1) * t.state;
-}
-
-TEST_F(ClosedForms, TwoShotWhereWiresAreLongAndDecaysAreShort) {
-  for (int trial = 0; trial < trials; ++trial) {
-    const int P = pick(4, 30);
-    Draw d = draw(P);
-    d.shape.d_v = 4 * P * pick(1, 4);
-    d.o = 2 * static_cast<double>(d.shape.rows() / P * element_bytes) / d.rate * pick(0, 10) / 10;
-    d.latency = 2 * P * (SliceTimes(d, P).state + SliceTimes(d, P).decay) * magnitude(1, 100);
-    expect("two_shot", d, {.ranks = P}, two_shot_seconds(d, P));
+/// Where a message costs nothing but its bytes, no port can end before its own bytes have passed.
+/// With many blocks none waits much longer.
+TEST_F(ClosedForms, TwoShotInManyBlocksKeepsItsPortsBusy) {
+  for (int P : {4, 5, 6, 8, 12}) {
+    const Shape shape{.heads = 1, .d_k = 4 * (P * P - 2 * P - 2) * 16, .d_v = 64, .tokens = 1};
+    const Split split{.ranks = P, .blocks = 16 * P};
+    const Collective& two_shot = find_collective("two_shot");
+    const Topology machine = uniform_machine(P, {.bytes_a_second = 1e9});
+    const double seconds = simulate(source_of(two_shot, shape, split), machine).seconds;
+    const double bytes = static_cast<double>(two_shot.claim(shape, split)->sent_bytes) / 1e9;
+    EXPECT_GE(seconds, bytes * (1 - 1e-9)) << P;
+    EXPECT_LE(seconds, 1.2 * bytes) << P;
   }
 }
 

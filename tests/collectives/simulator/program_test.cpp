@@ -40,6 +40,28 @@ std::size_t kept(const char* collective, const Split& split) {
   return programs.size();
 }
 
+/// The seconds of the combine of rank 1 in a chain of three ranks with affine maps.
+double affine_seconds(const DeviceRates& rates) {
+  const Shape affine{.heads = 1, .d_k = 12, .d_v = 3, .map = MapKind::affine};
+  const Program program("chain", build(find_collective("ring_scan"), affine, 1, {.ranks = 3}), rates);
+  double seconds = 0;
+  for (const Task& task : program.tasks())
+    if (task.verb == Verb::combine) seconds += task.seconds;
+  EXPECT_EQ(program.matrix_seconds(), seconds);
+  return seconds;
+}
+
+TEST(Program, ACombineByMatricesTakesTwoOperationsAKeyOfEachElement) {
+  DeviceRates some = rates();
+  EXPECT_EQ(affine_seconds(some), 2 * 12 * (12 * 3));
+  some.combine.measured.points = {{0, 0}, {1, 1}};
+  some.kernel.flops_a_second = 2;
+  EXPECT_EQ(affine_seconds(some), 12 * (12 * 3)) << "a curve over bytes says nothing of products";
+  some.kernels["affine_combine"] = {.flops_a_second = 4, .bytes_a_second = 1e300};
+  EXPECT_EQ(affine_seconds(some), 12 * (12 * 3) / 2);
+  EXPECT_EQ(program_of("ring_scan", 1, {.ranks = 3}).matrix_seconds(), 0);
+}
+
 TEST(ProgramPool, RanksWithTheSamePartShareAProgram) {
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4}), 3u);  // the first, those between, the last
   EXPECT_EQ(kept("all_scan", {.ranks = 50, .blocks = 4, .direction = Direction::reverse}), 3u);

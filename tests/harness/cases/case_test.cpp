@@ -66,10 +66,23 @@ TEST(Cases, TheBaselineLeadsEveryContest) {
   }
 }
 
+TEST(Cases, MapsThatAreNotDiagonalAreNamedAndNativesRefuseThem) {
+  const Shape diagonal{}, affine{.map = MapKind::affine};
+  const auto workload = [](const char* name, const Shape& shape) {
+    return collective_workload(find_collective(name), shape, Direction::forward);
+  };
+  EXPECT_EQ(workload("all_scan", affine)->shape_name(),
+            workload("all_scan", diagonal)->shape_name() + "/map:affine");
+  EXPECT_FALSE(workload("all_scan", affine)->unsupported(4));
+  EXPECT_FALSE(workload("mpi_exscan", diagonal)->unsupported(4));
+  EXPECT_EQ(workload("mpi_exscan", affine)->unsupported(4).reason(), "its native takes diagonal maps alone");
+  EXPECT_EQ(workload("mpi_exscan", affine)->native(), "mpi_exscan");
+}
+
 TEST(Cases, ANativeOfAnotherBackendIsLeftOut) {
   Axes axes = axes_of({"all_scan", "mpi_exscan"});
-  EXPECT_EQ(native_of(*axes.comparison_groups[0][0]), "");
-  EXPECT_EQ(native_of(*axes.comparison_groups[0][1]), "mpi_exscan");
+  EXPECT_EQ(axes.comparison_groups[0][0]->native(), "");
+  EXPECT_EQ(axes.comparison_groups[0][1]->native(), "mpi_exscan");
   for (const Case& c : cases(axes)) EXPECT_EQ(c.workload->name(), "all_scan");
   axes.executors = {"mpi", "simulator"};
   std::set<std::string> executors;

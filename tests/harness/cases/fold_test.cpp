@@ -17,6 +17,25 @@ TEST(Fold, ThePrefixOfTwoMapsDecaysTheFirstByTheSecond) {
   EXPECT_TRUE(fold.prefix().limits.empty());
 }
 
+TEST(Fold, MatricesActOnRowsOrTransposedOnes) {
+  const std::vector<float> first{9, 9, 9, 9, 1, 2}, second{1, 2, 3, 4, 10, 20};  // [[1, 2], [3, 4]]
+  for (const bool transposed : {false, true}) {
+    Fold fold(1, 2, true, {.kind = MapKind::affine, .transposed = transposed});
+    fold.take(first);  // its matrix meets no state yet
+    fold.take(second);
+    const ExpectedPrefix prefix = fold.prefix();
+    EXPECT_EQ(prefix.values, transposed ? (std::vector<float>{17, 30}) : (std::vector<float>{15, 31}));
+    EXPECT_GT(prefix.limits[0], 0);
+  }
+}
+
+TEST(Fold, AScalarMapDecaysAllRowsOfAHead) {
+  Fold fold(4, 1, false, {.kind = MapKind::scalar, .share = 2});
+  fold.take(std::vector<float>{1, 1, 2, 4, 6, 8});
+  fold.take(std::vector<float>{0.5f, 2, 1, 1, 1, 1});
+  EXPECT_EQ(fold.prefix().values, (std::vector<float>{2, 3, 13, 17}));
+}
+
 TEST(Fold, AWireThatRoundsLeavesEveryElementALimit) {
   Fold fold(1, 2, true);
   fold.take(std::vector<float>{1, 3, 4});

@@ -43,6 +43,72 @@ TEST(ExactInputs, FoldsOfAnyLengthStayExactInFloat) {
   }
 }
 
+/// The fold of affine maps of one row of 16, in f32, each value asserted to be exact.
+void fold_matrices(const ExactInputs& inputs, int ranks, bool transposed) {
+  constexpr std::int64_t d = 16;
+  std::vector<float> matrix(d * d), state(d), prefix(d, 0.0F), next(d);
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs.fill_matrices(rank, matrix, d);
+    inputs.fill_state(rank, state);
+    for (std::int64_t a = 0; a < d; ++a) {
+      double exact = state[a];
+      next[a] = state[a];
+      for (std::int64_t b = 0; b < d; ++b) {
+        const float weight = matrix[transposed ? b * d + a : a * d + b];
+        next[a] += weight * prefix[b];
+        exact += static_cast<double>(weight) * prefix[b];
+        ASSERT_EQ(next[a], exact) << "rank " << rank << " of " << ranks;
+      }
+    }
+    prefix = next;
+  }
+}
+
+TEST(ExactInputs, FoldsOfMatricesStayExactInFloatInBothDirections) {
+  for (int ranks : {1, 2, 3, 4, 8, 16, 20, 21, 64, 1000})
+    for (const bool transposed : {false, true})
+      ASSERT_NO_FATAL_FAILURE(fold_matrices(ExactInputs(5, ranks, MapKind::affine), ranks, transposed));
+}
+
+TEST(ExactInputs, MatricesHaveTwoEntriesInEveryRowAndColumn) {
+  constexpr int heads = 8, d = 6, ranks = 4;
+  const ExactInputs inputs(1, ranks, MapKind::affine);
+  std::vector<float> matrices(heads * d * d);
+  int resets = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs.fill_matrices(rank, matrices, d);
+    for (int head = 0; head < heads; ++head)
+      for (int i = 0; i < d; ++i) {
+        double row = 0, column = 0;
+        for (int j = 0; j < d; ++j) {
+          row += std::abs(matrices[(head * d + i) * d + j]);
+          column += std::abs(matrices[(head * d + j) * d + i]);
+        }
+        EXPECT_EQ(row, inputs.is_reset(rank, head) ? 0 : 2);
+        EXPECT_EQ(column, row);
+        resets += i == 0 && inputs.is_reset(rank, head);
+      }
+  }
+  EXPECT_EQ(resets, heads / 4) << "each on one rank";
+}
+
+TEST(ExactInputs, ALongChainOfMatricesHasRowsOfZeros) {
+  constexpr int d = 16, ranks = 64;
+  const ExactInputs inputs(1, ranks, MapKind::affine);
+  std::vector<float> matrix(d * d);
+  int zeros = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs.fill_matrices(rank, matrix, d);
+    for (int i = 0; i < d; ++i) {
+      const auto entries = d - std::count(matrix.begin() + i * d, matrix.begin() + (i + 1) * d, 0.0F);
+      EXPECT_LE(entries, 1);
+      zeros += entries == 0;
+    }
+  }
+  EXPECT_GT(zeros, 0);
+  EXPECT_LT(zeros, ranks * d / 16);
+}
+
 TEST(ExactInputs, HoldTheirBoundEvenIfAllStatesAreTheLargest) {
   for (int ranks : {2, 3, 4, 5, 8, 9, 16, 64, 1000, 16384}) {
     const ExactInputs inputs(5, ranks);

@@ -58,6 +58,28 @@ TEST(ProveScan, EveryRegisteredScanIsRightOrHasNoWords) {
   EXPECT_GE(proved, 9);
 }
 
+TEST(ProveScan, EveryRegisteredScanIsRightWithMapsOfEveryKind) {
+  for (const MapKind map : {MapKind::scalar, MapKind::affine})
+    for (const Collective* collective : collectives())
+      if (collective->kind == Kind::exclusive_scan) EXPECT_NO_THROW(prove_scan(*collective, 8, map));
+}
+
+TEST(ProveScan, AScanThatForgetsHowMatricesActIsNamed) {
+  const auto forgets = [](Schedule& s, const Operands& x) {
+    Operands forgotten = x;
+    forgotten.own.form.transposed = false;
+    find_collective("ring_scan").build(s, forgotten);
+  };
+  const Collective wrong{.name = "chain", .build = forgets};
+  try {
+    prove_scan(wrong, 8, MapKind::affine);
+    FAIL() << "matrices that act the wrong way round were not noticed";
+  } catch (const ScheduleError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("chain, 3 ranks, affine maps, reverse: rank 0 has maps of another form"));
+  }
+}
+
 TEST(ProveScan, ANativeHasNoWords) {
   EXPECT_THAT(prove_scan(find_collective("all_scan_by_hand")).reason(), HasSubstr("native"));
 }

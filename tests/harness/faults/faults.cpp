@@ -28,11 +28,65 @@ Edit forgets(const std::function<bool(const Schedule&, const Step&)>& applies) {
 
 Edit loses_at_random() {
   return other_combines([](auto&, auto&) { return true; },
-                        [](const Step&) -> Body {
-                          return [random = std::mt19937(7), rounds = 0](const HostOperands& x) mutable {
-                            ++rounds > 1 && random() % 3 == 0 ? keep_later(x) : combine_on_host(x);
+                        [](const Step& step) -> Body {
+                          return [right = combine_of(step), random = std::mt19937(7),
+                                  rounds = 0](const HostOperands& x) mutable {
+                            ++rounds > 1 && random() % 3 == 0 ? keep_later(x) : right(x);
                           };
                         });
+}
+
+bool has_matrices(const Schedule&, const Step& step) { return step.combine.form.kind == MapKind::affine; }
+
+/// Matrices are left out: identities stand in their place.
+Edit matrix_dropped() {
+  return other_combines(has_matrices, [](const Step& step) -> Body {
+    return [by = step.combine](const HostOperands& x) {
+      HostOperands wrong = x;
+      auto& matrices = wrong.reads[x.reads.size() - 2];
+      std::vector<float> identities(matrices.size(), 0.0F);
+      const std::size_t unit = by.form.unit(by.row);
+      for (std::size_t i = 0; i < identities.size(); ++i)
+        if (i % unit % (by.row + 1) == 0) identities[i] = 1;
+      matrices = identities;
+      combine_on_host(wrong, by);
+    };
+  });
+}
+
+Edit matrix_transposed() {
+  return other_combines(has_matrices, [](const Step& step) -> Body {
+    return [by = step.combine](const HostOperands& x) {
+      Combine wrong = by;
+      wrong.form.transposed = !by.form.transposed;
+      combine_on_host(x, wrong);
+    };
+  });
+}
+
+/// LASP-2's fold takes its matrices from the map of the rank behind.
+bool matrix_of_another_rank(Schedule& into, const Schedule& from, const Step& step) {
+  if (step.verb != Verb::combine || from.buffers()[step.reads[1].buffer].name != "maps") return false;
+  std::vector<Slice> reads = step.reads;
+  const Slice maps = from.buffer("maps");
+  reads[1].offset = (reads[1].offset + maps.count / from.ranks()) % maps.count;
+  into.compute({.name = "wrong_combine", .body = combine_of(step)}, step.writes, reads, step.source);
+  return true;
+}
+
+/// Composed matrices are multiplied the wrong way round.
+Edit composition_swapped() {
+  const auto composes = [](const Schedule& from, const Step& step) {
+    return has_matrices(from, step) && step.writes.size() == 2;
+  };
+  return other_combines(composes, [](const Step& step) -> Body {
+    return [by = step.combine](const HostOperands& x) {
+      combine_on_host(x, by);
+      Combine swapped = by;
+      swapped.form.transposed = !by.form.transposed;
+      compose_decays(x.writes[0], x.reads[0], x.reads[2], swapped);
+    };
+  });
 }
 
 /// The step's own rows from 2048 on are combined with a decay of one.
@@ -189,6 +243,10 @@ const std::map<std::string, Edit>& step_faults() {
       {"wire_of_bf16", rounds_to_bf16()},
       {"rank_0_dropped", forgets(is_first_of_fold)},
       {"nearest_rank_alone", forgets([](auto&, auto& step) { return is_of(step, "all_scan"); })},
+      {"matrix_dropped", matrix_dropped()},
+      {"matrix_transposed", matrix_transposed()},
+      {"matrix_of_another_rank", matrix_of_another_rank},
+      {"composition_swapped", composition_swapped()},
       {"prefix_ignored", forgets([](auto&, auto&) { return true; })},
   };
   return all;

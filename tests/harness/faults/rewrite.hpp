@@ -13,6 +13,13 @@ namespace baton {
 /// Records another step, or none, in the place of one. False leaves the step as it is.
 using Edit = std::function<bool(Schedule& into, const Schedule& from, const Step& step)>;
 
+using Body = std::function<void(const HostOperands&)>;
+
+/// The right body of a combine step.
+inline Body combine_of(const Step& step) {
+  return [by = step.combine](const HostOperands& x) { combine_on_host(x, by); };
+}
+
 /// `from` recorded once more, step by step, under `edit`. Fences are lost.
 inline Schedule rewritten(const Schedule& from, const Edit& edit) {
   Schedule into(from.home_rank(), from.ranks());
@@ -28,7 +35,7 @@ inline Schedule rewritten(const Schedule& from, const Edit& edit) {
       case Verb::recv: into.recv(step.writes[0], step.peer, step.source); break;
       case Verb::copy: into.copy(step.writes[0], step.reads[0], step.source); break;
       case Verb::combine:
-        into.compute({.name = "combine", .body = combine_on_host}, step.writes, step.reads, step.source);
+        into.compute({.name = "combine", .body = combine_of(step)}, step.writes, step.reads, step.source);
         break;
       case Verb::compute:
         into.compute(from.kernels()[step.body], step.writes, step.reads, step.source);
@@ -41,8 +48,6 @@ inline Schedule rewritten(const Schedule& from, const Edit& edit) {
   }
   return into;
 }
-
-using Body = std::function<void(const HostOperands&)>;
 
 /// An edit that gives combine steps which `applies` selects the body that `make` returns.
 template <class Applies, class Make>

@@ -128,8 +128,8 @@ TEST(Extrapolation, IsNamedWhereACalibrationDoesNotReach) {
   EXPECT_EQ(words("all_scan", 8), "between nodes, where nothing was measured");
   EXPECT_EQ(words("ring_scan", 4), "messages of 16384 to 16384 B, 64 to 8192 were measured");
   topology.calibration.least_bytes = 65;
-  EXPECT_EQ(words("two_shot", 4), "messages of 64 to 4096 B, 65 to 8192 were measured")
-      << "a quarter of the decay";
+  EXPECT_EQ(words("two_shot", 4), "messages of 20 to 2816 B, 65 to 8192 were measured")
+      << "half the decay of an end's slice, and half a slice of the middle";
   EXPECT_THAT(words("ring_scan", 1), IsEmpty()) << "a rank alone sends nothing";
   topology.calibration.most_ranks = 1;
   EXPECT_EQ(words("ring_scan", 4), "its links were not measured, but its kernels");

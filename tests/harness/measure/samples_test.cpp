@@ -183,9 +183,10 @@ class Faulty : public Executor {
 };
 
 /// What a watch of one warm-up round and five rounds finds.
-Comparison found(Faulty& executor, TimingMode timing = TimingMode::isolated) {
+Comparison found(Faulty& executor, TimingMode timing = TimingMode::isolated,
+                 const std::vector<std::string>& vary = {}) {
   const World world(nullptr, nullptr);
-  RoundWatch watch(executor, executor.schedules);
+  RoundWatch watch(executor, executor.schedules, vary);
   measure_rounds(executor, world.all(), timing, 1, 5, &watch);
   return watch.found();
 }
@@ -207,6 +208,11 @@ TEST(RoundWatch, NamesTheRoundThatLeavesSomethingElse) {
   const Comparison comparison = found(executor);
   EXPECT_EQ(comparison.wrong, 1);
   EXPECT_EQ(comparison.first, "round 3 of 5 left other results than warm-up round 1 of 1 on rank 2");
+}
+
+TEST(RoundWatch, LeavesOutOutputsThatVary) {
+  Faulty executor([](Faulty&, int round) { return round < 4; });
+  EXPECT_EQ(found(executor, TimingMode::isolated, {"into"}).wrong, 0);
 }
 
 TEST(RoundWatch, FindsRoundsThatDoNothing) {

@@ -75,6 +75,15 @@ TEST(Options, CadencesAreWhatTheyAreCalled) {
   EXPECT_EQ(options->cases[2].timing, TimingMode::streaming);
 }
 
+TEST(Options, MapsAreAnAxisOfWhatHasMaps) {
+  const auto options = parse({"--collectives", "ring_scan,ring_exchange", "--map", "affine,diagonal"});
+  ASSERT_EQ(options->cases.size(), 3u);
+  EXPECT_EQ(options->cases[0].workload->describe().map, MapKind::affine);
+  EXPECT_EQ(options->cases[1].workload->describe().map, MapKind::diagonal);
+  EXPECT_EQ(options->cases[2].workload->name(), "ring_exchange");
+  EXPECT_EQ(options->cases[2].workload->describe().map, MapKind::diagonal);
+}
+
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
   EXPECT_THAT(error_of({"--collectives", "all_scam"}), HasSubstr("did you mean 'all_scan'?"));
   EXPECT_THAT(error_of({"--baseline", "two_shoot"}), HasSubstr("did you mean 'two_shot'?"));
@@ -109,6 +118,8 @@ const Refused refused[] = {
     {{"--cadence", "sometimes"},
      "cadence",
      "unknown cadence 'sometimes'; there are: isolated, streaming, graph"},
+    {{"--map", "afine"}, "--map", "unknown map 'afine', did you mean 'affine'?"},
+    {{"--map", "affine", "--heads", "16777216", "--d-k", "16777216", "--d-v", "1"}, "--heads", "too large"},
     {{"--direction", "up"}, "--direction", "'up' is not one of forward, reverse, both"},
     {{"--no-such-flag"}, "--no-such-flag", "unknown flag"},
     {{"-b", "64K", "--heads", "4"}, "--heads", "excludes --min-bytes"},

@@ -33,6 +33,14 @@ TEST(Conditions, CoresOfThisHostAreAllCounted) {
   for (const int core : allowed_cores()) EXPECT_TRUE(ticks.contains(core)) << core;
 }
 
+TEST(Conditions, CoresAreSharedWhereOthersTakeHalfOfOneFromTheRanks) {
+  EXPECT_FALSE((Conditions{.cores = 2, .busy_threads = 2, .other_load = 0.1}).shared_cores());
+  EXPECT_FALSE((Conditions{.cores = 4, .busy_threads = 2, .other_load = 2.0}).shared_cores());
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 2, .other_load = 0.8}).shared_cores());
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 4, .other_load = 0.0}).shared_cores());
+  EXPECT_FALSE((Conditions{.cores = 2, .busy_threads = 1, .other_load = {}}).shared_cores()) << "unknown";
+}
+
 TEST(Conditions, TheLaunchMayUseAtLeastThoseOfThisProcess) {
   cpu_set_t set;
   CPU_ZERO(&set);

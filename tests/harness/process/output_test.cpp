@@ -60,6 +60,8 @@ TEST_F(Outputs, ATrialLeavesWhatWasThereAlone) {
 
 TEST_F(Outputs, RefusesPlacesThatCannotBeWritten) {
   EXPECT_THAT(refusal({{"--json", folder_}}), AllOf(HasSubstr("--json"), HasSubstr("it is a directory")));
+  EXPECT_THAT(refusal({{"--json", "-"}}),
+              AllOf(HasSubstr("--json: cannot write '-'"), HasSubstr("name a file")));
   EXPECT_THAT(refusal({{"--json", folder_ + "/none/file"}}), HasSubstr("No such file or directory"));
   EXPECT_THAT(refusal({{"--json", std::string(300, 'x')}}), HasSubstr("File name too long"));
   fs::create_symlink(folder_ + "/b", folder_ + "/a");

@@ -22,6 +22,7 @@ Record made_record() {
   record.warmup = 2;
   record.rounds = 3;
   record.cost = Cost{2 << 20, 3};
+  record.footprint = Footprint{3 << 20, 1 << 20};
   record.alpha_beta = {.alpha_seconds = 1e-6, .beta = 1e10};
   record.verified.elements = 4096;
   record.verified.relative_error = 1e-3;
@@ -71,6 +72,11 @@ TEST(ReadRecord, ABoundOfSimulatedLinksStays) {
   record.known_bound_seconds = 1.25e-4;
   EXPECT_DOUBLE_EQ(*record.bound_seconds(), 1.25e-4);
   EXPECT_DOUBLE_EQ(*again(record).bound_seconds(), 1.25e-4);
+}
+
+TEST(ReadRecord, TheMemoryIsThatOfTheRecord) {
+  EXPECT_EQ(again(made_record()).footprint, (Footprint{3 << 20, 1 << 20}));
+  EXPECT_FALSE(read_record(nlohmann::json::object()).footprint) << "as of older records";
 }
 
 TEST(ReadRecord, OfAnotherProgramIsRefused) {

@@ -10,6 +10,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/workload.hpp"
@@ -44,6 +45,7 @@ Record timed_record() {
 Record full_record() {
   Record record = timed_record();
   record.messages = 24;
+  record.footprint = Footprint{100, 20};
   record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
   record.device_facts = {{"gpu", "some"}};
   record.samples.rank_seconds.resize(4, {1, 2, 3});
@@ -73,6 +75,18 @@ Record full_operator_record() {
   return record;
 }
 
+/// The same of softmax blocks by cuDNN, as if it were found.
+Record record_of_cudnn() {
+  Layer layer = small_layer();
+  layer.share.gate = GateKind::none;
+  layer.dtype = Dtype::bf16;
+  layer.kernels.softmax = SoftmaxBody::cudnn;
+  Record record = full_operator_record();
+  record.bench_case.workload =
+      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer);
+  return record;
+}
+
 std::set<std::string> written_keys() {
   std::set<std::string> keys;
   Record skipped = timed_record();
@@ -83,10 +97,15 @@ std::set<std::string> written_keys() {
   wrong.verified.wrong = 1;
   Record shared = timed_record();
   shared.bench_case.ranks_a_gpu = 2;
-  for (const Record& record : {full_record(), full_operator_record(), skipped, failed, wrong, shared}) {
+  const KernelLibrary here =
+      std::exchange(cudnn_library(),
+                    {.lacking = [] { return Refusal{}; }, .version = [] { return std::string("9.19.0"); }});
+  for (const Record& record :
+       {full_record(), full_operator_record(), record_of_cudnn(), skipped, failed, wrong, shared}) {
     const auto json = to_json(record);
     for (const auto& [key, value] : json.items()) keys.insert(key);
   }
+  cudnn_library() = here;
   return keys;
 }
 
@@ -171,6 +190,15 @@ TEST(Record, RanksThatShareAGpuHaveNoBound) {
   EXPECT_TRUE(json["bound_seconds"].is_null());
 }
 
+TEST(Record, TellsTheMemoryOfItsBuffersUnlessANativeHasItsOwn) {
+  Record record = timed_record();
+  EXPECT_TRUE(to_json(record)["tensor_bytes"].is_null());
+  EXPECT_TRUE(to_json(record)["scratch_bytes"].is_null());
+  record.footprint = Footprint{100, 20};
+  EXPECT_EQ(to_json(record)["tensor_bytes"], 100);
+  EXPECT_EQ(to_json(record)["scratch_bytes"], 20);
+}
+
 TEST(Record, TellsMessagesWhereTheyWereCounted) {
   Record record = timed_record();
   EXPECT_TRUE(to_json(record)["messages"].is_null());
@@ -212,45 +240,6 @@ TEST(Record, SaysWhatWasCompared) {
   EXPECT_EQ(to_json(record)["verified_tokens"], 20);
   EXPECT_EQ(to_json(record)["verified_heads"], 2);
   EXPECT_EQ(to_json(record)["verified_head_numbers"], (std::vector<int>{1, 3}));
-}
-
-TEST(Record, HasTheHeadsOfKeysWhereTheyAreFewer) {
-  Record record = timed_record();
-  Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};
-  const auto json_of = [&](std::int64_t kv_heads) {
-    layer.share.kv_heads = kv_heads;
-    record.bench_case.workload =
-        operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer);
-    return to_json(record);
-  };
-  EXPECT_EQ(json_of(2)["kv_heads"], 2);
-  EXPECT_FALSE(json_of(4).contains("kv_heads"));
-  EXPECT_FALSE(json_of(0).contains("kv_heads"));
-}
-
-TEST(Record, SaysThatKeysAreLatentWhereTheyAre) {
-  Record record = timed_record();
-  Layer layer{.share = {20, 4, 6, 4, 8, GateKind::none, 1}};
-  for (const bool latent : {false, true}) {
-    layer.share.latent = latent;
-    record.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
-    EXPECT_EQ(to_json(record).contains("latent"), latent);
-  }
-}
-
-TEST(Record, SaysHowTheSequenceLiesOnTheRanks) {
-  Record record = timed_record();
-  const Layer layer{.share = {20, 4, 4, 6, 8, GateKind::none}};
-  for (const auto& [name, layout] : {std::pair{"zeco", "contiguous"},
-                                     {"ring_attention_softmax", "contiguous"},
-                                     {"usp", "contiguous"},
-                                     {"ring_attention_zigzag", "zigzag"},
-                                     {"zeco_zigzag", "zigzag"},
-                                     {"ring_attention_striped", "other"},
-                                     {"usp_zigzag", "other"}}) {
-    record.bench_case.workload = operator_workload(find_method(name), layer, GateDraw::layer);
-    EXPECT_EQ(to_json(record)["layout"], layout) << name;
-  }
 }
 
 TEST(Record, ASkippedCaseHasAReasonAndNoTimings) {

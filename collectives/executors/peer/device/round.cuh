@@ -140,11 +140,31 @@ class PeerThread {
 
   /// Waits for the packet in `slot`, of generation 0.
   __device__ Packet await_packet(const std::byte* slot, int step, int peer, unsigned block) {
-    const std::byte* const at = now(slot);
-    Packet packet = Machine::load_packet(at);
-    for (Poll poll; is_empty(packet) && !gave_up_; packet = Machine::load_packet(at))
-      if (is_over(poll)) give_up(PeerFault::Kind::packet, step, peer, block);
-    return packet;
+    Packet packets[1];
+    await_packets(
+        packets, [](int) { return true; }, [=](int) { return slot; }, [=](int) { return peer; }, step, block);
+    return packets[0];
+  }
+
+  /// Waits for `count` packets, in the slots slot(i) of generation 0 and from the ranks peer(i);
+  /// all looks are under way together. Those without comes(i) are not looked for, and are zeros.
+  template <int count, class Comes, class Slot, class Peer>
+  __device__ void await_packets(Packet (&packets)[count], Comes comes, Slot slot, Peer peer, int step,
+                                unsigned block) {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      packets[i] = comes(i) ? Machine::load_packet(now(slot(i))) : Packet{0, 0, 0, 0};
+    for (Poll poll; !gave_up_;) {
+      int missing = -1;
+#pragma unroll
+      for (int i = count - 1; i >= 0; --i)
+        if (is_empty(packets[i])) missing = i;
+      if (missing < 0) return;
+      if (is_over(poll)) return give_up(PeerFault::Kind::packet, step, peer(missing), block);
+#pragma unroll
+      for (int i = 0; i < count; ++i)
+        if (is_empty(packets[i])) packets[i] = Machine::load_packet(now(slot(i)));
+    }
   }
 
   /// Waits until `flag` has reached `value`.

@@ -131,7 +131,6 @@ void run(const PeerCall& call) {
     return cuda_launched();
   }
   const int next = call.home(std::min(call.place + 1, call.context.ranks - 1));
-  const auto lies = [](const float* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
   const std::size_t row = state.size() / decay.size();
   const Chain chain{
       .own_inbox = call.inboxes[call.context.rank],
@@ -144,8 +143,7 @@ void run(const PeerCall& call) {
       .row = static_cast<unsigned>(row),
       .before = call.home(std::max(call.place - 1, 0)),
       .next = next};
-  const bool aligned = row % Format::elements == 0 && lies(state.data()) && lies(into.data());
-  (aligned ? launch<Format, true> : launch<Format, false>)(call, chain);
+  (is_whole_scan(call, Format::elements) ? launch<Format, true> : launch<Format, false>)(call, chain);
   cuda_launched();
 }
 

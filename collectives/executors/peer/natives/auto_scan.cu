@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Native `auto_scan`: the scan of the peer executor that is fastest for this state on this machine.
 //
-//   prepare: time a few rounds of the chain and of the slice owners; keep the faster one
+//   prepare: time a few rounds of all_scan_fused and of two_shot_fused; keep the faster one
 //   run:     that one
 //
+// These stand for their interpreted forms too, all_scan and two_shot: the same packets pass the
+// same ports, and the interpreter does nothing that they leave out, so it should never be the
+// faster one (docs/decisions/0021).
 // A model says where they cross (few bytes and many ranks: slice owners need two hops instead of
 // P-1; else the chain moves fewer bytes through a port), but not what a hop costs with this many
 // instructions. Rounds of some microseconds are cheaper to time than to predict. Nothing is
@@ -33,7 +36,7 @@ Schedule ask(const Schedule& asked, const std::string& name) {
 
 std::vector<std::vector<Schedule>> candidates(std::span<const Schedule> asked) {
   std::vector<std::vector<Schedule>> all;
-  for (const char* name : {"all_scan_fused", "two_shot"}) {
+  for (const char* name : {"all_scan_fused", "two_shot_fused"}) {
     auto& schedules = all.emplace_back();
     for (const Schedule& schedule : asked) schedules.push_back(ask(schedule, name));
   }

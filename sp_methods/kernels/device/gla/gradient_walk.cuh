@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes gradients, and the last part of a chunk's gradients:
-// from the sums X, Y of the products to dq, dk and dg.
+// The shared memory of a block that computes gradients, how the states before chunks come there,
+// and the last part of a chunk's gradients: from the sums X, Y of the products to dq, dk and dg.
 //
 //   dq_i = s e^{b_i - r} (.) X_i        dk_j = e^{r - b_j} (.) Y_j
 //   dg_i = R + sum over u >= i of q_u X_u - k_u Y_u
@@ -177,6 +177,8 @@ struct GradientMemory {
   __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
   __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
   __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
+  /// The state before the segment waits where D' will be.
+  __device__ static Bf16Tile<d_v> segment_start() { return gradient(); }
   __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
   __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
 
@@ -196,11 +198,6 @@ struct GradientMemory {
     static_assert(Bf16Tile<device_chunk>::bytes(device_chunk) == 16 * tile_threads);
     reinterpret_cast<uint4*>(d_scores().memory)[threadIdx.x] = uint4{0, 0, 0, 0};
   }
-  __device__ static void clear_state() {
-    constexpr int units = Bf16Tile<d_v>::bytes(d_k) / 16;
-    for (int i = static_cast<int>(threadIdx.x); i < units; i += tile_threads)
-      reinterpret_cast<uint4*>(state().memory)[i] = uint4{0, 0, 0, 0};
-  }
 
   /// Sets b before every group of the gradient walk.
   __device__ static void put_starts(const GateWalk<kind, d_k>& walk) {
@@ -214,6 +211,61 @@ struct GradientMemory {
       b = b + walk.gate[i];
     }
   }
+};
+
+/// The state before a chunk: what its segment has made of it, and the decayed state before the
+/// segment, which is added in place. A thread adds where it has copied itself, so that no barrier
+/// stands between.
+template <int d_k, int d_v, GateKind kind>
+class StateBefore {
+ public:
+  using Memory = GradientMemory<d_k, d_v, kind>;
+  using Places = DensePlaces<d_v, d_k>;
+  using Source = ChunkStartsInSegments<OnDevice>;
+
+  /// Starts the copies of chunk `chunk` and segment `segment` of all heads. Without chunks the
+  /// state is zero.
+  __device__ static void load(const Source& from, std::int64_t chunk, std::int64_t segment) {
+    if (from.chunks == nullptr) return clear();
+    Places::load_async(Memory::state(), from.chunks + chunk * d_k * d_v);
+    if (from.segments != nullptr)
+      Places::load_async(Memory::segment_start(), from.segments + segment * d_k * d_v);
+  }
+
+  /// Reads the decays from the segment's first token to a chunk.
+  __device__ StateBefore(const Source& from, std::int64_t chunk) {
+#pragma unroll
+    for (int i = 0; i < Places::count; ++i) {
+      const bool decays = kind != GateKind::none && from.segments != nullptr;
+      decays_[i] = decays ? from.decays[chunk * d_k + Places::row(i)] : 1.0F;
+    }
+  }
+
+  /// After this thread's copies.
+  __device__ void add_segment() const {
+#pragma unroll
+    for (int i = 0; i < Places::count; ++i) {
+      auto* const at = reinterpret_cast<uint4*>(Memory::state().memory + Places::offset(i));
+      const uint4 own = *at;
+      const uint4 more = *reinterpret_cast<const uint4*>(Memory::segment_start().memory + Places::offset(i));
+      *at = {sum(own.x, i, more.x), sum(own.y, i, more.y), sum(own.z, i, more.z), sum(own.w, i, more.w)};
+    }
+  }
+
+ private:
+  __device__ static void clear() {
+#pragma unroll
+    for (int i = 0; i < Places::count; ++i)
+      *reinterpret_cast<uint4*>(Memory::state().memory + Places::offset(i)) = uint4{0, 0, 0, 0};
+  }
+
+  /// own + decay more of two elements.
+  __device__ std::uint32_t sum(std::uint32_t own, int i, std::uint32_t more) const {
+    const float2 a = unpacked_pair(own), b = unpacked_pair(more);
+    return packed_pair(fmaf(decays_[i], b.x, a.x), fmaf(decays_[i], b.y, a.y));
+  }
+
+  float decays_[Places::count];
 };
 
 }  // namespace baton

@@ -136,6 +136,8 @@ cudaError_t scan_segments(cudaStream_t stream, const ScanSegments::Operands<OnDe
 cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
                            const Segments& cut);
 cudaError_t chunk_starts(cudaStream_t stream, const ChunkStarts::Operands<OnDevice>& x, const Segments& cut);
+cudaError_t segment_starts(cudaStream_t stream, const SegmentStarts::Operands<OnDevice>& x,
+                           const Segments& cut);
 cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                               const Segments& cut);
 

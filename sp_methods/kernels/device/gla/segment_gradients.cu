@@ -3,12 +3,13 @@
 // it: one block a head and segment.
 //
 //   for each chunk, with the scaled q, k of gate_walk.cuh and S the state before it:
+//     S = the chunk's own of chunk_starts + its decay (.) the state before the segment
 //     D' = e^{all - r} (.) D              A = tril(q k^T)              dA = tril(do v^T)
 //     dv = A^T do + k D'                  D <- e^r (.) (D' + q^T do)
 //     X  = dA k + do (e^r (.) S)^T        Y = dA^T q + v D'^T          then gradient_walk.cuh
 //
-// D stays in registers. S comes from chunk_starts in bf16. X and Y take the room of S and D' when
-// those are used up.
+// D stays in registers. Both parts of S come in bf16, the segment's into the room of D'. X and Y
+// take the room of S and D' when those are used up.
 // Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk,
 // dv, dg written once.
 #include "sp_methods/kernels/device/gla/gradient_walk.cuh"
@@ -42,8 +43,10 @@ class SegmentGradientsBlock {
       wait_for_copies<2>();
       __syncthreads();
       load_scaled(step + 1);
+      const Starts start(x_.before, chunk_number(step));
       bool strong = scale(step);
       wait_for_copies<1>();
+      if (x_.before.segments != nullptr) start.add_segment();
       strong = __syncthreads_or(strong);
       prepare(step, strong);
       __syncthreads();
@@ -56,6 +59,7 @@ class SegmentGradientsBlock {
  private:
   using KeySums = Sums<2, d_k / 64>;  // 32 rows: half of the warps hold X, half Y
   using ValueSums = Sums<1, d_v / 64>;
+  using Starts = StateBefore<d_k, d_v, kind>;
 
   __device__ int chunk_of(int step) const { return last_ - step; }
   __device__ static int row() { return 16 * warp_row(); }
@@ -80,14 +84,12 @@ class SegmentGradientsBlock {
     }
     commit_copies();
   }
+  __device__ std::int64_t chunk_number(int step) const {
+    return static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
+  }
   __device__ void load_state(int step) const {
-    if (x_.starts == nullptr) {
-      Memory::clear_state();
-    } else if (step < count_) {
-      const std::int64_t number =
-          static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_of(step);
-      load_dense_async(Memory::state(), x_.starts + number * d_k * d_v, d_k);
-    }
+    const int segment = DeviceLayer::place() * layer_.segments + DeviceLayer::segment();
+    if (step < count_) Starts::load(x_.before, chunk_number(step), segment);
     commit_copies();
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The carried state over the chunks of one segment, in either direction: one block a head and
-// segment. The kernels of segment_states, segment_state_gradients and chunk_starts, and below
-// them the scan over segments.
+// segment. The kernels of segment_states, segment_state_gradients and chunk_starts.
 //
 //   forward:  for chunks left to right:  S <- e^all (.) S + (k e^{all - b})^T v
 //   reversed: for chunks right to left:  D <- e^all (.) D + (s q e^b)^T d_o
@@ -35,7 +34,9 @@ class StateSweep {
   static constexpr int shared_bytes = slots * slot_bytes + 2 * d_k * static_cast<int>(sizeof(float));
 
   StateSums<d_k, d_v> state;
-  float2 total{0.0F, 0.0F};  ///< The log decay of the chunks walked, in lanes that walk.
+  /// Log decays from the segment's first chunk, in lanes that walk: to the chunk of before_chunk,
+  /// and to the end.
+  float2 before{0.0F, 0.0F}, total{0.0F, 0.0F};
 
   __device__ StateSweep(const DeviceLayer& layer, const SweepInputs& in)
       : layer_(layer),
@@ -100,6 +101,7 @@ class StateSweep {
     } else if constexpr (kind != GateKind::none) {
       walk.scale(left(step), key_factor(walk.all));
     }
+    before = total;
     total = total + walk.all;
     if (walk.is_first_lane()) *reinterpret_cast<float2*>(decay(step) + walk.channel) = decay_of(walk.all);
   }
@@ -118,13 +120,16 @@ class StateSweep {
   int first_, count_;
 };
 
-/// Writes a segment's state from zero and its total log decay, numbered the way the sweep goes.
+/// Writes two numbers of every lane that walks to their channels of a row [d_k].
+template <int d_k>
+__device__ void put_channels(float* row, float2 x) {
+  if (warp() < d_k / 8 && lane() < 4) *reinterpret_cast<float2*>(row + 8 * warp() + 2 * lane()) = x;
+}
+
+/// Writes a walked segment's state and its total log decay, numbered the way the sweep goes.
 template <int d_k, int d_v, GateKind kind, Sweep sweep>
-__device__ void write_segment_state(const DeviceLayer& layer, const SweepInputs& in, float* states,
-                                    float* totals) {
-  StateSweep<d_k, d_v, kind, sweep> block(layer, in);
-  block.state.clear();
-  block.run([](int) {});
+__device__ void write_segment_state(StateSweep<d_k, d_v, kind, sweep>& block, const DeviceLayer& layer,
+                                    float* states, float* totals) {
   using Place = StatePlace<d_k, d_v>;
   const int segment = DeviceLayer::segment();
   const std::int64_t edge = sweep == Sweep::left_to_right ? segment : layer.segments - 1 - segment;
@@ -133,10 +138,17 @@ __device__ void write_segment_state(const DeviceLayer& layer, const SweepInputs&
   block.state.for_each([&](int r, int c, float2& x) {
     *reinterpret_cast<float2*>(state + (Place::row() + r) * d_v + Place::column() + c) = x;
   });
-  if (warp() < d_k / 8 && lane() < 4) {
-    float* total = totals + (head * layer.segments + edge) * d_k + 8 * warp() + 2 * lane();
-    *reinterpret_cast<float2*>(total) = block.total;
-  }
+  put_channels<d_k>(totals + (head * layer.segments + edge) * d_k, block.total);
+}
+
+/// Makes a segment's state from zero.
+template <int d_k, int d_v, GateKind kind, Sweep sweep>
+__device__ void make_segment_state(const DeviceLayer& layer, const SweepInputs& in, float* states,
+                                   float* totals) {
+  StateSweep<d_k, d_v, kind, sweep> block(layer, in);
+  block.state.clear();
+  block.run([](int) {});
+  write_segment_state(block, layer, states, totals);
 }
 
 template <int d_k, int d_v, GateKind kind>
@@ -144,7 +156,7 @@ __global__ __launch_bounds__(tile_threads,
                              1) void segment_states_kernel(const __grid_constant__ DeviceLayer layer,
                                                            float* states, float* totals,
                                                            const __grid_constant__ SweepInputs in) {
-  write_segment_state<d_k, d_v, kind, Sweep::left_to_right>(layer, in, states, totals);
+  make_segment_state<d_k, d_v, kind, Sweep::left_to_right>(layer, in, states, totals);
 }
 
 template <int d_k, int d_v, GateKind kind>
@@ -152,23 +164,24 @@ __global__ __launch_bounds__(tile_threads,
                              1) void segment_state_gradients_kernel(const __grid_constant__ DeviceLayer layer,
                                                                     float* states, float* totals,
                                                                     const __grid_constant__ SweepInputs in) {
-  write_segment_state<d_k, d_v, kind, Sweep::right_to_left>(layer, in, states, totals);
+  make_segment_state<d_k, d_v, kind, Sweep::right_to_left>(layer, in, states, totals);
 }
 
-/// Writes the true state before every chunk.
+/// Writes the state before every chunk, and what the segment adds where it is asked for.
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads,
-                             1) void chunk_starts_kernel(const __grid_constant__ DeviceLayer layer,
-                                                         Bf16* starts, SegmentEdges<OnDevice> before,
-                                                         const __grid_constant__ SweepInputs in) {
+__global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkStarts::Operands<OnDevice> x,
+    const __grid_constant__ SweepInputs in) {
   using Place = StatePlace<d_k, d_v>;
   StateSweep<d_k, d_v, kind, Sweep::left_to_right> block(layer, in);
-  read_edge<d_k, d_v>(block.state, before, layer.segments, DeviceLayer::segment());
+  read_edge<d_k, d_v>(block.state, x.before, layer.segments, DeviceLayer::segment());
   block.run([&](int chunk) {
     const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk;
-    Bf16* at = starts + (number * d_k + Place::row()) * d_v + Place::column();
+    Bf16* at = x.starts + (number * d_k + Place::row()) * d_v + Place::column();
     store_sums(HeadRows<Bf16>{at, d_v, d_k}, block.state);
+    if (x.decays != nullptr) put_channels<d_k>(x.decays + number * d_k, decay_of(block.before));
   });
+  if (x.states != nullptr) write_segment_state(block, layer, x.states, x.totals);
 }
 
 const RegisteredCudaKernel registered[]{
@@ -202,92 +215,8 @@ cudaError_t chunk_starts(cudaStream_t stream, const ChunkStarts::Operands<OnDevi
   return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     return launch_on_segments(
         stream, cut, StateSweep<d_k(), d_v(), kind(), Sweep::left_to_right>::shared_bytes,
-        chunk_starts_kernel<d_k(), d_v(), kind()>, x.starts, x.before, SweepInputs{x.in.k, x.in.v, x.in.g});
+        chunk_starts_kernel<d_k(), d_v(), kind()>, x, SweepInputs{x.in.k, x.in.v, x.in.g});
   });
-}
-
-// The exclusive scan over a head's segments, in place: states of single segments become states at
-// edges.
-//
-//   carry = 0, log = 0
-//   for each segment:  write (carry, log) at its edge
-//                      carry = e^total (.) carry + state;  log += total
-//   the last edge, and the rank's map (e^log, carry)
-//
-// Every thread has four elements of one row and reads eight segments ahead of its writes.
-// Cost: heads segments d_k d_v, read and written once.
-
-namespace {
-
-using ScanOperands = ScanSegments::Operands<OnDevice>;
-
-constexpr int scan_threads = 128;
-constexpr int ahead = 8;
-
-struct ScanPlace {
-  std::int64_t head;
-  int row, element;  // of the state
-};
-
-__device__ float4 decayed_sum(float decay, float4 carry, float4 x) {
-  return {decay * carry.x + x.x, decay * carry.y + x.y, decay * carry.z + x.z, decay * carry.w + x.w};
-}
-
-/// The running map of one thread's elements.
-struct Carry {
-  float4 state{0.0F, 0.0F, 0.0F, 0.0F};
-  float log = 0.0F;
-};
-
-/// Up to `ahead` segments from `first` on.
-__device__ void scan_some(const ScanOperands& x, Carry& carry, const ScanPlace& place, int first,
-                          int segments, int d_k, int d_v) {
-  const std::int64_t edge = place.head * (segments + 1) + first, size = static_cast<std::int64_t>(d_k) * d_v;
-  const int count = min(ahead, segments - first);
-  float4 state[ahead];
-  float total[ahead];
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) {
-    if (i >= count) break;
-    state[i] = *reinterpret_cast<const float4*>(x.states + (edge + i) * size + place.element);
-    total[i] = x.totals[(place.head * segments + first + i) * d_k + place.row];
-  }
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) {
-    if (i >= count) break;
-    *reinterpret_cast<float4*>(x.states + (edge + i) * size + place.element) = carry.state;
-    if (place.element % d_v == 0) x.gates[(edge + i) * d_k + place.row] = carry.log;
-    carry.state = decayed_sum(decay_of(total[i]), carry.state, state[i]);
-    carry.log += total[i];
-  }
-}
-
-__global__ __launch_bounds__(scan_threads) void scan_segments_kernel(ScanOperands x, int segments, int d_k,
-                                                                     int d_v) {
-  const int element = 4 * static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
-  const ScanPlace place{static_cast<std::int64_t>(blockIdx.x), element / d_v, element};
-  Carry carry;
-  for (int first = 0; first < segments; first += ahead) scan_some(x, carry, place, first, segments, d_k, d_v);
-  const std::int64_t edge = place.head * (segments + 1) + segments,
-                     size = static_cast<std::int64_t>(d_k) * d_v;
-  *reinterpret_cast<float4*>(x.states + edge * size + element) = carry.state;
-  *reinterpret_cast<float4*>(x.map_state + place.head * size + element) = carry.state;
-  if (element % d_v != 0) return;
-  x.gates[edge * d_k + place.row] = carry.log;
-  x.map_decay[place.head * d_k + place.row] = decay_of(carry.log);
-}
-
-const RegisteredCudaKernel scan_registered = device_body<ScanSegments>(scan_segments);
-
-}  // namespace
-
-cudaError_t scan_segments(cudaStream_t stream, const ScanSegments::Operands<OnDevice>& x,
-                          const Segments& cut) {
-  const auto d_k = static_cast<int>(cut.shape.d_k), d_v = static_cast<int>(cut.shape.d_v);
-  const dim3 grid(static_cast<unsigned>(cut.work.heads(cut.shape)),
-                  static_cast<unsigned>(d_k * d_v / (4 * scan_threads)));
-  scan_segments_kernel<<<grid, scan_threads, 0, stream>>>(x, static_cast<int>(cut.count), d_k, d_v);
-  return cudaGetLastError();
 }
 
 }  // namespace baton

@@ -10,6 +10,7 @@
 // A tile that all of a warp's queries see whole is not masked. Shared memory holds the queries and
 // two tiles of keys and values, 96 KiB at d = 128: two blocks a multiprocessor.
 // Source: Dao, "FlashAttention-2", 2023, algorithm 1.
+#include "sp_methods/kernels/device/cudnn/bodies.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
@@ -172,9 +173,19 @@ __global__ __launch_bounds__(threads,
   QueryTile<d_k, d_v>(mask, in).run(out, lse);
 }
 
+__device__ float4 four_at(const float* x) { return *reinterpret_cast<const float4*>(x); }
+__device__ float4 four_at(const Bf16* x) {
+  const uint2 pairs = *reinterpret_cast<const uint2*>(x);
+  const float2 low = unpacked_pair(pairs.x), high = unpacked_pair(pairs.y);
+  return {low.x, low.y, high.x, high.y};
+}
+__device__ float2 two_at(const float* x) { return *reinterpret_cast<const float2*>(x); }
+__device__ float2 two_at(const Bf16* x) { return load_pair(x); }
+
 /// A thread merges four elements of a row. row_threads of them share its lse, which the first one
 /// writes.
-__global__ void merge_softmax_kernel(float* out, float* lse, const float* block_out, const float* block_lse,
+template <class Element>
+__global__ void merge_softmax_kernel(float* out, float* lse, const Element* block_out, const float* block_lse,
                                      std::int64_t rows, int row_threads) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = i / row_threads;
@@ -183,36 +194,44 @@ __global__ void merge_softmax_kernel(float* out, float* lse, const float* block_
   if (other == minus_infinity) return;
   const float weight = 1.0F / (1.0F + expf(own - other));
   float4& into = reinterpret_cast<float4*>(out)[i];
-  const float4 x = into, y = reinterpret_cast<const float4*>(block_out)[i];
+  const float4 x = into, y = four_at(block_out + 4 * i);
   into = {x.x + weight * (y.x - x.x), x.y + weight * (y.y - x.y), x.z + weight * (y.z - x.z),
           x.w + weight * (y.w - x.w)};
   if (i % row_threads == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
 }
 
 /// One warp a row.
-__global__ void softmax_delta_kernel(float* delta, const Bf16* d_o, const float* out, std::int64_t rows,
+template <class Element>
+__global__ void softmax_delta_kernel(float* delta, const Bf16* d_o, const Element* out, std::int64_t rows,
                                      int d_v) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
   if (row >= rows) return;
   float sum = 0.0F;
   for (int c = 2 * lane(); c < d_v; c += 64) {
-    const float2 x = load_pair(d_o + row * d_v + c),
-                 y = *reinterpret_cast<const float2*>(out + row * d_v + c);
+    const float2 x = load_pair(d_o + row * d_v + c), y = two_at(out + row * d_v + c);
     sum += x.x * y.x + x.y * y.y;
   }
   sum = warp_sum(sum);
   if (lane() == 0) delta[row] = sum;
 }
 
+/// Calls f with x as a pointer to elements of this type.
+template <class Function>
+cudaError_t with_elements(const void* x, Dtype dtype, Function f) {
+  return dtype == Dtype::bf16 ? f(static_cast<const Bf16*>(x)) : f(static_cast<const float*>(x));
+}
+
 unsigned blocks(std::int64_t count) { return static_cast<unsigned>((count + threads - 1) / threads); }
 
 cudaError_t softmax_block(cudaStream_t stream, const SoftmaxBlock::Operands<OnDevice>& x,
                           const SoftmaxShape& shape) {
+  if (shape.body == SoftmaxBody::cudnn) return cudnn_softmax_block(stream, x, shape);
   const dim3 grid(static_cast<unsigned>(tiles_of(shape.q_tokens, row_tile)),
                   static_cast<unsigned>(shape.heads));
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
     return launch(stream, grid, threads, QueryTile<d_k(), d_v()>::shared_bytes,
-                  softmax_block_kernel<d_k(), d_v()>, x.out, x.lse, x.in, SoftmaxMask(shape));
+                  softmax_block_kernel<d_k(), d_v()>, static_cast<float*>(x.out), x.lse, x.in,
+                  SoftmaxMask(shape));
   });
 }
 
@@ -220,21 +239,25 @@ cudaError_t merge_softmax(cudaStream_t stream, const MergeSoftmax::Operands<OnDe
                           const SoftmaxShape& shape) {
   const std::int64_t rows = shape.q_tokens * shape.heads;
   const int row_threads = static_cast<int>(shape.d_v / 4);
-  merge_softmax_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(x.out, x.lse, x.block_out,
-                                                                           x.block_lse, rows, row_threads);
-  return cudaGetLastError();
+  return with_elements(x.block_out, shape.out_dtype, [&](const auto* block_out) {
+    merge_softmax_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(x.out, x.lse, block_out,
+                                                                             x.block_lse, rows, row_threads);
+    return cudaGetLastError();
+  });
 }
 
 cudaError_t softmax_delta(cudaStream_t stream, const SoftmaxDelta::Operands<OnDevice>& x,
                           const SoftmaxShape& shape) {
   const std::int64_t rows = shape.q_tokens * shape.heads;
-  softmax_delta_kernel<<<blocks(rows * 32), threads, 0, stream>>>(x.delta, x.d_o, x.out, rows,
-                                                                  static_cast<int>(shape.d_v));
-  return cudaGetLastError();
+  return with_elements(x.out, shape.out_dtype, [&](const auto* out) {
+    softmax_delta_kernel<<<blocks(rows * 32), threads, 0, stream>>>(x.delta, x.d_o, out, rows,
+                                                                    static_cast<int>(shape.d_v));
+    return cudaGetLastError();
+  });
 }
 
 const RegisteredCudaKernel registered[]{
-    device_body<SoftmaxBlock>(softmax_block),
+    device_body<SoftmaxBlock>(softmax_block, refused_by_cudnn),
     device_body<MergeSoftmax>(merge_softmax),
     device_body<SoftmaxDelta>(softmax_delta),
 };

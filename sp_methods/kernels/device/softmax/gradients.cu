@@ -9,6 +9,7 @@
 //
 // Each gradient is summed by the block that owns its rows, so that two runs give the same bits.
 // Forming scores three times and d_o v^T twice costs 10 d_k + 6 d_v flop for each visible pair.
+#include "sp_methods/kernels/device/cudnn/bodies.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
@@ -233,17 +234,21 @@ cudaError_t launch_gradient(cudaStream_t stream, const GradientCall& x) {
 }
 
 cudaError_t softmax_block_gradients(cudaStream_t stream, const SoftmaxBlockGradients::Operands<OnDevice>& x,
-                                    const SoftmaxShape& shape) {
+                                    const SoftmaxGradientsShape& shape) {
+  if (shape.body == SoftmaxBody::cudnn) return cudnn_softmax_block_gradients(stream, x, shape);
   const SoftmaxMask mask(shape);
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
-    const auto call = [&](float* out) { return GradientCall{x.in, x.d_o, x.lse, x.delta, out, mask}; };
+    const auto call = [&](void* out) {
+      return GradientCall{x.in, x.d_o, x.lse, x.delta, static_cast<float*>(out), mask};
+    };
     cuda(launch_gradient<d_k(), d_v(), Gradient::q>(stream, call(x.dq)));
     cuda(launch_gradient<d_k(), d_v(), Gradient::k>(stream, call(x.dk)));
     return launch_gradient<d_k(), d_v(), Gradient::v>(stream, call(x.dv));
   });
 }
 
-const RegisteredCudaKernel registered = device_body<SoftmaxBlockGradients>(softmax_block_gradients);
+const RegisteredCudaKernel registered =
+    device_body<SoftmaxBlockGradients>(softmax_block_gradients, gradients_refused_by_cudnn);
 
 }  // namespace
 }  // namespace baton

@@ -160,14 +160,27 @@ class TileLoader {
   int into_;
 };
 
-/// Starts the copy of `rows` dense rows into a tile.
-template <int width>
-__device__ inline void load_dense_async(Bf16Tile<width> into, const Bf16* from, int rows) {
-  constexpr int units = width / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * units; i += tile_threads) {
-    copy_16_async(shared_address(into.memory) + into.offset(i / units, i % units * 8), from + i * 8, true);
+/// The places of `rows` dense rows in a tile that one thread copies: `count` units of 16 bytes.
+template <int width, int rows>
+struct DensePlaces {
+  static constexpr int units = width / 8, apart = tile_threads / units;  // rows of one thread
+  static constexpr int count = rows / apart;
+  static_assert(rows % apart == 0 && tile_threads % units == 0 && apart % 8 == 0);
+
+  __device__ static int row(int i) { return static_cast<int>(threadIdx.x) / units + i * apart; }
+  __device__ static int offset(int i) {
+    const int first = Bf16Tile<width>::offset(row(0), static_cast<int>(threadIdx.x) % units * 8);
+    return (first ^ ((i * apart / 8 & 7) << 4)) + i * apart * Bf16Tile<width>::row_bytes;
   }
-}
+
+  /// Starts the copy.
+  __device__ static void load_async(const Bf16Tile<width>& into, const Bf16* from) {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      copy_16_async(shared_address(into.memory) + offset(i), from + (threadIdx.x + i * tile_threads) * 8,
+                    true);
+  }
+};
 
 // The device side of kernel contracts (contracts.hpp): operands as pointers to bf16 or float, and
 // the registration of bodies.
@@ -182,14 +195,16 @@ using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::templa
 
 /// Registers the device body of a contract. If the contract's parameters have `dtype` and
 /// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits; if they have
-/// `key_heads()`, as many heads of keys as of queries.
+/// `key_heads()`, as many heads of keys as of queries. `of_cudnn` refuses what cuDNN cannot, for
+/// parameters that name it as the body.
 template <class Contract>
-RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
+RegisteredCudaKernel device_body(DeviceBody<Contract> body,
+                                 Refusal (*of_cudnn)(const typename Contract::Parameters&) = nullptr) {
   const auto run = [body](const CudaKernelCall& x) {
     const auto operands = bind_operands<typename Contract::template Operands<OnDevice>>(x.operands);
     cuda(body(x.stream, operands, parameters_of<Contract>(x.kernel)));
   };
-  const auto unsupported = [](const Kernel& kernel) -> Refusal {
+  const auto unsupported = [of_cudnn](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
     if constexpr (requires { parameters.latent; })
       if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
@@ -199,6 +214,11 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body) {
       if (!fits)
         return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
     }
+    if constexpr (requires { parameters.body; })
+      if (parameters.body == SoftmaxBody::cudnn) {
+        const Refusal lacking = cudnn_library().lacking();
+        return lacking || of_cudnn == nullptr ? lacking : of_cudnn(parameters);
+      }
     if constexpr (requires { parameters.key_heads(); })
       if (parameters.key_heads() != parameters.heads)
         return "the device body of " + kernel.name + " is for as many heads of keys as of queries";

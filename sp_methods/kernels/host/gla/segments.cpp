@@ -83,7 +83,8 @@ std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& 
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
     const std::int64_t number = h * (cut.count + 1) + e;
     Matrix state(all.data() + h * d_k * d_v, d_k, d_v);
-    state = ConstMatrix(edges.states + number * d_k * d_v, d_k, d_v);
+    state.setZero();
+    if (edges.states != nullptr) state = ConstMatrix(edges.states + number * d_k * d_v, d_k, d_v);
     if (edges.incoming == nullptr) continue;
     const Eigen::VectorXf decay = ConstVector(edges.gates + number * d_k, d_k).array().exp();
     state += decay.asDiagonal() * ConstMatrix(edges.incoming + h * d_k * d_v, d_k, d_v);
@@ -157,42 +158,75 @@ void ChunkStarts::on_host(const Operands<OnHost>& x, const Segments& cut) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, e);
-    const auto incoming = true_edge(x.before, cut, e);
+    const auto before = true_edge(x.before, cut, e);
     segment.walk<ChunkStates>({.in = segment.at(x.in)});
-    const ChunkEdges<OnHost> edges = segment.edges(incoming);
+    if (x.states != nullptr) keep_map(x, segment, cut, e);
+    const ChunkEdges<OnHost> edges = segment.edges(before);
     for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h)
       for (std::int64_t n = 0; n < segment.chunks(); ++n) {
         const std::int64_t from = h * segment.chunks() + n;
         const std::int64_t into = h * cut.shape.chunks() + segment.first_chunk() + n;
+        const ConstVector decays(edges.decays + from * d_k, d_k);
+        if (x.decays != nullptr) Vector(x.decays + into * d_k, d_k) = decays;
         Matrix(x.starts + into * d_k * d_v, d_k, d_v) =
             ConstMatrix(edges.states + from * d_k * d_v, d_k, d_v) +
-            ConstVector(edges.decays + from * d_k, d_k).asDiagonal() *
-                ConstMatrix(incoming.data() + h * d_k * d_v, d_k, d_v);
+            decays.asDiagonal() * ConstMatrix(before.data() + h * d_k * d_v, d_k, d_v);
       }
   }
 }
 
+void SegmentStarts::on_host(const Operands<OnHost>& x, const Segments& cut) {
+  const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
+  for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+    Eigen::MatrixXf state = Eigen::MatrixXf::Zero(d_k, d_v);
+    if (x.incoming != nullptr) state = ConstMatrix(x.incoming + h * d_k * d_v, d_k, d_v);
+    for (std::int64_t e = 0; e < cut.count; ++e) {
+      const std::int64_t number = h * cut.count + e;
+      Matrix(x.starts + number * d_k * d_v, d_k, d_v) = state;
+      const Eigen::VectorXf decay = ConstVector(x.totals + number * d_k, d_k).array().exp();
+      state = decay.asDiagonal() * state + ConstMatrix(x.states + (number + h) * d_k * d_v, d_k, d_v);
+    }
+  }
+}
+
+namespace {
+
+/// What segment_gradients reads of the states before the chunks of one segment.
+struct SegmentBefore {
+  std::vector<float> starts, decays, incoming;
+
+  SegmentBefore(const ChunkStartsInSegments<OnHost>& x, const Segment& segment, const Segments& cut,
+                std::int64_t place) {
+    const std::int64_t d_k = cut.shape.d_k, state = d_k * cut.shape.d_v;
+    const auto add = [](std::vector<float>& to, const float* from, std::int64_t count) {
+      if (from == nullptr) return to.resize(to.size() + count, 0.0F);
+      to.insert(to.end(), from, from + count);
+    };
+    for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
+      const std::int64_t first = h * cut.shape.chunks() + segment.first_chunk();
+      const bool is_true = x.segments == nullptr;
+      add(starts, x.chunks + first * state, segment.chunks() * state);
+      add(decays, is_true ? nullptr : x.decays + first * d_k, segment.chunks() * d_k);
+      add(incoming, is_true ? nullptr : x.segments + (h * cut.count + place) * state, state);
+    }
+  }
+};
+
+}  // namespace
+
 void SegmentGradients::on_host(const Operands<OnHost>& x, const Segments& cut) {
-  const std::int64_t state = cut.shape.d_k * cut.shape.d_v;
   for (std::int64_t e = 0; e < cut.count; ++e) {
     Segment segment(cut, cut.count - 1 - e);
     const GlaInputs in = segment.at(x.in);
     const float* const d_o = segment.at(x.d_o, cut.shape.d_v);
-    std::vector<float> starts;
-    for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
-      const float* const first = x.starts + (h * cut.shape.chunks() + segment.first_chunk()) * state;
-      starts.insert(starts.end(), first, first + segment.chunks() * state);
-    }
-    // The starts are true states. A null prefix would make the kernel take the first one for zero.
-    const std::vector<float> no_decays(cut.work.heads(cut.shape) * segment.chunks() * cut.shape.d_k, 0.0F);
-    const std::vector<float> no_prefix(cut.work.heads(cut.shape) * state, 0.0F);
+    const SegmentBefore before(x.before, segment, cut, cut.count - 1 - e);
     const auto suffix = true_edge(x.after, cut, e);
     const GlaGradients out = segment.at(x.out);
     segment.walk<ChunkStateGradients>({.in = in, .d_o = d_o});
     IntraGradients::on_host({.in = in, .d_o = d_o, .out = out}, segment.parameters());
     InterGradients::on_host({.in = in,
                              .d_o = d_o,
-                             .before = {starts.data(), no_decays.data(), no_prefix.data()},
+                             .before = {before.starts.data(), before.decays.data(), before.incoming.data()},
                              .after = segment.edges(suffix),
                              .out = out},
                             segment.parameters());

@@ -38,7 +38,7 @@ void run_back_to_back(const char* name, const Shape& shape, Direction direction,
 }
 
 TEST(Peer, TenThousandRoundsWithoutAWordBetweenTheRanks) {
-  for (const char* name : {"all_scan", "all_scan_fused"})
+  for (const char* name : {"all_scan", "all_scan_fused", "two_shot_fused"})
     for (Direction direction : {Direction::forward, Direction::reverse})
       run_back_to_back(name, small, direction, 10'000);
 }
@@ -46,8 +46,11 @@ TEST(Peer, TenThousandRoundsWithoutAWordBetweenTheRanks) {
 TEST(Peer, ThousandsOfRoundsOfEveryShapeOfExchange) {
   for (const char* name : {"two_shot", "all_gather_scan", "recursive_doubling", "all_scan_fused_16"})
     run_back_to_back(name, small, Direction::forward, 2'000);
-  run_back_to_back("all_scan", {1, 5, 3, 1}, Direction::reverse, 2'000);
-  run_back_to_back("all_scan", {32, 128, 128, 1}, Direction::forward, 200);
+  for (const char* name : {"all_scan", "two_shot", "two_shot_fused"}) {
+    run_back_to_back(name, {1, 5, 3, 1}, Direction::reverse, 2'000);
+    run_back_to_back(name, {1, 1, 8, 1}, Direction::forward, 200);  // one row
+    run_back_to_back(name, {32, 128, 128, 1}, Direction::forward, 200);
+  }
 }
 
 TEST(Peer, FencesAndFlagsGiveTheSame) {
@@ -55,10 +58,10 @@ TEST(Peer, FencesAndFlagsGiveTheSame) {
     run_back_to_back(name, small, Direction::forward, 1'000, PeerTransport::fenced);
 }
 
-TEST(Peer, GraphsCanBeReplayed) {
-  on_ranks([](int ranks) {
+void replay(const char* name) {
+  on_ranks([name](int ranks) {
     Rig rig(ranks);
-    Scan scan(rig, "all_scan", small, Direction::forward);
+    Scan scan(rig, name, small, Direction::forward);
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t recording = nullptr;
     cuda(cudaStreamBeginCapture(rig.stream(), cudaStreamCaptureModeThreadLocal));
@@ -74,14 +77,20 @@ TEST(Peer, GraphsCanBeReplayed) {
   });
 }
 
-TEST(Peer, TwoCollectivesTakeTurns) {
+TEST(Peer, GraphsCanBeReplayed) {
+  for (const char* name : {"all_scan", "two_shot_fused"}) replay(name);
+}
+
+TEST(Peer, CollectivesTakeTurns) {
   on_ranks([](int ranks) {
     Rig rig(ranks);
     Scan forward(rig, "all_scan", small, Direction::forward),
-        backward(rig, "two_shot", small, Direction::reverse);
-    for (int round = 0; round < 2'000; ++round) (round % 2 == 0 ? forward : backward).enqueue();
+        backward(rig, "two_shot", small, Direction::reverse),
+        fused(rig, "two_shot_fused", small, Direction::forward);
+    for (int round = 0; round < 3'000; ++round)
+      (round % 3 == 0 ? forward : round % 3 == 1 ? backward : fused).enqueue();
     EXPECT_EQ(rig.wrong(), 0u);
-    EXPECT_EQ(forward.fault() + backward.fault(), "");
+    EXPECT_EQ(forward.fault() + backward.fault() + fused.fault(), "");
   });
 }
 

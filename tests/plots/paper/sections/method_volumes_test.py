@@ -55,6 +55,11 @@ class ClosedForms(unittest.TestCase):
             ("`ring_attention_softmax`", "counted, forward", [None, "1,792", None, None, "7.0", "7"]),
             ("", "closed form, derived", [None, "1,792", None, None, None, "7"])])
 
+    def test_the_memory_of_records_that_tell_it_stands_below_the_count(self):
+        one = counted("chunkwise_local", sent=0, tensor_bytes=3 * 2**20, scratch_bytes=2**20)
+        self.assertEqual(rows(one)[1], ("", "memory, counted, forward", [None, "4.00", None, None, None, None]))
+        self.assertEqual(len(rows(counted("chunkwise_local", sent=0))), 1)
+
     def test_each_form_is_shown_with_its_source(self):
         table = volumes.forms_table(FORMS)
         self.assertEqual(len(table.rows), len(FORMS))

@@ -28,12 +28,13 @@ struct Problem {
   GateDraw gates = GateDraw::layer;
   Pass pass = Pass::both;
   std::uint64_t seed = 1;
+  SoftmaxBody kernel = SoftmaxBody::own;
 
   std::string text() const {
     std::ostringstream text;
     text << method << ", " << ranks << " ranks, " << to_string(pass) << ", gates " << to_string(share.gate)
          << ' ' << to_string(gates) << ", " << share.tokens << " tokens, " << share.heads << " heads, d_k "
-         << share.d_k << ", d_v " << share.d_v << ", seed " << seed;
+         << share.d_k << ", d_v " << share.d_v << ", seed " << seed << ", " << to_string(kernel);
     return text.str();
   }
 };
@@ -46,7 +47,8 @@ class RingDevice : public testing::Test {
 
   static void expect_solved(const Problem& problem) {
     const SpMethod& method = find_method(problem.method);
-    const Layer layer{.share = problem.share, .pass = problem.pass, .dtype = Dtype::bf16};
+    Layer layer{.share = problem.share, .pass = problem.pass, .dtype = Dtype::bf16};
+    layer.kernels.softmax = problem.kernel;
     ASSERT_EQ(method.unsupported(layer, problem.ranks).reason(), "");
     const auto all = build_all(method, layer, problem.ranks);
     const std::span<const Schedule> schedules(all.data(), all.size());
@@ -93,6 +95,20 @@ TEST_F(RingDevice, SolvesSoftmax) {
       share.gate = GateKind::none;
       expect_solved({method, share, ranks});
     }
+}
+
+/// Every method of softmax attention that takes so many ranks, with blocks by cuDNN.
+TEST_F(RingDevice, SolvesSoftmaxByCudnn) {
+  if (const Refusal lacking = cudnn_library().lacking()) GTEST_SKIP() << lacking.reason();
+  for (const SpMethod* method : sp_methods())
+    for (const int ranks : {1, 2, 4})
+      for (const Pass pass : {Pass::both, Pass::backward})
+        for (const GlaShape& share : {GlaShape{200, 4, 64, 128, 64, GateKind::none},
+                                      GlaShape{200, 4, 128, 128, 64, GateKind::none, 2}}) {
+          const Layer layer{.share = share, .pass = pass, .dtype = Dtype::bf16};
+          if (method->attention != Attention::softmax || method->unsupported(layer, ranks)) continue;
+          expect_solved({method->name, share, ranks, GateDraw::layer, pass, 1, SoftmaxBody::cudnn});
+        }
 }
 
 /// Until the kernels can, no executor on a device takes them.

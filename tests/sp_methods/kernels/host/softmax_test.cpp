@@ -108,7 +108,7 @@ class SoftmaxRing {
                                       .dq = r.dq.data(),
                                       .dk = other.dk.data(),
                                       .dv = other.dv.data()},
-                                     shape(p, size_t(&other - ranks_.data())));
+                                     {shape(p, size_t(&other - ranks_.data()))});
   }
 
   GlaShape s_;
@@ -175,7 +175,7 @@ Results<float> solved_block(const SoftmaxShape& s, const Tensors& x) {
                                   .dq = out.dq.data(),
                                   .dk = out.dk.data(),
                                   .dv = out.dv.data()},
-                                 s);
+                                 {s});
   return out;
 }
 
@@ -246,6 +246,18 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
   EXPECT_EQ(pairs, 64.0 * 65.0 / 2.0);
 }
 
+TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
+  for (const Positions& queries : {contiguous_positions(1, 16), zigzag_positions(1, 4, 16),
+                                   zigzag_positions(1, 4, 16).last(12, 16), striped_positions(1, 4, 16)})
+    for (const Positions& keys : {contiguous_positions(0, 24), contiguous_positions(2, 24),
+                                  zigzag_positions(2, 3, 24), striped_positions(2, 4, 24)}) {
+      const SoftmaxShape s{queries.split == 4 ? 12 : 16, 24, 1, 1, 1, queries, keys};
+      double pairs = 0;
+      for (std::int64_t i = 0; i < s.q_tokens; ++i) pairs += static_cast<double>(s.visible(i));
+      EXPECT_EQ(s.visible_pairs(), pairs) << queries.first << ", " << keys.first;
+    }
+}
+
 /// 10 queries and 20 keys, d_k 3, d_v 5: 2 heads of keys, and as many of queries or twice as many.
 TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
   for (const std::int64_t heads : {2, 4})
@@ -256,7 +268,7 @@ TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
       const double q = row * 3, out = row * 5, d_o = out, k = 120, v = 200;
       EXPECT_EQ(SoftmaxBlock::bytes(s), element * (q + k + v) + 4 * (out + row));
       EXPECT_EQ(SoftmaxDelta::bytes(s), element * d_o + 4 * (out + row));
-      EXPECT_EQ(SoftmaxBlockGradients::bytes(s),
+      EXPECT_EQ(SoftmaxBlockGradients::bytes({s}),
                 element * (q + k + v + d_o) + 4 * (2 * row + 2 * (q + k + v)));
       EXPECT_EQ(MergeSoftmax::bytes(s), 4 * 3 * (out + row));
     }

@@ -54,7 +54,7 @@ TEST(PeerProgram, RightForEveryMethodWhateverTheStreamsDo) {
           if (method->unsupported && method->unsupported(layer, ranks)) continue;
           const auto schedules = build_all(*method, layer, ranks);
           if (unsupported_by_peer(schedules)) continue;
-          const bool is_alone = method->name == "local";
+          const bool is_alone = method->sequence == Sequence::own;
           const LayerOracle oracle({method->attention, layer.share, ranks, is_alone, GateDraw::mixed, 3});
           HostDevice device(schedules, {.blocks = 2, .threads = 8}, ++checked);
           write_layer(device, schedules, *method, oracle);

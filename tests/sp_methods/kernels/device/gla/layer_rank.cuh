@@ -124,7 +124,8 @@ struct Rank {
   const LayerMemory& layer;
   std::int64_t token;
   PassMemory before, after;
-  DeviceArray<Bf16> starts;
+  DeviceArray<Bf16> starts, segment_starts_;
+  DeviceArray<float> decays, own_states, own_totals;  ///< Of chunk_starts.
   std::unique_ptr<DeviceArray<float>> prefix, suffix;
 
   Rank(const LayerMemory& memory, const GlaShape& share, const Work& work, std::int64_t first, int segments)
@@ -133,7 +134,14 @@ struct Rank {
         token(first),
         before(share, work, segments),
         after(share, work, segments),
-        starts(work.heads(share) * ((share.tokens + 63) / 64) * share.d_k * share.d_v) {}
+        starts(chunks() * share.d_k * share.d_v),
+        segment_starts_(work.heads(share) * segments * share.d_k * share.d_v),
+        decays(chunks() * share.d_k),
+        own_states(before.states.count()),
+        own_totals(before.totals.count()) {}
+
+  /// Of all heads of the group.
+  std::int64_t chunks() const { return cut.work.heads(cut.shape) * ((cut.shape.tokens + 63) / 64); }
 
   GlaDeviceInputs in() const { return layer.inputs(cut.shape, token); }
   Bf16* o() const { return layer.o.at(token * cut.shape.heads * cut.shape.d_v); }
@@ -159,14 +167,36 @@ struct Rank {
   void segment_output() const {
     cuda(baton::segment_output({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
   }
+  /// From zero at every segment's start, with what the segments add.
   void chunk_starts() const {
+    cuda(baton::chunk_starts({},
+                             {.in = in(),
+                              .starts = starts.at(),
+                              .decays = decays.at(),
+                              .states = own_states.at(),
+                              .totals = own_totals.at()},
+                             cut));
+  }
+  void segment_starts() const {
+    cuda(baton::segment_starts({},
+                               {.totals = own_totals.at(),
+                                .states = own_states.at(),
+                                .incoming = prefix ? prefix->at() : nullptr,
+                                .starts = segment_starts_.at()},
+                               cut));
+  }
+  /// From the true states at the segments' starts, which a forward pass has left.
+  void true_chunk_starts() const {
     cuda(baton::chunk_starts({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
   }
-  void segment_gradients() const {
+  /// After segment_starts, or after true_chunk_starts.
+  void segment_gradients(bool starts_are_true = false) const {
+    ChunkStartsInSegments<OnDevice> states{.chunks = starts.at()};
+    if (!starts_are_true) states = {starts.at(), decays.at(), segment_starts_.at()};
     cuda(baton::segment_gradients({},
                                   {.in = in(),
                                    .d_o = d_o(),
-                                   .starts = starts.at(),
+                                   .before = states,
                                    .after = after.edges(suffix),
                                    .out = layer.gradients(cut.shape, token)},
                                   cut));
@@ -177,10 +207,19 @@ struct Rank {
     scan_segments(before);
     segment_output();
   }
+  /// With the state before every segment from a forward pass.
+  void backward_with_kept_states() const {
+    segment_state_gradients();
+    scan_segments(after);
+    true_chunk_starts();
+    segment_gradients(true);
+  }
+  /// With nothing from a forward pass but the prefix.
   void backward() const {
     segment_state_gradients();
     scan_segments(after);
     chunk_starts();
+    segment_starts();
     segment_gradients();
   }
 };

@@ -4,13 +4,15 @@
 //
 //   every rank: segment states and their gradients, scans
 //   the host folds the maps both ways
-//   every rank: output, gradients
+//   every rank: output, gradients: once with states before chunks from zero at their segments'
+//   starts, once with true ones
 //   |got - oracle| / |oracle| in the Frobenius norm of o, dq, dk, dv, dg; memory starts as NaN
 //
 // Cost: the oracle's, on as many threads as there are problems.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <future>
 #include <random>
@@ -60,8 +62,10 @@ std::vector<float> read(const DeviceArray<Bf16>& from) {
   return wide;
 }
 
+using Ranks = std::vector<std::unique_ptr<Rank>>;
+
 /// Folds the maps of the ranks before each one, in the given order: the state that comes in there.
-void exchange(std::vector<std::unique_ptr<Rank>>& ranks, bool forward) {
+void fold_maps(const Ranks& ranks, bool forward) {
   std::vector<float> carry;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     Rank& rank = *ranks[forward ? i : ranks.size() - 1 - i];
@@ -74,9 +78,9 @@ void exchange(std::vector<std::unique_ptr<Rank>>& ranks, bool forward) {
   }
 }
 
-/// Runs a head group on ranks in a row.
-void run_group(const LayerMemory& memory, const DeviceProblem& problem, const Work& work) {
-  std::vector<std::unique_ptr<Rank>> ranks;
+/// Runs a head group on ranks in a row up to the gradients; leaves what those need.
+Ranks run_group(const LayerMemory& memory, const DeviceProblem& problem, const Work& work) {
+  Ranks ranks;
   for (int r = 0; r < problem.ranks; ++r) {
     const auto [share, first] = test::rank_tokens(problem.layer.shape, r, problem.ranks);
     const int segments = static_cast<int>(std::min<std::int64_t>(problem.segments, share.chunks()));
@@ -88,28 +92,40 @@ void run_group(const LayerMemory& memory, const DeviceProblem& problem, const Wo
     rank->segment_state_gradients();
     rank->scan_segments(rank->after);
   }
-  exchange(ranks, true);
-  exchange(ranks, false);
+  fold_maps(ranks, true);
+  fold_maps(ranks, false);
   for (auto& rank : ranks) {
     rank->segment_output();
     rank->chunk_starts();
-    rank->segment_gradients();
+    rank->segment_starts();
+  }
+  cuda(cudaDeviceSynchronize());
+  return ranks;
+}
+
+/// The gradients of a layer, from true states before chunks or from those in segments.
+void run_gradients(const Ranks& ranks, bool starts_are_true) {
+  for (auto& rank : ranks) {
+    if (starts_are_true) rank->true_chunk_starts();
+    rank->segment_gradients(starts_are_true);
   }
   cuda(cudaDeviceSynchronize());
 }
 
-void expect_solved(const DeviceProblem& problem, const test::Results<double>& oracle) {
+/// Writes a problem's inputs.
+void write_inputs(const LayerMemory& memory, const DeviceProblem& problem) {
   const test::Tensors tensors = drawn(problem);
-  const LayerMemory memory(problem.layer.shape);
   write(memory.q, tensors.q), write(memory.k, tensors.k), write(memory.v, tensors.v);
   write(memory.g, tensors.g), write(memory.d_o, tensors.d_o);
-  for (int g = 0; g < problem.groups; ++g)
-    run_group(memory, problem, group_of(problem.layer.shape, g, problem.groups));
+}
+
+void expect_results(const LayerMemory& memory, const DeviceProblem& problem,
+                    const test::Results<double>& oracle, const char* what) {
   const auto error = [&](const char* name, const DeviceArray<Bf16>& got,
                          const std::vector<double>& expected) {
     if (expected.empty()) return;
     const double relative = test::relative_error(read(got), expected);
-    EXPECT_LE(relative, tolerance) << name << ", " << problem.name();
+    EXPECT_LE(relative, tolerance) << name << ", " << problem.name() << ", " << what;
     std::printf("%s %.1e  ", name, relative);
   };
   error("o", memory.o, oracle.o);
@@ -117,7 +133,21 @@ void expect_solved(const DeviceProblem& problem, const test::Results<double>& or
   error("dk", memory.dk, oracle.dk);
   error("dv", memory.dv, oracle.dv);
   error("dg", memory.dg, oracle.dg);
-  std::printf("%s\n", problem.name().c_str());
+  std::printf("%s, %s\n", problem.name().c_str(), what);
+}
+
+void expect_solved(const DeviceProblem& problem, const test::Results<double>& oracle) {
+  const LayerMemory memory(problem.layer.shape);
+  write_inputs(memory, problem);
+  std::vector<Ranks> groups;
+  for (int g = 0; g < problem.groups; ++g)
+    groups.push_back(run_group(memory, problem, group_of(problem.layer.shape, g, problem.groups)));
+  for (const bool starts_are_true : {false, true}) {
+    for (const auto* gradient : {&memory.dq, &memory.dk, &memory.dv, &memory.dg})
+      cuda(cudaMemset(gradient->at(), 0xff, size(gradient->count()) * sizeof(Bf16)));
+    for (const Ranks& ranks : groups) run_gradients(ranks, starts_are_true);
+    expect_results(memory, problem, oracle, starts_are_true ? "true starts" : "starts in segments");
+  }
 }
 
 DeviceProblem random_problem(std::mt19937& random) {
@@ -168,6 +198,94 @@ TEST(GlaDevice, LayersAgreeWithTheOracle) {
     oracles.push_back(std::async(
         std::launch::async, [&problem] { return test::reference(drawn(problem), problem.layer.shape); }));
   for (std::size_t i = 0; i < all.size(); ++i) expect_solved(all[i], oracles[i].get());
+}
+
+/// A state before a chunk twice: from its segment and what was there before, and in one sweep.
+class ComparedStarts {
+ public:
+  explicit ComparedStarts(const Rank& rank)
+      : cut_(rank.cut),
+        chunks_(read(rank.starts)),
+        segments_(read(rank.segment_starts_)),
+        decays_(rank.decays.host()) {
+    rank.true_chunk_starts();
+    cuda(cudaDeviceSynchronize());
+    expected_ = read(rank.starts);
+  }
+
+  /// Elements that differ by more than bf16 rounds, of all heads; the first of them goes into the
+  /// test's message.
+  int wrong(std::string& first) const {
+    const std::int64_t heads = cut_.work.heads(cut_.shape), chunks = cut_.shape.chunks();
+    int count = 0;
+    for (std::int64_t head = 0; head < heads; ++head)
+      for (std::int64_t segment = 0; segment < cut_.count; ++segment)
+        for (std::int64_t n = chunks * segment / cut_.count; n < chunks * (segment + 1) / cut_.count; ++n)
+          count += wrong_of(head * chunks + n, head * cut_.count + segment, first);
+    return count;
+  }
+
+ private:
+  int wrong_of(std::int64_t chunk, std::int64_t segment, std::string& first) const {
+    const std::int64_t d_v = cut_.shape.d_v, state = cut_.shape.d_k * d_v;
+    int count = 0;
+    for (std::int64_t i = 0; i < state; ++i) {
+      const float own = chunks_[size(chunk * state + i)], before = segments_[size(segment * state + i)];
+      const float decay = decays_[size(chunk * cut_.shape.d_k + i / d_v)];
+      const float expected = expected_[size(chunk * state + i)];
+      const float most = 0.01F * (std::abs(own) + std::abs(decay * before)) + 1e-6F;
+      if (std::abs(own + decay * before - expected) <= most) continue;
+      if (++count == 1 && first.empty())
+        first = "chunk " + std::to_string(chunk) + " of all heads, segment " + std::to_string(segment) +
+                ", row " + std::to_string(i / d_v) + ", column " + std::to_string(i % d_v) + ": " +
+                std::to_string(own) + " + " + std::to_string(decay) + " x " + std::to_string(before) +
+                ", must be " + std::to_string(expected);
+    }
+    return count;
+  }
+
+  const Segments& cut_;
+  std::vector<float> chunks_, segments_, decays_, expected_;
+};
+
+TEST(GlaDevice, StartsInSegmentsMakeTrueStarts) {
+  if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
+  for (const GateKind kind : {GateKind::vector, GateKind::scalar, GateKind::none})
+    for (const Gates gates : {Gates::layer, Gates::near_one, Gates::near_zero, Gates::mixed})
+      for (const auto& [d_k, d_v] : {std::pair{128, 128}, std::pair{128, 64}, std::pair{64, 128}}) {
+        const DeviceProblem problem{{{1200, 2, d_k, d_v, 64, kind}, gates, 0, 7}, 2, 3};
+        const LayerMemory memory(problem.layer.shape);
+        write_inputs(memory, problem);
+        for (const auto& rank : run_group(memory, problem, {})) {
+          std::string first;
+          EXPECT_EQ(ComparedStarts(*rank).wrong(first), 0)
+              << problem.name() << ", from token " << rank->token << ": " << first;
+        }
+      }
+}
+
+/// Ranks and segments that a sequence is cut into must not show in its gradients.
+TEST(GlaDevice, ACutSequenceHasTheGradientsOfTheWhole) {
+  if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
+  for (const Gates gates : {Gates::layer, Gates::near_one, Gates::near_zero, Gates::mixed}) {
+    std::vector<double> whole[4];
+    for (const auto& [ranks, segments] : {std::pair{1, 1}, std::pair{1, 5}, std::pair{3, 2}}) {
+      const DeviceProblem problem{{{1300, 2, 128, 128, 64, GateKind::vector}, gates, 0, 11}, ranks, segments};
+      const LayerMemory memory(problem.layer.shape);
+      write_inputs(memory, problem);
+      run_gradients(run_group(memory, problem, {}), false);
+      const DeviceArray<Bf16>* gradients[] = {&memory.dq, &memory.dk, &memory.dv, &memory.dg};
+      for (int i = 0; i < 4; ++i) {
+        const std::vector<float> got = read(*gradients[i]);
+        if (ranks * segments == 1) whole[i].assign(got.begin(), got.end());
+        const double difference = test::relative_error(got, whole[i]);
+        std::printf("%.1e  ", difference);
+        EXPECT_LE(difference, 1.5 * tolerance)  // both are rounded
+            << "gradient " << i << " of dq, dk, dv, dg, " << problem.name();
+      }
+      std::printf("%s, dq dk dv dg from those of one segment\n", problem.name().c_str());
+    }
+  }
 }
 
 TEST(GlaDevice, ASecondBodyOfAKernelIsRefused) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The causal mask of a block as a library takes it: runs of queries whose visible keys are either
+// the same for all, or one more from each query to the next.
+//
+//   own block, any layout          one run, causal: the last query sees all keys
+//   block of another rank          one run, whole: with zigzag half of the keys, or half of the
+//                                  queries; queries that see no key belong to no run
+//   striped, block of a later rank one run, causal: the first query sees nothing
+//   zigzag queries, gathered keys  two runs, causal, each with the keys before it
+//
+// Queries of two runs share no row of the output, so their results need no merge; the gradients of
+// their keys are sums over the runs.
+#pragma once
+
+#include <vector>
+
+#include "sp_methods/kernels/ring_contracts.hpp"
+
+namespace baton {
+
+/// Neighbouring queries and the first keys of the block.
+struct MaskRun {
+  std::int64_t first = 0;  ///< Query.
+  std::int64_t queries = 0;
+  std::int64_t keys = 0;  ///< That the last of these queries sees.
+  /// Whether each query sees one key more than the one before it; else all see `keys`.
+  bool causal = false;
+
+  bool operator==(const MaskRun&) const = default;
+};
+
+/// The runs of a block, longest first where they could be cut in two ways, at most `most` and one
+/// more. Positions that a library has no mask for, such as every second one against all, give as
+/// many runs as queries.
+inline std::vector<MaskRun> mask_runs(const SoftmaxShape& shape, std::size_t most = 4) {
+  std::vector<MaskRun> runs;
+  std::int64_t seen_before = 0;
+  for (std::int64_t i = 0; i < shape.q_tokens; ++i) {
+    const std::int64_t seen = shape.visible(i), more = seen - seen_before;
+    seen_before = seen;
+    if (seen == 0) continue;
+    MaskRun* run = runs.empty() ? nullptr : &runs.back();
+    const bool follows = run != nullptr && (run->queries == 1 ? more <= 1 : more == (run->causal ? 1 : 0));
+    if (!follows) {
+      if (runs.size() > most) break;
+      run = &runs.emplace_back(MaskRun{i, 0, 0, false});
+    } else if (run->queries == 1) {
+      run->causal = more == 1;
+    }
+    ++run->queries;
+    run->keys = seen;
+  }
+  return runs;
+}
+
+}  // namespace baton
