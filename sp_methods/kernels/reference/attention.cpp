@@ -2,49 +2,30 @@
 // The oracles of gated linear and of softmax attention in double precision.
 #include "sp_methods/kernels/reference/attention.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+
+#include "sp_methods/kernels/reference/recurrence.hpp"
 
 namespace baton {
 namespace {
 
 using Eigen::Index;
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using View = Eigen::Map<Matrix>;
-using ConstView = Eigen::Map<const Matrix>;
-/// A state [d_k, d_v] by columns: a column's d_k numbers are contiguous, and each column has a
-/// recurrence of its own.
-using HeadState = Eigen::ArrayXXd;
-using Row = Eigen::Map<const Eigen::ArrayXd>;
+using Matrix = OracleMatrix;
+using View = OracleView;
+using ConstView = ConstOracleView;
+using Row = OracleRow;
 
-/// The inputs as matrices, one token a row.
-class Recurrence {
+/// The inputs and their recurrence.
+class Recurrence : public OracleRows {
  public:
   Recurrence(const ReferenceInputs& in, const GlaShape& shape)
-      : tokens(shape.tokens),
-        scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
-        q(in.q.data(), tokens, shape.d_k),
-        k(in.k.data(), tokens, shape.d_k),
-        v(in.v.data(), tokens, shape.d_v),
-        g(in.g.data(), tokens, shape.gate_width()),
-        initial_(in.initial_state) {}
+      : OracleRows(in, shape), initial_(in.initial_state) {}
 
   HeadState initial_state() const {
     if (initial_.empty()) return HeadState::Zero(k.cols(), v.cols());
     return ConstView(initial_.data(), k.cols(), v.cols()).array();
   }
-
-  /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
-  void set_alpha(Eigen::ArrayXd& alpha, Index t) const {
-    if (g.cols() == 0)
-      alpha.setOnes(k.cols());
-    else if (g.cols() == 1)
-      alpha.setConstant(k.cols(), std::exp(g(t, 0)));
-    else
-      alpha = g.row(t).array().exp().transpose();
-  }
-  static Row row(const ConstView& x, Index t) { return {x.data() + t * x.cols(), x.cols()}; }
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
   void step(HeadState& state, const HeadState& before, const Eigen::ArrayXd& alpha, Index t) const {
@@ -52,18 +33,9 @@ class Recurrence {
     for (Index j = 0; j < v.cols(); ++j) state.col(j) = alpha * before.col(j) + v(t, j) * key;
   }
 
-  const Index tokens;
-  const double scale;
-  const ConstView q, k, v, g;
-
  private:
   std::span<const double> initial_;
 };
-
-View allocate(std::vector<double>& x, Index rows, Index cols) {
-  x.assign(static_cast<std::size_t>(rows * cols), 0.0);
-  return {x.data(), rows, cols};
-}
 
 std::vector<double> by_rows(const HeadState& state) {
   std::vector<double> all;
@@ -134,31 +106,19 @@ ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const GlaShape& shape) {
   const Recurrence r(in, shape);
-  const auto run = std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(r.tokens))));
-  std::vector<HeadState> kept;  // the state before every token whose number is a multiple of run
-  HeadState state = r.initial_state();
-  Eigen::ArrayXd alpha;
-  for (Index t = 0; t < r.tokens; ++t) {
-    if (t % run == 0) kept.push_back(state);
-    r.set_alpha(alpha, t);
-    r.step(state, state, alpha, t);
-  }
   HeadState gradient = HeadState::Zero(shape.d_k, shape.d_v);
   if (!d_final_state.empty()) gradient = ConstView(d_final_state.data(), shape.d_k, shape.d_v).array();
   ReferenceGradients out;
   const ConstView d_o_rows(d_o.data(), r.tokens, shape.d_v);
   Reverse reverse(out, r, d_o_rows, std::move(gradient));
-  std::vector<HeadState> before(static_cast<std::size_t>(run), HeadState(shape.d_k, shape.d_v));
-  for (Index i = std::ssize(kept) - 1; i >= 0; --i) {
-    const Index first = i * run, last = std::min(r.tokens, first + run);
-    before[0] = kept[static_cast<std::size_t>(i)];
-    for (Index t = first; t + 1 < last; ++t) {
-      const auto at = static_cast<std::size_t>(t - first);
-      r.set_alpha(alpha, t);
-      r.step(before[at + 1], before[at], alpha, t);
-    }
-    for (Index t = last - 1; t >= first; --t) reverse.step(before[static_cast<std::size_t>(t - first)], t);
-  }
+  Eigen::ArrayXd alpha;
+  walk_back(
+      r.tokens, r.initial_state(),
+      [&](HeadState& after, const HeadState& before, Index t) {
+        r.set_alpha(alpha, t);
+        r.step(after, before, alpha, t);
+      },
+      [&](const HeadState& before, Index t) { reverse.step(before, t); });
   out.initial_state = by_rows(reverse.gradient());
   return out;
 }

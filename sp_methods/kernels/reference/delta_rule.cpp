@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle of linear attention with a delta rule in double precision.
+#include "sp_methods/kernels/reference/delta_rule.hpp"
+
+#include <utility>
+
+#include "sp_methods/kernels/reference/recurrence.hpp"
+
+namespace baton {
+namespace {
+
+using Eigen::Index;
+
+/// A state [d_v, d_k] of the interface; empty means zero. Its memory is that of columns.
+HeadState head_state(std::span<const double> state, const GlaShape& shape) {
+  if (state.empty()) return HeadState::Zero(shape.d_k, shape.d_v);
+  return Eigen::Map<const HeadState>(state.data(), shape.d_k, shape.d_v);
+}
+
+std::vector<double> values_first(const HeadState& state) {
+  return {state.data(), state.data() + state.size()};
+}
+
+/// One head's rows, and the recurrence of a column of the state.
+class DeltaRule : public OracleRows {
+ public:
+  DeltaRule(const DeltaReferenceInputs& in, const GlaShape& shape)
+      : OracleRows(in.of, shape), beta(in.beta) {}
+
+  /// Sets `state` to that after token t, from the state before it; both may be the same.
+  void step(HeadState& state, const HeadState& before, Index t) {
+    const OracleRow key = row(k, t);
+    set_alpha(alpha_, t);
+    for (Index j = 0; j < v.cols(); ++j) {
+      auto column = state.col(j);
+      column = alpha_ * before.col(j);
+      column += strength(t) * (v(t, j) - column.matrix().dot(key.matrix())) * key;
+    }
+  }
+  double strength(Index t) const { return beta[static_cast<std::size_t>(t)]; }
+
+  const std::span<const double> beta;
+
+ private:
+  Eigen::ArrayXd alpha_;
+};
+
+/// The gradients as matrices over vectors of the right size, and the gradient of the state.
+class DeltaReverse {
+ public:
+  DeltaReverse(DeltaReferenceGradients& out, const DeltaRule& r, std::span<const double> d_o,
+               HeadState gradient)
+      : r_(r),
+        d_o_(d_o.data(), r.tokens, r.v.cols()),
+        dq_(allocate(out.of.dq, r.tokens, r.k.cols())),
+        dk_(allocate(out.of.dk, r.tokens, r.k.cols())),
+        dv_(allocate(out.of.dv, r.tokens, r.v.cols())),
+        dg_(allocate(out.of.dg, r.tokens, r.g.cols())),
+        dbeta_(allocate(out.dbeta, r.tokens, 1)),
+        gradient_(std::move(gradient)) {}
+
+  /// One reverse step over token t, from the state before it.
+  void step(const HeadState& before, Index t) {
+    const OracleRow query = OracleRows::row(r_.q, t), key = OracleRows::row(r_.k, t);
+    const double beta = r_.strength(t);
+    Eigen::Map<Eigen::ArrayXd> dq(dq_.data() + t * dq_.cols(), dq_.cols()),
+        dk(dk_.data() + t * dk_.cols(), dk_.cols());
+    r_.set_alpha(alpha_, t);
+    gates_.setZero(key.size());
+    for (Index j = 0; j < r_.v.cols(); ++j) {
+      auto gradient = gradient_.col(j);
+      decayed_ = alpha_ * before.col(j);
+      const double missing = r_.v(t, j) - decayed_.matrix().dot(key.matrix());
+      gradient += r_.scale * d_o_(t, j) * query;
+      const double d_written = gradient.matrix().dot(key.matrix());
+      dq += r_.scale * d_o_(t, j) * (decayed_ + beta * missing * key);
+      dk += beta * (missing * gradient - d_written * decayed_);
+      dbeta_(t, 0) += d_written * missing;
+      dv_(t, j) = beta * d_written;
+      gradient -= dv_(t, j) * key;
+      gates_ += gradient * decayed_;
+      gradient *= alpha_;
+    }
+    if (r_.g.cols() == 1) dg_(t, 0) = gates_.sum();
+    if (r_.g.cols() > 1) dg_.row(t) = gates_.transpose();
+  }
+
+  const HeadState& gradient() const { return gradient_; }
+
+ private:
+  const DeltaRule& r_;
+  const ConstOracleView d_o_;
+  OracleView dq_, dk_, dv_, dg_, dbeta_;
+  HeadState gradient_;
+  Eigen::ArrayXd alpha_, gates_, decayed_;
+};
+
+}  // namespace
+
+ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const GlaShape& shape) {
+  DeltaRule r(in, shape);
+  ReferenceOutputs out;
+  OracleView o = allocate(out.o, r.tokens, shape.d_v);
+  HeadState state = head_state(in.of.initial_state, shape);
+  for (Index t = 0; t < r.tokens; ++t) {
+    r.step(state, state, t);
+    for (Index j = 0; j < shape.d_v; ++j)
+      o(t, j) = r.scale * OracleRows::row(r.q, t).matrix().dot(state.col(j).matrix());
+  }
+  out.final_state = values_first(state);
+  return out;
+}
+
+DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
+                                                 std::span<const double> d_final_state,
+                                                 const GlaShape& shape) {
+  DeltaRule r(in, shape);
+  DeltaReferenceGradients out;
+  DeltaReverse reverse(out, r, d_o, head_state(d_final_state, shape));
+  walk_back(
+      r.tokens, head_state(in.of.initial_state, shape),
+      [&](HeadState& after, const HeadState& before, Index t) { r.step(after, before, t); },
+      [&](const HeadState& before, Index t) { reverse.step(before, t); });
+  out.of.initial_state = values_first(reverse.gradient());
+  return out;
+}
+
+std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape) {
+  // A layer without values maps the identity to A.
+  GlaShape square = shape;
+  square.d_v = shape.d_k;
+  const std::vector<double> no_values(static_cast<std::size_t>(shape.tokens * shape.d_k), 0.0);
+  DeltaReferenceInputs without = in;
+  without.of.v = no_values;
+  DeltaRule r(without, square);
+  HeadState state = HeadState::Zero(shape.d_k, shape.d_k);
+  state.matrix().setIdentity();
+  for (Index t = 0; t < r.tokens; ++t) r.step(state, state, t);
+  std::vector<double> matrix;
+  allocate(matrix, shape.d_k, shape.d_k) = state.matrix();
+  return matrix;
+}
+
+}  // namespace baton

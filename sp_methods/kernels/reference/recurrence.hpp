@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the token oracles of linear attention share: one head's rows, its state, and the walk back
+// through states that a forward pass made.
+//
+//   forward:    keep the state before every run of sqrt(tokens) tokens
+//   backward:   for every run, last to first: make its states again, then take its tokens in reverse
+//
+// Cost: two forward passes and the reverse steps; memory of 2 sqrt(tokens) states.
+// Source: "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174 (kept states).
+// Include it from .cpp files of this folder only.
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "sp_methods/kernels/reference/attention.hpp"
+
+namespace baton {
+
+using OracleMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using OracleView = Eigen::Map<OracleMatrix>;
+using ConstOracleView = Eigen::Map<const OracleMatrix>;
+using OracleRow = Eigen::Map<const Eigen::ArrayXd>;
+/// A state [d_k, d_v] by columns: a column's d_k numbers are contiguous, and each column has a
+/// recurrence of its own.
+using HeadState = Eigen::ArrayXXd;
+
+/// Makes x a matrix of zeros.
+inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Index cols) {
+  x.assign(static_cast<std::size_t>(rows * cols), 0.0);
+  return {x.data(), rows, cols};
+}
+
+/// The inputs as matrices, one token a row.
+struct OracleRows {
+  OracleRows(const ReferenceInputs& in, const GlaShape& shape)
+      : tokens(shape.tokens),
+        scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
+        q(in.q.data(), tokens, shape.d_k),
+        k(in.k.data(), tokens, shape.d_k),
+        v(in.v.data(), tokens, shape.d_v),
+        g(in.g.data(), tokens, shape.gate_width()) {}
+
+  /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
+  void set_alpha(Eigen::ArrayXd& alpha, Eigen::Index t) const {
+    if (g.cols() == 0)
+      alpha.setOnes(k.cols());
+    else if (g.cols() == 1)
+      alpha.setConstant(k.cols(), std::exp(g(t, 0)));
+    else
+      alpha = g.row(t).array().exp().transpose();
+  }
+  /// Row t as an array that is no row.
+  static OracleRow row(const ConstOracleView& x, Eigen::Index t) {
+    return {x.data() + t * x.cols(), x.cols()};
+  }
+
+  const Eigen::Index tokens;
+  const double scale;
+  const ConstOracleView q, k, v, g;
+};
+
+/// Calls reverse(state before token t, t) for t = tokens - 1 .. 0, where step(after, before, t)
+/// makes the state after token t; `after` and `before` may be the same.
+template <class Step, class Reverse>
+void walk_back(Eigen::Index tokens, HeadState state, const Step& step, const Reverse& reverse) {
+  using Eigen::Index;
+  const auto run = std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(tokens))));
+  std::vector<HeadState> before(static_cast<std::size_t>(run), state);
+  std::vector<HeadState> kept;  // the state before every token whose number is a multiple of run
+  for (Index t = 0; t < tokens; ++t) {
+    if (t % run == 0) kept.push_back(state);
+    step(state, state, t);
+  }
+  for (Index i = std::ssize(kept) - 1; i >= 0; --i) {
+    const Index first = i * run, last = std::min(tokens, first + run);
+    before[0] = kept[static_cast<std::size_t>(i)];
+    for (Index t = first; t + 1 < last; ++t) {
+      const auto at = static_cast<std::size_t>(t - first);
+      step(before[at + 1], before[at], t);
+    }
+    for (Index t = last - 1; t >= first; --t) reverse(before[static_cast<std::size_t>(t - first)], t);
+  }
+}
+
+}  // namespace baton
