@@ -54,29 +54,6 @@ ErrorSummary* const summary = [] {
   return environment;
 }();
 
-/// One head of x [tokens, heads, width] in double.
-std::vector<double> head_of(const std::vector<float>& x, std::int64_t head, std::int64_t heads,
-                            std::int64_t width) {
-  std::vector<double> out;
-  if (width == 0) return out;
-  for (std::size_t row = static_cast<std::size_t>(head * width); row < x.size();
-       row += static_cast<std::size_t>(heads * width)) {
-    for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) out.push_back(x[row + c]);
-  }
-  return out;
-}
-
-/// Puts one head's values back into x [tokens, heads, width].
-void put_head(std::vector<double>& x, const std::vector<double>& values, std::int64_t head,
-              std::int64_t heads, std::int64_t width) {
-  if (width == 0) return;
-  x.resize(values.size() * static_cast<std::size_t>(heads));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto w = static_cast<std::size_t>(width);
-    x[(i / w * static_cast<std::size_t>(heads) + static_cast<std::size_t>(head)) * w + i % w] = values[i];
-  }
-}
-
 template <class Forward, class Backward>
 Results<double> all_heads(const Tensors& tensors, const GlaShape& s, Forward forward, Backward backward) {
   Results<double> out;
@@ -96,6 +73,29 @@ Results<double> all_heads(const Tensors& tensors, const GlaShape& s, Forward for
 }
 
 }  // namespace
+
+void note_error(const std::string& key, double error) { summary->note(key, error); }
+
+std::vector<double> head_of(const std::vector<float>& x, std::int64_t head, std::int64_t heads,
+                            std::int64_t width) {
+  std::vector<double> out;
+  if (width == 0) return out;
+  for (std::size_t row = static_cast<std::size_t>(head * width); row < x.size();
+       row += static_cast<std::size_t>(heads * width)) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(width); ++c) out.push_back(x[row + c]);
+  }
+  return out;
+}
+
+void put_head(std::vector<double>& x, const std::vector<double>& values, std::int64_t head,
+              std::int64_t heads, std::int64_t width) {
+  if (width == 0) return;
+  x.resize(values.size() * static_cast<std::size_t>(heads));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto w = static_cast<std::size_t>(width);
+    x[(i / w * static_cast<std::size_t>(heads) + static_cast<std::size_t>(head)) * w + i % w] = values[i];
+  }
+}
 
 std::string Problem::name() const {
   const char* kinds[] = {"layer", "unit_normal", "constant", "near_zero", "near_one", "mixed"};

@@ -56,6 +56,17 @@ Results<float> room(const GlaShape& shape);
 /// Frobenius norm of x - y over that of y.
 double relative_error(const std::vector<float>& x, const std::vector<double>& y);
 
+/// One head of x [tokens, heads, width] in double.
+std::vector<double> head_of(const std::vector<float>& x, std::int64_t head, std::int64_t heads,
+                            std::int64_t width);
+
+/// Puts one head's values back into x [tokens, heads, width].
+void put_head(std::vector<double>& x, const std::vector<double>& values, std::int64_t head,
+              std::int64_t heads, std::int64_t width);
+
+/// Keeps the greatest error of `key` for the summary of the run.
+void note_error(const std::string& key, double error);
+
 /// The tokens of rank p of P: the shape with that many tokens, and the first of them.
 struct RankTokens {
   GlaShape shape;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// One chunk of one head under a delta rule, in the form that all passes over chunks share.
+//
+//   b = cumsum(g), gamma = e^{b_C}, Q~ = q e^b, K~ = k e^b, K^ = k e^{b_C - b}, B = Diag(beta)
+//   G, Aqk: decayed scores of keys and queries with keys (scores.hpp), s = d_k^{-1/2}
+//
+//   missing:  (I + G B) R = V - K~ X^T          triangular solve: R_t = v_t - S'^T k_t of token t
+//   written:  Vn = B R
+//   advance:  X <- X Diag(gamma) + Vn^T K^
+//   output:   O = s (Q~ X^T + Aqk Vn)
+//   reverse:  (I + B G)^T Z = dVn               the gradient of each token's own write
+//
+// A state X [rows, d_k] has its values first. All decays are <= 1, so any gate is safe.
+// This is the WY form with T = (I + B G)^{-1} B applied to V - K~ X^T at once. W = T K~ and U = T V
+// apart would cost one more solve, and pay only where they are made before X is known.
+// Cost of n tokens: n^2 (2 d_k + rows) + 4 n d_k rows flop for missing and advance, as much again
+// for the output.
+// Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484; "Gated Delta
+// Networks", arXiv 2412.06464.
+#pragma once
+
+#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/host/delta/scores.hpp"
+
+namespace baton {
+
+/// One head of a layer with a delta rule.
+struct DeltaHead {
+  const DeltaInputs<OnHost>& in;
+  const GlaShape& shape;
+  Index head = 0;
+
+  GlaHead of() const { return {in.of, shape, head}; }
+  /// The strengths of some tokens [n].
+  Eigen::VectorXf beta(Tokens t) const { return head_rows(in.beta, t, head, shape.heads, 1).col(0); }
+};
+
+/// Sets x [n, d_k] columns to x (.) gamma.
+inline void decay_columns(Tile& x, const Eigen::RowVectorXf& gamma) { x.array().rowwise() *= gamma.array(); }
+
+/// A chunk at a time, with scratch kept between chunks.
+class DeltaChunk {
+ public:
+  /// Without queries, q is not read.
+  DeltaChunk(const DeltaHead& in, bool has_queries)
+      : in_(in), has_queries_(has_queries), scores_(in.of(), has_queries), total_(in.shape.d_k) {}
+
+  /// Sets all members to chunk n.
+  void set(Index n) {
+    tokens = chunk_tokens(in_.shape, n);
+    beta = in_.beta(tokens);
+    relative_gates(x_, in_.of().g(tokens), -1);
+    set_decays(from_start, x_, 1.0F);
+    relative_gates(x_, in_.of().g(tokens), tokens.count - 1);
+    set_decays(to_end, x_, -1.0F);
+    scale_rows(keys_in, in_.of().k(tokens), from_start);
+    scale_rows(keys_out, in_.of().k(tokens), to_end);
+    if (has_queries_) scale_rows(queries_in, in_.of().q(tokens), from_start);
+    add_total_gate(total_.setZero(), in_.of().g(tokens));
+    gamma = decay_of(total_).matrix().transpose();
+    scores_.set(tokens);
+  }
+
+  /// Sets r [n, rows] to what each token's write lacks, for the state x [rows, d_k] before the
+  /// chunk. The first columns of r have the values v [n, ..], the others none.
+  void set_missing(Tile& r, const Tile& x, const ConstTileRef& v) {
+    r.noalias() = keys_in * x.transpose();
+    r = -r;
+    r.leftCols(v.cols()) += v;
+    x_.noalias() = scores_.keys * beta.asDiagonal();
+    x_.triangularView<Eigen::UnitLower>().solveInPlace(r);
+  }
+
+  /// Moves the state behind the chunk.
+  void advance(Tile& x, const Tile& written) const {
+    decay_columns(x, gamma);
+    x.noalias() += written.transpose() * keys_out;
+  }
+
+  /// Sets o [n, rows] from the state before the chunk and what its tokens wrote.
+  void set_output(TileRef o, const Tile& x, const Tile& written) const {
+    const float s = in_.shape.scale();
+    o.noalias() = s * (queries_in * x.transpose());
+    o.noalias() += s * (scores_.queries * written);
+  }
+
+  /// Replaces the gradient of `written`, seen from outside the chunk and from outputs, by that of
+  /// each token's own write.
+  void solve_reverse(Tile& d_written) {
+    x_.noalias() = beta.asDiagonal() * scores_.keys;
+    x_.triangularView<Eigen::UnitLower>().transpose().solveInPlace(d_written);
+  }
+
+  /// Moves the gradient of the state before the chunk; dv = B Z.
+  void retreat(Tile& gradient, const ConstTileRef& d_o, const Tile& dv) const {
+    decay_columns(gradient, gamma);
+    gradient.noalias() += in_.shape.scale() * (d_o.transpose() * queries_in);
+    gradient.noalias() -= dv.transpose() * keys_in;
+  }
+
+  /// Sets d_written [n, d_v] to what outputs and the gradient of the state behind the chunk ask of
+  /// the writes.
+  void set_written_gradient(Tile& d_written, const ConstTileRef& d_o, const Tile& gradient) const {
+    d_written.noalias() = keys_out * gradient.transpose();
+    d_written.noalias() += in_.shape.scale() * (scores_.queries.transpose() * d_o);
+  }
+
+  Tokens tokens;
+  Eigen::VectorXf beta;                ///< [n]
+  Tile from_start, to_end;             ///< e^b and e^{b_C - b}, as wide as the gate.
+  Tile queries_in, keys_in, keys_out;  ///< [n, d_k]: Q~, K~, K^
+  Eigen::RowVectorXf gamma;            ///< [d_k]
+
+ private:
+  DeltaHead in_;
+  bool has_queries_;
+  ChunkScores scores_;
+  Eigen::ArrayXd total_;
+  Tile x_;
+};
+
+}  // namespace baton

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of one rank's inputs under a delta rule, from the state before it and the gradient
+// of the state behind it.
+//
+//   for chunk n = 0 .. N-1:   keep X_n = X;  keep R = missing(X);  X = advance(X, B R)
+//   for chunk n = N-1 .. 0, with X = X_n, Vn = B R and D behind the chunk:
+//     Z = reverse(s Aqk^T dO + K^ D^T)           dv = B Z           dbeta = rowsum(Z (.) R)
+//     dAqk = s tril(dO Vn^T)                     dG = -tril_{-1}(dv Vn^T)
+//     dQ~ = s dO X        dK~ = -dv X            dK^ = Vn D         D <- retreat(D, dO, dv)
+//     dq = e^b dQ~ + pairs(dAqk)                 dk = e^b dK~ + e^{b_C - b} dK^ + pairs(dAqk, dG)
+//     dg_i = gamma (.) colsum(X (.) D) + sum_{u >= i} (q_u dq_u + k_u dk_u of later tokens of pairs
+//            - k_u dk_u of earlier tokens of pairs) + sum_{u < i} k_u e^{b_C - b_u} dK^_u
+//
+// dg has four kinds of pairs that pass gate i: over the whole chunk, into it, out of it and within
+// it. Written so, what passes no gate i is in none of them, and nothing cancels under strong gates.
+// (The gradient of the WY form's W and U falls out: dW = -dVn X, so both meet in Z.)
+// Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
+// Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
+#include <vector>
+
+#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/host/delta/chunk.hpp"
+
+namespace baton {
+namespace {
+
+/// One head's gradients, with scratch kept between chunks.
+class HeadGradients {
+ public:
+  HeadGradients(const DeltaGradientsOut<OnHost>& out, const DeltaHead& head, const float* d_o)
+      : out_(out), head_(head), d_o_(d_o), chunk_(head, true), pairs_(head.of()) {}
+
+  /// The forward pass from state x [d_v, d_k].
+  void keep_states(Tile x) {
+    DeltaChunk chunk(head_, false);
+    missing_.resize(head_.shape.chunks());
+    for (Index n = 0; n < head_.shape.chunks(); ++n) {
+      chunk.set(n);
+      Tile& missing = missing_[n];
+      chunk.set_missing(missing, x, head_.of().v(chunk.tokens));
+      states_.push_back(x);
+      written_.noalias() = chunk.beta.asDiagonal() * missing;
+      chunk.advance(x, written_);
+    }
+  }
+
+  /// Sets the gradients of chunk n and moves `gradient` [d_v, d_k] from behind it to before it.
+  void set(Tile& gradient, Index n) {
+    chunk_.set(n);
+    const Tile& state = states_[n];
+    written_.noalias() = chunk_.beta.asDiagonal() * missing_[n];
+    set_writes(gradient, missing_[n]);
+    set_pairs();
+    set_edges(gradient, state);
+    if (head_.shape.gate_width() > 0) set_gates(gradient, state);
+    set_rows();
+    chunk_.retreat(gradient, d_o(), dv_);
+  }
+
+ private:
+  /// dv and dbeta.
+  void set_writes(const Tile& gradient, const Tile& missing) {
+    chunk_.set_written_gradient(dv_, d_o(), gradient);
+    chunk_.solve_reverse(dv_);
+    view(out_.dbeta, 1).col(0) = dv_.cwiseProduct(missing).rowwise().sum();
+    dv_ = chunk_.beta.asDiagonal() * dv_;
+    view(out_.of.dv, head_.shape.d_v) = dv_;
+  }
+
+  /// What comes from pairs within the chunk, without the diagonal.
+  void set_pairs() {
+    pairs_.d_queries.noalias() = head_.shape.scale() * (d_o() * written_.transpose());
+    own_ = pairs_.d_queries.diagonal();
+    pairs_.d_queries.triangularView<Eigen::Upper>().setZero();
+    pairs_.d_keys.noalias() = -dv_ * written_.transpose();
+    pairs_.d_keys.triangularView<Eigen::Upper>().setZero();
+    for (Tile* rows : {&pairs_.dq, &pairs_.later_dk, &pairs_.earlier_dk})
+      rows->setZero(chunk_.tokens.count, head_.shape.d_k);
+    pairs_.add_pairs(chunk_.tokens);
+  }
+
+  /// Adds what comes from the state before the chunk; keeps what goes to the one behind it.
+  void set_edges(const Tile& gradient, const Tile& state) {
+    x_.noalias() = head_.shape.scale() * (d_o() * state);
+    add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
+    x_.noalias() = -dv_ * state;
+    add_scaled_rows(pairs_.later_dk, x_, chunk_.from_start);
+    x_.noalias() = written_ * gradient;
+    scale_rows(out_dk_, x_, chunk_.to_end);
+  }
+
+  void set_gates(const Tile& gradient, const Tile& state) {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
+    x_ = q.cwiseProduct(pairs_.dq) + k.cwiseProduct(pairs_.later_dk - pairs_.earlier_dk);
+    suffix_sum(x_);
+    Eigen::RowVectorXf passing = chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum());
+    for (Index i = 0; i < chunk_.tokens.count; ++i) {
+      x_.row(i) += passing;
+      passing += k.row(i).cwiseProduct(out_dk_.row(i));
+    }
+    auto dg = view(out_.of.dg, head_.shape.gate_width());
+    dg.setZero();
+    add_gate_gradient(dg, x_);
+  }
+
+  /// dq and dk, with the diagonal.
+  void set_rows() {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
+    view(out_.of.dq, head_.shape.d_k) = pairs_.dq + own_.asDiagonal() * k;
+    view(out_.of.dk, head_.shape.d_k) = pairs_.later_dk + pairs_.earlier_dk + out_dk_ + own_.asDiagonal() * q;
+  }
+
+  TileView view(float* x, Index width) const {
+    return head_rows(x, chunk_.tokens, head_.head, head_.shape.heads, width);
+  }
+  ConstTileView d_o() const {
+    return head_rows(d_o_, chunk_.tokens, head_.head, head_.shape.heads, head_.shape.d_v);
+  }
+
+  const DeltaGradientsOut<OnHost>& out_;
+  DeltaHead head_;
+  const float* d_o_;
+  DeltaChunk chunk_;
+  ChunkScoreGradients pairs_;
+  std::vector<Tile> states_, missing_;  // of every chunk
+  Tile written_, dv_, out_dk_, x_;
+  Eigen::VectorXf own_;
+};
+
+/// State number h of the call's heads, or zero.
+Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
+  if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
+  return matrix_at(states, h, s.d_v, s.d_k);
+}
+
+}  // namespace
+
+void DeltaGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
+  parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
+    for (Index h = first; h < last; ++h) {
+      HeadGradients head(x.out, {x.in, p.shape, p.work.first_head + h}, x.d_o);
+      head.keep_states(state_or_zero(x.before, h, p.shape));
+      Tile gradient = state_or_zero(x.after, h, p.shape);
+      for (Index n = p.shape.chunks() - 1; n >= 0; --n) head.set(gradient, n);
+    }
+  });
+}
+
+}  // namespace baton

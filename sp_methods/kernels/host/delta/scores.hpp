@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decayed scores of all pairs of tokens within one chunk of one head, for gates of any
+// strength, and their gradients.
+//
+//   keys_ij    = k_i . k_j e^{b_i - b_j}   for j < i           G of the delta rule
+//   queries_ij = q_i . k_j e^{b_i - b_j}   for j <= i
+//
+// Gates are cut as causal_block.hpp cuts them. The gradient leaves the diagonal out, since a
+// token's own product passes no gate and would only cancel in dg.
+// Cost: 2 n^2 d_k flop each for a chunk of n tokens, four times that for both gradients.
+// Source: "Kimi Linear", arXiv 2510.26692 (chunkwise form).
+#pragma once
+
+#include "sp_methods/kernels/host/gla/causal_block.hpp"
+
+namespace baton {
+
+/// Pairs of tokens of one chunk. Derived classes visit a run's pairs with itself and pairs of later
+/// with earlier tokens in one function.
+class ChunkPairs : public CausalBlock {
+ protected:
+  explicit ChunkPairs(const GlaHead& in) : CausalBlock(in, in.shape.chunk) {}
+
+  void start(Tokens t) { origin_ = t.first; }
+  /// The part of a matrix over pairs of the chunk's tokens that belongs to these pairs.
+  auto part(Tile& pairs, Tokens high, Tokens low) const {
+    return pairs.block(high.first - origin_, low.first - origin_, high.count, low.count);
+  }
+  /// The part of rows over the chunk's tokens that belongs to these tokens.
+  auto part(Tile& rows, Tokens t) const { return rows.middleRows(t.first - origin_, t.count); }
+
+  virtual void visit(Tokens high, Tokens low) = 0;
+
+ private:
+  void add_leaf(Tokens t) override { visit(t, t); }
+  void add_rectangle(Tokens high, Tokens low) override { visit(high, low); }
+
+  Index origin_ = 0;  // first token of the chunk
+};
+
+/// The scores of a chunk. Without queries, q is not read.
+class ChunkScores : public ChunkPairs {
+ public:
+  ChunkScores(const GlaHead& in, bool has_queries) : ChunkPairs(in), has_queries_(has_queries) {}
+
+  void set(Tokens t) {
+    start(t);
+    keys.resize(t.count, t.count);
+    if (has_queries_) queries.resize(t.count, t.count);
+    add(t);
+    // What later keys left above the diagonal may be infinite, so it is overwritten.
+    keys.triangularView<Eigen::Upper>().setZero();
+    if (has_queries_) queries.triangularView<Eigen::StrictlyUpper>().setZero();
+  }
+
+  Tile keys, queries;  ///< [n, n]
+
+ private:
+  void visit(Tokens high, Tokens low) override {
+    scale_rows(k_, in_.k(low), k_decay_);
+    scale_rows(q_, in_.k(high), q_decay_);
+    part(keys, high, low).noalias() = q_ * k_.transpose();
+    if (!has_queries_) return;
+    scale_rows(q_, in_.q(high), q_decay_);
+    part(queries, high, low).noalias() = q_ * k_.transpose();
+  }
+
+  bool has_queries_;
+};
+
+/// The gradients of rows of queries and keys from those of the scores.
+class ChunkScoreGradients : public ChunkPairs {
+ public:
+  explicit ChunkScoreGradients(const GlaHead& in) : ChunkPairs(in) {}
+
+  /// Adds for the scores' gradients d_keys and d_queries, which are zero on and above the diagonal.
+  void add_pairs(Tokens t) {
+    start(t);
+    add(t);
+  }
+
+  Tile d_keys, d_queries;  ///< [n, n]
+  Tile dq;                 ///< [n, d_k]
+  Tile later_dk;           ///< [n, d_k]: of keys as k_i of a pair.
+  Tile earlier_dk;         ///< [n, d_k]: of keys as k_j of a pair.
+
+ private:
+  void visit(Tokens high, Tokens low) override {
+    const auto of_queries = part(d_queries, high, low), of_keys = part(d_keys, high, low);
+    scale_rows(k_, in_.k(low), k_decay_);
+    scale_rows(q_, in_.q(high), q_decay_);
+    a_.noalias() = of_queries * k_;
+    add_scaled_rows(part(dq, high), a_, q_decay_);
+    a_.noalias() = of_keys * k_;
+    add_scaled_rows(part(later_dk, high), a_, q_decay_);
+    a_.noalias() = of_queries.transpose() * q_;
+    scale_rows(q_, in_.k(high), q_decay_);
+    a_.noalias() += of_keys.transpose() * q_;
+    add_scaled_rows(part(earlier_dk, low), a_, k_decay_);
+  }
+};
+
+}  // namespace baton
