@@ -109,7 +109,7 @@ class LinearWalk {
     if (pass)
       pass->move_to(inputs);
     else
-      pass = layer.segmented ? segmented_pass(s_, inputs) : chunked_pass(s_, inputs);
+      pass = linear_pass(s_, inputs);
     return *pass;
   }
 

@@ -104,14 +104,15 @@ class GatheredAttention {
   virtual void backward(const LayerTensors& x) = 0;
 };
 
-/// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g and o, and of k and v,
-/// or of their gradients.
+/// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g, beta and o, and of k
+/// and v, or of their gradients.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const GlaShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
     return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
   };
-  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width();
+  const std::int64_t beta = layer.rule == Rule::delta ? 1 : 0;
+  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width() + beta;
   return (sent(share.heads, of_queries) + sent(share.key_heads(), share.d_k + share.value_width())) *
          bytes_of(layer.dtype);
 }
@@ -120,7 +121,8 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
 /// in mode exposed that of each tensor.
 inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
-  return 3 + static_cast<int>(!layer.share.latent) + static_cast<int>(layer.share.gate != GateKind::none);
+  return 3 + static_cast<int>(!layer.share.latent) + static_cast<int>(layer.share.gate != GateKind::none) +
+         static_cast<int>(layer.rule == Rule::delta);
 }
 
 /// Records the passes of `attention` between the exchanges of x.
@@ -137,6 +139,7 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   keep(&LayerTensors::k, keys, "k");
   keep(&LayerTensors::v, keys, "v");
   keep(&LayerTensors::g, all, "g");
+  keep(&LayerTensors::beta, all, "beta");
   if (pass != Pass::backward) {
     whole.o = heads.scratch(x.o, all, "gathered_o");
     attention.forward(whole);
@@ -149,7 +152,8 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   const std::pair<Slice LayerTensors::*, std::int64_t> gradients[]{{&LayerTensors::dq, all},
                                                                    {&LayerTensors::dk, keys},
                                                                    {&LayerTensors::dv, keys},
-                                                                   {&LayerTensors::dg, all}};
+                                                                   {&LayerTensors::dg, all},
+                                                                   {&LayerTensors::dbeta, all}};
   for (const auto& [tensor, count] : gradients)
     whole.*tensor = heads.scratch(x.*tensor, count, "gathered_gradient");
   attention.backward(whole);

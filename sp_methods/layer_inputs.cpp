@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 #include "collectives/schedule/slice.hpp"
@@ -44,7 +45,7 @@ const char* to_string(GateDraw draw) {
 
 std::int64_t LayerProblem::width(const std::string& name) const {
   if (name == "g" || name == "dg") return share.gate_width();
-  if (name == "lse") return 1;
+  if (name == "lse" || name == "beta" || name == "dbeta") return 1;
   if (name == "v" || name == "dv") return share.value_width();
   return name == "q" || name == "k" || name == "dq" || name == "dk" ? share.d_k : share.d_v;
 }
@@ -58,14 +59,17 @@ float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint1
   if (problem_.gates == GateDraw::layer) return layer_gates()[drawn];
   if (problem_.gates == GateDraw::strong) return static_cast<float>(-8 * uniform);
   if (problem_.gates == GateDraw::weak) return static_cast<float>(-2e-4 * uniform);
-  const std::int64_t place = problem_.share.gate == GateKind::scalar ? head : channel;
-  switch ((static_cast<std::uint64_t>(place) + mixed(problem_.seed)) % 4) {
+  switch (kind_of_gate(problem_.share.gate == GateKind::scalar ? head : channel)) {
     case 0:
       return static_cast<float>(-(0.5 + uniform) /
                                 static_cast<double>(problem_.share.tokens * problem_.ranks));
     case 1: return static_cast<float>(-(0.5 + 0.5 * uniform) * strongest_mixed_gate(problem_.share.chunk));
     default: return layer_gates()[drawn];
   }
+}
+
+std::uint64_t LayerInputValues::kind_of_gate(std::int64_t place) const {
+  return (static_cast<std::uint64_t>(place) + mixed(problem_.seed)) % 4;
 }
 
 class LayerInputValues::Rows {
@@ -75,29 +79,60 @@ class LayerInputValues::Rows {
         width_(inputs.problem_.width(name)),
         heads_(inputs.problem_.heads(name)),
         tensor_(key_of(inputs.problem_.seed, number_of(name))),
-        is_gate_(name == "g") {}
+        is_narrow_(inputs.problem_.dtype == Dtype::bf16),
+        is_gate_(name == "g"),
+        is_strength_(name == "beta"),
+        is_unit_(inputs.problem_.rule == Rule::delta && (name == "q" || name == "k")),
+        is_often_sparse_(is_unit_ && name == "k" && inputs.problem_.gates == GateDraw::mixed) {}
 
   std::int64_t width() const { return width_; }
   std::int64_t heads() const { return heads_; }
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
-    const LayerProblem& problem = inputs_.problem_;
     const std::uint64_t key = key_of(tensor_, static_cast<std::uint64_t>(position * heads_ + head));
     std::uint64_t bits = 0;  // four values from one hash
     for (std::int64_t c = 0; c < width_; ++c, bits >>= drawn_bits) {
       if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
-      const auto drawn = static_cast<std::uint16_t>(bits);
-      const float value = is_gate_ ? inputs_.gate(head, c, drawn) : normal_values()[drawn];
-      row[c] = problem.dtype == Dtype::f32 ? value : from_bf16(to_bf16(value));
+      row[c] = value(head, c, static_cast<std::uint16_t>(bits));
     }
+    if (is_unit_) make_unit(row, is_often_sparse_ && !is_dense(key));
+    for (std::int64_t c = 0; c < width_ && is_narrow_; ++c)
+      row[c] = from_bf16(to_bf16(static_cast<float>(row[c])));
   }
 
  private:
+  float value(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const {
+    if (is_gate_) return inputs_.gate(head, channel, drawn);
+    const float normal = normal_values()[drawn];
+    return is_strength_ ? std::exp(log_sigmoid(normal)) : normal;
+  }
+
+  /// Scales a row to length one, a sparse one without the channels that keep a state.
+  template <class Number>
+  void make_unit(Number* row, bool is_sparse) const {
+    double squares = 0;
+    for (std::int64_t c = 0; c < width_; ++c) {
+      if (is_sparse && inputs_.kind_of_gate(c) == 0) row[c] = 0;
+      squares += static_cast<double>(row[c]) * row[c];
+    }
+    const double length = std::sqrt(squares);
+    for (std::int64_t c = 0; c < width_ && length > 0; ++c) row[c] = static_cast<float>(row[c] / length);
+  }
+
+  /// True for about 2 d_k keys of a sequence.
+  bool is_dense(std::uint64_t key) const {
+    const auto tokens = static_cast<double>(inputs_.problem_.share.tokens * inputs_.problem_.ranks);
+    const double uniform = static_cast<double>(mixed(~key)) / 0x1p64;
+    return uniform * tokens < 2 * static_cast<double>(inputs_.problem_.share.d_k);
+  }
+
   const LayerInputValues& inputs_;
   std::int64_t width_, heads_;
   std::uint64_t tensor_;
-  bool is_gate_;
+  bool is_narrow_, is_gate_, is_strength_;
+  bool is_unit_;          // q and k of a delta rule
+  bool is_often_sparse_;  // zero, for most tokens, in the channels that keep a state
 };
 
 void LayerInputValues::fill(const std::string& name, const Positions& positions, std::int64_t first,

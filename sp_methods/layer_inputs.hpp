@@ -22,6 +22,10 @@ namespace baton {
 ///   mixed:  of every four channels (heads, if a head has one gate) one keeps a state over all
 ///           ranks, about -1 in total; one forgets within a chunk, -0.25 to -0.5 a token, less
 ///           where chunks are longer than 128; two are as a layer makes them
+///
+/// A delta rule forgets by its keys too: those of a few times d_k tokens erase all that came before.
+/// In `mixed`, most keys are therefore zero in the channels that keep a state. Then a rank's matrix
+/// is about one in them at any length, and a wrong matrix is seen.
 enum class GateDraw { layer, strong, weak, mixed };
 
 const char* to_string(GateDraw draw);
@@ -37,11 +41,13 @@ struct LayerProblem {
   GateDraw gates = GateDraw::layer;
   std::uint64_t seed = 1;
   Dtype dtype = Dtype::f32;
+  /// Under a delta rule q and k have length one, and beta is the logistic function of N(0, 1).
+  Rule rule = Rule::decay;
 
   /// Tokens of one sequence.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
-  /// Numbers that one token has in one head of the tensor called q, k, v, g, d_o, o, dq, dk, dv, dg
-  /// or lse; v and dv have none where keys are latent.
+  /// Numbers that one token has in one head of the tensor called q, k, v, g, beta, d_o, o, dq, dk,
+  /// dv, dg, dbeta or lse; v and dv have none where keys are latent.
   std::int64_t width(const std::string& name) const;
   /// True for k, v, dk and dv, whose heads are those of keys.
   static bool is_of_keys(const std::string& name);
@@ -53,7 +59,7 @@ struct LayerProblem {
   std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
 
-/// The inputs q, k, v, g and d_o of a layer, in numbers that its dtype holds exactly.
+/// The inputs q, k, v, g, beta and d_o of a layer, in numbers that its dtype holds exactly.
 class LayerInputValues {
  public:
   explicit LayerInputValues(const LayerProblem& problem) : problem_(problem) {}
@@ -71,6 +77,8 @@ class LayerInputValues {
   /// Draws rows of one tensor.
   class Rows;
   float gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const;
+  /// Which of four kinds of gates a channel has, or a head; kind 0 keeps a state.
+  std::uint64_t kind_of_gate(std::int64_t place) const;
 
   LayerProblem problem_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated linear attention with its sequence cut over ranks: one text, and the methods differ in the
-// scan that carries the states and in when it runs.
+// Linear attention with its sequence cut over ranks, gated or with a delta rule: one text, and the
+// methods differ in the scan that carries the states and in when it runs.
 //
 //   for each head group: local states and the group's map; exchange the map (ZeCO, LASP-2)
 //   the work that needs nothing from other ranks
@@ -10,12 +10,19 @@
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
 // The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
-// the wire for a chain.
+// the wire for a chain, under a delta rule too: matrices stay, and every other scan sends them.
+// There zeco's outputs wait for the states; zeco_corrected has work for that time, which its
+// forward pass alone does otherwise (delta_passes.cpp).
 // Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
 // algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
-// OpenSparseLLMs/Linear-MoE.
+// OpenSparseLLMs/Linear-MoE. Under a delta rule lasp2_as_released is what
+// fla-org/flash-linear-attention releases, fla/ops/cp: a gather that is waited for, and another one
+// backward of matrices that all ranks have had; lasp1 is the unpipelined chain of mindspore's
+// hyper-parallel, linear_attention_context_parallel.py; linear_doubling is MaxText's
+// (src/maxtext/models/gdn_cp.py).
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +35,43 @@ namespace {
 
 /// When a group's exchange runs, beside the local work of its rank.
 enum class ExchangePlacement { overlapped, after_local_work, serial, serial_chain, none };
+
+/// Messages in the longest chain of a layer whose passes take `hops` messages each for one scan, if
+/// a rank starts the scan of each of `groups` when it has finished the one before.
+using HopsInTurn = int(const std::vector<int>& hops, int groups, int ranks);
+
+/// Down a chain every further group is two messages behind: a rank has received and sent.
+int chain_in_turn(const std::vector<int>& hops, int groups, int) {
+  int all = 0;
+  for (const int once : hops) all += once + (groups - 1) * std::min(once, 2);
+  return all;
+}
+
+/// A gather ends on all ranks at once.
+int gather_in_turn(const std::vector<int>& hops, int groups, int) {
+  return groups * std::accumulate(hops.begin(), hops.end(), 0);
+}
+
+/// Doubling ends earlier on the first ranks, which then start the next group: counted rank by rank.
+/// Backward the last rank is the first.
+int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
+  std::vector<int> done(ranks, 0);
+  for (std::size_t pass = 0; pass < hops.size(); ++pass) {
+    for (int group = 0; group < groups; ++group) {
+      std::vector<int> held = done;
+      for (int distance = 1; distance < ranks; distance *= 2)
+        for (int to = ranks - 1; to >= distance; --to) {  // downwards: what came now is not sent now
+          const int message = held[to - distance] + 1;
+          for (int* end : {&done[to - distance], &done[to], &held[to]}) *end = std::max(*end, message);
+        }
+    }
+    std::reverse(done.begin(), done.end());
+  }
+  return *std::max_element(done.begin(), done.end());
+}
+
+/// A link of the chain of layers sends the states of all heads after one another.
+constexpr const char* link = "ring_scan";
 
 void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
   embed(s, scan, {pass.map(group), pass.incoming(group).state, layer.blocks});
@@ -69,12 +113,24 @@ void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   }
 }
 
+/// The text of one method. One without an exchange is of sequences of single ranks.
+struct Text {
+  std::string scan;
+  ExchangePlacement placement = ExchangePlacement::none;
+  HopsInTurn* hops_in_turn = chain_in_turn;
+  bool corrects = false;
+
+  std::string scan_of(const Layer& layer) const {
+    if (placement == ExchangePlacement::serial_chain) return link;
+    return layer.scan.empty() ? scan : layer.scan;
+  }
+};
+
 /// Records a pass and returns it for the next one.
 std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std::string& scan,
                                 ExchangePlacement placement) {
   const Layer& layer = inputs.layer;
-  auto pass = layer.segmented ? segmented_pass(s, inputs) : chunked_pass(s, inputs);
-  if (layer.mode == Mode::compute_only) placement = ExchangePlacement::none;
+  auto pass = linear_pass(s, inputs);
   if (layer.mode == Mode::exposed && placement != ExchangePlacement::none &&
       placement != ExchangePlacement::serial_chain)
     placement = ExchangePlacement::serial;
@@ -85,21 +141,31 @@ std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std
   return pass;
 }
 
-void build(Schedule& s, const Layer& layer, const LayerTensors& x, const std::string& own_scan,
-           ExchangePlacement placement) {
-  const std::string scan = layer.scan.empty() ? own_scan : layer.scan;
-  const bool alone = layer.mode == Mode::compute_only || placement == ExchangePlacement::none;
+void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Text& text) {
+  const bool alone = layer.mode == Mode::compute_only || text.placement == ExchangePlacement::none;
+  const ExchangePlacement placement = alone ? ExchangePlacement::none : text.placement;
+  const std::string scan = text.scan_of(layer);
+  const auto use = [&](Direction direction, bool is_recorded) {
+    const bool is_used = layer.rule == Rule::delta && !alone && is_recorded;
+    return is_used ? map_use(s, scan, layer, direction) : MapUse{};
+  };
+  const MapUse ahead = use(Direction::forward, layer.pass != Pass::backward);
+  const MapUse back = use(Direction::reverse, layer.pass != Pass::forward);
   PassInputs inputs{.layer = layer, .tensors = x};
   inputs.is_first = alone || s.rank() == 0;
   inputs.is_last = alone || s.rank() == s.ranks() - 1;
   inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
+  inputs.makes = {ahead.matrix || back.matrix, ahead.state};
+  inputs.corrects = text.corrects;
   std::unique_ptr<LinearPass> forward;
   if (layer.pass != Pass::backward) forward = run(s, inputs, scan, placement);
   if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
   if (layer.pass == Pass::forward) return;
   inputs.is_backward = true;
   inputs.forward = forward.get();
+  inputs.makes = back;
+  inputs.corrects = false;
   const Reversed reversed(s);
   run(s, inputs, scan, placement);
 }
@@ -109,26 +175,6 @@ std::vector<Direction> directions_of(Pass pass) {
   return {pass == Pass::forward ? Direction::forward : Direction::reverse};
 }
 
-/// Messages in a chain of `groups` scans of `hops` messages each, of which a rank starts one when
-/// it has finished the one before.
-using HopsInTurn = int(int hops, int groups);
-
-/// Down a chain every further group is two messages behind: a rank has received and sent.
-int chain_in_turn(int hops, int groups) { return hops + (groups - 1) * std::min(hops, 2); }
-
-/// A gather ends on all ranks at once.
-int gather_in_turn(int hops, int groups) { return hops * groups; }
-
-/// A link of the chain of layers sends the states of all heads after one another.
-constexpr const char* link = "ring_scan";
-
-/// The text of one method. One without an exchange is of sequences of single ranks.
-struct Text {
-  std::string scan;
-  ExchangePlacement placement = ExchangePlacement::none;
-  HopsInTurn* hops_in_turn = chain_in_turn;
-};
-
 /// The cost of each group's scan once a pass. The longest chain of a pass ends where that of the
 /// next one begins.
 std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& text) {
@@ -137,34 +183,43 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& te
   const bool is_link = placement == ExchangePlacement::serial_chain;
   const bool in_turn =
       !is_link && layer.groups > 1 && (placement == ExchangePlacement::serial || layer.mode == Mode::exposed);
-  const std::string scan = is_link ? link : layer.scan.empty() ? text.scan : layer.scan;
+  const std::string scan = text.scan_of(layer);
   if (in_turn && scan != text.scan) return std::nullopt;
-  const Shape group{layer.share.heads / layer.groups, layer.share.d_k, layer.share.d_v, layer.share.tokens};
+  const Shape group = shape_of_maps(layer, layer.share.heads / layer.groups);
   const auto sent = claimed_scans(scan, group, split, directions_of(layer.pass));
   if (!sent) return std::nullopt;
-  Cost cost{layer.groups * sent->bytes, 0};
-  for (const int hops : sent->hops) cost.hops += in_turn ? text.hops_in_turn(hops, layer.groups) : hops;
-  return cost;
+  const int hops = in_turn ? text.hops_in_turn(sent->hops, layer.groups, split.ranks)
+                           : std::accumulate(sent->hops.begin(), sent->hops.end(), 0);
+  return Cost{layer.groups * sent->bytes, hops};
 }
 
-Refusal unsupported(const Layer& layer, int) {
+/// True if the scan is a library's or written by hand: these know decays alone.
+bool is_native(const std::string& scan) {
+  return !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
+}
+
+Refusal unsupported(const Layer& layer, const Text& text) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;
+  if (layer.rule == Rule::delta && is_native(text.scan_of(layer)))
+    return "the native " + layer.scan + " takes diagonal maps, not those of a delta rule";
   if (layer.share.heads % layer.groups == 0) return {};
   return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
          " groups";
 }
 
 RegisteredMethod method(const std::string& name, const std::string& summary, const Text& text) {
+  std::vector<Rule> rules{Rule::decay, Rule::delta};
+  if (text.corrects) rules = {Rule::delta};
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::linear,
+      .rules = rules,
       .scan = text.scan,
-      .build = [text](Schedule& s, const Layer& layer,
-                      const LayerTensors& x) { build(s, layer, x, text.scan, text.placement); },
+      .build = [text](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, text); },
       .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },
-      .unsupported = unsupported,
+      .unsupported = [text](const Layer& layer, int) { return unsupported(layer, text); },
       .sequence = text.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
   });
 }
@@ -172,6 +227,13 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
 const RegisteredMethod registered[]{
     method("zeco", "All-Scan of the states beside the local work",
            {"all_scan", ExchangePlacement::overlapped}),
+    method("zeco_corrected",
+           "delta rule: zeco, with an operator in place of outputs that wait for the states",
+           {"all_scan", ExchangePlacement::overlapped, chain_in_turn, true}),
+    method("linear_doubling", "recursive doubling of the maps beside the local work",
+           {"recursive_doubling", ExchangePlacement::overlapped, doubling_in_turn}),
+    method("linear_two_shot", "every rank folds a slice of the states beside the local work",
+           {"two_shot", ExchangePlacement::overlapped, gather_in_turn}),
     method("lasp1", "states from rank to rank after the local work",
            {"ring_scan", ExchangePlacement::after_local_work}),
     method("lasp1_as_released", "receive, all local work, send: a chain of whole layers",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways of a pass: by the chunkwise kernels (gla_chunks.hpp), which keep the states of all
+// The two ways of a pass with decays: by the chunkwise kernels (gla_chunks.hpp), which keep the states of all
 // chunks, and by the kernels in segments (gla_segments.hpp), which keep few.
 #include "sp_methods/linear_passes.hpp"
 
@@ -220,12 +220,10 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
   return all;
 }
 
-std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs) {
+std::unique_ptr<LinearPass> linear_pass(Schedule& schedule, const PassInputs& inputs) {
+  if (inputs.layer.rule == Rule::delta) return delta_pass(schedule, inputs);
+  if (inputs.layer.segmented) return std::make_unique<SegmentedPass>(schedule, inputs);
   return std::make_unique<ChunkedPass>(schedule, inputs);
-}
-
-std::unique_ptr<LinearPass> segmented_pass(Schedule& schedule, const PassInputs& inputs) {
-  return std::make_unique<SegmentedPass>(schedule, inputs);
 }
 
 }  // namespace baton

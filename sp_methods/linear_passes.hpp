@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two passes of gated linear attention on one rank, as compute steps around an exchange.
+// The passes of linear attention on one rank, as compute steps around an exchange.
 //
 //   record_local_states   reduces a head group's tokens to a map, which may then be exchanged
 //   record_overlappable   all work that needs nothing from other ranks
@@ -7,6 +7,7 @@
 //
 // The backward pass recomputes the states from the saved prefix, so that it exchanges once and not
 // twice. In segments it takes the states at their edges from a forward pass of the same schedule.
+// Under a delta rule a map has a matrix a head (delta_passes.cpp).
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
@@ -23,19 +24,37 @@ namespace baton {
 
 class LinearPass;
 
+/// What an exchange reads of a rank's own map.
+struct MapUse {
+  bool matrix = false;
+  bool state = false;
+};
+
 /// The arguments of a pass.
 struct PassInputs {
   const Layer& layer;
   LayerTensors tensors;
-  Slice prefix;  ///< [heads, d_k, d_v], the state before this rank.
-  /// [heads, d_k, d_v], for the gradient of the state behind it; memory of the pass's own if empty.
+  /// The state before this rank: [heads, d_k, d_v], or [heads, d_v, d_k] under a delta rule.
+  Slice prefix;
+  /// Shaped alike, for the gradient of the state behind it; memory of the pass's own if empty.
   Slice suffix = {};
   bool is_backward = false;
   bool is_first = false;  ///< No earlier rank: the prefix is zero.
   bool is_last = false;   ///< No later rank: no state gradient comes in.
   /// In a backward pass: the same schedule's forward pass, whose states it may use; null for none.
   const LinearPass* forward = nullptr;
+  /// Delta rule: the parts of the map that this pass makes, the matrix for a later pass too.
+  MapUse makes = {};
+  /// Delta rule, forward: outputs from zero and an operator that corrects them, made while the
+  /// states travel, in place of outputs made from the state that came.
+  bool corrects = false;
 };
+
+/// The shape of the maps that `heads` heads of a layer exchange.
+inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
+  const MapKind kind = layer.rule == Rule::delta ? MapKind::affine : MapKind::diagonal;
+  return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
+}
 
 /// One pass of one rank.
 class LinearPass {
@@ -73,15 +92,22 @@ class LinearPass {
     Map incoming;
   };
 
-  LinearPass(Schedule& schedule, const PassInputs& inputs) : schedule_(schedule), inputs_(inputs) {
+  /// The maps lie where those of `maps` lie, or in memory of their own if that is null.
+  LinearPass(Schedule& schedule, const PassInputs& inputs, const LinearPass* maps = nullptr)
+      : schedule_(schedule), inputs_(inputs) {
+    const Shape shape = shape_of_maps(inputs.layer, share().heads);
+    MapForm form = shape.form();
+    form.transposed = shape.map == MapKind::affine && inputs.is_backward;
     const Slice all = !inputs.is_backward     ? inputs.prefix
                       : inputs.suffix.empty() ? schedule.scratch("suffix", inputs.prefix.count)
                                               : inputs.suffix;
     const std::int64_t state = share().d_k * share().d_v;
     for (int g = 0; g < inputs.layer.groups; ++g) {
-      const Map incoming{{}, all.block(g, inputs.layer.groups, state), share().d_v};
+      const Map incoming{{}, all.block(g, inputs.layer.groups, state), shape.row(), form};
       const Work work{(incoming.state.offset - all.offset) / state, incoming.state.count / state, 1};
-      groups_.push_back({work, schedule.scratch_map("map", incoming), incoming});
+      Map map = maps == nullptr ? schedule.scratch_map("map", incoming) : maps->map(g);
+      map.form = form;
+      groups_.push_back({work, map, incoming});
     }
   }
 
@@ -117,12 +143,14 @@ inline LayerTensors rows_of(const LayerTensors& x, std::int64_t first, std::int6
           .k = rows(x.k),
           .v = rows(x.v),
           .g = rows(x.g),
+          .beta = rows(x.beta),
           .d_o = rows(x.d_o),
           .o = rows(x.o),
           .dq = rows(x.dq),
           .dk = rows(x.dk),
           .dv = rows(x.dv),
-          .dg = rows(x.dg)};
+          .dg = rows(x.dg),
+          .dbeta = rows(x.dbeta)};
 }
 
 /// What a rank's scans of states claim.
@@ -135,8 +163,13 @@ struct ClaimedScans {
 std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
                                           const std::vector<Direction>& directions);
 
-/// A pass whose kernels keep the state of every chunk, and one whose kernels work in segments.
-std::unique_ptr<LinearPass> chunked_pass(Schedule& schedule, const PassInputs& inputs);
-std::unique_ptr<LinearPass> segmented_pass(Schedule& schedule, const PassInputs& inputs);
+/// The pass of a layer: one whose kernels keep the state of every chunk, one whose kernels work in
+/// segments, or that of a delta rule.
+std::unique_ptr<LinearPass> linear_pass(Schedule& schedule, const PassInputs& inputs);
+std::unique_ptr<LinearPass> delta_pass(Schedule& schedule, const PassInputs& inputs);
+
+/// What the embedded `scan` reads of the map of the rank that `schedule` is of, before it is
+/// recorded. Ranks between the first and the last one may make what it does not read.
+MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction);
 
 }  // namespace baton

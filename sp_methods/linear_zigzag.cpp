@@ -67,7 +67,7 @@ class ZigzagPass {
         .is_backward = is_backward,
         .is_first = s_.rank() == 0 && half == 0,
         .is_last = s_.rank() == 0 && half == 1};
-    return half_.segmented ? segmented_pass(s_, inputs) : chunked_pass(s_, inputs);
+    return linear_pass(s_, inputs);
   }
 
   void wait_if_exposed() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sp_methods/sp_method.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "collectives/schedule/registry.hpp"
 
 namespace baton {
@@ -26,6 +29,8 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   x.k = input("k", key_rows * share.d_k);
   x.v = input("v", key_rows * share.value_width());
   x.g = input("g", gates);
+  const bool has_beta = layer.rule == Rule::delta;
+  if (has_beta) x.beta = input("beta", rows);
   if (layer.pass != Pass::backward) x.o = output("o", rows * share.d_v);
   if (layer.pass == Pass::forward) return x;
   x.d_o = input("d_o", rows * share.d_v);
@@ -33,17 +38,24 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   x.dk = output("dk", key_rows * share.d_k);
   x.dv = output("dv", key_rows * share.value_width());
   x.dg = output("dg", gates);
+  if (has_beta) x.dbeta = output("dbeta", rows);
   return x;
 }
 
-/// A state has one head of keys for each head of queries, and values of its own.
-void refuse_shared_keys(SpMethod& method) {
-  method.unsupported = [own = method.unsupported](const Layer& layer, int ranks) -> Refusal {
+/// Methods know some rules of linear attention. A state has one head of keys for each head of
+/// queries, and values of its own.
+void refuse_unknown_layers(SpMethod& method) {
+  method.unsupported = [own = method.unsupported, rules = method.rules,
+                        is_linear = method.attention == Attention::linear](const Layer& layer,
+                                                                           int ranks) -> Refusal {
     const GlaShape& share = layer.share;
-    if (share.latent) return "linear attention has values of its own, not those of latent keys";
-    if (share.key_heads() != share.heads)
+    if (is_linear && share.latent) return "linear attention has values of its own, not those of latent keys";
+    if (is_linear && share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +
              std::to_string(share.key_heads()) + " for " + std::to_string(share.heads);
+    if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
+      return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
+             to_string(layer.rule) + " rule";
     return own ? own(layer, ranks) : Refusal{};
   };
 }
@@ -58,10 +70,17 @@ const char* to_string(Mode mode) {
   return mode == Mode::overlapped ? "overlapped" : mode == Mode::exposed ? "exposed" : "compute_only";
 }
 
-const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
-
 const char* to_string(GateKind gate) {
   return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
+}
+
+const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
+
+const char* to_string(Rule rule) { return rule == Rule::delta ? "delta" : "decay"; }
+
+const char* attention_name(Attention attention, Rule rule, GateKind gate) {
+  if (attention == Attention::softmax || rule == Rule::decay) return to_string(attention);
+  return gate == GateKind::vector ? "kda" : gate == GateKind::scalar ? "gdn" : "deltanet";
 }
 
 RegisteredMethod::RegisteredMethod(const SpMethod& method) {
@@ -70,7 +89,7 @@ RegisteredMethod::RegisteredMethod(const SpMethod& method) {
       throw UsageError("the method '" + method.name +
                        "' has no .claim; one that returns std::nullopt claims nothing");
     SpMethod added = method;
-    if (added.attention == Attention::linear) refuse_shared_keys(added);
+    refuse_unknown_layers(added);
     registry().add(added.name, added);
   });
 }

@@ -17,6 +17,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
+#include "sp_methods/kernels/delta_contracts.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -28,8 +29,12 @@ enum class Pass { forward, backward, both };
 /// an exchange each rank's tokens are a sequence of their own.
 enum class Mode { overlapped, exposed, compute_only };
 
-/// The layer computes gated linear attention or causal softmax attention.
+/// The layer computes linear attention or causal softmax attention.
 enum class Attention { linear, softmax };
+
+/// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
+/// k^T v; a delta rule first takes out what the state returns for k (delta_contracts.hpp).
+enum class Rule { decay, delta };
 
 /// The tokens that a rank works on: its share of the sequence; its share, as a sequence of its own;
 /// or all of the sequence on the first rank, and nothing on the others.
@@ -39,11 +44,17 @@ const char* to_string(Pass pass);
 const char* to_string(Mode mode);
 const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
+const char* to_string(Rule rule);
+/// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or
+/// deltanet, for a gate a channel, a gate a head or none.
+const char* attention_name(Attention attention, Rule rule, GateKind gate);
 
 /// One layer on one rank.
 struct Layer {
   /// Sizes of one rank's share; all ranks have the same number of tokens.
   GlaShape share;
+  /// Of linear attention.
+  Rule rule = Rule::decay;
   Pass pass = Pass::forward;
   Mode mode = Mode::overlapped;
   /// The number of head groups, whose exchanges follow one another.
@@ -63,14 +74,17 @@ struct Layer {
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
-/// of kind `none` is empty, as are v and dv of latent keys, and the tensors of the other pass.
+/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta [tokens, heads] without a
+/// delta rule, and the tensors of the other pass.
 struct LayerTensors {
-  Slice q, k, v, g, d_o;    // inputs
-  Slice o, dq, dk, dv, dg;  // outputs
+  Slice q, k, v, g, beta, d_o;     // inputs
+  Slice o, dq, dk, dv, dg, dbeta;  // outputs
 
   /// As operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
+  DeltaInputs<Recorded> delta_inputs() const { return {inputs(), beta}; }
+  DeltaGradientsOut<Recorded> delta_gradients() const { return {gradients(), dbeta}; }
 };
 
 /// Records one call of a contract's kernel.
@@ -99,6 +113,8 @@ struct SpMethod {
   /// One line: where it comes from and what it exchanges.
   std::string summary;
   Attention attention = Attention::linear;
+  /// The rules of linear attention that its text knows. Once registered, it refuses others.
+  std::vector<Rule> rules{Rule::decay};
   /// The scan that it uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.
@@ -143,7 +159,7 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
                          Dtype dtype = Dtype::f32);
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
-/// needs them. Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
+/// needs them, "beta" and "dbeta" under a delta rule. Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ulysses: each rank computes some heads over the whole sequence, with linear or softmax attention.
 //
-//   q, k, v, g of the own heads = all-to-all of each                  (heads for tokens)
+//   q, k, v, g, beta of the own heads = all-to-all of each                 (heads for tokens)
 //   o = attention of one rank over the whole sequence; all-to-all of o             (and back)
 //   backward: q, k, v, g, and out, lse of softmax, are kept from the forward pass
 //     all-to-all of d_o; gradients over the whole sequence; all-to-all of dq, dk, dv, dg
@@ -70,7 +70,7 @@ class LocalLinear : public GatheredAttention {
                             .is_backward = is_backward,
                             .is_first = true,
                             .is_last = true};
-    const auto pass = layer_.segmented ? segmented_pass(s_, inputs) : chunked_pass(s_, inputs);
+    const auto pass = linear_pass(s_, inputs);
     pass->record_local_states(0);
     pass->record_overlappable();
     pass->record_outputs(0);
@@ -110,6 +110,7 @@ const RegisteredMethod linear({
     .name = "ulysses",
     .summary = "all-to-all of heads for tokens, the whole sequence on each rank, and back",
     .attention = Attention::linear,
+    .rules = {Rule::decay, Rule::delta},
     .build = ulysses<LocalLinear>,
     .claim = claim,
     .unsupported = unsupported,

@@ -2,8 +2,11 @@
 // The claim of every registered method, those of tomorrow included, against the count of its
 // schedules at 1 to 16 ranks. Nothing runs.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +25,8 @@ constexpr int most_ranks = 16;
 /// The method under a scan, as it stands in a message.
 std::string text(const SpMethod& method, const Layer& layer, const Split& split) {
   return fmt::format("{} {} {} {} {}{} groups {} scan '{}' on {} ranks, {} a node", method.name,
-                     to_string(layer.pass), to_string(layer.mode), to_string(layer.share.gate),
+                     to_string(layer.pass), to_string(layer.mode),
+                     fmt::format("{} {}", to_string(layer.rule), to_string(layer.share.gate)),
                      to_string(layer.dtype), layer.share.latent ? " latent" : "", layer.groups, layer.scan,
                      split.ranks, split.ranks_a_node);
 }
@@ -64,6 +68,12 @@ std::vector<Layer> layers_of(const SpMethod& method) {
                                .mode = mode,
                                .groups = groups,
                                .dtype = dtype});
+  // The same under a delta rule, which those that do not know it refuse.
+  if (is_linear)
+    for (std::size_t i = 0, count = all.size(); i < count; ++i) {
+      all.push_back(all[i]);
+      all.back().rule = Rule::delta;
+    }
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
   for (Layer layer : others)
@@ -92,13 +102,15 @@ TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
       continue;
     for (int ranks = 1; ranks <= most_ranks; ++ranks)
       for (const Pass pass : all_passes)
-        for (const int ranks_a_node : {0, 3}) {
-          const Layer layer{.share = {8, 2, 9, 3, 8}, .pass = pass, .scan = scan->name};
-          const bool is_claimed =
-              compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3, .ranks_a_node = ranks_a_node});
-          const bool has_two_scans_a_pass = GetParam()->positions != nullptr;
-          EXPECT_TRUE(is_claimed || (has_two_scans_a_pass && ranks_a_node > 0 && ranks % ranks_a_node != 0));
-        }
+        for (const Rule rule : {Rule::decay, Rule::delta})
+          for (const int ranks_a_node : {0, 3}) {
+            const Layer layer{.share = {8, 2, 9, 3, 8}, .rule = rule, .pass = pass, .scan = scan->name};
+            const bool is_claimed =
+                compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3, .ranks_a_node = ranks_a_node});
+            const bool has_two_scans_a_pass = GetParam()->positions != nullptr;
+            EXPECT_TRUE(is_claimed ||
+                        (has_two_scans_a_pass && ranks_a_node > 0 && ranks % ranks_a_node != 0));
+          }
   }
 }
 
@@ -107,6 +119,26 @@ TEST(Claims, TwoRanksOfAChainSendOneStateEachInBothPasses) {
   const Layer layer{.share = {8, 2, 4, 6, 4}, .pass = Pass::both};
   EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 2}), (Cost{2 * 4 * 6 * 4, 2}));
   EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 3}), (Cost{2 * 2 * 4 * 6 * 4, 4}));
+}
+
+/// One state and one matrix a head have as many bytes here. Both passes send to other ranks.
+TEST(Claims, UnderADeltaRuleAChainSendsOneStateAndOthersSendMatrices) {
+  const auto states = [](const char* method, int ranks) {
+    const Layer layer{.share = {64, 16, 8, 8, 8}, .rule = Rule::delta};
+    return static_cast<double>(find_method(method).claim(layer, {.ranks = ranks})->sent_bytes) /
+           (16 * 8 * 8 * 4);
+  };
+  const std::map<const char*, std::array<double, 3>> expected{{"zeco", {1, 1, 1}},
+                                                              {"zeco_corrected", {1, 1, 1}},
+                                                              {"lasp1", {1, 1, 1}},
+                                                              {"lasp2", {6, 14, 30}},
+                                                              {"lasp2_as_released", {6, 14, 30}},
+                                                              {"linear_doubling", {3, 5, 7}},
+                                                              {"linear_two_shot", {2, 2.5, 2.75}}};
+  for (const auto& [method, of_ranks] : expected)
+    EXPECT_THAT((std::array{states(method, 4), states(method, 8), states(method, 16)}),
+                testing::ContainerEq(of_ranks))
+        << method;
 }
 
 TEST(Claims, NothingIsClaimedUnderALibrarysScan) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered method, those of tomorrow included, against the double-precision recurrence over
-// the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups.
+// the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups. What
+// knows a delta rule runs all of it under that rule too.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -36,7 +38,9 @@ struct Problem {
                "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
                "groups:{}/"
                "scan:{}/seed:{}{}",
-               method->name, ranks, to_string(layer.pass), to_string(layer.mode), to_string(s.gate),
+               method->name, ranks, to_string(layer.pass), to_string(layer.mode),
+               layer.rule == Rule::delta ? attention_name(method->attention, layer.rule, s.gate)
+                                         : to_string(s.gate),
                to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
                layer.scan, seed, layer.segmented ? "/segmented" : "") +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
@@ -68,8 +72,8 @@ class EveryMethod : public testing::Test {
     }
     executor.prepare(schedules);
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
-      const LayerOracle oracle(
-          {method->attention, layer.share, ranks, problem_.is_alone(), gates, seed + round, layer.dtype});
+      const LayerOracle oracle({method->attention, layer.share, ranks, problem_.is_alone(), gates,
+                                seed + round, layer.dtype, layer.rule});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -192,6 +196,23 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   all.push_back(random);
 }
 
+/// The problems in f32 of a method that knows a delta rule, under it; on one process at all rank
+/// counts. Gates as a layer makes them would hide a wrong matrix.
+std::vector<Problem> under_delta_rule(const SpMethod& method, std::vector<Problem> all, bool is_local) {
+  if (std::find(method.rules.begin(), method.rules.end(), Rule::delta) == method.rules.end()) return {};
+  for (int ranks : {5, 6, 7})
+    for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+      if (is_local) add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, false);
+  std::erase_if(all, [](const Problem& problem) {
+    return problem.layer.segmented || problem.layer.dtype != Dtype::f32;
+  });
+  for (Problem& problem : all) {
+    problem.layer.rule = Rule::delta;
+    if (problem.gates == GateDraw::layer) problem.gates = GateDraw::mixed;
+  }
+  return all;
+}
+
 /// Gives a method that shares heads among the ranks as many as that takes.
 void fit_heads(Problem& problem) {
   const auto& unsupported = problem.method->unsupported;
@@ -204,8 +225,9 @@ void fit_heads(Problem& problem) {
 
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = !find_executor(executor).process_a_rank;
-  std::vector<Problem> all;
+  std::vector<Problem> of_all;
   for (const SpMethod* method : sp_methods()) {
+    std::vector<Problem> all;
     for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
         for (const GlaShape& shape : shapes(method->attention, gate))
@@ -218,9 +240,13 @@ std::vector<Problem> problems(const std::string& executor) {
     add_large(all, *method);
     all.push_back(held_out(*method));
     if (method->attention == Attention::softmax) all.push_back(held_out(*method, true));
+    const auto delta =
+        is_local || executor == "mpi" ? under_delta_rule(*method, all, is_local) : std::vector<Problem>{};
+    of_all.insert(of_all.end(), all.begin(), all.end());
+    of_all.insert(of_all.end(), delta.begin(), delta.end());
   }
-  for (Problem& problem : all) fit_heads(problem);
-  return all;
+  for (Problem& problem : of_all) fit_heads(problem);
+  return of_all;
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
+
+#include "sp_methods/head_oracle.hpp"
 
 namespace {
 
@@ -132,6 +135,43 @@ TEST(LayerInputs, WeakGatesKeepEveryChannel) {
 
 TEST(LayerInputs, StrongGatesAreStrong) {
   for (const double total : totals(problem(GateDraw::strong), 0)) EXPECT_LT(total / 32, -2);
+}
+
+TEST(LayerInputs, OfADeltaRuleHaveQueriesAndKeysOfLengthOne) {
+  LayerProblem delta = problem();
+  delta.rule = Rule::delta;
+  const LayerInputValues inputs(delta);
+  for (const char* name : {"q", "k"}) {
+    const auto rows = inputs.of_head(name, 1, 0, 32);
+    for (int t = 0; t < 32; ++t)
+      EXPECT_NEAR(
+          std::inner_product(rows.begin() + 16 * t, rows.begin() + 16 * (t + 1), rows.begin() + 16 * t, 0.0),
+          1, 1e-6);
+  }
+  for (const double beta : inputs.of_head("beta", 1, 0, 32)) EXPECT_TRUE(0 < beta && beta < 1) << beta;
+  EXPECT_EQ(of_rank(inputs, "beta", contiguous_positions(1, 8)).size(), 8 * 3);
+}
+
+/// The Frobenius norms of the matrices by which rank 1 maps the state in each head.
+std::vector<double> norms_of_matrices(GateKind gate, GateDraw gates) {
+  const LayerProblem layer{
+      .share = {1024, 4, 16, 2, 64, gate}, .ranks = 3, .gates = gates, .rule = Rule::delta};
+  const LayerInputValues inputs(layer);
+  std::vector<double> norms;
+  for (int head = 0; head < 4; ++head) {
+    const auto matrix = matrix_of(HeadInputs(inputs, head, 1024, 1024));
+    norms.push_back(std::sqrt(std::inner_product(matrix.begin(), matrix.end(), matrix.begin(), 0.0)));
+  }
+  std::sort(norms.begin(), norms.end());
+  return norms;
+}
+
+/// A sequence of 64 times d_k tokens a rank.
+TEST(LayerInputs, MixedGatesOfADeltaRuleKeepMatricesOfAboutOne) {
+  for (const GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+    EXPECT_GT(norms_of_matrices(gate, GateDraw::mixed).back(), 0.5) << to_string(gate);
+  EXPECT_GT(norms_of_matrices(GateKind::vector, GateDraw::mixed).front(), 0.5) << "in every head";
+  EXPECT_LT(norms_of_matrices(GateKind::none, GateDraw::weak).back(), 1e-6) << "the keys erase all";
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "sp_methods/head_oracle.hpp"
 #include "sp_methods/kernels/reference/attention.hpp"
 
 namespace {
@@ -38,6 +41,28 @@ TEST(LayerOracle, ThePrefixIsWhatTheTokensBeforeLeave) {
   EXPECT_EQ(oracle.input("prefix", contiguous_positions(0, 1)), std::vector<float>(4, 0.0f));
 }
 
+/// prefix of rank 2 = matrix of rank 1 applied to the prefix of rank 1, plus what its tokens add.
+TEST(LayerOracle, OfADeltaRuleHasPrefixesThatMatricesConnect) {
+  constexpr std::int64_t d_k = 3, d_v = 4, heads = 2;
+  const LayerOracle oracle({.share = {6, heads, d_k, d_v, 4, GateKind::vector},
+                            .ranks = 3,
+                            .gates = GateDraw::mixed,
+                            .rule = Rule::delta});
+  const Positions one = contiguous_positions(1, 6);
+  const auto matrix = oracle.input("map_matrix", one), before = oracle.input("prefix", one),
+             behind = oracle.input("prefix", contiguous_positions(2, 6));
+  ASSERT_EQ(matrix.size(), heads * d_k * d_k);
+  LayerInputValues inputs(oracle.problem());
+  for (std::int64_t head = 0; head < heads; ++head) {
+    const auto added = state_behind(HeadInputs(inputs, head, 6, 6));
+    for (std::int64_t i = 0; i < d_v * d_k; ++i) {
+      const float* row = matrix.data() + (head * d_k + i % d_k) * d_k;
+      const float* x = before.data() + head * d_v * d_k + i / d_k * d_k;
+      EXPECT_NEAR(behind[head * d_v * d_k + i], std::inner_product(row, row + d_k, x, added[i]), 1e-6);
+    }
+  }
+}
+
 TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
   const GlaShape softmax{4, 1, 2, 2, 4, GateKind::none};
   const LayerOracle oracle({Attention::softmax, softmax, 2, false, GateDraw::layer, 1});
@@ -49,9 +74,11 @@ TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
 }
 
 TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
-  for (const Attention attention : {Attention::linear, Attention::softmax}) {
+  for (const auto& [attention, rule] : {std::pair{Attention::linear, Rule::decay},
+                                        {Attention::linear, Rule::delta},
+                                        {Attention::softmax, Rule::decay}}) {
     GlaShape shape{140, 3, 4, 5, 4, attention == Attention::linear ? GateKind::vector : GateKind::none};
-    const LayerProblem problem{attention, shape, 2, false, GateDraw::mixed, 5};
+    const LayerProblem problem{attention, shape, 2, false, GateDraw::mixed, 5, Dtype::f32, rule};
     const LayerOracle whole(problem);
     // Three processes with two threads each, one after the other; the sums of the first two are
     // kept.
@@ -66,7 +93,8 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
     for (work.part = 0; work.part < 2; ++work.part, next = 0) LayerOracle(problem, work);
     const LayerOracle shared(problem, work);
     EXPECT_EQ(shared.heads(), std::vector<std::int64_t>{1});
-    for (const char* name : {"o", "dq", "dk", "dv", "dg"}) {
+    for (const char* name : {"o", "dq", "dk", "dv", "dg", "dbeta"}) {
+      if (name == std::string("dbeta") && rule == Rule::decay) continue;
       const auto positions = contiguous_positions(1, 140);
       const auto all = whole.expected(name, positions), one = shared.expected(name, positions);
       const std::int64_t width = problem.width(name);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -110,6 +111,48 @@ TEST(SpMethods, LinearAttentionRefusesFewerHeadsOfKeys) {
     }
   grouped.share.gate = GateKind::none;
   EXPECT_EQ(find_method("ring_attention_softmax").unsupported(grouped, 2).reason(), "");
+}
+
+TEST(SpMethods, OnlyTextsOfTheDeltaRuleTakeIt) {
+  Layer delta = layer(Pass::both);
+  delta.rule = Rule::delta;
+  for (const char* method : {"chunkwise_local", "zeco_zigzag", "lasp2_zigzag", "ring_attention"})
+    EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(),
+              "its text has the decay rule, not the delta rule")
+        << method;
+  for (const char* method :
+       {"zeco", "zeco_corrected", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "ulysses", "local"})
+    EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(), "") << method;
+  EXPECT_EQ(find_method("zeco_corrected").unsupported(layer(Pass::both), 2).reason(),
+            "its text has the delta rule, not the decay rule");
+  delta.scan = "mpi_exscan";
+  EXPECT_EQ(find_method("zeco").unsupported(delta, 2).reason(),
+            "the native mpi_exscan takes diagonal maps, not those of a delta rule");
+}
+
+/// How many elements the delta_map steps of a rank write: of matrices, and of states.
+std::array<std::int64_t, 2> made(const char* method, Pass pass, int rank) {
+  Layer delta{.share = {8, 2, 3, 5, 4, GateKind::vector}, .rule = Rule::delta, .pass = pass};
+  const Schedule s = build(find_method(method), delta, rank, 4);
+  std::array<std::int64_t, 2> all{};
+  for (const Step& step : s.steps()) {
+    if (step.verb != Verb::compute || s.kernels()[step.body].name != "delta_map") continue;
+    for (int i : {0, 1}) all[i] += step.writes[i].count;
+  }
+  return all;
+}
+
+TEST(SpMethods, RanksAtTheEndsOfAChainMakeWhatItReads) {
+  using Made = std::array<std::int64_t, 2>;
+  constexpr std::int64_t matrix = 2 * 3 * 3, state = 2 * 3 * 5;
+  for (const char* method : {"zeco", "lasp1", "lasp1_as_released", "linear_doubling", "linear_two_shot"})
+    for (const Pass pass : {Pass::forward, Pass::both}) {
+      EXPECT_EQ(made(method, pass, 0), (Made{0, state})) << method;
+      EXPECT_EQ(made(method, pass, 1), (Made{matrix, state})) << method;
+      EXPECT_EQ(made(method, pass, 3), (Made{0, 0})) << method;
+    }
+  EXPECT_EQ(made("lasp2", Pass::forward, 3), (Made{matrix, state})) << "the gather reads it";
+  EXPECT_EQ(made("local", Pass::both, 1), (Made{0, 0}));
 }
 
 /// One head of keys of 512 + 64 channels for 16 of queries: DeepSeek-V2's sizes.

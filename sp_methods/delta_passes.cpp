@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of linear attention with a delta rule on one rank. A rank's map is S' = A S + B, with
+// a matrix A [heads, d_k, d_k].
+//
+//   forward:    (A, B) of the own tokens                    | exchange | o from the state that came
+//     or:       (A, B); o from zero and the operator C, while it runs  | o = o + C S
+//   backward:   Dloc, which needs no state                  | exchange | all gradients
+//
+// The backward map is A transposed: matrices are made in the forward pass and kept beside the
+// prefix, and Dloc takes the place of B, which the exchange of the forward pass has read. In a pass
+// of the gradient alone they are inputs.
+// The states within a rank depend on the state that comes, so what a pass can do before it is there
+// are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form does
+// 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the second one
+// 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
+// A rank makes the parts of its map that the scan reads: of a chain, the first rank makes B, the
+// last one nothing, and backward the other way round.
+// Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
+// fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
+// that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
+#include <string>
+
+#include "collectives/collective.hpp"
+#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/linear_passes.hpp"
+
+namespace baton {
+namespace {
+
+class DeltaPass : public LinearPass {
+ public:
+  DeltaPass(Schedule& schedule, const PassInputs& inputs)
+      : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
+        makes_(inputs.makes),
+        corrects_(inputs.corrects) {
+    const GlaShape& own = share();
+    if (corrects_ && !inputs.is_first)
+      correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
+    if (is_backward() && inputs.forward == nullptr && makes_.matrix)
+      kept_ = saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k);
+  }
+
+  void record_local_states(int g) override {
+    const Slice state = makes_.state ? map(g).state : Slice{};
+    if (is_backward()) {
+      if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
+      if (makes_.state)
+        record<DeltaStateGradients>(
+            schedule_, {share(), work(g)},
+            {.in = tensors().delta_inputs(), .d_o = tensors().d_o, .map_state = state});
+    } else if (makes_.matrix || makes_.state) {
+      record<DeltaMap>(schedule_, {share(), work(g)},
+                       {.in = tensors().delta_inputs(),
+                        .map_matrix = makes_.matrix ? map(g).decay : Slice{},
+                        .map_state = state});
+    }
+  }
+
+  void record_overlappable() override {
+    if (!corrects_) return;
+    record<DeltaOutput>(schedule_, {share()},
+                        {.in = tensors().delta_inputs(), .incoming = {}, .o = tensors().o});
+    if (!correction_.empty())
+      record<DeltaCorrection>(schedule_, {share()},
+                              {.in = tensors().delta_inputs(), .correction = correction_});
+  }
+
+  void record_outputs(int g) override {
+    if (is_backward())
+      return record<DeltaGradients>(schedule_, {share(), work(g)},
+                                    {.in = tensors().delta_inputs(),
+                                     .d_o = tensors().d_o,
+                                     .before = prefix(g),
+                                     .after = arrived(g),
+                                     .out = tensors().delta_gradients()});
+    if (!corrects_)
+      return record<DeltaOutput>(schedule_, {share(), work(g)},
+                                 {.in = tensors().delta_inputs(), .incoming = arrived(g), .o = tensors().o});
+    if (!correction_.empty())
+      record<DeltaCorrect>(schedule_, {share(), work(g)},
+                           {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
+  }
+
+ private:
+  MapUse makes_;
+  bool corrects_;
+  Slice correction_;  // of the ranks that a state comes to
+  Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
+};
+
+}  // namespace
+
+std::unique_ptr<LinearPass> delta_pass(Schedule& schedule, const PassInputs& inputs) {
+  return std::make_unique<DeltaPass>(schedule, inputs);
+}
+
+MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction) {
+  const int rank = schedule.home_rank(), ranks = schedule.ranks();
+  if (0 < rank && rank < ranks - 1) return {true, true};
+  const Shape shape = shape_of_maps(layer, layer.share.heads / layer.groups);
+  const Split split{ranks, layer.blocks, schedule.ranks_a_node(), direction};
+  const Schedule alone = build(find_collective(scan), shape, rank, split);
+  const Slice own = alone.buffer("own"), matrices = own.part(0, shape.decay_elements());
+  const Slice states = own.part(matrices.count, shape.state_elements());
+  MapUse use;
+  for (const Step& step : alone.steps())
+    for (const Slice& read : step.reads) {
+      use.matrix = use.matrix || read.overlaps(matrices);
+      use.state = use.state || read.overlaps(states);
+    }
+  return use;
+}
+
+}  // namespace baton

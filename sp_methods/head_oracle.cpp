@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/head_oracle.hpp"
+
+#include <utility>
+
+#include "sp_methods/kernels/reference/attention.hpp"
+#include "sp_methods/kernels/reference/delta_rule.hpp"
+
+namespace baton {
+namespace {
+
+/// Columns [first, last) of rows [tokens, width].
+std::vector<double> columns(const std::vector<double>& rows, std::int64_t width, std::int64_t first,
+                            std::int64_t last) {
+  std::vector<double> part;
+  part.reserve(rows.size() / width * (last - first));
+  for (auto row = rows.begin(); row != rows.end(); row += width)
+    part.insert(part.end(), row + first, row + last);
+  return part;
+}
+
+ReferenceInputs reference(const HeadInputs& head) { return {head.q, head.k, head.v, head.g, {}}; }
+
+/// Some columns of v and d_o.
+void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
+  const std::int64_t d_v = head.shape.d_v;
+  const std::int64_t first = d_v * work.unit / work.units, last = d_v * (work.unit + 1) / work.units;
+  const std::vector<double> v = columns(head.v, d_v, first, last), d_o = columns(head.d_o, d_v, first, last);
+  GlaShape shape = head.shape;
+  shape.d_v = last - first;
+  const ReferenceInputs of{head.q, head.k, v, head.g, {}};
+  const bool is_delta = head.rule == Rule::delta;
+  const DeltaReferenceInputs in{of, head.beta};
+  const ReferenceOutputs out =
+      is_delta ? delta_reference_forward(in, shape) : gla_reference_forward(of, shape);
+  sums.add_columns("o", out.o, d_v, first, last);
+  if (!has_gradients) return;
+  const DeltaReferenceGradients gradients =
+      is_delta ? delta_reference_backward(in, d_o, {}, shape)
+               : DeltaReferenceGradients{gla_reference_backward(of, d_o, {}, shape), {}};
+  sums.add_columns("dv", gradients.of.dv, d_v, first, last);
+  sums.add("dq", gradients.of.dq, work.unit);
+  sums.add("dk", gradients.of.dk, work.unit);
+  sums.add("dg", gradients.of.dg, work.unit);
+  if (is_delta) sums.add("dbeta", gradients.dbeta, work.unit);
+}
+
+/// Adds gradients of values [tokens, d_v] to those of the latent keys that hold them [tokens, d_k].
+void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, const GlaShape& shape) {
+  for (std::size_t i = 0; i < dv.size(); ++i) dk[i / shape.d_v * shape.d_k + i % shape.d_v] += dv[i];
+}
+
+/// Some blocks of queries.
+void solve_queries(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
+  const QueryTurn turn{work.unit, work.units};
+  const SoftmaxOutputs out = softmax_reference_forward(reference(head), head.shape, turn);
+  sums.add("o", out.o, work.unit);
+  sums.add("lse", out.lse, work.unit);
+  if (!has_gradients) return;
+  ReferenceGradients gradients = softmax_reference_backward(reference(head), head.d_o, head.shape, turn);
+  if (head.shape.latent) add_to_columns(gradients.dk, std::exchange(gradients.dv, {}), head.shape);
+  sums.add("dq", gradients.dq, work.unit);
+  sums.add("dk", gradients.dk, work.unit);
+  sums.add("dv", gradients.dv, work.unit);
+}
+
+}  // namespace
+
+HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first,
+                       std::int64_t tokens)
+    : attention(inputs.problem().attention), rule(inputs.problem().rule), shape(inputs.problem().share) {
+  shape.tokens = tokens;
+  const auto rows = [&](const char* name) { return inputs.of_head(name, head, first, tokens); };
+  const std::int64_t key_head = head / shape.group_heads();
+  const auto key_rows = [&](const char* name) { return inputs.of_head(name, key_head, first, tokens); };
+  q = rows("q"), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
+  v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
+  if (rule == Rule::delta) beta = rows("beta");
+}
+
+HeadSums::HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients) {
+  const auto add = [&](const char* name) { sums_[name].assign(tokens * problem.width(name), 0.0); };
+  for (const char* name : {"o", "lse"}) add(name);
+  for (const char* name : {"dq", "dk", "dv", "dg"})
+    if (has_gradients) add(name);
+  if (has_gradients && problem.rule == Rule::delta) add("dbeta");
+}
+
+void HeadSums::add(const std::string& name, const std::vector<double>& part, int unit) {
+  std::vector<double>& sum = sums_.at(name);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const std::size_t run = (i + 7 * static_cast<std::size_t>(unit)) % runs;
+    const std::lock_guard lock(locks_[run]);
+    for (std::size_t at = part.size() * run / runs; at < part.size() * (run + 1) / runs; ++at)
+      sum[at] += part[at];
+  }
+}
+
+void HeadSums::add_columns(const std::string& name, const std::vector<double>& part, std::int64_t width,
+                           std::int64_t first, std::int64_t last) {
+  std::vector<double>& sum = sums_.at(name);
+  for (std::size_t i = 0; i < part.size(); ++i)
+    sum[i / (last - first) * width + first + i % (last - first)] += part[i];
+}
+
+int most_units(const LayerProblem& problem) {
+  return problem.attention == Attention::linear ? static_cast<int>(problem.share.d_v) : 1 << 20;
+}
+
+void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
+  if (head.attention == Attention::linear) return solve_columns(sums, head, has_gradients, work);
+  solve_queries(sums, head, has_gradients, work);
+}
+
+std::vector<double> state_behind(const HeadInputs& head) {
+  if (head.rule == Rule::delta)
+    return delta_reference_forward({reference(head), head.beta}, head.shape).final_state;
+  return gla_reference_forward(reference(head), head.shape).final_state;
+}
+
+std::vector<double> matrix_of(const HeadInputs& head) {
+  return delta_reference_matrix({reference(head), head.beta}, head.shape);
+}
+
+}  // namespace baton
