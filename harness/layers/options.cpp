@@ -5,43 +5,12 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/layers/comparison_groups.hpp"
 
 namespace baton {
 namespace {
 
-/// The bench's own flags as the user wrote them.
-struct RawOperators {
-  std::string like;
-  std::vector<std::string> methods{"all"};
-  std::vector<std::string> passes{"both"};
-  std::vector<std::string> modes{"overlapped"};
-  std::vector<std::string> kernels{"auto"};
-  std::vector<std::int64_t> tokens{8192};
-  std::string scan;
-  std::string gate_kind = "vector";
-  std::string gate_draw = "mixed";
-  int groups = 1;
-  std::int64_t heads = 16;
-  std::int64_t kv_heads = 0;
-  std::vector<std::int64_t> mla;
-  std::int64_t d_k = 128;
-  std::int64_t d_v = 128;
-  std::int64_t chunk = 64;
-  std::string dtype = "auto";
-};
-
-const Choices<Pass> pass_choices{
-    {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
-const Choices<Mode> mode_choices{
-    {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
-const Choices<GateKind> gate_kind_choices{
-    {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
-const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
-                                          {"mixed", GateDraw::mixed},
-                                          {"strong", GateDraw::strong},
-                                          {"weak", GateDraw::weak}};
 
 /// A public suite of softmax methods on GPUs whose settings --like asks for.
 struct PublicSuite {
@@ -85,35 +54,6 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-std::vector<std::string> scan_names() {
-  std::vector<std::string> names;
-  for (const Collective* collective : collectives())
-    if (collective->kind == Kind::exclusive_scan) names.push_back(collective->name);
-  return names;
-}
-
-/// The modes in the order of the choices, in which an overlapped row comes after the rows that its
-/// hidden share refers to.
-std::vector<Mode> modes(const std::vector<std::string>& words) {
-  const auto given = resolve_values("mode", words, mode_choices);
-  std::vector<Mode> all;
-  for (const auto& [word, mode] : mode_choices)
-    if (std::find(given.begin(), given.end(), mode) != given.end()) all.push_back(mode);
-  return all;
-}
-
-Layer layer_of(const RawOperators& raw, std::int64_t tokens, Dtype dtype) {
-  Layer layer;
-  layer.share = {tokens,       raw.heads,       raw.d_k,
-                 raw.d_v,      raw.chunk,       value_of(gate_kind_choices, raw.gate_kind),
-                 raw.kv_heads, !raw.mla.empty()};
-  layer.groups = raw.groups;
-  layer.scan = raw.scan;
-  layer.dtype = dtype;
-  layer.segmented = dtype == Dtype::bf16;
-  return layer;
-}
-
 /// Sets the widths and the head of keys that --mla asks for.
 void set_latent(RawOperators& raw) {
   if (raw.mla.empty()) return;
@@ -147,59 +87,6 @@ std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
   return {by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own};
 }
 
-/// Every method in every mode; linear attention only if `has_linear`, and without a choice of body.
-std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators& raw,
-                                                              const std::vector<std::string>& names,
-                                                              const Layer& shared, bool has_linear) {
-  const auto given_modes = modes(raw.modes);
-  std::vector<std::shared_ptr<const Workload>> all;
-  for (const std::string& name : names)
-    for (Mode mode : given_modes) {
-      const SpMethod& method = find_method(name);
-      const bool is_softmax = method.attention == Attention::softmax;
-      if (!is_softmax && !has_linear) continue;
-      const bool has_exchange = method.sequence == Sequence::cut;
-      if (!has_exchange && mode != given_modes.front()) continue;
-      Layer layer = shared;
-      layer.mode = has_exchange ? mode : Mode::overlapped;
-      if (is_softmax)
-        layer.share.gate = GateKind::none;
-      else
-        layer.kernels.softmax = SoftmaxBody::own;
-      all.push_back(operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw)));
-    }
-  return all;
-}
-
-/// One group for each token count, pass and body of softmax blocks: every method in every mode.
-/// Linear attention has one body.
-std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
-    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
-    const std::vector<SoftmaxBody>& kernels) {
-  if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
-  if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)
-    throw UsageError(
-        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", raw.kv_heads, raw.heads));
-  for (auto tokens = raw.tokens.begin(); tokens != raw.tokens.end(); ++tokens) {
-    if (std::find(raw.tokens.begin(), tokens, *tokens) != tokens)
-      throw UsageError(fmt::format("--tokens names {} twice", *tokens));
-    check_size(*tokens, raw.heads, std::max(raw.d_k, raw.d_v));
-    check_size((*tokens + raw.chunk - 1) / raw.chunk * raw.heads, raw.d_k,
-               raw.d_v);  // a state for each chunk
-  }
-  std::vector<std::vector<std::shared_ptr<const Workload>>> all;
-  for (std::int64_t tokens : raw.tokens)
-    for (Pass pass : resolve_values("pass", raw.passes, pass_choices))
-      for (const SoftmaxBody kernel : kernels) {
-        Layer layer = layer_of(raw, tokens, dtype);
-        layer.pass = pass;
-        layer.kernels.softmax = kernel;
-        auto group = comparison_group(raw, names, layer, kernel == kernels.front());
-        if (!group.empty()) all.push_back(std::move(group));
-      }
-  return all;
-}
-
 void declare(Flags& flags, RawOperators& raw, Options& options) {
   flags
       .add("--like", raw.like,
@@ -208,6 +95,11 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
       .one_of(suite_names())
       .presets([&](const std::string& name) { ask_like(name, raw, options); });
   flags.add("--methods", raw.methods, "names, or 'all'").list();
+  flags
+      .add("--attention", raw.attentions,
+           "layers of linear attention alone: linear is gated linear attention; gdn, kda and deltanet have a "
+           "delta rule with a gate a head, a gate a channel, or none; or 'all'")
+      .list();
   flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
   flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
   flags
@@ -229,7 +121,9 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
   mla.list().range(0, 1 << 23);
   for (const Flag& other : {kv_heads.range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
   flags.add("--chunk", raw.chunk, "tokens of a chunk").size();
-  flags.add("--gate-kind,--gate", raw.gate_kind, "a decay for each channel, for each head, or none")
+  flags
+      .add("--gate-kind,--gate", raw.gate_kind,
+           "of gated linear attention: a decay for each channel, for each head, or none")
       .one_of(words_of(gate_kind_choices));
   flags
       .add("--dtype", raw.dtype,

@@ -9,6 +9,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
+#include "sp_methods/linear_passes.hpp"
 
 namespace baton {
 namespace {
@@ -30,13 +31,15 @@ class OperatorWorkload : public Workload {
   }
   std::string shape_name() const override {
     const GlaShape& s = layer_.share;
+    // A delta rule's word says the kind of its gates.
+    const bool is_delta = layer_.rule == Rule::delta;
     return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
-                       to_string(layer_.pass), to_string(s.gate), to_string(gates_), s.tokens, heads_name(s),
-                       s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype),
+                       to_string(layer_.pass), is_delta ? attention() : to_string(s.gate), to_string(gates_),
+                       s.tokens, heads_name(s), s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype),
                        is_by_cudnn() ? "/kernel:cudnn" : "");
   }
-  std::int64_t state_bytes() const override { return state_rows() * layer_.share.d_v * element_bytes; }
-  std::int64_t state_rows() const override { return layer_.share.heads * layer_.share.d_k; }
+  std::int64_t state_bytes() const override { return maps().state_bytes(); }
+  std::int64_t state_rows() const override { return maps().rows(); }
   bool cuts_blocks() const override {
     return !scan_.empty() && find_collective(scan_).cuts_blocks && !is_alone();
   }
@@ -76,6 +79,8 @@ class OperatorWorkload : public Workload {
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
   std::string oracle_key(const LayerProblem& problem) const;
   std::shared_ptr<const LayerOracle> oracle(const LayerProblem& problem, Oracles& oracles) const;
+  Shape maps() const { return shape_of_maps(layer_, layer_.share.heads); }
+  const char* attention() const { return attention_name(method_.attention, layer_.rule, layer_.share.gate); }
   bool is_by_cudnn() const { return layer_.kernels.softmax == SoftmaxBody::cudnn; }
   std::pair<std::string, std::string> kernel() const;
   bool is_alone() const { return layer_.mode == Mode::compute_only || method_.sequence == Sequence::own; }
@@ -116,16 +121,17 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .alone = is_alone(),
           .gates = gates_,
           .seed = seed,
-          .dtype = layer_.dtype};
+          .dtype = layer_.dtype,
+          .rule = layer_.rule};
 }
 
 /// Methods share what this names, whatever pass they run.
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
   const GlaShape& s = problem.share;
   return fmt::format("{} layer: {}/{}/{}, {} tokens, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
-                     to_string(problem.attention), to_string(s.gate), to_string(problem.gates),
-                     to_string(problem.dtype), s.tokens, heads_name(s), s.d_k, s.d_v, s.chunk, problem.ranks,
-                     problem.alone ? " alone" : "", problem.seed);
+                     attention_name(problem.attention, problem.rule, s.gate), to_string(s.gate),
+                     to_string(problem.gates), to_string(problem.dtype), s.tokens, heads_name(s), s.d_k,
+                     s.d_v, s.chunk, problem.ranks, problem.alone ? " alone" : "", problem.seed);
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -193,7 +199,7 @@ Description OperatorWorkload::describe() const {
           .d_k = share.d_k,
           .d_v = share.d_v,
           .tokens = share.tokens,
-          .layer = Description::LayerPart{.attention = to_string(method_.attention),
+          .layer = Description::LayerPart{.attention = attention(),
                                           .pass = to_string(layer_.pass),
                                           .mode = to_string(mode),
                                           .gate = to_string(share.gate),

@@ -25,6 +25,13 @@ LONG = [*LAYER, "--methods", "zeco", "--tokens", "4160", "--heads", "2", "--d-k"
 HEADS = [*LAYER, "--methods", "zeco,lasp2", "--tokens", "128", "--heads", "20", "--d-k", "16", "--d-v", "16"]
 # 320 KiB a state.
 WIDE = [*LAYER, "--methods", "zeco", "--tokens", "128", "--heads", "20", "--d-k", "64", "--d-v", "64"]
+# Layers with a delta rule, as long as 32 times their key channels: without gates near 0, and keys that leave some
+# channels alone, a rank's matrix would be zero to the last bit.
+DELTA = [*LAYER, "--tokens", "512", "--heads", "4", "--d-k", "16", "--d-v", "16"]
+CHAINS = {rule: [*DELTA, "--attention", rule, "--methods", "zeco"] for rule in ("gdn", "kda", "deltanet")}
+CORRECTED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "zeco_corrected"]
+GATHERED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "lasp2"]
+DOUBLED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "linear_doubling"]
 
 # The fault of a run, its ranks, and the bench and the sizes that reach it.
 FAULTS = [
@@ -50,6 +57,9 @@ FAULTS = [
     ("nearest_rank_alone", 4, STATES), ("nearest_rank_alone", 4, HEADS),
     ("combine_left_out", 4, MATRICES), ("matrix_dropped", 4, MATRICES), ("matrix_transposed", 4, MATRICES),
     ("matrix_of_another_rank", 4, MATRICES), ("composition_swapped", 5, MATRICES),
+    *[(fault, 4, command) for fault in ("matrix_dropped", "matrix_transposed", "matrix_zeroed")
+      for command in (*CHAINS.values(), CORRECTED)],
+    ("matrix_of_another_rank", 4, GATHERED), ("composition_swapped", 5, DOUBLED),
 ]
 
 
@@ -81,7 +91,7 @@ class PlantedFaults(unittest.TestCase):
         self.assertEqual(slipped, [])
 
     def test_without_a_fault_every_row_is_right(self):
-        for command in (STATES, MATRICES, LONG, HEADS, WIDE):
+        for command in (STATES, MATRICES, LONG, HEADS, WIDE, *CHAINS.values(), CORRECTED, GATHERED, DOUBLED):
             code, records, errors = run(command, 4)
             self.assertEqual(code, 0, errors)
             self.assertTrue(records)

@@ -54,6 +54,9 @@ Edit matrix_dropped() {
   });
 }
 
+/// Matrices count as zero, which they nearly are where gates are strong.
+Edit matrix_zeroed() { return forgets(has_matrices); }
+
 Edit matrix_transposed() {
   return other_combines(has_matrices, [](const Step& step) -> Body {
     return [by = step.combine](const HostOperands& x) {
@@ -244,6 +247,7 @@ const std::map<std::string, Edit>& step_faults() {
       {"rank_0_dropped", forgets(is_first_of_fold)},
       {"nearest_rank_alone", forgets([](auto&, auto& step) { return is_of(step, "all_scan"); })},
       {"matrix_dropped", matrix_dropped()},
+      {"matrix_zeroed", matrix_zeroed()},
       {"matrix_transposed", matrix_transposed()},
       {"matrix_of_another_rank", matrix_of_another_rank},
       {"composition_swapped", composition_swapped()},
