@@ -59,7 +59,7 @@ def chosen_bars(points, options):
     groups = collections.defaultdict(list)
     for record in results.matching(points.values(), **asked):
         if operators.stands_for_its_method(record) and results.why_no_time(record) is None:
-            groups[record["pass"], record["ranks"], record["tokens"]].append(record)
+            groups[operators.delta_rule(record), record["pass"], record["ranks"], record["tokens"]].append(record)
     group = max(groups.values(), key=preference, default=[])
     labels = operators.labels({operators.row(record) for record in group})
     return sorted((bar(points, labels, record) for record in group),
@@ -188,7 +188,8 @@ class UprightTick(HandlerLineCollection):
 def title(record):
     passes = "forward and backward" if record["pass"] == "both" else record["pass"]
     simulated = "simulated " if results.is_simulated(record) else ""
-    return f"Operator time on {record['ranks']} {simulated}ranks, {passes}"
+    rule = f" of {operators.delta_rule(record)} layers" if operators.delta_rule(record) else ""
+    return f"Operator time{rule} on {record['ranks']} {simulated}ranks, {passes}"
 
 
 def subtitle(bars):

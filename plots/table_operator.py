@@ -53,7 +53,7 @@ def parse_arguments():
 
 
 def shape(record):
-    return Shape(record["tokens"], record["heads"], "softmax" if operators.is_softmax(record) else "linear")
+    return Shape(record["tokens"], record["heads"], results.attention(record))
 
 
 def published_shape(paper):
@@ -147,7 +147,7 @@ def markdown(sections, points):
     lines = ["# Operator time of one layer, in ms", ""]
     for of, section in sorted(sections.items()):
         heads = f", H={of.heads}" if of.heads else ""
-        attention = "" if of.attention == "linear" else ", softmax attention"
+        attention = "" if of.attention == "linear" else f", {of.attention} attention"
         lines += [f"## {of.tokens} tokens a rank{heads}{attention}", "", *section.lines(), ""]
     return "\n".join([*lines, *footnotes(sections, points)]) + "\n"
 

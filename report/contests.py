@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contests: the rows of one session that compete with one another, since they differ in the algorithm alone.
 
-Measured and simulated rows never share a contest, nor do softmax and linear attention, or wires of unlike elements.
+Measured and simulated rows never share a contest, nor do softmax attention, linear attention and those of
+a delta rule, or wires of unlike elements.
 """
 
 import collections
 
 from rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, reading, results, row_name
-from lib import operators
 
 CPU, GPU = "processors", "GPUs"
 FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
@@ -162,7 +162,7 @@ def key_of(record):
 def _work(record):
     """The part of a key that says what was done."""
     is_layer = record["bench"] == "operator"
-    kind = attention_of(record) if is_layer else record["kind"]
+    kind = results.attention(record) if is_layer else record["kind"]
     tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
     return (kind, record["pass"] if is_layer else record["direction"], "" if is_layer else results.map_kind(record),
@@ -172,10 +172,6 @@ def _work(record):
             results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
             record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
             (record["warmup"], record["rounds"]))
-
-
-def attention_of(record):
-    return SOFTMAX if operators.is_softmax(record) else LINEAR
 
 
 def machine_of(record):

@@ -54,6 +54,9 @@ COLLECTIVES = {
 METHODS = {
     "zeco": COLLECTIVES["all_scan"],
     "zeco_zigzag": Look("#188AFF", "P"),
+    "zeco_corrected": Look("#BD6AC3", "^"),
+    "linear_doubling": Look("#125FBB", "X"),
+    "linear_two_shot": Look("#F20C2B", "*"),
     "lasp1": COLLECTIVES["ring_scan"],
     "lasp1_as_released": Look("#1B5E20", "v"),
     "lasp2": COLLECTIVES["all_gather_scan"],

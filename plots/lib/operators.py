@@ -15,8 +15,6 @@ TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zec
 SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
 SETTING_WORDS = ("gate", "gates", "executor", "cadence")
 
-SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
-
 Row = collections.namedtuple("Row", "method gate scan")
 
 
@@ -45,8 +43,12 @@ def stands_for_its_method(record):
 
 def is_softmax(record):
     """Says whether the layer is softmax attention. Such layers are ranked apart from linear ones."""
-    told = record.get("attention")
-    return told == "softmax" if told else "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
+    return results.attention(record) == "softmax"
+
+
+def delta_rule(record):
+    """Returns the word of the record's delta rule, or nothing. Such layers are a computation of their own too."""
+    return results.attention(record) if results.attention(record) in results.DELTA_RULE else ""
 
 
 def row(record):
@@ -71,7 +73,7 @@ def labels(rows):
 def find(points, one, mode, record):
     """Returns the row's record in another mode at the tokens, ranks and pass of `record`, or None."""
     scan = "" if mode == "compute_only" else one.scan
-    place = (one.method, one.gate, scan, record["tokens"], record["ranks"], record["pass"], mode)
+    place = (one.method, results.attention(record), one.gate, scan, record["tokens"], record["ranks"], record["pass"], mode)
     found = points.get(place)
     return None if found is None or results.why_no_time(found) else found
 

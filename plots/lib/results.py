@@ -37,7 +37,9 @@ BENCHES = {
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
         setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "kernel",
                  "cadence", "warmup", "rounds"),
-        point=("gate", "scan", "tokens", "ranks", "pass", "mode"))}
+        point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode"))}
+SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
+DELTA_RULE = ("gdn", "kda", "deltanet")
 
 
 def load(paths, bench="collective"):
@@ -99,6 +101,12 @@ def latent(record):
     return record.get("latent", False)
 
 
+def attention(record):
+    """Returns what the layer computes: softmax, linear (gated linear attention), or a word of DELTA_RULE."""
+    is_softmax = "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
+    return record.get("attention") or ("softmax" if is_softmax else "linear")
+
+
 def map_kind(record):
     """Returns the kind of an exchange's maps, which a record says where they are not diagonal."""
     return record.get("map", "diagonal")
@@ -110,11 +118,13 @@ def kernel(record):
 
 
 # Fields that a record may lack.
-KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "kernel": kernel, "map": map_kind}
+KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "kernel": kernel, "map": map_kind,
+         "attention": attention}
 
 
 def point(record):
-    return (method(record), *(record[field] for field in BENCHES[record["bench"]].point))
+    fields = BENCHES[record["bench"]].point
+    return (method(record), *(KNOWN[field](record) if field in KNOWN else record[field] for field in fields))
 
 
 def newest(records):

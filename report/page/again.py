@@ -41,7 +41,9 @@ def arguments(record, *more):
             words += [flag, str(record[key])]
     if latent:
         words += ["--mla", f"{record['d_v']},{record['d_k'] - record['d_v']}"]
-    if record.get("gate") == "scalar":
+    if is_layer(record) and results.attention(record) in results.DELTA_RULE:
+        words += ["--attention", results.attention(record)]
+    elif record.get("gate") == "scalar":
         words += ["--gate", "scalar"]
     if record.get("ranks_a_node"):
         words += ["--ranks-per-node", str(record["ranks_a_node"])]

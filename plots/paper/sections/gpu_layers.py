@@ -71,16 +71,15 @@ def without_marks(row):
 
 
 def machine_tables(machine, records):
-    """Yields a table for each executor and number of tokens, softmax methods in one of their own."""
+    """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
-    places = sorted({(operators.is_softmax(one), *(one[key] for key in PLACE)) for one in layers})
-    for is_softmax, *place in places:
-        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if operators.is_softmax(one) == is_softmax]
+    places = sorted({(results.attention(one), *(one[key] for key in PLACE)) for one in layers})
+    for attention, *place in places:
+        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if results.attention(one) == attention]
         executor, cadence, tokens, heads = place
         rows = list(rows_of(wanted, machine))
-        attention = "softmax" if is_softmax else "linear"
-        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + "_softmax" * is_softmax,
+        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
                     f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
                     f"({where_measured(machine, executor, cadence)})",
                     titles(columns(wanted)), rows, list(notes(rows)))

@@ -72,9 +72,9 @@ def measured_tables(sources, tokens):
         yield Text(f"No machine here has measured a layer of {tokens // 1024}K tokens yet; {HOW}.")
     if not peers:
         yield Text(f"No other project's kernel has been measured at {tokens // 1024}K tokens; {HOW_PEERS}.")
-    for name, is_softmax in (("", False), ("_softmax", True)):
+    for name, attention in (("", "linear"), ("_softmax", "softmax")):
         wanted = [(key, of) for key, records in machines
-                  if (of := [one for one in records if operators.is_softmax(one) == is_softmax])]
+                  if (of := [one for one in records if results.attention(one) == attention])]
         columns = sorted({one["ranks"] for _, records in wanted for one in records} | ({1} if peers and not name else set()))
         rows = [*measured_rows(wanted, columns), *(peer_rows(peers, columns) if not name else [])]
         if rows:
