@@ -5,14 +5,20 @@
 //   eigen_product:  C = A B over 64 independent products
 //   forward:        chunk_states, intra_output, inter_output with a prefix
 //   backward:       chunk_state_gradients, intra_gradients, inter_gradients with prefix and suffix
+//   delta:          delta_map, delta_output, delta_correction, delta_state_gradients and
+//                   delta_gradients
 //   rate = sum of the kernels' flops / time
 //
 // Cost: under a second a row. What must hold: forward at least half of eigen_product.
 #include <benchmark/benchmark.h>
 
+#include <cmath>
+#include <iterator>
+#include <numeric>
 #include <random>
 #include <vector>
 
+#include "sp_methods/kernels/delta_contracts.hpp"
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
 #include "sp_methods/kernels/ring_contracts.hpp"
@@ -143,6 +149,44 @@ void backward(benchmark::State& state, GateKind kind) {
   report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
 }
 
+/// The same for a delta rule; parts: 0 all, 1 map, 2 output, 3 correction, 4 state gradients, 5
+/// gradients.
+void delta(benchmark::State& state, GateKind kind) {
+  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
+  const int part = static_cast<int>(state.range(1));
+  const Chunks p{layer.shape};
+  auto k = layer.k;  // of length about one
+  for (float& x : k) x /= std::sqrt(static_cast<float>(layer.shape.d_k));
+  const std::vector<float> beta(static_cast<std::size_t>(layer.shape.tokens * layer.shape.heads), 0.5F);
+  GlaInputs of = layer.inputs();
+  of.k = k.data();
+  const DeltaInputs<OnHost> in{of, beta.data()};
+  const float *d_o = layer.d_o.data(), *incoming = layer.incoming.data();
+  auto o = layer.v, dq = layer.q, dk = layer.k, dv = layer.v, dg = layer.g, dbeta = beta;
+  auto matrix = layer.incoming, map_state = layer.incoming;
+  const DeltaGradientsOut<OnHost> out{{dq.data(), dk.data(), dv.data(), dg.data()}, dbeta.data()};
+  time_parts(
+      state, part,
+      [&] {
+        DeltaMap::on_host({in, matrix.data(), map_state.data()}, p);
+      },
+      [&] {
+        DeltaOutput::on_host({in, incoming, o.data()}, p);
+      },
+      [&] {
+        DeltaCorrection::on_host({in, dq.data()}, p);
+      },
+      [&] {
+        DeltaStateGradients::on_host({in, d_o, map_state.data()}, p);
+      },
+      [&] {
+        DeltaGradients::on_host({in, d_o, incoming, incoming, out}, p);
+      });
+  const double flops[] = {DeltaMap::flops(p), DeltaOutput::flops(p), DeltaCorrection::flops(p),
+                          DeltaStateGradients::flops(p), DeltaGradients::flops(p)};
+  report(state, part == 0 ? std::accumulate(std::begin(flops), std::end(flops), 0.0) : flops[part - 1]);
+}
+
 void softmax(benchmark::State& state) {
   const SoftmaxShape s{
       1024, 1024, 2, 128, 128, contiguous_positions(state.range(0), 1024), contiguous_positions(0, 1024)};
@@ -162,6 +206,9 @@ BENCHMARK_CAPTURE(forward, none, GateKind::none)->ArgsProduct({{62}, {0}});
 BENCHMARK_CAPTURE(backward, vector, GateKind::vector)->ArgsProduct(gentle_parts)->Args({8000, 0});
 BENCHMARK_CAPTURE(backward, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
 BENCHMARK_CAPTURE(backward, none, GateKind::none)->ArgsProduct({{62}, {0}});
+BENCHMARK_CAPTURE(delta, vector, GateKind::vector)->ArgsProduct({{62}, {0, 1, 2, 3, 4, 5}})->Args({8000, 0});
+BENCHMARK_CAPTURE(delta, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
+BENCHMARK_CAPTURE(delta, none, GateKind::none)->ArgsProduct({{62}, {0}});
 BENCHMARK(softmax)->Arg(0)->Arg(1);
 
 }  // namespace

@@ -11,9 +11,9 @@
 //
 // The gate is a number a channel (Kimi Delta Attention), a number a head (Gated DeltaNet) or none
 // (DeltaNet). The backward map of a rank is A transposed and Dloc, so A is made once.
-// Tensors are [tokens, heads, width] of the whole layer. States [heads, d_v, d_k], values first, and
-// matrices [heads, d_k, d_k] are of the call's heads alone. A row x of a state becomes A x, and a
-// row of A is contiguous: so an affine map of collectives has them (decision 23).
+// Tensors are [tokens, heads, width] of the whole layer. States [heads, d_v, d_k], values first,
+// and matrices [heads, d_k, d_k] are of the call's heads alone. A row x of a state becomes A x, and
+// a row of A is contiguous: so an affine map of collectives has them (decision 23).
 // Source: "Gated Delta Networks", arXiv 2412.06464; "Kimi Linear", arXiv 2510.26692.
 #pragma once
 

@@ -20,7 +20,7 @@ using Row = OracleRow;
 class Recurrence : public OracleRows {
  public:
   Recurrence(const ReferenceInputs& in, const GlaShape& shape)
-      : OracleRows(in, shape), initial_(in.initial_state) {}
+      : OracleRows(in.q, in.k, in.v, in.g, shape), initial_(in.initial_state) {}
 
   HeadState initial_state() const {
     if (initial_.empty()) return HeadState::Zero(k.cols(), v.cols());

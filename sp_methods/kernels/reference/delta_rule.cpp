@@ -25,7 +25,7 @@ std::vector<double> values_first(const HeadState& state) {
 class DeltaRule : public OracleRows {
  public:
   DeltaRule(const DeltaReferenceInputs& in, const GlaShape& shape)
-      : OracleRows(in.of, shape), beta(in.beta) {}
+      : OracleRows(in.of.q, in.of.k, in.of.v, in.of.g, shape), beta(in.beta) {}
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
   void step(HeadState& state, const HeadState& before, Index t) {

@@ -47,8 +47,8 @@ DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in,
                                                  const GlaShape& shape);
 
 /// The matrix A [d_k, d_k], row-major, by which the tokens map a column of the state before them:
-/// the product over tokens, the last one leftmost, of (I - beta_t k_t k_t^T) Diag(e^{g_t}). q, v and
-/// the initial state are not read. Cost: 5 tokens d_k^2 flop.
+/// the product over tokens, the last one leftmost, of (I - beta_t k_t k_t^T) Diag(e^{g_t}).
+/// q, v and the initial state are not read. Cost: 5 tokens d_k^2 flop.
 std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape);
 
 }  // namespace baton

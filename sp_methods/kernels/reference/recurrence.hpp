@@ -3,7 +3,7 @@
 // through states that a forward pass made.
 //
 //   forward:    keep the state before every run of sqrt(tokens) tokens
-//   backward:   for every run, last to first: make its states again, then take its tokens in reverse
+//   backward:   for every run, last to first: make its states again, then its tokens in reverse
 //
 // Cost: two forward passes and the reverse steps; memory of 2 sqrt(tokens) states.
 // Source: "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174 (kept states).
@@ -13,9 +13,10 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
-#include "sp_methods/kernels/reference/attention.hpp"
+#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 
@@ -35,13 +36,14 @@ inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Ind
 
 /// The inputs as matrices, one token a row.
 struct OracleRows {
-  OracleRows(const ReferenceInputs& in, const GlaShape& shape)
+  using Numbers = std::span<const double>;
+  OracleRows(Numbers q, Numbers k, Numbers v, Numbers g, const GlaShape& shape)
       : tokens(shape.tokens),
         scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
-        q(in.q.data(), tokens, shape.d_k),
-        k(in.k.data(), tokens, shape.d_k),
-        v(in.v.data(), tokens, shape.d_v),
-        g(in.g.data(), tokens, shape.gate_width()) {}
+        q(q.data(), tokens, shape.d_k),
+        k(k.data(), tokens, shape.d_k),
+        v(v.data(), tokens, shape.d_v),
+        g(g.data(), tokens, shape.gate_width()) {}
 
   /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
   void set_alpha(Eigen::ArrayXd& alpha, Eigen::Index t) const {

@@ -57,9 +57,9 @@ std::vector<double> delta_matrices(const DeltaTensors& tensors, const GlaShape& 
 /// Room for the results of the whole layer, filled with NaN.
 DeltaResults<float> delta_room(const GlaShape& shape);
 
-/// Expects x within a relative error of 1e-5 of y and keeps the greatest error of `key` and `tensor`
-/// for the summary of the run. Tensors of a norm below 1e-20 count as if they had that norm: decays
-/// end at e^{-80}.
+/// Expects x within a relative error of 1e-5 of y and keeps the greatest error of `key` and
+/// `tensor` for the summary of the run. Tensors of a norm below 1e-20 count as if they had that
+/// norm: decays end at e^{-80}.
 void expect_delta(const char* tensor, const std::vector<float>& x, const std::vector<double>& y,
                   const DeltaProblem& problem, const std::string& key);
 

@@ -2,10 +2,10 @@
 // The kernels of a delta rule against the token oracle, on one rank and on emulated ranks whose
 // maps are chained by the combine of collectives.
 //
-//   every rank: delta_map;               P_{p+1} = A_p P_p + B_p by combine;     delta_output from P_p
-//            or delta_output from zero, delta_correction;                        delta_correct by P_p
-//   every rank: delta_state_gradients;   E_p = A_p^T E_{p+1} + Dloc_p by combine with a transposed
-//                                        form;   delta_gradients from P_p and E_{p+1}
+//   every rank: delta_map;  P_{p+1} = A_p P_p + B_p by combine;  delta_output from P_p
+//            or delta_output from zero, delta_correction;        delta_correct by P_p
+//   every rank: delta_state_gradients;  E_p = A_p^T E_{p+1} + Dloc_p by combine, transposed;
+//               delta_gradients from P_p and E_{p+1}
 //
 // Cost: the oracle's, once a problem.
 #include <gtest/gtest.h>
