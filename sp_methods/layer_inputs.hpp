@@ -23,7 +23,7 @@ namespace baton {
 ///           ranks, about -1 in total; one forgets within a chunk, -0.25 to -0.5 a token, less
 ///           where chunks are longer than 128; two are as a layer makes them
 ///
-/// A delta rule forgets by its keys too: those of a few times d_k tokens erase all that came before.
+/// A delta rule forgets by its keys too: those of a few times d_k tokens erase all that was there.
 /// In `mixed`, most keys are therefore zero in the channels that keep a state. Then a rank's matrix
 /// is about one in them at any length, and a wrong matrix is seen.
 enum class GateDraw { layer, strong, weak, mixed };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two ways of a pass with decays: by the chunkwise kernels (gla_chunks.hpp), which keep the states of all
-// chunks, and by the kernels in segments (gla_segments.hpp), which keep few.
+// The two ways of a pass with decays: by the chunkwise kernels (gla_chunks.hpp), which keep the
+// states of all chunks, and by the kernels in segments (gla_segments.hpp), which keep few.
 #include "sp_methods/linear_passes.hpp"
 
 #include <algorithm>

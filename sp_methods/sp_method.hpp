@@ -74,8 +74,8 @@ struct Layer {
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
-/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta [tokens, heads] without a
-/// delta rule, and the tensors of the other pass.
+/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta without a delta rule,
+/// and the tensors of the other pass.
 struct LayerTensors {
   Slice q, k, v, g, beta, d_o;     // inputs
   Slice o, dq, dk, dv, dg, dbeta;  // outputs
@@ -159,7 +159,8 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
                          Dtype dtype = Dtype::f32);
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
-/// needs them, "beta" and "dbeta" under a delta rule. Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
+/// needs them, "beta" and "dbeta" under a delta rule. Ranks fill nodes of `ranks_a_node`; 0 for all
+/// on one node.
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered method, those of tomorrow included, against the double-precision recurrence over
-// the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups. What
-// knows a delta rule runs all of it under that rule too.
+// the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups.
+// What knows a delta rule runs all of it under that rule too.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
