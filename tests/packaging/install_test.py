@@ -43,7 +43,7 @@ class Install(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         answer = self.run_installed("baton", "report", "records.jsonl")
         self.assertEqual(answer.returncode, 0, answer.stderr)
-        self.assertIn("all_scan", answer.stdout)
+        self.assertIn("two_shot fastest at 8 ranks", answer.stdout)
         same = self.run_installed("baton", "compare", "records.jsonl", "records.jsonl")
         self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
 
