@@ -177,8 +177,9 @@ Flag& Flag::presets(std::function<void(const std::string&)> set) {
 Flags::Flags(const std::string& program, const std::string& description)
     : app_(std::make_unique<CLI::App>(description, program)) {
   app_->option_defaults()->always_capture_default();
-  app_->set_version_flag("--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
-                         "Print the version and the commit and exit");
+  app_->set_version_flag(
+      "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
+      "Print the version and the commit and exit");
 }
 
 Flags::~Flags() = default;
