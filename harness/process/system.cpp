@@ -85,6 +85,8 @@ std::int64_t available_bytes() {
   return kibibytes.empty() ? INT64_MAX : std::stoll(kibibytes) * 1024;
 }
 
+std::string version() { return build_version; }
+
 std::string commit() { return build_commit; }
 
 std::string utc_now() {
