@@ -37,13 +37,13 @@ inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Ind
 /// The inputs as matrices, one token a row.
 struct OracleRows {
   using Numbers = std::span<const double>;
-  OracleRows(Numbers q, Numbers k, Numbers v, Numbers g, const GlaShape& shape)
+  OracleRows(Numbers queries, Numbers keys, Numbers values, Numbers gates, const GlaShape& shape)
       : tokens(shape.tokens),
         scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
-        q(q.data(), tokens, shape.d_k),
-        k(k.data(), tokens, shape.d_k),
-        v(v.data(), tokens, shape.d_v),
-        g(g.data(), tokens, shape.gate_width()) {}
+        q(queries.data(), tokens, shape.d_k),
+        k(keys.data(), tokens, shape.d_k),
+        v(values.data(), tokens, shape.d_v),
+        g(gates.data(), tokens, shape.gate_width()) {}
 
   /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
   void set_alpha(Eigen::ArrayXd& alpha, Eigen::Index t) const {
@@ -54,7 +54,7 @@ struct OracleRows {
     else
       alpha = g.row(t).array().exp().transpose();
   }
-  /// Row t as an array that is no row.
+  /// Row t as a column.
   static OracleRow row(const ConstOracleView& x, Eigen::Index t) {
     return {x.data() + t * x.cols(), x.cols()};
   }
