@@ -54,22 +54,22 @@ bool LayerProblem::is_of_keys(const std::string& name) {
   return name == "k" || name == "v" || name == "dk" || name == "dv";
 }
 
+std::uint64_t LayerProblem::kind_of_gate(std::int64_t place) const {
+  return (static_cast<std::uint64_t>(place) + mixed(seed)) % 4;
+}
+
 float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const {
   const double uniform = (drawn + 0.5) / (1 << drawn_bits);
   if (problem_.gates == GateDraw::layer) return layer_gates()[drawn];
   if (problem_.gates == GateDraw::strong) return static_cast<float>(-8 * uniform);
   if (problem_.gates == GateDraw::weak) return static_cast<float>(-2e-4 * uniform);
-  switch (kind_of_gate(problem_.share.gate == GateKind::scalar ? head : channel)) {
+  switch (problem_.kind_of_gate(problem_.share.gate == GateKind::scalar ? head : channel)) {
     case 0:
       return static_cast<float>(-(0.5 + uniform) /
                                 static_cast<double>(problem_.share.tokens * problem_.ranks));
     case 1: return static_cast<float>(-(0.5 + 0.5 * uniform) * strongest_mixed_gate(problem_.share.chunk));
     default: return layer_gates()[drawn];
   }
-}
-
-std::uint64_t LayerInputValues::kind_of_gate(std::int64_t place) const {
-  return (static_cast<std::uint64_t>(place) + mixed(problem_.seed)) % 4;
 }
 
 class LayerInputValues::Rows {
@@ -113,7 +113,7 @@ class LayerInputValues::Rows {
   void make_unit(Number* row, bool is_sparse) const {
     double squares = 0;
     for (std::int64_t c = 0; c < width_; ++c) {
-      if (is_sparse && inputs_.kind_of_gate(c) == 0) row[c] = 0;
+      if (is_sparse && inputs_.problem_.kind_of_gate(c) == 0) row[c] = 0;
       squares += static_cast<double>(row[c]) * row[c];
     }
     const double length = std::sqrt(squares);

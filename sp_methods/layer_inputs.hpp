@@ -55,6 +55,9 @@ struct LayerProblem {
   std::int64_t heads(const std::string& name) const {
     return is_of_keys(name) ? share.key_heads() : share.heads;
   }
+  /// Which of four kinds of mixed gates a channel has, or a head if a head has one gate; kind 0
+  /// keeps a state.
+  std::uint64_t kind_of_gate(std::int64_t place) const;
   /// Elements of one token of such a tensor.
   std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
@@ -77,8 +80,6 @@ class LayerInputValues {
   /// Draws rows of one tensor.
   class Rows;
   float gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const;
-  /// Which of four kinds of gates a channel has, or a head; kind 0 keeps a state.
-  std::uint64_t kind_of_gate(std::int64_t place) const;
 
   LayerProblem problem_;
 };

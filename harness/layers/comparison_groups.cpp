@@ -117,8 +117,6 @@ void check_layers(const RawOperators& raw, const std::vector<std::string>& names
 
 }  // namespace
 
-std::vector<std::string> attention_words() { return words_of(attention_choices); }
-
 std::vector<std::string> scan_names() {
   std::vector<std::string> names;
   for (const Collective* collective : collectives())
@@ -132,8 +130,10 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   check_layers(raw, names);
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   const Layer gated = layer_of(raw, dtype);
-  if (raw.attentions.empty()) add_groups(all, raw, names, gated, kernels);
-  if (raw.attentions.empty()) return all;
+  if (raw.attentions.empty()) {
+    add_groups(all, raw, names, gated, kernels);
+    return all;
+  }
   for (const std::optional<GateKind>& gate : resolve_values("attention", raw.attentions, attention_choices)) {
     Layer layer = gated;
     if (gate) layer.rule = Rule::delta;

@@ -40,9 +40,6 @@ inline const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
                                                  {"strong", GateDraw::strong},
                                                  {"weak", GateDraw::weak}};
 
-/// The words of --attention, in the order of the tables.
-std::vector<std::string> attention_words();
-
 /// The names of all exclusive scans.
 std::vector<std::string> scan_names();
 

@@ -25,7 +25,7 @@ namespace baton {
 
 /// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks:
 /// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
-double layer_tolerance(Dtype dtype, double roundoff, int ranks);
+double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule = Rule::decay);
 
 /// The oracle's work shared by the processes of `team` and their cores, for as many heads as about
 /// a second allows, at least one, drawn from the problem's seed. Equal on all processes.

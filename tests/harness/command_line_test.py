@@ -177,6 +177,22 @@ class Operators(unittest.TestCase):
         if exposed > alone:
             self.assertAlmostEqual(overlapped["hidden"], (exposed - overlapped["median_seconds"]) / (exposed - alone))
 
+    def test_layers_with_a_delta_rule_are_contests_of_their_own(self):
+        records = self.records("--attention", "linear,gdn,kda", "--methods", "zeco,zeco_corrected,ulysses,ring_attention",
+                               "--pass", "all", "--ranks", "2")
+        by_attention = collections.defaultdict(set)
+        for r in records:
+            if "skipped" not in r:
+                by_attention[r["attention"], r["gate"]].add(r["name"])
+                self.assertEqual(r["wrong"], 0)
+                self.assertEqual(f"/{r['attention']}/" in r["case"], r["attention"] != "linear")
+        self.assertEqual(by_attention, {("linear", "vector"): {"zeco", "ulysses", "ring_attention"},
+                                        ("gdn", "scalar"): {"zeco", "zeco_corrected", "ulysses"},
+                                        ("kda", "vector"): {"zeco", "zeco_corrected", "ulysses"}})
+        refused = run("--attention", "gdn", "--methods", "zeco,ulysses_softmax", bench=OPERATOR_BENCH)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--attention is of linear attention, and the method 'ulysses_softmax' is not", refused.stderr)
+
     def test_another_scan_and_head_groups(self):
         records = self.records("--methods", "zeco", "--scan", "two_shot", "--groups", "2", "--ranks", "3")
         self.assertEqual((records[0]["scan"], records[0]["groups"], records[0]["wrong"]), ("two_shot", 2, 0))

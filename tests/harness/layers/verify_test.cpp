@@ -145,6 +145,19 @@ TEST(OracleWork, DrawsAtLeastOneHeadByTheSeed) {
   EXPECT_TRUE(differs);
 }
 
+TEST(OracleWork, HasAHeadThatKeepsAStateUnderADeltaRule) {
+  const World world(nullptr, nullptr);
+  LayerProblem large{.share = {1 << 16, 16, 128, 128, 64, GateKind::scalar},
+                     .ranks = 16,
+                     .gates = GateDraw::mixed,
+                     .rule = Rule::delta};
+  for (large.seed = 1; large.seed < 10; ++large.seed) {
+    const auto heads = oracle_work(world.all(), large).heads;
+    ASSERT_EQ(heads.size(), 1u);
+    EXPECT_EQ(large.kind_of_gate(heads[0]), 0u) << large.seed;
+  }
+}
+
 TEST(OracleWork, DrawsAllHeadsThatShareKeys) {
   const World world(nullptr, nullptr);
   const LayerProblem large{
@@ -157,6 +170,7 @@ TEST(OracleWork, DrawsAllHeadsThatShareKeys) {
 
 TEST(LayerTolerance, GrowsWithTheRanksOnAWireThatRounds) {
   EXPECT_EQ(layer_tolerance(Dtype::f32, 0, 64), 2e-5);
+  EXPECT_EQ(layer_tolerance(Dtype::f32, 0, 64, Rule::delta), 1e-5);
   EXPECT_EQ(layer_tolerance(Dtype::bf16, 0, 64), 5e-3);
   const double four = layer_tolerance(Dtype::f32, bf16_roundoff, 4);
   const double sixteen = layer_tolerance(Dtype::f32, bf16_roundoff, 16);
