@@ -51,12 +51,16 @@ std::string host_name() {
   return name;
 }
 
+std::uint32_t hash_of(const std::string& text) {
+  return static_cast<std::uint32_t>(std::hash<std::string>{}(text));
+}
+
 }  // namespace
 
 Machine this_machine(const std::string& mpi_library) {
   utsname system{};
   uname(&system);
-  return {.host = fmt::format("{:08x}", host_number()),
+  return {.host = fmt::format("{:08x}", hash_of(host_name())),
           .cpu = look_up("/proc/cpuinfo", "model name"),
           .cores = online_cores(),
           .memory_gib = sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / (1 << 20),
@@ -76,7 +80,12 @@ std::string machine_name() {
   return fmt::format("{}, {} cores", look_up("/proc/cpuinfo", "model name"), online_cores());
 }
 
-std::uint32_t host_number() { return static_cast<std::uint32_t>(std::hash<std::string>{}(host_name())); }
+std::uint32_t host_number() {
+  // Machines that are all called localhost differ in when they were started.
+  std::string start;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), start);
+  return hash_of(host_name() + "\n" + start);
+}
 
 int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 

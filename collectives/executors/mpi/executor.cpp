@@ -62,6 +62,7 @@ class MpiExecutor : public Executor {
   double run() override;
   std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  ClockOffset clock_offset(int from, int to) override;
 
  private:
   Communicator in_order_;
@@ -109,6 +110,26 @@ double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (rank == from) send(), recv();
   if (rank == to) recv(), send();
   return (MPI_Wtime() - start) / 2;
+}
+
+ClockOffset MpiExecutor::clock_offset(int from, int to) {
+  constexpr int clock_tag = 3;
+  const int rank = control_.rank();
+  const MPI_Comm comm = control_.handle();
+  double there = 0;
+  const double sent = monotonic_seconds();
+  if (rank == from) {
+    mpi(MPI_Send(nullptr, 0, MPI_DOUBLE, to, clock_tag, comm));
+    mpi(MPI_Recv(&there, 1, MPI_DOUBLE, to, clock_tag, comm, MPI_STATUS_IGNORE));
+    const double received = monotonic_seconds();
+    return {there - (sent + received) / 2, (received - sent) / 2};
+  }
+  if (rank == to) {
+    mpi(MPI_Recv(nullptr, 0, MPI_DOUBLE, from, clock_tag, comm, MPI_STATUS_IGNORE));
+    there = monotonic_seconds();
+    mpi(MPI_Send(&there, 1, MPI_DOUBLE, from, clock_tag, comm));
+  }
+  return {};
 }
 
 const RegisteredExecutor registered{{
