@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crash reports from signal handlers, which may only call async-signal-safe functions; exceptions
-// to exit codes.
-#include <fmt/format.h>
+// Crash reports from signal handlers, which may only call async-signal-safe functions.
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
@@ -10,19 +8,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
-#include <exception>
 #include <initializer_list>
-#include <new>
+#include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "collectives/executors/host/process_state.hpp"
-#include "collectives/schedule/errors.hpp"
-#include "harness/process/output.hpp"
+#include "harness/process/report_line.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
@@ -34,6 +28,8 @@ struct CrashContext {
   std::array<char, 512> case_name{};
   std::array<char, 512> results{};  // where the results of an interrupted run are
   std::vector<pid_t> processes;     // process ids of the ranks on this host, 0 for ranks elsewhere
+  Bootstrap* bootstrap = nullptr;   // its beats tell of ranks elsewhere
+  int lost_rank = -1;               // one that a beat found
   int rank = 0;
   int limit_seconds = 0;
   time_t case_began = 0;  // on the monotonic clock
@@ -43,37 +39,6 @@ CrashContext context;
 
 /// Set when another rank has reported the failure.
 volatile sig_atomic_t failure_reported = 0;
-
-/// A line of text, written by one call: lines of several ranks must not mix.
-class Line {
- public:
-  Line() { *this << "baton: "; }
-  ~Line() {
-    *this << "\n";
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, text_.data(), length_);
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-
-  Line& operator<<(std::string_view text) {
-    const std::size_t count = std::min(text.size(), text_.size() - length_);
-    std::memcpy(text_.data() + length_, text.data(), count);
-    length_ += count;
-    return *this;
-  }
-
-  Line& operator<<(int number) {
-    std::array<char, 12> digits;
-    auto at = digits.end();
-    do *--at = static_cast<char>('0' + number % 10);
-    while (number /= 10);
-    return *this << std::string_view(at, static_cast<std::size_t>(digits.end() - at));
-  }
-
- private:
-  std::array<char, 1024> text_;
-  std::size_t length_ = 0;
-};
 
 bool is_in(ProcessState state, int rank) {
   return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
@@ -106,10 +71,20 @@ bool report_ranks_in(ProcessState state, std::string_view what) {
   return found;
 }
 
-/// Says where the results of this run are, unless a director does.
-void report_results() {
-  if (context.results[0] == '\0') return;
-  Line() << context.results.data();
+/// Reports the rank that a beat found lost, if no look at its process can; false if there is none.
+bool report_lost_rank(std::string_view what) {
+  const int lost = context.lost_rank;
+  if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;
+  report_rank(lost, what);
+  return true;
+}
+
+/// Gives the bootstrap its beat, and notes what that tells.
+void beat() {
+  if (context.bootstrap == nullptr) return;
+  const Bootstrap::Beat found = context.bootstrap->beat();
+  if (found.failure_reported) failure_reported = 1;
+  if (found.lost_rank >= 0) context.lost_rank = found.lost_rank;
 }
 
 /// Only the lowest rank that still runs reports who died, and every rank says where it waits. They
@@ -118,7 +93,7 @@ void on_terminate(int) {
   int reporter = 0;
   while (reporter < context.rank && is_in(ProcessState::gone, reporter)) ++reporter;
   if (failure_reported == 0 && reporter == context.rank &&
-      !report_ranks_in(ProcessState::gone, " died in ")) {
+      !report_ranks_in(ProcessState::gone, " died in ") && !report_lost_rank(" died in ")) {
     report_rank(context.rank, " was ended in ");
     report_results();
   }
@@ -133,6 +108,7 @@ void give_up(std::string_view why) {
   announce_failure();
   report_ranks_in(ProcessState::gone, " is gone in ");
   report_ranks_in(ProcessState::stopped, " is stopped in ");
+  report_lost_rank(" is lost in ");
   report_rank(context.rank, why);
   report_results();
   sleep(1);
@@ -158,19 +134,30 @@ bool next_rank_is_lost(time_t now) {
   return context.looks_in_vain >= looks;
 }
 
-/// All ranks exceed the limit together, so the lowest live rank reports first and the others only
-/// say where they wait. Another thread may get the next tick while this handler sleeps.
-void on_tick(int) {
+/// All ranks exceed the limit together, and may find the same rank lost, so the lowest live rank
+/// reports first and the others only say where they wait. Another thread may get the next tick
+/// while this handler sleeps.
+void look_around() {
   static std::atomic_flag is_ending;
+  beat();
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   const bool is_late = context.limit_seconds > 0 && now.tv_sec - context.case_began >= context.limit_seconds;
-  const bool is_lost = next_rank_is_lost(now.tv_sec);
-  if (!is_late && !is_lost && failure_reported == 0) return;
+  const bool is_lost = next_rank_is_lost(now.tv_sec), is_silent = context.lost_rank >= 0;
+  if (!is_late && !is_lost && !is_silent && failure_reported == 0) return;
   if (is_ending.test_and_set()) return;
-  if (is_late && !is_lost && context.rank > 0) sleep(2 * std::min(context.rank, 3));
+  if (failure_reported == 0 && !is_lost && context.rank > 0) {
+    sleep(2 * std::min(context.rank, 3));
+    beat();
+  }
   if (failure_reported != 0) follow();
-  give_up(is_lost ? " waited in " : " exceeded the time limit in ");
+  give_up(is_lost || is_silent ? " waited in " : " exceeded the time limit in ");
+}
+
+void on_tick(int) {
+  const int error = errno;
+  look_around();
+  errno = error;
 }
 
 /// Handles SIGINT in a process that runs alone; the ranks of a launcher get SIGTERM instead.
@@ -204,57 +191,19 @@ void set_ticks(int seconds) {
   setitimer(ITIMER_REAL, &ticks, nullptr);
 }
 
-int report(const std::exception& error, int code) {
-  std::fflush(stdout);
-  // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
-  if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  if (launched_rank() == 0) Line() << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);
-  return code;
-}
-
 }  // namespace
 
-int exit_code_of(const std::function<int()>& body) {
-  try {
-    return body();
-  } catch (const UsageError& error) {
-    return report(error, ExitCode::usage);
-  } catch (const ScheduleError& error) {
-    return report(error, ExitCode::schedule);
-  } catch (const WrongResult& error) {
-    return report(error, ExitCode::wrong);
-  } catch (const std::bad_alloc&) {
-    return report(SystemError("out of memory: ask for fewer ranks or blocks, or for smaller sizes"),
-                  ExitCode::system);
-  } catch (const std::exception& error) {
-    return reader_left() && has_lost_output() ? ExitCode::reader_left : report(error, ExitCode::system);
-  }
+void report_results() {
+  if (context.results[0] == '\0') return;
+  Line() << context.results.data();
 }
 
-void run_in_world(int* argc, char*** argv, const std::function<void(const World&)>& body) {
-  World world(argc, argv);
-  try {
-    body(world);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const ScheduleError&) {
-    throw;
-  } catch (const WrongResult&) {
-    throw;
-  } catch (const std::exception& error) {
-    if (world.size() == 1) throw;
-    Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
-    announce_failure();
-    report_results();
-    // Other ranks may be about to report the same failure from their side.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    world.abort(1);
-  }
-}
+bool is_failure_reported() { return failure_reported != 0; }
 
 void announce_failure() {
   for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
     if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
+  if (context.bootstrap != nullptr) context.bootstrap->announce_failure();
 }
 
 Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& keeps) {
@@ -266,17 +215,22 @@ Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& kee
   for (const auto& row : world.all().gather({here, static_cast<double>(getpid())}))
     context.processes.push_back(row[0] == here ? static_cast<pid_t>(row[1]) : 0);
   failure_reported = 0;
+  context.lost_rank = -1;
+  context.bootstrap = world.bootstrap();
   enter("the first case");
   handle(SIGTERM, on_terminate);
   handle(SIGALRM, on_tick, {SIGTERM});
   handle(SIGUSR1, on_peer_reported, {SIGTERM, SIGALRM});
   if (!is_launched()) handle(SIGINT, on_interrupt);
   world.all().wait_asleep();  // from here on every rank handles the signals
+  if (context.bootstrap != nullptr) context.bootstrap->begin_beats();
   set_ticks(1);
 }
 
 Watchdog::~Watchdog() {
   set_ticks(0);
+  if (context.bootstrap != nullptr) context.bootstrap->end_beats();
+  context.bootstrap = nullptr;
   handle(SIGTERM, SIG_DFL);
   handle(SIGALRM, SIG_DFL);
   if (!is_launched()) handle(SIGINT, SIG_DFL);
