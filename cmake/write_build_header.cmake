@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes baton_build.hpp with the current commit. It runs at every build and touches the file only when that changed.
-# BATON_COMMIT in the environment takes precedence: it names the commit of an unpacked archive, or of a copy within
-# another repository.
+# BATON_COMMIT in the environment takes precedence: it names the commit of a copy within another repository. `git archive`
+# has written its commit into the file `archived_commit`, which elsewhere holds a placeholder.
 find_package(Git QUIET)
 set(BUILD_COMMIT unknown)
+file(STRINGS ${SOURCE}/cmake/archived_commit archived REGEX "^[0-9a-f]+$")
 if(DEFINED ENV{BATON_COMMIT})
   set(BUILD_COMMIT $ENV{BATON_COMMIT})
+elseif(archived)
+  string(SUBSTRING "${archived}" 0 12 BUILD_COMMIT)
 elseif(GIT_FOUND)
   execute_process(COMMAND ${GIT_EXECUTABLE} describe --always --dirty --abbrev=12
                   WORKING_DIRECTORY ${SOURCE} OUTPUT_VARIABLE described

@@ -123,8 +123,8 @@ double residual(Probes& probes, const LinkModel& link, const Probes::Groups& gro
   return std::exp(sum / count) - 1;
 }
 
-/// The links of a topology whose nodes are set, and how well they fit. Ranks that share no host have
-/// no link within one: the one between hosts stands for it, and its source says so.
+/// The links of a topology whose nodes are set, and how well they fit. Ranks that share no host
+/// have no link within one: the one between hosts stands for it, and its source says so.
 double calibrate_links(Topology& topology, Probes& probes, const Placement& placement, Transport moved_by) {
   const int ranks_a_node = topology.ranks_a_node;
   double error = 0;

@@ -108,8 +108,9 @@ class Probes {
   double message_seconds(const Groups& groups, std::int64_t bytes);
   /// A message while these two send to one another at once.
   double exchange_seconds(const Groups& groups, std::int64_t bytes);
-  /// A message while every rank sends to the next of its group and receives from the one before. With
-  /// `at_once` messages under way in each direction, the latency of one passes under the others.
+  /// A message while every rank sends to the next of its group and receives from the one before.
+  /// With `at_once` messages under way in each direction, the latency of one passes under the
+  /// others.
   double shift_seconds(const Groups& groups, std::int64_t bytes, int at_once = 1);
   /// A map of a state of `bytes`, applied to a state on the first `busy` ranks at once.
   double combine_seconds(std::int64_t bytes, int busy);

@@ -177,6 +177,9 @@ Flag& Flag::presets(std::function<void(const std::string&)> set) {
 Flags::Flags(const std::string& program, const std::string& description)
     : app_(std::make_unique<CLI::App>(description, program)) {
   app_->option_defaults()->always_capture_default();
+  app_->set_version_flag(
+      "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
+      "Print the version and the commit and exit");
 }
 
 Flags::~Flags() = default;
@@ -241,6 +244,9 @@ bool Flags::parse(std::vector<std::string> arguments) {
     app_->parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     if (launched_rank() == 0) fmt::print("{}", app_->help());
+    return false;
+  } catch (const CLI::CallForVersion& version) {
+    if (launched_rank() == 0) fmt::print("{}\n", version.what());
     return false;
   } catch (const CLI::ExtrasError&) {
     throw UsageError(unexpected(app_->remaining().front()));

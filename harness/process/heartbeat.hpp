@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sign of life from host to host, so that a report of a failure can name a host that is gone or cut
-// off: once a second the first rank of each host sends a datagram to that of the next one, in a ring.
+// A sign of life from host to host, so that a report of a failure can name a host that is gone or
+// cut off: once a second the first rank of each host sends a datagram to that of the next one, in a
+// ring.
 #pragma once
 
 #include <netinet/in.h>
@@ -24,8 +25,8 @@ class Heartbeat {
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   /// Starts anew, with the first ranks of the hosts as senders; on a single host nothing is sent. A
-  /// network that lets no datagrams through is no error: then nothing is ever heard. Collective over
-  /// `world`.
+  /// network that lets no datagrams through is no error: then nothing is ever heard. Collective
+  /// over `world`.
   void start(const World& world, const Placement& placement);
   void stop();
 

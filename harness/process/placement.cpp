@@ -7,8 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/process/system.hpp"
-
 namespace baton {
 namespace {
 
@@ -27,8 +25,8 @@ std::string ranges(const std::vector<int>& ranks) {
 
 }  // namespace
 
-Placement::Placement(const std::vector<double>& numbers) {
-  std::map<double, int> hosts;
+Placement::Placement(const std::vector<std::uint64_t>& numbers) {
+  std::map<std::uint64_t, int> hosts;
   for (int rank = 0; rank < static_cast<int>(numbers.size()); ++rank) {
     const auto [host, is_new] = hosts.try_emplace(numbers[rank], this->hosts());
     if (is_new) members_.emplace_back();
@@ -84,10 +82,7 @@ std::vector<std::vector<int>> Placement::across() const {
 }
 
 Placement placement_of(const Team& team, int ranks) {
-  std::vector<double> numbers;
-  if (team.size() != ranks) return Placement(std::vector<double>(ranks, 0));
-  for (const auto& row : team.gather({static_cast<double>(host_number())})) numbers.push_back(row.front());
-  return Placement(numbers);
+  return Placement(team.size() == ranks ? team.gather_hosts() : std::vector<std::uint64_t>(ranks, 0));
 }
 
 std::map<std::string, std::int64_t> interface_bytes() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a team lie on hosts, found by asking all of them, and what carries the bytes of a
-// host to others.
+// How the ranks of a team lie on hosts, found by asking all of them, and what carries the bytes of
+// a host to others.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace baton {
 class Placement {
  public:
   /// `numbers[r]` is any number that rank r shares exactly with the ranks of its host.
-  explicit Placement(const std::vector<double>& numbers);
+  explicit Placement(const std::vector<std::uint64_t>& numbers);
 
   int ranks() const { return static_cast<int>(host_of_.size()); }
   int hosts() const { return static_cast<int>(members_.size()); }
@@ -52,8 +52,8 @@ Placement placement_of(const Team& team, int ranks);
 /// Bytes that each network interface of this host has carried in both directions, by name.
 std::map<std::string, std::int64_t> interface_bytes();
 
-/// The interface that carried most between two readings, if that was at least `bytes`; empty if none
-/// did, as where messages go through memory or past the kernel.
+/// The interface that carried most between two readings, if that was at least `bytes`; empty if
+/// none did, as where messages go through memory or past the kernel.
 std::string carrier(const std::map<std::string, std::int64_t>& before,
                     const std::map<std::string, std::int64_t>& after, std::int64_t bytes);
 

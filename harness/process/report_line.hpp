@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of a report that a signal handler may write.
+// A line of a report that a signal handler may write, and what the watchdog adds to it.
 #pragma once
 
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 namespace baton {
 
-/// A line of text on the standard error, written by one call when it ends: lines of several ranks must
-/// not mix. Async-signal-safe. What is longer than a line may be is cut.
+/// A line of text on the standard error, written by one call when it ends: lines of several ranks
+/// must not mix. Async-signal-safe. What is longer than a line may be is cut.
 class Line {
  public:
   Line() { *this << "baton: "; }
@@ -42,5 +42,11 @@ class Line {
   std::array<char, 1024> text_;
   std::size_t length_ = 0;
 };
+
+/// Says where the results of this run are, unless a director does. Async-signal-safe.
+void report_results();
+
+/// True if another rank has reported the failure, so that this one need not.
+bool is_failure_reported();
 
 }  // namespace baton

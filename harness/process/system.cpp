@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -35,11 +36,13 @@ std::string look_up(const char* path, const std::string& key) {
 
 std::vector<std::pair<std::string, std::string>> steering_environment() {
   constexpr std::string_view ours = "OMPI_MCA_btl_vader_backing_directory=";  // LaunchFolder's
+  // torchrun sets it to 1 where the user has not. Nothing here reads it.
+  const std::string_view torchruns = std::getenv("TORCHELASTIC_RUN_ID") ? "OMP_NUM_THREADS=1" : "";
   std::vector<std::pair<std::string, std::string>> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string line = *entry;
     for (const char* prefix : {"OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_coll", "UCX_", "OMP_", "NCCL_"})
-      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0)
+      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0 && line != torchruns)
         found.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
   }
   return found;
@@ -51,16 +54,12 @@ std::string host_name() {
   return name;
 }
 
-std::uint32_t hash_of(const std::string& text) {
-  return static_cast<std::uint32_t>(std::hash<std::string>{}(text));
-}
-
 }  // namespace
 
 Machine this_machine(const std::string& mpi_library) {
   utsname system{};
   uname(&system);
-  return {.host = fmt::format("{:08x}", hash_of(host_name())),
+  return {.host = fmt::format("{:08x}", host_number()),
           .cpu = look_up("/proc/cpuinfo", "model name"),
           .cores = online_cores(),
           .memory_gib = sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / (1 << 20),
@@ -80,12 +79,7 @@ std::string machine_name() {
   return fmt::format("{}, {} cores", look_up("/proc/cpuinfo", "model name"), online_cores());
 }
 
-std::uint32_t host_number() {
-  // Machines that are all called localhost differ in when they were started.
-  std::string start;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), start);
-  return hash_of(host_name() + "\n" + start);
-}
+std::uint32_t host_number() { return static_cast<std::uint32_t>(std::hash<std::string>{}(host_name())); }
 
 int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
@@ -93,6 +87,8 @@ std::int64_t available_bytes() {
   const std::string kibibytes = look_up("/proc/meminfo", "MemAvailable");
   return kibibytes.empty() ? INT64_MAX : std::stoll(kibibytes) * 1024;
 }
+
+std::string version() { return build_version; }
 
 std::string commit() { return build_commit; }
 

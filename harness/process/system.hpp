@@ -43,6 +43,9 @@ int online_cores();
 /// Bytes of memory that new allocations can have on this host now.
 std::int64_t available_bytes();
 
+/// The version of this build, such as "0.9.0".
+std::string version();
+
 /// The commit that was built, followed by "-dirty" if files had changed.
 std::string commit();
 

@@ -80,7 +80,7 @@ class MeasuredRunner : public CaseRunner {
   std::unique_ptr<Executor> executor_;
   std::optional<Oracles> oracles_;
   std::optional<HostLoad> load_;
-  Placement placement_{{}};
+  Placement placement_{std::vector<std::uint64_t>{}};
   AlphaBeta alpha_beta_;
   std::optional<HostsOfRanks> hosts_;
   std::optional<Topology> topology_;  // of a file
@@ -179,8 +179,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 
 /// An error where the median is so far below the bound that the rounds cannot have done their work.
 /// The link is measured again first, a few times, since it may have been busy before. Where others
-/// take cores from the ranks no measurement of it is near its best, and nothing is said. The load is
-/// asked for after these measurements: rounds alone may be too short to know it.
+/// take cores from the ranks no measurement of it is near its best, and nothing is said. The load
+/// is asked for after these measurements: rounds alone may be too short to know it.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
   constexpr int most_tries = 5;
   const Case& bench_case = prepared.bench_case;

@@ -23,7 +23,6 @@ def is_gone(process):
     return not os.path.exists(f"/proc/{process}")
 
 
-@unittest.skipIf(hosts.missing(), hosts.missing())
 class Hosts(unittest.TestCase):
     def test_each_has_a_name_and_a_card_and_reaches_the_others(self):
         with hosts.Hosts(3) as made:
@@ -74,4 +73,5 @@ class Hosts(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    hosts.skip_if(hosts.missing())
     unittest.main()

@@ -59,7 +59,7 @@ class KnownDevice : public KnownMachine, public Device {
 };
 
 constexpr int ranks = 6;
-const Placement on_one_host{std::vector<double>(ranks, 0)};
+const Placement on_one_host{std::vector<std::uint64_t>(ranks, 0)};
 
 /// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of
 /// copies, and together no more than 12 and 30.

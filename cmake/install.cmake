@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where: programs into bin/, machines for the simulator and the Python of `baton report`,
+# `compare` and `advise` into share/baton/, documents into share/doc/baton/.
+include(GNUInstallDirs)
+install(TARGETS collective_bench operator_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
+# Many programs are called doctor.
+install(PROGRAMS $<TARGET_FILE:doctor> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME baton-doctor)
+install(PROGRAMS packaging/baton DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY topologies report compare advise DESTINATION ${CMAKE_INSTALL_DATADIR}/baton
+        PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY plots/lib DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/plots PATTERN __pycache__ EXCLUDE)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `cmake --install` leaves in a prefix works there: BUILD_FOLDER COLLECTIVE_BENCH."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD, BENCH = sys.argv[1:3]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        # Classes of unittest end their folders after the last test, not with a block.
+        cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        cls.prefix = pathlib.Path(cls.folder.name) / "a prefix"
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, capture_output=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def run_installed(self, program, *words):
+        """Runs it as a shell does that has the prefix in its PATH, in a folder without sources."""
+        environment = {**os.environ, "PATH": f"{self.prefix}/bin:{os.environ['PATH']}"}
+        return subprocess.run([program, *words], env=environment, cwd=self.folder.name, capture_output=True, text=True,
+                              check=False)
+
+    def test_programs_say_what_was_built(self):
+        built = subprocess.run([BENCH, "--version"], check=True, capture_output=True, text=True).stdout
+        self.assertRegex(built, r"^baton \d+\.\d+\.\d+, commit \S+\n$")
+        for program in ("collective_bench", "operator_bench", "baton-doctor"):
+            self.assertEqual(self.run_installed(program, "--version").stdout, built, program)
+
+    def test_machines_are_simulated_and_records_answered(self):
+        topology = self.prefix / "share/baton/topologies/dgx-h100-8.json"
+        run = self.run_installed("collective_bench", "--executor", "simulator", "--topology", topology, "--ranks", "8",
+                                 "--collectives", "all_scan,two_shot", "-J", "records.jsonl")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        answer = self.run_installed("baton", "report", "records.jsonl")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertIn("two_shot fastest at 8 ranks", answer.stdout)
+        same = self.run_installed("baton", "compare", "records.jsonl", "records.jsonl")
+        self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+
+    def test_advice_uses_the_installed_benches(self):
+        advice = self.run_installed("baton", "advise", "--topology", self.prefix / "share/baton/topologies/dgx-h100-8.json",
+                                    "--tokens", "1K", "--heads", "2", "--ranks", "2")
+        self.assertEqual(advice.returncode, 0, advice.stderr)
+
+    def test_unknown_commands_are_refused(self):
+        run = self.run_installed("baton", "reprot")
+        self.assertEqual((run.returncode, run.stdout), (2, ""))
+        self.assertIn("unknown command 'reprot'", run.stderr)
+
+    def test_documents_come_along(self):
+        for document in ("README.md", "LICENSE", "docs/metrics.md"):
+            self.assertTrue((self.prefix / "share/doc/baton" / document).is_file(), document)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
