@@ -45,6 +45,7 @@ def _stated(case):
         stated = {"schema": record.get("schema", "unknown")}
         if not case.is_exact:
             stated.update({key: record[key] for key in MEASURED if is_timed})
+            stated["placement"] = record.get("hosts", {}).get("placement", "1 host")
             stated.update({key: record["machine"].get(key, "unknown") for key in MACHINE if record.get("machine")})
         _add(found, stated)
     return _sorted(found)

@@ -52,7 +52,7 @@ class Examination {
   HostReadings host_;
   std::int64_t stops_before_;
   std::int64_t heat_before_ = 0;
-  std::unique_ptr<Executor> start_;  // the executor `mpi`, for its barrier; null for a process alone
+  std::unique_ptr<Executor> start_;  // the executor of hosts, for its barrier; null for a process alone
   std::int64_t steps_ = 0;
   volatile std::uint64_t number_ = 1;  // what it computes must be kept somewhere
   std::map<int, ProcessTime> others_;  // seconds while all ranks slept
@@ -71,7 +71,7 @@ Examination::Examination(const World& world, const Plan& plan)
   rank_.cores = allowed_cores();
   std::vector<char> touched(1 << 22, 1);
   rank_.memory_node = node_of(touched.data() + touched.size() / 2);
-  if (is_launched()) start_ = find_executor("mpi").make(world.size());
+  if (is_launched()) start_ = find_executor(host_executor()).make(world.size());
   steps_ = steps_of_milliseconds(5);
   heat_before_ = clock_of(current_core()).heat_events;
   for (const std::string& name : plan.executors) {

@@ -48,7 +48,7 @@ class LinkProbe {
 /// What to examine.
 struct Plan {
   /// Executors whose links are measured. Those that this machine cannot run are left out.
-  std::vector<std::string> executors{"mpi", "nccl"};
+  std::vector<std::string> executors{host_executor(), "nccl"};
   int repeats = 7;
 };
 

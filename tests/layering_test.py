@@ -20,7 +20,7 @@ LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
 
 STD = frozenset({"the standard library"})
 SYSTEM = STD | {"the operating system"}
-DEVICES = SYSTEM | {"CUDA", "NCCL", "NVML", "MPI"}
+DEVICES = SYSTEM | {"CUDA", "NCCL", "NVML"}
 WRITING = SYSTEM | {"fmt", "JSON", "the version of CLI11"}
 
 Rule = collections.namedtuple("Rule", "headers libraries")
@@ -36,7 +36,6 @@ COLLECTIVE = "collectives/collective.hpp"
 SLICES = "collectives/slice_owners.hpp"  # a native cuts a state as the collective does that it stands for
 DRAWN = "collectives/drawn_numbers.hpp"
 EXECUTOR = "collectives/executors/"
-MPI_ERRORS = ("collectives/executors/mpi/communicator.hpp",)
 TIMES = ("collectives/executors/timing.hpp",)
 LAUNCH_PLAN = "collectives/executors/cuda/launch_plan.hpp"  # host code, as the compiler that makes plans
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
@@ -51,8 +50,8 @@ RULES = {
     "collectives/executors/mpi": rule(SCHEDULE, EXECUTOR, "collectives/executors/host/", libraries=SYSTEM | {"MPI"}),
     "collectives/executors/mpi/natives": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/mpi/",
                                               libraries=SYSTEM | {"MPI"}),
-    "collectives/executors/cuda": rule(SCHEDULE, EXECUTOR, "collectives/executors/host/", *MPI_ERRORS,
-                                       libraries=DEVICES),
+    "collectives/executors/tcp": rule(SCHEDULE, EXECUTOR, "collectives/executors/host/", libraries=SYSTEM),
+    "collectives/executors/cuda": rule(SCHEDULE, EXECUTOR, "collectives/executors/host/", libraries=DEVICES),
     "collectives/executors/nccl": rule(SCHEDULE, EXECUTOR, "collectives/executors/cuda/", libraries=DEVICES),
     "collectives/executors/nccl/natives": rule(SCHEDULE, COLLECTIVE, EXECUTOR, "collectives/executors/cuda/",
                                                "collectives/executors/nccl/", libraries=DEVICES),
@@ -86,8 +85,7 @@ RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
-RULES["harness/process"] = rule(*RULES["harness"].headers, *MPI_ERRORS, "baton_build.hpp",  # written by CMake
-                                libraries=WRITING | {"MPI"})
+RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 BACKEND_SWITCH = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|MPI)")
@@ -184,7 +182,12 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/mpi/natives/exscan.cpp", '#include "harness/cases/case.hpp"'),
         ("collectives/executors/mpi/natives/exscan.cpp", '#include "collectives/executors/nccl/native.cuh"'),
         ("collectives/executors/cuda/error.cu", '#include "collectives/executors/nccl/native.cuh"'),
-        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/engine.hpp"'),
+        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/communicator.hpp"'),
+        ("collectives/executors/cuda/ranks.cu", "#include <mpi.h>"),
+        ("collectives/executors/tcp/bootstrap.cpp", "#include <mpi.h>"),
+        ("collectives/executors/tcp/bootstrap.cpp", '#include "harness/process/world.hpp"'),
+        ("harness/process/world.cpp", "#include <mpi.h>"),
+        ("harness/process/world.cpp", '#include "collectives/executors/tcp/meeting.hpp"'),
         ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/peer/native.cuh"'),
         ("collectives/executors/peer/compiler/fuse.cpp", '#include "collectives/executors/cuda/memory.cuh"'),
         ("collectives/executors/peer/compiler/fuse.cpp", "#include <cuda_runtime_api.h>"),
@@ -215,19 +218,18 @@ class TheCheckItself(unittest.TestCase):
         ("collectives/executors/mpi/executor.cpp", "#include <mpi.h>"),
         ("collectives/executors/mpi/executor.cpp", '#include "collectives/executors/host/memory.hpp"'),
         ("collectives/executors/mpi/natives/exscan.cpp", "#include <mpi.h>"),
-        ("collectives/executors/mpi/natives/exscan.cpp", '#include "collectives/executors/mpi/engine.hpp"'),
+        ("collectives/executors/mpi/natives/exscan.cpp", '#include "collectives/executors/mpi/native.hpp"'),
         ("collectives/executors/nccl/executor.cu", "#include <nccl.h>"),
         ("collectives/executors/nccl/executor.cu", '#include "collectives/executors/cuda/error.cuh"'),
         ("collectives/executors/nccl/natives/all_gather.cu", '#include "collectives/executors/cuda/error.cuh"'),
-        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/mpi/communicator.hpp"'),
+        ("collectives/executors/cuda/ranks.cu", '#include "collectives/executors/team.hpp"'),
         ("collectives/executors/peer/executor.cu", '#include "collectives/executors/peer/compiler/program.hpp"'),
         ("collectives/simulator/program.cpp", '#include "collectives/simulator/topology/topology.hpp"'),
         ("sp_methods/kernels/host/gla/scores.cpp", "#include <Eigen/Core>"),
         ("sp_methods/kernels/device/gla/scores.cu", "#include <cuda_runtime.h>"),
         ("sp_methods/kernels/device/gla/scores.cu", '#include "collectives/executors/cuda/kernel.cuh"'),
         ("sp_methods/kernels/device/ring/steps.cu", '#include "sp_methods/kernels/device/tile/tile.cuh"'),
-        ("harness/process/launch.cpp", "#include <mpi.h>"),
-        ("harness/process/launch.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
+        ("harness/process/world.cpp", '#include "collectives/executors/team.hpp"'),
         ("harness/options/options.cpp", "#include <CLI/CLI.hpp>"),
         ("doctor/main.cpp", '#include "harness/process/launch.hpp"'),
         ("micro/kernels_bench.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,12 @@ struct HardwareLimits {
   /// Bytes a second that a device stores into another's memory. 0 if it reaches no other device;
   /// alpha then has no meaning.
   double beta = 0;
+};
+
+/// How far a clock is ahead of another one, and at most how wrong that is.
+struct ClockOffset {
+  double ahead_seconds = 0;
+  double error_seconds = 0;
 };
 
 /// A number that a device reports about itself, such as {"sm_clock_mhz", 1980}.
@@ -124,6 +131,14 @@ class Executor {
   /// the library beneath. All ranks must call it; ranks other than `from` and `to` return 0 at
   /// once. It may drop the prepared schedules, so `prepare` must be called before the next `run`.
   virtual double one_way_seconds(std::int64_t bytes, int from, int to) = 0;
+
+  /// How far `monotonic_seconds` of rank `to` is ahead of that of rank `from`, by one message there
+  /// and back: known on `from`, zeros elsewhere. Not numbers if the executor cannot tell. All ranks
+  /// must call it.
+  virtual ClockOffset clock_offset(int /*from*/, int /*to*/) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    return {unknown, unknown};
+  }
 
   /// The type of an f32 element on its way between ranks. Messages are rounded if it is narrower.
   virtual Dtype wire_dtype() const { return Dtype::f32; }

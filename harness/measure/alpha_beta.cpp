@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ping-pongs, start skew, the cost of the clock, and probes: each probe is a schedule that repeats
-// one operation, so that two lengths of it give the cost of one repetition.
+// Ping-pongs within and between hosts, and probes: each probe is a schedule that repeats one
+// operation, so that two lengths of it give the cost of one repetition.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -11,14 +10,9 @@
 #include "collectives/schedule/check.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
-#include "harness/process/system.hpp"
 
 namespace baton {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double now_seconds() { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
 /// The least one-way time of `bytes` between two ranks, the same on all processes. It is used for a
 /// bound, so that disturbances must not count.
@@ -30,29 +24,32 @@ double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes,
   return team.max(least);
 }
 
-/// The first ranks of the measured pairs of neighbours: all pairs, or 8 spread over the ranks.
-std::vector<int> sampled_neighbours(int ranks) {
-  constexpr int most = 8;
-  std::vector<int> firsts;
-  const int pairs = ranks - 1, count = std::min(pairs, most);
-  for (int i = 0; i < count; ++i) firsts.push_back(i * pairs / count);
-  return firsts;
+using Pairs = std::vector<std::pair<int, int>>;
+
+/// The measured pairs of neighbours in the groups: all pairs, or 8 spread over them.
+Pairs sampled_neighbours(const Probes::Groups& groups) {
+  constexpr std::size_t most = 8;
+  Pairs all, sampled;
+  for (const std::vector<int>& group : groups)
+    for (std::size_t i = 0; i + 1 < group.size(); ++i) all.emplace_back(group[i], group[i + 1]);
+  const std::size_t count = std::min(all.size(), most);
+  for (std::size_t i = 0; i < count; ++i) sampled.push_back(all[i * all.size() / count]);
+  return sampled;
 }
 
-double median_over_pairs(Executor& executor, const Team& team, int ranks, std::int64_t bytes) {
+double median_over_pairs(Executor& executor, const Team& team, const Pairs& pairs, std::int64_t bytes) {
   std::vector<double> seconds;
-  for (int first : sampled_neighbours(ranks))
-    seconds.push_back(one_way_seconds(executor, team, bytes, first, first + 1));
+  for (const auto& [from, to] : pairs) seconds.push_back(one_way_seconds(executor, team, bytes, from, to));
   return median(seconds);
 }
 
-AlphaBeta measure_messages(Executor& executor, const Team& team, int ranks) {
-  const double alpha = median_over_pairs(executor, team, ranks, 8);
+AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pairs) {
+  const double alpha = median_over_pairs(executor, team, pairs, 8);
   double beta = 1;
   constexpr std::int64_t largest = 4 << 20;
   for (const std::int64_t bytes :
        {std::int64_t{64 << 10}, std::int64_t{256 << 10}, std::int64_t{1 << 20}, largest}) {
-    const double seconds = median_over_pairs(executor, team, ranks, bytes);
+    const double seconds = median_over_pairs(executor, team, pairs, bytes);
     // If alpha is most of the time, the remainder is noise. The largest size is always used.
     if (seconds > 2 * alpha || (bytes == largest && seconds > alpha))
       beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
@@ -62,53 +59,46 @@ AlphaBeta measure_messages(Executor& executor, const Team& team, int ranks) {
 
 constexpr int few = 2, many = 10;  // repetitions of a probe
 
+/// The place of `rank` among the first two of the first group, and the other one; -1 for others.
+std::pair<int, int> place_in_pair(const Probes::Groups& groups, int rank) {
+  const int first = groups.front()[0], second = groups.front()[1];
+  return rank == first ? std::pair(0, second) : rank == second ? std::pair(1, first) : std::pair(-1, -1);
+}
+
 }  // namespace
 
 int AlphaBeta::best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const {
-  const double alpha = message_beta > 0 ? message_alpha_seconds : alpha_seconds;
-  const double rate = message_beta > 0 ? message_beta : beta;
+  double alpha = message_beta > 0 ? message_alpha_seconds : alpha_seconds;
+  double rate = message_beta > 0 ? message_beta : beta;
+  if (between_beta > 0) alpha = between_alpha_seconds, rate = between_beta;
   if (ranks < 3 || alpha <= 0) return 1;
   const double best = std::sqrt((ranks - 2) * static_cast<double>(bytes) / (alpha * rate));
   return static_cast<int>(std::clamp(std::round(best), 1.0, static_cast<double>(most)));
 }
 
-AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, int ranks) {
+AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placement& placement) {
   AlphaBeta model;
   Device* device = executor.device();
   if (device != nullptr && device->is_shared()) return model;
-  if (ranks > 1) model = measure_messages(executor, team, ranks);
+  const Pairs within = sampled_neighbours(placement.within());
+  const Pairs between = sampled_neighbours(placement.across());
+  if (!within.empty()) model = measure_messages(executor, team, within);
+  if (!between.empty()) {
+    const AlphaBeta found = measure_messages(executor, team, between);
+    if (within.empty()) model = found;
+    model.between_alpha_seconds = found.alpha_seconds;
+    model.between_beta = found.beta;
+  }
   if (device == nullptr) return model;
   const auto limits = device->measure_limits();
   model.floor_seconds = limits.floor_seconds;
   if (limits.beta <= 0) return model;
-  return {limits.alpha_seconds, limits.beta, limits.floor_seconds, model.alpha_seconds, model.beta};
-}
-
-double measure_start_skew(Executor& executor, const Team& team) {
-  constexpr int starts = 100;
-  for (const auto& row : team.gather({static_cast<double>(host_number())}))
-    if (row[0] != host_number()) return std::numeric_limits<double>::quiet_NaN();
-  std::vector<double> mine(starts);
-  for (double& start : mine) {
-    executor.synchronise();
-    start = now_seconds();
-  }
-  const auto all = team.gather(mine);
-  std::vector<double> skews(starts);
-  for (int i = 0; i < starts; ++i) {
-    const auto [first, last] =
-        std::minmax_element(all.begin(), all.end(), [i](auto& a, auto& b) { return a[i] < b[i]; });
-    skews[i] = (*last)[i] - (*first)[i];
-  }
-  return median(skews);
-}
-
-double timer_overhead_seconds() {
-  constexpr int readings = 10000;
-  const double start = now_seconds();
-  double last = start;
-  for (int i = 0; i < readings; ++i) last = now_seconds();
-  return (last - start) / readings;
+  AlphaBeta wire = model;
+  wire.message_alpha_seconds = model.alpha_seconds;
+  wire.message_beta = model.beta;
+  wire.alpha_seconds = limits.alpha_seconds;
+  wire.beta = limits.beta;
+  return wire;
 }
 
 double Probes::least_round(const Text& text, int times) {
@@ -137,39 +127,48 @@ double Probes::seconds_of_one(const Text& text) {
   return std::max(0.0, difference) / (many - few);
 }
 
-double Probes::message_seconds(std::int64_t bytes) {
-  const auto ping_pong = [bytes](Schedule& s, int times) {
+double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
+  const auto ping_pong = [&groups, bytes](Schedule& s, int times) {
     const Slice message = s.scratch("message", bytes / element_bytes);
-    for (int i = 0; i < times && s.rank() < 2; ++i) {
-      const bool serves = s.rank() == i % 2;
-      if (serves) s.send(1 - s.rank(), message);
-      if (!serves) s.recv(message, 1 - s.rank());
+    const auto [place, peer] = place_in_pair(groups, s.rank());
+    for (int i = 0; i < times && peer >= 0; ++i) {
+      const bool serves = place == i % 2;
+      if (serves) s.send(peer, message);
+      if (!serves) s.recv(message, peer);
     }
   };
   if (streams()) return std::max(0.0, least_round(ping_pong, 1) - round_seconds());
   return seconds_of_one(ping_pong);
 }
 
-double Probes::exchange_seconds(std::int64_t bytes) {
-  const auto swap = [bytes](Schedule& s, int times) {
+double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
+  const auto swap = [&groups, bytes](Schedule& s, int times) {
     const Slice first = s.scratch("first", bytes / element_bytes);
     const Slice second = s.scratch("second", bytes / element_bytes);
-    for (int i = 0; i < times && s.rank() < 2; ++i) {  // each send waits for the receive before it
-      s.send(1 - s.rank(), i % 2 == 0 ? first : second);
-      s.recv(i % 2 == 0 ? second : first, 1 - s.rank());
+    const int peer = place_in_pair(groups, s.rank()).second;
+    for (int i = 0; i < times && peer >= 0; ++i) {  // each send waits for the receive before it
+      s.send(peer, i % 2 == 0 ? first : second);
+      s.recv(i % 2 == 0 ? second : first, peer);
     }
   };
   return seconds_of_one(swap);
 }
 
-double Probes::shift_seconds(std::int64_t bytes) {
-  const auto shift = [bytes](Schedule& s, int times) {
-    const Slice first = s.scratch("first", bytes / element_bytes);
-    const Slice second = s.scratch("second", bytes / element_bytes);
-    const int P = s.ranks(), r = s.rank();
-    for (int i = 0; i < times; ++i) {
-      s.send((r + 1) % P, i % 2 == 0 ? first : second);
-      s.recv(i % 2 == 0 ? second : first, (r + P - 1) % P);
+double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_once) {
+  const auto shift = [&groups, bytes, at_once](Schedule& s, int times) {
+    const std::int64_t count = bytes / element_bytes;
+    const Slice own = s.scratch("own", count), into = s.scratch("into", count * at_once);
+    const auto part = [&](int i) { return into.part(i % at_once * count, count); };
+    for (const std::vector<int>& group : groups) {
+      const auto at = std::find(group.begin(), group.end(), s.rank());
+      if (at == group.end()) continue;
+      const int next = at + 1 == group.end() ? group.front() : *(at + 1);
+      const int before = at == group.begin() ? group.back() : *(at - 1);
+      for (int i = 0; i < times; ++i) {  // of one at once each send waits for the receive before it
+        const bool own_first = i % 2 == 0;
+        s.send(next, at_once > 1 || own_first ? own : into);
+        s.recv(at_once > 1 ? part(i) : own_first ? into : own, before);
+      }
     }
   };
   return seconds_of_one(shift);

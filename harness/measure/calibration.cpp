@@ -8,12 +8,16 @@
 //                               a message occupies the memory for 1 / P of that time
 //   combines and copies         the same, alone and on all ranks
 //
+// Hosts are nodes: messages within one are measured among its ranks, and messages between them
+// among ranks of equal place: alone, four at a time in each direction, and so from all ranks.
+//
 // One rank has no links: it measures kernels, and the rest comes from a topology that exists.
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
@@ -53,21 +57,44 @@ bool is_shared(const Curve& curve) {
   return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
 }
 
-LinkModel calibrate_link(Probes& probes, Transport moved_by, int ranks) {
-  LinkModel link{.moved_by = moved_by};
-  for (const std::int64_t bytes : sizes()) {
-    const double size = static_cast<double>(bytes);
-    const double exchange = probes.exchange_seconds(bytes);
-    add_point(link.measured_idle, size, probes.message_seconds(bytes));
-    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
-    add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(bytes), ranks));
-  }
+/// What is known of a link from its curves.
+LinkModel with_ends(LinkModel link) {
   if (!is_shared(link.node_measured)) link.node_measured = {};
   const auto& ends = link.measured.points;
   link.overhead_seconds = ends.front().seconds;
   link.latency_seconds = link.latency(static_cast<double>(least_bytes));
   link.bytes_a_second = ends.back().bytes / ends.back().seconds;
   return link;
+}
+
+/// The link that joins the ranks of each group, all of one node.
+LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Groups& groups, int ranks) {
+  LinkModel link{.moved_by = moved_by};
+  for (const std::int64_t bytes : sizes()) {
+    const double size = static_cast<double>(bytes);
+    const double exchange = probes.exchange_seconds(groups, bytes);
+    add_point(link.measured_idle, size, probes.message_seconds(groups, bytes));
+    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
+    add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(groups, bytes), ranks));
+  }
+  return with_ends(link);
+}
+
+/// The link between nodes, from groups of ranks with equal place. Its latency is long, so that
+/// messages must be under way together for one to show how long it holds its port.
+LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_a_node) {
+  constexpr int at_once = 4;
+  const Probes::Groups pair{{rails.front()[0], rails.front()[1]}};
+  LinkModel link;
+  for (const std::int64_t bytes : sizes()) {
+    const double size = static_cast<double>(bytes);
+    const double alone = probes.shift_seconds(pair, bytes, at_once);
+    add_point(link.measured_idle, size, probes.message_seconds(pair, bytes));
+    add_point(link.measured, size, alone);
+    add_point(link.node_measured, size,
+              shared_seconds(alone, probes.shift_seconds(rails, bytes, at_once), ranks_a_node));
+  }
+  return with_ends(link);
 }
 
 /// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes
@@ -87,13 +114,35 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
 }
 
 /// The mean relative distance of messages, at sizes between the points, from the curve.
-double residual(Probes& probes, const LinkModel& link) {
+double residual(Probes& probes, const LinkModel& link, const Probes::Groups& groups) {
   double sum = 0;
   int count = 0;
   for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4, ++count)
-    sum +=
-        std::abs(std::log(probes.message_seconds(bytes) / link.message_seconds(static_cast<double>(bytes))));
+    sum += std::abs(
+        std::log(probes.message_seconds(groups, bytes) / link.message_seconds(static_cast<double>(bytes))));
   return std::exp(sum / count) - 1;
+}
+
+/// The links of a topology whose nodes are set, and how well they fit. Ranks that share no host
+/// have no link within one: the one between hosts stands for it, and its source says so.
+double calibrate_links(Topology& topology, Probes& probes, const Placement& placement, Transport moved_by) {
+  const int ranks_a_node = topology.ranks_a_node;
+  double error = 0;
+  if (topology.nodes > 1) {
+    const Probes::Groups rails = placement.across();
+    topology.inter_node = calibrate_network(probes, rails, ranks_a_node);
+    error = residual(probes, topology.inter_node, rails);
+    topology.intra_node = topology.inter_node;
+    topology.intra_node.source = "that between nodes, since no two ranks share one";
+  }
+  if (ranks_a_node < 2) return error;
+  Probes::Groups groups = placement.within();
+  if (topology.nodes == 1) {
+    groups.assign(1, std::vector<int>(ranks_a_node));
+    std::iota(groups[0].begin(), groups[0].end(), 0);
+  }
+  topology.intra_node = calibrate_link(probes, moved_by, groups, ranks_a_node);
+  return std::max(error, residual(probes, topology.intra_node, groups));
 }
 
 /// Operations and bytes a second of each call of a kernel.
@@ -133,34 +182,39 @@ double round_error(const Topology& topology, const std::vector<Schedule>& schedu
 
 }  // namespace
 
-Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on) {
+Topology calibrate(Executor& executor, const Team& team, const Placement& placement,
+                   const std::string& stands_on) {
+  const int ranks = placement.ranks(), ranks_a_node = placement.ranks_a_node();
   Probes probes(executor, team, ranks);
   Topology topology;
   topology.name = "this machine";
   topology.description = "the machine at hand, as measured";
-  topology.ranks_a_node = ranks;
+  topology.nodes = ranks_a_node > 0 ? placement.hosts() : 1;
+  topology.ranks_a_node = ranks_a_node > 0 ? ranks_a_node : ranks;
   topology.round_seconds = probes.round_seconds();
   topology.streams = probes.streams();
   const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
-  topology.intra_node = calibrate_link(probes, moved_by, ranks);
+  const double error = calibrate_links(topology, probes, placement, moved_by);
   const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };
   const auto combined = [](std::int64_t bytes) {  // two states in, one out, and a decay a row
     return (3.0 + 1.0 / Probes::row) * static_cast<double>(bytes);
   };
   DeviceRates& device = topology.device;
+  const int sharers = topology.ranks_a_node;
   device.copy =
-      calibrate_step([&](auto bytes, int busy) { return probes.copy_seconds(bytes, busy); }, copied, ranks);
+      calibrate_step([&](auto bytes, int busy) { return probes.copy_seconds(bytes, busy); }, copied, sharers);
   device.combine = calibrate_step([&](auto bytes, int busy) { return probes.combine_seconds(bytes, busy); },
-                                  combined, ranks);
+                                  combined, sharers);
   // Kernels get the rates of a combine until they are measured.
   device.kernel.bytes_a_second = device.combine.bytes_a_second;
   device.kernel.flops_a_second = device.combine.bytes_a_second * 2 / (3 * element_bytes);
   device.combine.flops_a_second = device.kernel.flops_a_second;
   topology.calibration = {.stands_on = stands_on,
                           .most_ranks = ranks,
+                          .most_nodes = topology.nodes,
                           .least_bytes = least_bytes,
                           .most_bytes = most_bytes,
-                          .residual = residual(probes, topology.intra_node)};
+                          .residual = error};
   return topology;
 }
 

@@ -13,6 +13,7 @@
 #include "collectives/simulator/simulate.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/process/placement.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -30,6 +31,10 @@ struct AlphaBeta {
   /// the values above.
   double message_alpha_seconds = 0;
   double message_beta = 0;
+  /// The values of messages between hosts; 0 where all ranks share one. If no two ranks share a
+  /// host, the first two values above are these.
+  double between_alpha_seconds = 0;
+  double between_beta = 0;
 
   /// The least seconds for `hops` messages that wait for one another while the busiest rank sends
   /// `bytes`.
@@ -38,20 +43,48 @@ struct AlphaBeta {
   }
 
   /// The number of blocks that makes a chain of P ranks fastest, sqrt((P-2) N / (alpha beta)), from
-  /// 1 to `most`.
+  /// 1 to `most`. Over several hosts, alpha and beta are those between hosts.
   int best_blocks(int ranks, std::int64_t bytes, std::int64_t most) const;
 };
 
 /// Measures ping-pongs between neighbours, one pair at a time. alpha is half the round trip of 8
 /// bytes; beta is the best rate, less alpha, of 64 KiB to 4 MiB where a message takes more than 2
 /// alpha. Each time is the least of its rounds, and each number the median over at most 8 pairs.
+/// Over several hosts, pairs within a host and pairs of neighbouring hosts are measured apart.
 /// Devices measure their hardware themselves; the executor's messages are then
 /// `message_alpha_seconds` and `message_beta`. Nothing is measured if ranks share a device.
-AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, int ranks);
+AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placement& placement);
 
-/// How far apart the ranks leave `Executor::synchronise`, in seconds: the median over 100 starts of
-/// last minus first. Not a number if the ranks run on several hosts, whose clocks differ.
-double measure_start_skew(Executor& executor, const Team& team);
+/// How far apart the ranks start a round.
+struct StartSkew {
+  /// The median over 100 starts of last minus first, in seconds. Not a number if it is not known.
+  double seconds = 0;
+  /// At most how wrong the differences of the hosts' clocks are; 0 on a single host.
+  double clock_error_seconds = 0;
+};
+
+/// How far apart the ranks leave `Executor::synchronise`. Clocks of other hosts are compared with
+/// that of rank 0's: of 100 messages there and back the fastest tells the difference best.
+StartSkew measure_start_skew(Executor& executor, const Team& team, const Placement& placement);
+
+/// What is known of the hosts of ranks that have several.
+struct HostsOfRanks {
+  int hosts = 0;
+  /// Placement::words and Placement::irregular.
+  std::string placement, irregular;
+  /// The network interface that carries messages within a host and between hosts, as its counters
+  /// of bytes show; "shared memory" if none does within a host, "no interface" if none does between
+  /// hosts, as past the kernel. Empty if there is no such message, or on devices.
+  std::string within_by, between_by;
+  double clock_error_seconds = 0;
+
+  /// The link of a kind in words, with what carries it.
+  std::string words(const AlphaBeta& model) const;
+};
+
+/// Finds the above; nothing on a single host. Collective over the team.
+std::optional<HostsOfRanks> hosts_of(Executor& executor, const Team& team, const Placement& placement,
+                                     const StartSkew& skew);
 
 /// Seconds that one reading of the clock takes.
 double timer_overhead_seconds();
@@ -61,19 +94,24 @@ double timer_overhead_seconds();
 /// over rounds of the slowest rank's time.
 class Probes {
  public:
+  /// Ranks that are joined by links of one class, in groups that use different links.
+  using Groups = std::vector<std::vector<int>>;
+
   Probes(Executor& executor, const Team& team, int ranks) : executor_(executor), team_(team), ranks_(ranks) {}
 
   /// Elements of a row of the combined states, the d_v of most models.
   static constexpr std::int64_t row = 128;
 
-  /// A message to rank 1 on an idle network, from a long ping-pong. On an executor that streams, a
-  /// ping-pong would return before all of its message has arrived; there it is the time that one
-  /// message adds to an empty round.
-  double message_seconds(std::int64_t bytes);
-  /// A message while ranks 0 and 1 send to one another at once.
-  double exchange_seconds(std::int64_t bytes);
-  /// A message while every rank sends to the next and receives from the one before.
-  double shift_seconds(std::int64_t bytes);
+  /// A message between the first two ranks of the first group on an idle network, from a long
+  /// ping-pong. On an executor that streams, a ping-pong would return before all of its message has
+  /// arrived; there it is the time that one message adds to an empty round.
+  double message_seconds(const Groups& groups, std::int64_t bytes);
+  /// A message while these two send to one another at once.
+  double exchange_seconds(const Groups& groups, std::int64_t bytes);
+  /// A message while every rank sends to the next of its group and receives from the one before.
+  /// With `at_once` messages under way in each direction, the latency of one passes under the
+  /// others.
+  double shift_seconds(const Groups& groups, std::int64_t bytes, int at_once = 1);
   /// A map of a state of `bytes`, applied to a state on the first `busy` ranks at once.
   double combine_seconds(std::int64_t bytes, int busy);
   /// A copy of `bytes` on the first `busy` ranks at once.
@@ -97,9 +135,12 @@ class Probes {
 };
 
 /// Measures messages, combines and copies of `executor` from 8 B to 16 MiB, on one pair and on all
-/// ranks at once, each in a small schedule of its own. `stands_on` names what is measured: machine,
-/// executor, commit. Collective over the team; all processes get the same topology.
-Topology calibrate(Executor& executor, const Team& team, int ranks, const std::string& stands_on);
+/// ranks at once, each in a small schedule of its own. Hosts become nodes, and messages within and
+/// between them are measured apart; ranks that do not fill hosts one after the other are one node.
+/// `stands_on` names what is measured: machine, executor, commit. Collective over the team; all
+/// processes get the same topology.
+Topology calibrate(Executor& executor, const Team& team, const Placement& placement,
+                   const std::string& stands_on);
 
 /// `links` without the rates of its kernels, for those that one rank of `machine` will measure:
 /// links, copies and combines stay, and the name and the calibration say where each comes from.
@@ -122,6 +163,12 @@ ScheduleSource schedules_of(const Case& bench_case, int blocks);
 /// included, as the simulator sees it. If the search would take too long: the number of the
 /// alpha-beta model, halved until it can be simulated.
 int best_blocks_on(const Case& bench_case, const Topology& topology);
+
+/// The least time that the links allow `bench_case` in so many blocks where its ranks fill several
+/// hosts, each message counted with the link that it takes. Empty on one host, for other
+/// placements, and for natives.
+std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const AlphaBeta& model,
+                                       const Placement& placement);
 
 /// A simulated time beside a measured one.
 struct Prediction {

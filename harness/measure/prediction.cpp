@@ -97,6 +97,22 @@ int best_blocks_on(const Case& bench_case, const Topology& topology) {
   return search.best();
 }
 
+std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const AlphaBeta& model,
+                                       const Placement& placement) {
+  if (placement.ranks_a_node() == 0) return std::nullopt;
+  Topology links;  // without costs but those of messages
+  links.nodes = placement.hosts();
+  links.ranks_a_node = placement.ranks_a_node();
+  links.intra_node = {.latency_seconds = model.alpha_seconds, .bytes_a_second = model.beta};
+  links.inter_node = {.latency_seconds = model.between_alpha_seconds, .bytes_a_second = model.between_beta};
+  constexpr double free = std::numeric_limits<double>::infinity();
+  const Rate step{.flops_a_second = free, .bytes_a_second = free};
+  links.device = {.kernel = step, .copy = step, .combine = step, .kernels = {}};
+  const ScheduleSource source = schedules_of(bench_case, blocks);
+  if (unsupported_by_simulator(source, links)) return std::nullopt;
+  return model.floor_seconds + simulate(source, links).bound_seconds;
+}
+
 std::optional<Prediction> predict(const Case& bench_case, int blocks, const Topology& topology) {
   const ScheduleSource source = schedules_of(bench_case, blocks);
   if (unsupported_by_simulator(source, topology)) return std::nullopt;
@@ -121,7 +137,8 @@ std::string extrapolates(const ScheduleSource& source, const Simulation& simulat
       simulation.most_message_bytes > calibration.most_bytes)
     return fmt::format("messages of {} to {} B, {} to {} were measured", simulation.least_message_bytes,
                        simulation.most_message_bytes, calibration.least_bytes, calibration.most_bytes);
-  if (ranks > topology.ranks_a_node) return "between nodes, where nothing was measured";
+  if (ranks > topology.ranks_a_node && calibration.most_nodes < 2)
+    return "between nodes, where nothing was measured";
   return {};
 }
 

@@ -63,7 +63,8 @@ void declare_axes(Flags& flags, RawOptions& raw) {
       .range(1, 16384);
   flags
       .add("--ranks-per-node", raw.ranks_a_node,
-           "ranks fill nodes of this size one after the other; 0: all ranks are on one node")
+           "ranks fill nodes of this size one after the other; 0: as they lie on hosts, or on the simulated "
+           "machine")
       .range(0, 16384);
   flags
       .add("--ranks-per-gpu", executor_choices().ranks_a_gpu,

@@ -14,6 +14,7 @@
 
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/process/world.hpp"
 
 namespace CLI {
 class App;
@@ -194,7 +195,7 @@ std::vector<Value> resolve_values(const std::string& what, const std::vector<std
 struct RawOptions {
   /// Settings that need no look-up.
   Options options;
-  std::vector<std::string> executors{"mpi"};
+  std::vector<std::string> executors{host_executor()};
   std::vector<int> ranks{4};
   std::vector<std::string> blocks{"auto"};
   std::vector<std::string> timing_modes{"isolated"};

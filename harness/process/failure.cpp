@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crash reports from signal handlers, which may only call async-signal-safe functions; exceptions
-// to exit codes.
-#include <fmt/format.h>
+// Crash reports from signal handlers, which may only call async-signal-safe functions.
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
@@ -10,20 +8,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
-#include <exception>
 #include <initializer_list>
-#include <new>
+#include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "collectives/executors/host/process_state.hpp"
-#include "collectives/schedule/errors.hpp"
-#include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
+#include "harness/process/heartbeat.hpp"
+#include "harness/process/placement.hpp"
+#include "harness/process/report_line.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -34,46 +29,21 @@ struct CrashContext {
   std::array<char, 512> case_name{};
   std::array<char, 512> results{};  // where the results of an interrupted run are
   std::vector<pid_t> processes;     // process ids of the ranks on this host, 0 for ranks elsewhere
+  std::vector<int> here;            // the ranks on this host
+  int place = 0;                    // of this rank among them
+  int hosts = 1;
+  Bootstrap* bootstrap = nullptr;  // its beats tell of ranks elsewhere
+  int lost_rank = -1;              // one that a beat found
   int rank = 0;
   int limit_seconds = 0;
   time_t case_began = 0;  // on the monotonic clock
   int looks_in_vain = 0;  // looks at the next rank, one after the other, at which it did not run
 };
 CrashContext context;
+Heartbeat heartbeat;
 
 /// Set when another rank has reported the failure.
 volatile sig_atomic_t failure_reported = 0;
-
-/// A line of text, written by one call: lines of several ranks must not mix.
-class Line {
- public:
-  Line() { *this << "baton: "; }
-  ~Line() {
-    *this << "\n";
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, text_.data(), length_);
-  }
-  Line(const Line&) = delete;
-  Line& operator=(const Line&) = delete;
-
-  Line& operator<<(std::string_view text) {
-    const std::size_t count = std::min(text.size(), text_.size() - length_);
-    std::memcpy(text_.data() + length_, text.data(), count);
-    length_ += count;
-    return *this;
-  }
-
-  Line& operator<<(int number) {
-    std::array<char, 12> digits;
-    auto at = digits.end();
-    do *--at = static_cast<char>('0' + number % 10);
-    while (number /= 10);
-    return *this << std::string_view(at, static_cast<std::size_t>(digits.end() - at));
-  }
-
- private:
-  std::array<char, 1024> text_;
-  std::size_t length_ = 0;
-};
 
 bool is_in(ProcessState state, int rank) {
   return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
@@ -106,21 +76,66 @@ bool report_ranks_in(ProcessState state, std::string_view what) {
   return found;
 }
 
-/// Says where the results of this run are, unless a director does.
-void report_results() {
-  if (context.results[0] == '\0') return;
-  Line() << context.results.data();
+time_t now_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
 }
 
-/// Only the lowest rank that still runs reports who died, and every rank says where it waits. They
-/// stay until the launcher kills them, so that no other rank reports them as dead.
+/// Reports the host whose signs of life have stayed away for `too_long`, if it is this process that
+/// listens for it.
+void report_silent_host(int too_long) {
+  const int silence = heartbeat.silent_seconds(now_seconds());
+  if (silence < too_long) return;
+  Line line;
+  line << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
+  for (const int rank : heartbeat.heard_ranks()) line << " " << rank;
+  line << ") has not been heard of for " << silence << " s in " << context.case_name.data();
+}
+
+/// Reports the rank that a beat found lost, if no look at its process can; false if there is none.
+bool report_lost_rank(std::string_view what) {
+  const int lost = context.lost_rank;
+  if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;
+  report_rank(lost, what);
+  return true;
+}
+
+/// Gives a sign of life to other hosts and the bootstrap its beat, and notes what that tells.
+void beat() {
+  heartbeat.tick(now_seconds());
+  if (context.bootstrap == nullptr) return;
+  const Bootstrap::Beat found = context.bootstrap->beat();
+  if (found.failure_reported) failure_reported = 1;
+  if (found.lost_rank >= 0) context.lost_rank = found.lost_rank;
+}
+
+/// True if nothing is heard of the host before while all ranks are ended: those that live give many
+/// signs of it then. A launcher leaves them 1 s.
+bool is_left_alone() {
+  constexpr int looks = 7;
+  constexpr timespec pause{0, 100'000'000};
+  const int before = heartbeat.heard();
+  for (int look = 0; look < looks && before > 0; ++look) {
+    heartbeat.tick(now_seconds());
+    nanosleep(&pause, nullptr);
+  }
+  heartbeat.tick(now_seconds());
+  return before > 0 && heartbeat.heard() == before;
+}
+
+/// Only the lowest rank of a host that still runs reports who died there, and every rank says where
+/// it waits. They stay until the launcher kills them, so that no other rank reports them as dead.
 void on_terminate(int) {
-  int reporter = 0;
-  while (reporter < context.rank && is_in(ProcessState::gone, reporter)) ++reporter;
-  if (failure_reported == 0 && reporter == context.rank &&
-      !report_ranks_in(ProcessState::gone, " died in ")) {
-    report_rank(context.rank, " was ended in ");
-    report_results();
+  const auto reporter = std::find_if(context.here.begin(), context.here.end(), [](int rank) {
+    return rank == context.rank || !is_in(ProcessState::gone, rank);
+  });
+  if (failure_reported == 0 && *reporter == context.rank) {
+    const bool found = report_ranks_in(ProcessState::gone, " died in ") || report_lost_rank(" died in ");
+    const bool speaks_for_all = context.here.front() == 0;
+    if (!found && speaks_for_all) report_rank(context.rank, " was ended in ");
+    if (!found && speaks_for_all) report_results();
+    if (is_left_alone()) report_silent_host(1);
   }
   if (running_step.step != RunningStep::unknown) report_rank(context.rank, " was in ");
   sleep(2);
@@ -128,14 +143,18 @@ void on_terminate(int) {
 }
 
 /// Reports ranks that do not run, and what this one waits for; then ends the launch. It signals the
-/// other ranks, waits 1 s and exits: a launcher ends all ranks when the first one exits.
-void give_up(std::string_view why) {
+/// other ranks of the host, waits 1 s, or longer where other hosts may have something to report,
+/// and exits: a launcher ends all ranks when the first one exits.
+/// Where the ranks of all hosts give up together, those of the first one alone speak for all.
+void give_up(std::string_view why, bool speaks_for_all) {
   announce_failure();
   report_ranks_in(ProcessState::gone, " is gone in ");
   report_ranks_in(ProcessState::stopped, " is stopped in ");
+  report_lost_rank(" is lost in ");
+  report_silent_host(4);
   report_rank(context.rank, why);
-  report_results();
-  sleep(1);
+  if (speaks_for_all || context.here.front() == 0) report_results();
+  sleep(context.hosts > 1 ? 3 : 1);
   _exit(ExitCode::failed);
 }
 
@@ -150,27 +169,36 @@ void follow() {
 /// that all ranks of a terminal's job are woken by is not, nor is one that ends in good order.
 bool next_rank_is_lost(time_t now) {
   constexpr int seconds_between_looks = 4, looks = 2;
-  if (context.processes.size() < 2 || now % seconds_between_looks != 0) return false;
-  const std::size_t next = (static_cast<std::size_t>(context.rank) + 1) % context.processes.size();
-  const pid_t process = context.processes[next];
-  context.looks_in_vain =
-      process == 0 || state_of(process) == ProcessState::runs ? 0 : context.looks_in_vain + 1;
+  if (context.here.size() < 2 || now % seconds_between_looks != 0) return false;
+  const int next = context.here[(context.place + 1) % context.here.size()];
+  context.looks_in_vain = is_in(ProcessState::runs, next) ? 0 : context.looks_in_vain + 1;
   return context.looks_in_vain >= looks;
 }
 
-/// All ranks exceed the limit together, so the lowest live rank reports first and the others only
-/// say where they wait. Another thread may get the next tick while this handler sleeps.
-void on_tick(int) {
+/// All ranks exceed the limit together, and may find the same rank lost, so the lowest live rank,
+/// or that of each host, reports first and the others only say where they wait. Another thread
+/// may get the next tick while this handler sleeps.
+void look_around() {
   static std::atomic_flag is_ending;
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const bool is_late = context.limit_seconds > 0 && now.tv_sec - context.case_began >= context.limit_seconds;
-  const bool is_lost = next_rank_is_lost(now.tv_sec);
-  if (!is_late && !is_lost && failure_reported == 0) return;
+  beat();
+  const time_t now = now_seconds();
+  const bool is_late = context.limit_seconds > 0 && now - context.case_began >= context.limit_seconds;
+  const bool is_lost = next_rank_is_lost(now), is_silent = context.lost_rank >= 0;
+  if (!is_late && !is_lost && !is_silent && failure_reported == 0) return;
   if (is_ending.test_and_set()) return;
-  if (is_late && !is_lost && context.rank > 0) sleep(2 * std::min(context.rank, 3));
+  const int turn = is_silent ? context.rank : context.place;
+  if (failure_reported == 0 && !is_lost && turn > 0) {
+    sleep(2 * std::min(turn, 3));
+    beat();
+  }
   if (failure_reported != 0) follow();
-  give_up(is_lost ? " waited in " : " exceeded the time limit in ");
+  give_up(is_lost || is_silent ? " waited in " : " exceeded the time limit in ", is_lost || is_silent);
+}
+
+void on_tick(int) {
+  const int error = errno;
+  look_around();
+  errno = error;
 }
 
 /// Handles SIGINT in a process that runs alone; the ranks of a launcher get SIGTERM instead.
@@ -204,57 +232,19 @@ void set_ticks(int seconds) {
   setitimer(ITIMER_REAL, &ticks, nullptr);
 }
 
-int report(const std::exception& error, int code) {
-  std::fflush(stdout);
-  // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
-  if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
-  if (launched_rank() == 0) Line() << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);
-  return code;
-}
-
 }  // namespace
 
-int exit_code_of(const std::function<int()>& body) {
-  try {
-    return body();
-  } catch (const UsageError& error) {
-    return report(error, ExitCode::usage);
-  } catch (const ScheduleError& error) {
-    return report(error, ExitCode::schedule);
-  } catch (const WrongResult& error) {
-    return report(error, ExitCode::wrong);
-  } catch (const std::bad_alloc&) {
-    return report(SystemError("out of memory: ask for fewer ranks or blocks, or for smaller sizes"),
-                  ExitCode::system);
-  } catch (const std::exception& error) {
-    return reader_left() && has_lost_output() ? ExitCode::reader_left : report(error, ExitCode::system);
-  }
+void report_results() {
+  if (context.results[0] == '\0') return;
+  Line() << context.results.data();
 }
 
-void run_in_world(int* argc, char*** argv, const std::function<void(const World&)>& body) {
-  World world(argc, argv);
-  try {
-    body(world);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const ScheduleError&) {
-    throw;
-  } catch (const WrongResult&) {
-    throw;
-  } catch (const std::exception& error) {
-    if (world.size() == 1) throw;
-    Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
-    announce_failure();
-    report_results();
-    // Other ranks may be about to report the same failure from their side.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    world.abort(1);
-  }
-}
+bool is_failure_reported() { return failure_reported != 0; }
 
 void announce_failure() {
   for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
     if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
+  if (context.bootstrap != nullptr) context.bootstrap->announce_failure();
 }
 
 Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& keeps) {
@@ -262,21 +252,35 @@ Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& kee
   context.rank = world.rank();
   context.limit_seconds = limit_seconds;
   context.processes.clear();
-  const double here = host_number();
-  for (const auto& row : world.all().gather({here, static_cast<double>(getpid())}))
-    context.processes.push_back(row[0] == here ? static_cast<pid_t>(row[1]) : 0);
+  const Placement placement = placement_of(world.all(), world.size());
+  for (const auto& row : world.all().gather({static_cast<double>(getpid())}))
+    context.processes.push_back(static_cast<pid_t>(row.front()));
+  const int host = placement.host_of(context.rank);
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (placement.host_of(rank) != host) context.processes[rank] = 0;
+  context.hosts = placement.hosts();
+  context.here = placement.members(host);
+  context.place = static_cast<int>(std::find(context.here.begin(), context.here.end(), context.rank) -
+                                   context.here.begin());
+  heartbeat.start(world, placement);
   failure_reported = 0;
+  context.lost_rank = -1;
+  context.bootstrap = world.bootstrap();
   enter("the first case");
   handle(SIGTERM, on_terminate);
   handle(SIGALRM, on_tick, {SIGTERM});
   handle(SIGUSR1, on_peer_reported, {SIGTERM, SIGALRM});
   if (!is_launched()) handle(SIGINT, on_interrupt);
   world.all().wait_asleep();  // from here on every rank handles the signals
+  if (context.bootstrap != nullptr) context.bootstrap->begin_beats();
   set_ticks(1);
 }
 
 Watchdog::~Watchdog() {
   set_ticks(0);
+  heartbeat.stop();
+  if (context.bootstrap != nullptr) context.bootstrap->end_beats();
+  context.bootstrap = nullptr;
   handle(SIGTERM, SIG_DFL);
   handle(SIGALRM, SIG_DFL);
   if (!is_launched()) handle(SIGINT, SIG_DFL);
@@ -284,9 +288,7 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::enter(const std::string& case_name) {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  context.case_began = now.tv_sec;
+  context.case_began = now_seconds();
   context.looks_in_vain = 0;
   store(context.case_name, case_name);
 }

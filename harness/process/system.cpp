@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -35,11 +36,13 @@ std::string look_up(const char* path, const std::string& key) {
 
 std::vector<std::pair<std::string, std::string>> steering_environment() {
   constexpr std::string_view ours = "OMPI_MCA_btl_vader_backing_directory=";  // LaunchFolder's
+  // torchrun sets it to 1 where the user has not. Nothing here reads it.
+  const std::string_view torchruns = std::getenv("TORCHELASTIC_RUN_ID") ? "OMP_NUM_THREADS=1" : "";
   std::vector<std::pair<std::string, std::string>> found;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string line = *entry;
     for (const char* prefix : {"OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_coll", "UCX_", "OMP_", "NCCL_"})
-      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0)
+      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0 && line != torchruns)
         found.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
   }
   return found;

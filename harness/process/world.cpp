@@ -1,60 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching under MPI, and agreement between processes. The only file of the harness that includes
-// MPI.
+// Joining the run that a launcher started, and its teams.
 #include "harness/process/world.hpp"
 
-#include <mpi.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
-#include <utility>
+#include <string>
 
-#include "collectives/executors/mpi/communicator.hpp"
+#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
+namespace {
 
-struct Team::CommHandle {
-  std::unique_ptr<const Communicator> comm;  // null for a process alone, which needs no MPI
-  bool is_member = true;
-};
-
-int Team::rank() const { return comm_->comm ? comm_->comm->rank() : 0; }
-int Team::size() const { return comm_->comm ? comm_->comm->size() : 1; }
-bool Team::is_member() const { return comm_->is_member; }
-
-double Team::max(double value) const { return size() > 1 ? comm_->comm->max(value) : value; }
-
-std::int64_t Team::sum(std::int64_t value) const { return size() > 1 ? comm_->comm->sum(value) : value; }
-
-void Team::sum(std::span<double> values) const {
-  if (size() > 1) comm_->comm->sum(values);
+std::unique_ptr<Bootstrap> join(int* argc, char*** argv) {
+  const std::string& name = launcher().bootstrap;
+  if (name.empty()) return nullptr;
+  const BootstrapEntry* entry = bootstraps().find(name);
+  if (entry == nullptr)
+    throw UsageError("a launcher of MPI started this process, and this build has no MPI: start it with " +
+                     std::string("torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"));
+  return entry->join(argc, argv);
 }
 
-std::string Team::first(const std::string& text) const {
-  return size() > 1 ? comm_->comm->first(text) : text;
+}  // namespace
+
+World::World(int* argc, char*** argv) : bootstrap_(join(argc, argv)) {
+  if (!bootstrap_) return;
+  the_bootstrap() = bootstrap_.get();
+  all_ = bootstrap_->team(bootstrap_->size());
 }
 
-std::vector<std::vector<double>> Team::gather(const std::vector<double>& mine) const {
-  if (size() == 1) return {mine};
-  return comm_->comm->gather(mine);
-}
-
-void Team::wait_asleep() const {
-  if (size() > 1) comm_->comm->barrier_asleep();
-}
-
-World::World(int* argc, char*** argv) : uses_mpi_(is_launched()), all_(std::make_shared<Team::CommHandle>()) {
-  if (!uses_mpi_) return;
-  int provided = 0;
-  mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
-  mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  int size = 1;
-  mpi(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  all_ = team_of_first(size);
+World::~World() {
+  all_ = Team();
+  the_bootstrap() = nullptr;
 }
 
 void World::require(int processes) const {
@@ -66,60 +44,36 @@ void World::require(int processes) const {
   throw UsageError(asked + "the launcher started " + std::to_string(size()));
 }
 
-World::~World() {
-  all_ = Team(nullptr);
-  if (uses_mpi_) MPI_Finalize();
-}
-
 Team World::team(int members) const {
   if (members == size()) return all_;
-  if (members > 1 && rank() < members) return team_of_first(members);
-  auto comm = std::make_shared<Team::CommHandle>();
-  comm->is_member = rank() < members;
-  return Team(std::move(comm));
-}
-
-Team World::team_of_first(int members) {
-  auto comm = std::make_shared<Team::CommHandle>();
-  comm->comm = std::make_unique<Communicator>(members, Communicator::Use::team);
-  return Team(std::move(comm));
-}
-
-std::string mpi_library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  return std::string(text, std::strcspn(text, ",\n"));
+  if (rank() >= members) return Team::of_others();
+  return members > 1 ? team_of_first(members) : Team();
 }
 
 void World::abort(int code) const {
-  if (uses_mpi_) MPI_Abort(MPI_COMM_WORLD, code);
+  if (bootstrap_) bootstrap_->abort(code);
   std::_Exit(code);
 }
 
-namespace {
-
-/// The variable in which the launcher passes a process its rank: Open MPI, PMIx, PMI (MPICH,
-/// Intel), Slurm's srun.
-const char* launcher_variable() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (std::getenv(name) != nullptr) return name;
-  // A batch script has SLURM_PROCID too; only a step started by srun has these two as well.
-  const bool in_step =
-      std::getenv("SLURM_STEP_ID") != nullptr && std::getenv("SLURM_SRUN_COMM_PORT") != nullptr;
-  return in_step ? "SLURM_PROCID" : nullptr;
+std::string mpi_library() {
+  const BootstrapEntry* entry = bootstraps().find("mpi");
+  return entry == nullptr ? "none" : entry->library();
 }
 
-}  // namespace
-
-bool is_launched() { return launcher_variable() != nullptr; }
-
-int launched_rank() { return is_launched() ? std::atoi(std::getenv(launcher_variable())) : 0; }
-
-int launched_size() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"})
-    if (is_launched() && std::getenv(name) != nullptr) return std::atoi(std::getenv(name));
-  return 0;
+std::string host_executor() {
+  return launcher().bootstrap == "tcp" || bootstraps().find("mpi") == nullptr ? "tcp" : "mpi";
 }
+
+bool is_launched() { return !launcher().bootstrap.empty(); }
+
+int launched_rank() {
+  try {
+    return launcher().rank;
+  } catch (const UsageError&) {
+    return 0;  // the error itself is being reported
+  }
+}
+
+int launched_size() { return launcher().size; }
 
 }  // namespace baton

@@ -3,45 +3,19 @@
 // one of them fails.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
+
+#include "collectives/executors/team.hpp"
 
 namespace baton {
 
-/// Some of the processes, counted from 0. All calls are collective over them.
-class Team {
- public:
-  int rank() const;
-  int size() const;
-  /// False in a process that is not part of the team; nothing else may be called there.
-  bool is_member() const;
-
-  double max(double value) const;
-  std::int64_t sum(std::int64_t value) const;
-  /// Overwrites each number by its sum over the members.
-  void sum(std::span<double> values) const;
-  /// The first text, by rank, that is not empty. All members get the same.
-  std::string first(const std::string& text) const;
-  /// One row for each process. Every process gives equally many values.
-  std::vector<std::vector<double>> gather(const std::vector<double>& mine) const;
-  /// Waits for all members, asleep: a waiting process must not take the core of a measured one.
-  void wait_asleep() const;
-
- private:
-  friend class World;
-  struct CommHandle;
-  explicit Team(std::shared_ptr<const CommHandle> comm) : comm_(std::move(comm)) {}
-  std::shared_ptr<const CommHandle> comm_;
-};
-
-/// All processes of this run. Starts and ends MPI if a launcher started this process.
+/// All processes of this run. Joins and leaves it if a launcher started this process.
 class World {
  public:
-  /// Takes the world that mpirun or srun made, or makes one of this process alone.
+  /// Takes the world that a launcher made, over MPI or TCP as Launcher says, or makes one of this
+  /// process alone. Throws UsageError if this build lacks the way that the launcher needs.
   World(int* argc, char*** argv);
   ~World();
   World(const World&) = delete;
@@ -57,18 +31,18 @@ class World {
   /// The first `members` processes. Collective over all.
   Team team(int members) const;
 
+  /// How the processes found one another; null for a process alone.
+  Bootstrap* bootstrap() const { return bootstrap_.get(); }
+
   /// Ends all processes at once with `code`.
   [[noreturn]] void abort(int code) const;
 
  private:
-  /// To be called by the first `members` processes alone.
-  static Team team_of_first(int members);
-
-  bool uses_mpi_;
+  std::unique_ptr<Bootstrap> bootstrap_;
   Team all_;
 };
 
-/// The MPI library and its version. Needs no MPI that runs.
+/// The MPI library and its version, "none" if this build has none. Needs no MPI that runs.
 std::string mpi_library();
 
 /// The exit codes of the benches that have a meaning of their own; docs/metrics.md has all.
@@ -77,14 +51,17 @@ struct ExitCode {
   static constexpr int interrupted = 130, reader_left = 141;  // as shells have them
 };
 
-/// True in a process that mpirun, mpiexec or srun started.
+/// True in a process that mpirun, mpiexec, srun or torchrun started.
 bool is_launched();
 
-/// This process's rank according to its launcher's environment, 0 without a launcher. Needs no MPI.
+/// The executor of processors that runs where the processes found one another as in this run, or
+/// would if it starts them itself: "mpi" or, without MPI, "tcp".
+std::string host_executor();
+
+/// This process's rank according to its launcher's environment, 0 without a launcher.
 int launched_rank();
 
-/// The number of processes according to the launcher's environment, 0 without a launcher. Needs no
-/// MPI.
+/// The number of processes according to the launcher's environment, 0 without a launcher.
 int launched_size();
 
 /// Returns the program's exit code: that of `body`, or that of its exception, which becomes one
@@ -95,14 +72,16 @@ int exit_code_of(const std::function<int()>& body);
 /// passes through; an error that may concern this rank alone ends all processes.
 void run_in_world(int* argc, char*** argv, const std::function<void(const World&)>& body);
 
-/// Tells the ranks of this host that a failure has been reported, so that they do not report it
+/// Tells the other ranks that a failure has been reported, so that they do not report it
 /// again. Async-signal-safe. Does nothing before the first Watchdog.
 void announce_failure();
 
-/// Reports dead, stopped and slow ranks, and ends the launch. Works through signals alone, so that
-/// nothing runs beside a measured round but a handler of a few microseconds once a second
-/// (SIGALRM): it compares the time with the limit, and every few seconds looks whether the next
-/// rank of this host still runs. SIGTERM means that a launcher ends the survivors of a dead rank,
+/// Reports dead, stopped and slow ranks, and ends the launch. Works through signals alone, so
+/// that nothing runs beside a measured round but a handler of a few microseconds once a second
+/// (SIGALRM): it compares the time with the limit, every few seconds looks whether the next rank
+/// of this host still runs, and gives the bootstrap its beat, which finds lost ranks of other
+/// hosts. The first ranks of several hosts send signs of life to one another, so that a report
+/// names a host that is silent. SIGTERM means that a launcher ends the survivors of a dead rank,
 /// SIGUSR1 that another rank has reported, SIGINT that the user interrupts a process without a
 /// launcher.
 class Watchdog {

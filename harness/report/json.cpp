@@ -197,6 +197,17 @@ Json machine_json(const Machine& machine) {
   return json;
 }
 
+void add_hosts(Json& json, const HostsOfRanks& hosts, const AlphaBeta& model) {
+  const auto finite_or_null = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  json["hosts"] = {{"count", hosts.hosts},
+                   {"placement", hosts.placement},
+                   {"within_by", hosts.within_by},
+                   {"between_by", hosts.between_by},
+                   {"between_alpha_seconds", model.between_alpha_seconds},
+                   {"between_beta_bytes_per_second", model.between_beta},
+                   {"clock_error_seconds", finite_or_null(hosts.clock_error_seconds)}};
+}
+
 }  // namespace
 
 std::string json_line(const Record& record, const Provenance& provenance) {
@@ -222,6 +233,7 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   // JSON has no word for "not a number": an unknown skew is null.
   json["start_skew_seconds"] =
       std::isfinite(record.start_skew_seconds) ? Json(record.start_skew_seconds) : Json(nullptr);
+  if (record.hosts) add_hosts(json, *record.hosts, record.alpha_beta);
   json["machine"] = machine_json(provenance.machine);
   json["commit"] = provenance.commit;
   json["time"] = utc_now();

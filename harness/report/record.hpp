@@ -92,7 +92,8 @@ struct Record {
   std::string implementation = "schedule";
   /// The number of blocks that ran: the model's, or as many of those asked for as are possible.
   int blocks = 1;
-  /// Ranks on a full node, 0 for all on one: the number asked for, or the simulated machine's.
+  /// Ranks on a full node, 0 for all on one: the number asked for, or that of the hosts or of the
+  /// simulated machine.
   int ranks_a_node = 0;
   int warmup = 0;
   int rounds = 0;
@@ -106,14 +107,16 @@ struct Record {
   std::optional<Footprint> footprint;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
-  /// The bound if something else than alpha and beta gives it: simulated links, or a record that
-  /// was read.
+  /// The bound if something else than one alpha and beta gives it: simulated links, those within
+  /// and between hosts, or a record that was read.
   std::optional<double> known_bound_seconds;
   AlphaBeta alpha_beta;
   /// Names and versions of the accelerators that ran it; empty on processors.
   std::vector<std::pair<std::string, std::string>> device_facts;
   /// How far apart the ranks start a round, in seconds. Not a number if unknown.
   double start_skew_seconds = 0;
+  /// Present if the ranks ran on several hosts.
+  std::optional<HostsOfRanks> hosts;
   /// What else there was to do for the cores; nothing for simulated rounds.
   std::optional<Conditions> conditions;
   Verified verified;

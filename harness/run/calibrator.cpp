@@ -15,16 +15,18 @@ bool Calibrator::is_asked(const Options& options, int ranks) {
   return !options.calibrate.empty() && (ranks > 1 || options.calibrates_kernels_alone());
 }
 
-Calibrator::Calibrator(const Options& options, Executor& executor, const Team& team, int ranks,
-                       const std::string& name, const std::optional<Topology>& links)
-    : options_(options), executor_(executor), team_(team), ranks_(ranks) {
-  const std::string stands_on = fmt::format("{}, executor {}, {} {}, commit {}, {}", machine(), name, ranks,
-                                            ranks == 1 ? "rank" : "ranks", commit(), utc_now());
+Calibrator::Calibrator(const Options& options, Executor& executor, const Team& team,
+                       const Placement& placement, const std::string& name,
+                       const std::optional<Topology>& links)
+    : options_(options), executor_(executor), team_(team), ranks_(placement.ranks()) {
+  const std::string on = placement.hosts() > 1 ? " on " + placement.words() : "";
+  const std::string stands_on = fmt::format("{}, executor {}, {} {}{}, commit {}, {}", machine(), name,
+                                            ranks_, ranks_ == 1 ? "rank" : "ranks", on, commit(), utc_now());
   if (options.calibrates_kernels_alone()) {
     topology_ = awaiting_kernels(links.value(), machine(), stands_on);
     return;  // kept when there are kernels
   }
-  topology_ = calibrate(executor, team, ranks, stands_on);
+  topology_ = calibrate(executor, team, placement, stands_on);
   topology_.name = fmt::format("{}, {}", machine(), name);  // distinguishes machines in figures
   keep();
 }

@@ -27,8 +27,8 @@ class Calibrator {
   /// Measures links and local steps of the executor called `name`, unless `links` are those of
   /// --topology. `options`, `executor` and `team` must outlive it. Collective over the team. Throws
   /// SystemError if the file cannot be written.
-  Calibrator(const Options& options, Executor& executor, const Team& team, int ranks, const std::string& name,
-             const std::optional<Topology>& links);
+  Calibrator(const Options& options, Executor& executor, const Team& team, const Placement& placement,
+             const std::string& name, const std::optional<Topology>& links);
 
   const Topology& topology() const { return topology_; }
 

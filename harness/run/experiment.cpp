@@ -17,7 +17,7 @@ constexpr char proof_end = '\x1e';  // behind the text of each case
 
 Record record_of(const Case& bench_case, const Prepared& prepared, const Verified& verified,
                  const Timed& timed, const Standing& standing,
-                 const std::optional<OverLaunches>& over_launches, double start_skew_seconds) {
+                 const std::optional<OverLaunches>& over_launches, const CaseRunner& runner) {
   const bool is_timed = verified.wrong == 0 && !timed.samples.seconds.empty();
   const auto& prediction = prepared.prediction;
   return {.bench_case = bench_case,
@@ -34,7 +34,8 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .known_bound_seconds = timed.bound_seconds,
           .alpha_beta = timed.alpha_beta.value_or(prepared.alpha_beta),
           .device_facts = prepared.device_facts,
-          .start_skew_seconds = start_skew_seconds,
+          .start_skew_seconds = runner.start_skew_seconds(),
+          .hosts = runner.hosts(),
           .conditions = timed.conditions,
           .verified = verified,
           .wire = prepared.wire,
@@ -191,7 +192,7 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   const int launch = ledger_.launch();
   if (runs && verified.wrong == 0) launches_.add(launch, index, timed.samples.seconds);
   const Record record = record_of(bench_case, prepared, verified, timed, launches_.standing(launch, index),
-                                  launches_.over_launches(index), runner.start_skew_seconds());
+                                  launches_.over_launches(index), runner);
   keep(index, record);
   if (launch == options_.launches) announce("trace", trace_round(options_.trace, record, prepared, runner));
   if (prepared.refusal) return {{}, prepared.refusal.reason()};

@@ -32,8 +32,8 @@ struct Comparison;
 
 /// A case with everything that is known before it runs.
 struct Prepared {
-  /// The case as it runs: on a machine with several nodes `ranks_a_node` is the machine's unless
-  /// the user set it.
+  /// The case as it runs: on several nodes or hosts `ranks_a_node` is that of the machine or of the
+  /// placement unless the user set it.
   Case bench_case;
   /// The reason why it cannot run, if there is one. Then nothing below `device_facts` is complete.
   Refusal refusal;
@@ -98,6 +98,8 @@ class CaseRunner {
   virtual std::string description() const = 0;
   /// How far apart the ranks start a round, in seconds.
   virtual double start_skew_seconds() const { return 0; }
+  /// Of ranks on several hosts.
+  virtual std::optional<HostsOfRanks> hosts() const { return std::nullopt; }
 
   /// Builds and proves the schedules and finds out whether they can run. Throws ScheduleError.
   virtual Prepared prepare(const Case& bench_case) = 0;
@@ -116,6 +118,17 @@ class CaseRunner {
  private:
   Team team_;
 };
+
+/// What was measured of the links of ranks.
+struct RankLinks {
+  AlphaBeta model;
+  StartSkew start_skew;
+  std::optional<HostsOfRanks> hosts;
+};
+
+/// The lines above the table that describe the links of the executor called `name`; `device` is
+/// null for processors.
+std::string link_lines(const std::string& name, int ranks, const Device* device, const RankLinks& links);
 
 /// Runs schedules on an executor. `options` must outlive it; `topology` is that of predictions, if
 /// there is one.

@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "harness/cases/verify.hpp"
-#include "harness/report/table.hpp"
 #include "harness/run/calibrator.hpp"
 #include "harness/run/experiment.hpp"
 
@@ -42,17 +41,21 @@ class MeasuredRunner : public CaseRunner {
     oracles_.emplace(this->team(), memory_for_oracles());
     load_.emplace(this->team());
     executor_ = find_executor(name).make(ranks);
-    alpha_beta_ = measure_alpha_beta(*executor_, this->team(), ranks);
+    placement_ = placement_of(this->team(), ranks);
+    alpha_beta_ = measure_alpha_beta(*executor_, this->team(), placement_);
     topology_ = topology;
     if (Calibrator::is_asked(options, ranks))
-      calibrator_.emplace(options, *executor_, this->team(), ranks, name, topology);
-    if (executor_->device() == nullptr) start_skew_seconds_ = measure_start_skew(*executor_, this->team());
+      calibrator_.emplace(options, *executor_, this->team(), placement_, name, topology);
+    if (executor_->device() == nullptr)
+      start_skew_ = measure_start_skew(*executor_, this->team(), placement_);
+    hosts_ = hosts_of(*executor_, this->team(), placement_, start_skew_);
   }
 
   std::string description() const override;
-  double start_skew_seconds() const override { return start_skew_seconds_; }
+  double start_skew_seconds() const override { return start_skew_.seconds; }
+  std::optional<HostsOfRanks> hosts() const override { return hosts_; }
 
-  Prepared prepare(const Case& bench_case) override;
+  Prepared prepare(const Case& asked) override;
   Verified verify(const Prepared& prepared) override;
   Timed time(const Prepared& prepared) override;
   TracedRound trace(const Prepared& prepared) override;
@@ -60,9 +63,9 @@ class MeasuredRunner : public CaseRunner {
  private:
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
+  std::optional<double> bound_over_hosts(const Prepared& prepared) const;
   Conditions conditions();
   double memory_for_oracles() const;
-  std::string describe(const Device& device) const;
   int blocks_of(const Case& bench_case) const;
   Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
@@ -77,11 +80,13 @@ class MeasuredRunner : public CaseRunner {
   std::unique_ptr<Executor> executor_;
   std::optional<Oracles> oracles_;
   std::optional<HostLoad> load_;
+  Placement placement_{std::vector<std::uint64_t>{}};
   AlphaBeta alpha_beta_;
+  std::optional<HostsOfRanks> hosts_;
   std::optional<Topology> topology_;  // of a file
   std::optional<Calibrator> calibrator_;
   // Unknown on devices, whose start the host does not see.
-  double start_skew_seconds_ = std::numeric_limits<double>::quiet_NaN();
+  StartSkew start_skew_{.seconds = std::numeric_limits<double>::quiet_NaN()};
 };
 
 /// A tenth of the memory of the host that has least, shared by as many processes as there are.
@@ -90,34 +95,7 @@ double MeasuredRunner::memory_for_oracles() const {
 }
 
 std::string MeasuredRunner::description() const {
-  if (const Device* device = executor_->device()) return describe(*device);
-  if (ranks_ < 2) return {};
-  const std::string skew = std::isnan(start_skew_seconds_)
-                               ? "unknown (several hosts)"
-                               : fmt::format("{:.2f} us", start_skew_seconds_ * 1e6);
-  return fmt::format("# {}, {} ranks: alpha {:.2f} us, beta {:.2f} GB/s, start skew {}\n", name_, ranks_,
-                     alpha_beta_.alpha_seconds * 1e6, alpha_beta_.beta * 1e-9, skew);
-}
-
-std::string MeasuredRunner::describe(const Device& device) const {
-  std::string text =
-      device.is_shared()
-          ? fmt::format("# {}, {} ranks, up to {} on a GPU by turns: no time here is a measure of a link",
-                        name_, ranks_, executor_choices().ranks_a_gpu)
-          : fmt::format("# {}, {} ranks: empty round {:.2f} us", name_, ranks_,
-                        alpha_beta_.floor_seconds * 1e6);
-  if (ranks_ > 1 && !device.is_shared())
-    text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", alpha_beta_.alpha_seconds * 1e6,
-                        alpha_beta_.beta * 1e-9);
-  if (alpha_beta_.message_beta > 0)
-    text += fmt::format(" (its own messages {:.2f} us, {:.1f} GB/s)", alpha_beta_.message_alpha_seconds * 1e6,
-                        alpha_beta_.message_beta * 1e-9);
-  text += "; rounds start by ";
-  text += device.starts_on_device() ? "flags between the GPUs" : "a barrier";
-  std::string facts = "#";
-  for (const auto& [name, value] : device.facts()) facts += fmt::format(" {} {};", name, value);
-  facts.pop_back();
-  return wrapped(text, "#   ") + wrapped(facts, "#   ");
+  return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_});
 }
 
 Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {
@@ -153,9 +131,10 @@ const Topology* MeasuredRunner::machine_of(const Prepared& prepared) const {
   return topology_ && fits ? &*topology_ : nullptr;
 }
 
-Prepared MeasuredRunner::prepare(const Case& bench_case) {
+Prepared MeasuredRunner::prepare(const Case& asked) {
   Prepared prepared;
-  prepared.bench_case = bench_case;
+  Case& bench_case = prepared.bench_case = asked;
+  if (asked.ranks_a_node == 0) bench_case.ranks_a_node = placement_.ranks_a_node();
   prepared.warmup = options_.warmup;
   prepared.rounds = options_.rounds;
   prepared.alpha_beta = alpha_beta_;
@@ -209,14 +188,18 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
       bench_case.timing != TimingMode::isolated || !find_backend(bench_case.executor).process_a_rank)
     return {};
   const auto bound = [&] {
-    return alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes);
+    return bound_over_hosts(prepared).value_or(
+        alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes));
   };
   const double seconds = median(samples.seconds);
   if (seconds >= bound() / 2) return {};
   for (int tries = 0; tries < most_tries && seconds < bound() / 2; ++tries) {
-    const AlphaBeta again = measure_alpha_beta(*executor_, team(), ranks_);
+    const AlphaBeta again = measure_alpha_beta(*executor_, team(), placement_);
     alpha_beta_.alpha_seconds = std::min(alpha_beta_.alpha_seconds, again.alpha_seconds);
     alpha_beta_.beta = std::max(alpha_beta_.beta, again.beta);
+    alpha_beta_.between_alpha_seconds =
+        std::min(alpha_beta_.between_alpha_seconds, again.between_alpha_seconds);
+    alpha_beta_.between_beta = std::max(alpha_beta_.between_beta, again.between_beta);
   }
   executor_->prepare(prepared.schedules);
   const bool shared = team().max(conditions().shared_cores() ? 1.0 : 0.0) > 0;  // ranks read loads apart
@@ -224,6 +207,14 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
   return {.wrong = 1,
           .first = fmt::format("the median of {:.3g} us is below half of the bound of {:.3g} us",
                                seconds * 1e6, bound() * 1e6)};
+}
+
+/// Empty where one alpha and one beta tell the bound.
+std::optional<double> MeasuredRunner::bound_over_hosts(const Prepared& prepared) const {
+  const Case& bench_case = prepared.bench_case;
+  if (!prepared.cost || prepared.wire != Dtype::f32 || bench_case.timing != TimingMode::isolated)
+    return std::nullopt;
+  return baton::bound_over_hosts(bench_case, prepared.blocks, alpha_beta_, placement_);
 }
 
 /// Those of the time just past. A rank whose work is on a device keeps one thread busy, which waits
@@ -251,6 +242,7 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   found = sum(std::move(found), checked_round(prepared, options_.seed));
   found = sum(std::move(found), compare_with_bound(prepared, timed.samples));
   timed.alpha_beta = alpha_beta_;
+  timed.bound_seconds = bound_over_hosts(prepared);
   timed.seconds = team().max(in_rounds);
   timed.verified = with({}, found, monotonic_seconds() - start - in_rounds);
   return timed;

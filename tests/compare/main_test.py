@@ -104,6 +104,10 @@ class Refusals(InFolder):
         self.assert_refused(self.compare(a, side("b", nccl="3")), "nccl: A 2, B 3")
         self.assert_refused(self.compare(a, side("b", variables={"NCCL_ALGO": "Ring"})), "NCCL_ALGO: A not set, B Ring")
 
+    def test_ranks_on_other_hosts(self):
+        spread = launches(STEADY, run="b", hosts={"placement": "4 hosts of 2"})
+        self.assert_refused(self.compare(launches(STEADY), spread), "placement: A 1 host, B 4 hosts of 2")
+
     def test_other_rounds_and_schemas(self):
         self.assert_refused(self.compare([record()], [record(rounds=50)]), "rounds: A 3, B 50")
         self.assert_refused(self.compare([record()], [record(schema=2)]), "schema: expected 1, found 2")

@@ -9,6 +9,7 @@
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/host/process_state.hpp"
+#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -38,17 +39,9 @@ const Gpus& gpus() {
   return found;
 }
 
-/// Processes on this host according to the launcher's environment, 0 if it does not say.
-int launched_on_host() {
-  for (const char* name :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMIX_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 0;
-}
-
 }  // namespace
 
-CudaRanks::CudaRanks(int ranks) : Communicator(ranks, Use::devices), host_(host()) {
+CudaRanks::CudaRanks(int ranks) : Team(team_of_first(ranks)), host_(host()) {
   if (is_one_host()) processes_ = gather(getpid());
 }
 
@@ -64,7 +57,7 @@ std::optional<CudaRanks::Absentee> CudaRanks::absentee() const {
 Refusal lacks_gpus(int ranks) {
   const auto& [count, error] = gpus();
   if (count == 0) return "no GPU here" + (error.empty() ? "" : " (" + error + ")");
-  const int here = launched_on_host(), needed = here > 0 ? std::min(here, ranks) : ranks;
+  const int here = launcher().size_on_host, needed = here > 0 ? std::min(here, ranks) : ranks;
   const int a_gpu = executor_choices().ranks_a_gpu;
   if ((needed + a_gpu - 1) / a_gpu <= count) return {};
   if (executor_choices().share_gpus())

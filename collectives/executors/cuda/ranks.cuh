@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of an executor on GPUs: what they tell one another over MPI outside rounds, and
-// which GPU each has.
+// The processes of an executor on GPUs: their team outside of rounds, and which GPU each has.
 #pragma once
 
 #include <sys/types.h>
@@ -8,15 +7,16 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/executors/mpi/communicator.hpp"
+#include "collectives/executors/team.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
 
 /// The processes of an executor, one a GPU or `ExecutorChoices::ranks_a_gpu` of them.
-class CudaRanks : public Communicator {
+class CudaRanks : public Team {
  public:
-  /// Collective over the first `ranks` processes of the world. Throws SystemError if MPI fails.
+  /// Collective over the first `ranks` processes of the run. Throws SystemError if one of
+  /// them cannot be reached.
   explicit CudaRanks(int ranks);
 
   /// The number of this process among those of its host.
@@ -39,7 +39,7 @@ class CudaRanks : public Communicator {
 
 /// Refuses `ranks` ranks that cannot have a GPU each, or share it as chosen, as far as this host
 /// can tell: there is no driver, or too few GPUs for the processes that the launcher put here.
-/// Needs no MPI, ends no process and takes no GPU.
+/// Tells no other process, ends none and takes no GPU.
 Refusal lacks_gpus(int ranks);
 
 /// Makes the GPU of this process's number on its host, divided by the ranks of a GPU, the current

@@ -7,26 +7,72 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "collectives/executors/host/engine.hpp"
+#include "collectives/executors/launcher.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/engine.hpp"
+#include "collectives/executors/mpi/native.hpp"
 
 namespace baton {
 namespace {
 
-class MpiExecutor : public Executor {
+/// Messages by MPI_Isend and MPI_Irecv, and MPI_Waitsome for those that finish.
+class MpiMessages : public Messages {
+ public:
+  explicit MpiMessages(MPI_Comm comm) : comm_(comm) {}
+
+  void send(int step, std::span<const std::byte> from, int to, int tag) override {
+    const auto count = static_cast<int>(from.size() / sizeof(float));
+    mpi(MPI_Isend(from.data(), count, MPI_FLOAT, to, tag, comm_, &add(step)));
+  }
+  void receive(int step, std::span<std::byte> into, int from, int tag) override {
+    const auto count = static_cast<int>(into.size() / sizeof(float));
+    mpi(MPI_Irecv(into.data(), count, MPI_FLOAT, from, tag, comm_, &add(step)));
+  }
+  void finish(std::vector<int>& done, bool wait) override;
+  int under_way() const override { return steps_.front(); }
+
+ private:
+  MPI_Request& add(int step) {
+    steps_.push_back(step);
+    return requests_.emplace_back(MPI_REQUEST_NULL);
+  }
+
+  MPI_Comm comm_;
+  std::vector<MPI_Request> requests_;  // of the messages under way
+  std::vector<int> steps_;             // their steps
+  std::vector<int> completed_;         // scratch for MPI_Waitsome
+};
+
+void MpiMessages::finish(std::vector<int>& done, bool wait) {
+  completed_.resize(requests_.size());
+  int count = 0;
+  const auto some = wait ? MPI_Waitsome : MPI_Testsome;
+  mpi(some(static_cast<int>(requests_.size()), requests_.data(), &count, completed_.data(),
+           MPI_STATUSES_IGNORE));
+  if (count == 0) return;
+  for (int i = 0; i < count; ++i) done.push_back(steps_[completed_[i]]);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    requests_[kept] = requests_[i];
+    steps_[kept++] = steps_[i];
+  }
+  requests_.resize(kept);
+  steps_.resize(kept);
+}
+
+class MpiExecutor : public EngineExecutor {
  public:
   explicit MpiExecutor(int ranks)
-      : in_order_(ranks, Communicator::Use::in_order),
+      : EngineExecutor(ranks),
+        in_order_(ranks, Communicator::Use::in_order),
         in_reverse_(ranks, Communicator::Use::in_reverse),
         control_(ranks, Communicator::Use::control),
-        ranks_on_host_(control_.host().size) {}
-
-  std::vector<int> local_ranks() const override { return {in_order_.rank()}; }
+        messages_(in_order_.handle()) {}
 
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules) {
@@ -44,49 +90,25 @@ class MpiExecutor : public Executor {
   }
 
   void prepare(std::vector<Schedule> schedules) override {
-    engine_.reset();  // its memory first: two cases need not fit at once
-    engine_ = std::make_unique<MpiEngine>(std::move(schedules[in_order_.rank()]), in_order_.handle(),
-                                          in_reverse_.handle(), ranks_on_host_);
-  }
-
-  void write(int, const Slice& into, std::span<const float> from) override {
-    std::copy(from.begin(), from.end(), engine_->memory().view(into).begin());
-  }
-
-  void read(std::span<float> into, int, const Slice& from) const override {
-    const auto view = std::as_const(*engine_).memory().view(from);
-    std::copy(view.begin(), view.end(), into.begin());
+    prepare_engine(std::move(schedules), messages_,
+                   [this](const NativeCall& native, const HostOperands& operands) {
+                     const Communicator& comm = native.reversed ? in_reverse_ : in_order_;
+                     mpi_natives().at(native.name)({comm.handle(), native.blocks, operands});
+                   });
   }
 
   void synchronise() override { control_.barrier(); }
-  double run() override;
-  std::vector<StepTime> run_traced() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  ClockOffset clock_offset(int from, int to) override;
 
  private:
   Communicator in_order_;
   Communicator in_reverse_;
   Communicator control_;  // for barriers and ping-pongs, apart from the schedules' messages
-  int ranks_on_host_;
-  std::unique_ptr<MpiEngine> engine_;
+  MpiMessages messages_;
   std::vector<char> outgoing_;  // of the ping-pongs
   std::vector<char> incoming_;
 };
-
-double MpiExecutor::run() {
-  const double start = MPI_Wtime();
-  engine_->run();
-  return MPI_Wtime() - start;
-}
-
-/// On one host all ranks count from the earliest start; on several, each rank counts from its own.
-std::vector<StepTime> MpiExecutor::run_traced() {
-  double start = monotonic_seconds();
-  std::vector<StepTime> times = engine_->run_traced();
-  if (ranks_on_host_ == control_.size()) start = control_.min(start);
-  for (StepTime& time : times) time.start_seconds -= start, time.finish_seconds -= start;
-  return times;
-}
 
 double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   constexpr int ping_pong_tag = 2;
@@ -111,11 +133,35 @@ double MpiExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   return (MPI_Wtime() - start) / 2;
 }
 
+ClockOffset MpiExecutor::clock_offset(int from, int to) {
+  constexpr int clock_tag = 3;
+  const int rank = control_.rank();
+  const MPI_Comm comm = control_.handle();
+  double there = 0;
+  const double sent = monotonic_seconds();
+  if (rank == from) {
+    mpi(MPI_Send(nullptr, 0, MPI_DOUBLE, to, clock_tag, comm));
+    mpi(MPI_Recv(&there, 1, MPI_DOUBLE, to, clock_tag, comm, MPI_STATUS_IGNORE));
+    const double received = monotonic_seconds();
+    return {there - (sent + received) / 2, (received - sent) / 2};
+  }
+  if (rank == to) {
+    mpi(MPI_Recv(nullptr, 0, MPI_DOUBLE, from, clock_tag, comm, MPI_STATUS_IGNORE));
+    there = monotonic_seconds();
+    mpi(MPI_Send(&there, 1, MPI_DOUBLE, from, clock_tag, comm));
+  }
+  return {};
+}
+
 const RegisteredExecutor registered{{
     .name = "mpi",
     .summary = "one process a rank over MPI, host memory",
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<MpiExecutor>(ranks); },
+    .lacks = [](int) -> Refusal {
+      if (launcher().bootstrap != "tcp") return {};
+      return "these processes were started without MPI; start them with mpirun, or take --executor tcp";
+    },
     .runs_native = [](const std::string& name) { return mpi_natives().find(name) != nullptr; },
 }};
 

@@ -2,10 +2,10 @@
 // Executor `nccl`: one process a GPU, messages as grouped ncclSend and ncclRecv, local steps as
 // kernels.
 //
-// The ranks are the first ones of MPI_COMM_WORLD, which carries NCCL's identifier and nothing else.
-// Groups are cut by the rule that `check` proves, or finer where NCCL needs it (plan.hpp). Buffers
-// lie in memory of ncclMemAlloc, as those of nccl-tests do: NCCL registers it by itself where a
-// graph is recorded. They lie in a symmetric window if a native asks for one.
+// The ranks are the first processes of the run, whose team carries NCCL's identifier and nothing
+// else. Groups are cut by the rule that `check` proves, or finer where NCCL needs it (plan.hpp).
+// Buffers lie in memory of ncclMemAlloc, as those of nccl-tests do: NCCL registers it by itself
+// where a graph is recorded. They lie in a symmetric window if a native asks for one.
 #include <nccl.h>
 
 #include <algorithm>

@@ -129,10 +129,12 @@ void read_machine(Topology& topology, const JsonSection& machine) {
 }
 
 Calibration read_calibration(const JsonSection& calibration) {
-  calibration.only({"stands_on", "most_ranks", "least_bytes", "most_bytes", "residual"});
+  calibration.only({"stands_on", "most_ranks", "most_nodes", "least_bytes", "most_bytes", "residual"});
   Calibration read;
   read.stands_on = calibration.text("stands_on");
   read.most_ranks = static_cast<int>(calibration.whole_number("most_ranks", counts));
+  if (calibration.has("most_nodes"))
+    read.most_nodes = static_cast<int>(calibration.whole_number("most_nodes", counts));
   read.least_bytes = calibration.whole_number("least_bytes", bytes);
   read.most_bytes = calibration.whole_number("most_bytes", bytes);
   if (read.most_bytes < read.least_bytes)
@@ -200,11 +202,12 @@ ordered_json written(const DeviceRates& device, const std::string& otherwise) {
 }
 
 ordered_json written(const Calibration& calibration) {
-  return {{"stands_on", calibration.stands_on},
-          {"most_ranks", calibration.most_ranks},
-          {"least_bytes", calibration.least_bytes},
-          {"most_bytes", calibration.most_bytes},
-          {"residual", calibration.residual}};
+  ordered_json json{{"stands_on", calibration.stands_on}, {"most_ranks", calibration.most_ranks}};
+  if (calibration.most_nodes > 1) json["most_nodes"] = calibration.most_nodes;
+  json["least_bytes"] = calibration.least_bytes;
+  json["most_bytes"] = calibration.most_bytes;
+  json["residual"] = calibration.residual;
+  return json;
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ class KnownDevice : public KnownMachine, public Device {
 };
 
 constexpr int ranks = 6;
+const Placement on_one_host{std::vector<std::uint64_t>(ranks, 0)};
 
 /// Processors that copy through one memory: alone each has 5 GB/s of messages and 20 GB/s of
 /// copies, and together no more than 12 and 30.
@@ -86,7 +87,7 @@ class Calibrated : public testing::Test {
   const World world_{nullptr, nullptr};
   KnownMachine machine_{shared_memory()};
   const Topology& known_ = machine_.topology();
-  Topology found_ = calibrate(machine_, world_.all(), ranks, "a test");
+  Topology found_ = calibrate(machine_, world_.all(), on_one_host, "a test");
 };
 
 TEST_F(Calibrated, MessagesTakeWhatTheyTake) {
@@ -112,7 +113,7 @@ TEST_F(Calibrated, WhatOneRankHasForItselfIsNotShared) {
   apart.intra_node.node_bytes_a_second = 0;
   apart.device.copy.node_measured = apart.device.combine.node_measured = {};
   KnownMachine machine(apart);
-  const Topology found = calibrate(machine, world_.all(), ranks, "a test");
+  const Topology found = calibrate(machine, world_.all(), on_one_host, "a test");
   EXPECT_TRUE(found.intra_node.node_measured.empty());
   EXPECT_TRUE(found.device.copy.node_measured.empty());
   EXPECT_TRUE(found.device.combine.node_measured.empty());
@@ -123,7 +124,7 @@ TEST_F(Calibrated, MemoryThatOnlyTheLargestStepsShareCanBeWritten) {
   Topology late = shared_memory();
   late.device.combine.node_measured = {{{0, 0}, {40e6, 1e-6}, {50e6, 10e-3}}};
   KnownMachine machine(late);
-  const Topology found = calibrate(machine, world_.all(), ranks, "a test");
+  const Topology found = calibrate(machine, world_.all(), on_one_host, "a test");
   ASSERT_FALSE(found.device.combine.node_measured.empty());
   EXPECT_NO_THROW(parse_topology(write_topology(found), "itself"));
 }
@@ -226,7 +227,7 @@ Topology wired(bool streams) {
 Topology found_of(const Topology& known) {
   const World world{nullptr, nullptr};
   KnownDevice machine(known);
-  return calibrate(machine, world.all(), ranks, "a test");
+  return calibrate(machine, world.all(), on_one_host, "a test");
 }
 
 /// Sizes that hold a port for longer than a head is on its way.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/executors/launcher.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+/// The variables of an environment, as texts and as numbers.
+class Variables {
+ public:
+  explicit Variables(const std::function<const char*(const char*)>& variable) : variable_(variable) {}
+
+  bool has(const char* name) const { return variable_(name) != nullptr; }
+  std::string text(const char* name) const { return has(name) ? variable_(name) : ""; }
+
+  int number(const char* name, int least, int most) const {
+    const std::string word = text(name);
+    int value = 0;
+    const auto parsed = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (parsed.ec != std::errc{} || parsed.ptr != word.data() + word.size() || value < least || value > most)
+      throw UsageError(std::string(name) + " is '" + word + "', expected a number from " +
+                       std::to_string(least) + " to " + std::to_string(most));
+    return value;
+  }
+
+  /// The leading number of the first of `names` that is set; 0 if none is. "4(x2)" has 4.
+  int first_number(std::initializer_list<const char*> names) const {
+    for (const char* name : names)
+      if (has(name)) return std::atoi(variable_(name));
+    return 0;
+  }
+
+ private:
+  const std::function<const char*(const char*)>& variable_;
+};
+
+constexpr int most_processes = 1 << 20, most_port = 65535;
+
+bool has_torch_variables(const Variables& all) {
+  return all.has("RANK") && all.has("WORLD_SIZE") && all.has("MASTER_ADDR") && all.has("MASTER_PORT");
+}
+
+/// A batch script has SLURM_PROCID too; only a step started by srun has the other two as well.
+bool is_in_step(const Variables& all) {
+  return all.has("SLURM_PROCID") && all.has("SLURM_STEP_ID") && all.has("SLURM_SRUN_COMM_PORT");
+}
+
+const char* mpi_variable(const Variables& all) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (all.has(name)) return name;
+  return nullptr;
+}
+
+void use_mpi(Launcher& found, const Variables& all, const char* rank) {
+  found.bootstrap = "mpi";
+  found.rank = all.first_number({rank});
+  found.size = all.first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
+  found.size_on_host = all.first_number(
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMIX_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"});
+}
+
+/// The port above that of torchrun, whose own store may hold MASTER_PORT.
+void use_torch(Launcher& found, const Variables& all) {
+  found.bootstrap = "tcp";
+  found.size = all.number("WORLD_SIZE", 1, most_processes);
+  found.rank = all.number("RANK", 0, found.size - 1);
+  found.size_on_host = all.first_number({"LOCAL_WORLD_SIZE"});
+  found.address = all.text("MASTER_ADDR");
+  found.port = all.number("MASTER_PORT", 1, most_port - 1) + 1;
+}
+
+/// The port is made of the number of the step, so that steps of one host have ports of their own.
+void use_slurm(Launcher& found, const Variables& all) {
+  constexpr int first_port = 20000, blocks = 1200, ports_a_block = 16;
+  const char* size = all.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  found.bootstrap = "tcp";
+  found.size = all.number(size, 1, most_processes);
+  found.rank = all.number("SLURM_PROCID", 0, found.size - 1);
+  found.size_on_host = all.first_number({"SLURM_STEP_TASKS_PER_NODE"});
+  const char* nodes = all.has("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST" : "SLURM_NODELIST";
+  found.address = all.has("MASTER_ADDR") ? all.text("MASTER_ADDR") : first_host(all.text(nodes));
+  const unsigned step = static_cast<unsigned>(all.first_number({"SLURM_JOB_ID"})) * 7 +
+                        static_cast<unsigned>(all.first_number({"SLURM_STEP_ID"}));
+  found.port = first_port + static_cast<int>(step % blocks) * ports_a_block;
+}
+
+std::uint64_t run_of(const Launcher& found, const Variables& all) {
+  const std::string words = found.address + ":" + all.text("MASTER_PORT") + ":" +
+                            all.text("TORCHELASTIC_RUN_ID") + ":" + all.text("SLURM_JOB_ID") + ":" +
+                            all.text("SLURM_STEP_ID");
+  return std::hash<std::string>{}(words);
+}
+
+}  // namespace
+
+Launcher read_launcher(const std::function<const char*(const char*)>& variable) {
+  const Variables all(variable);
+  Launcher found;
+  if (has_torch_variables(all) && all.has("TORCHELASTIC_RUN_ID")) {
+    use_torch(found, all);
+  } else if (const char* rank = mpi_variable(all)) {
+    use_mpi(found, all, rank);
+  } else if (has_torch_variables(all)) {
+    use_torch(found, all);
+  } else if (is_in_step(all)) {
+    use_slurm(found, all);
+  }
+  if (found.bootstrap != "tcp") return found;
+  if (all.has("BATON_PORT")) found.port = all.number("BATON_PORT", 1, most_port);
+  found.run = run_of(found, all);
+  return found;
+}
+
+const Launcher& launcher() {
+  static const Launcher found = read_launcher([](const char* name) { return std::getenv(name); });
+  return found;
+}
+
+std::string first_host(const std::string& list) {
+  const auto end = list.find_first_of(",[");
+  std::string host = list.substr(0, end);
+  if (end == std::string::npos || list[end] == ',') return host;
+  const auto close = list.find(']', end);
+  const std::string first = list.substr(end + 1, list.find_first_of(",-]", end) - end - 1);
+  if (close == std::string::npos) return host + first;
+  return host + first + list.substr(close + 1, list.find(',', close) - close - 1);
+}
+
+}  // namespace baton

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the environment says about the launcher that started this process.
+//
+//   TORCHELASTIC_RUN_ID with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT   torchrun: TCP
+//   OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK                           a launcher of MPI: MPI
+//   RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT                         as torchrun, by hand: TCP
+//   SLURM_PROCID in a step that srun started                              srun without MPI: TCP
+//
+// The first line that holds decides. torchrun comes first, since the processes that it starts
+// inherit the variables of a launcher that started it, one agent a host.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace baton {
+
+struct Launcher {
+  /// How the processes find one another: "mpi", "tcp", or empty for a process without a launcher.
+  std::string bootstrap;
+  int rank = 0;
+  /// Processes of the run, and of them on this host; 0 if the launcher does not say.
+  int size = 0;
+  int size_on_host = 0;
+  /// Where rank 0 listens, for "tcp". `run` differs between runs that might meet at one port.
+  std::string address;
+  int port = 0;
+  std::uint64_t run = 0;
+};
+
+/// Reads the variables by `variable`, which returns a null pointer for one that is not set. Throws
+/// UsageError if one that decides is no number, or if a number is out of its range.
+Launcher read_launcher(const std::function<const char*(const char*)>& variable);
+
+/// The launcher of this process. Throws as `read_launcher` does, at the first call.
+const Launcher& launcher();
+
+/// The first host of a list as Slurm writes it: "n[07-09,12],m1" begins with "n07".
+std::string first_host(const std::string& list);
+
+}  // namespace baton

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/executors/tcp/mesh.hpp"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "collectives/executors/timing.hpp"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+namespace {
+
+/// How the other ranks reach a rank.
+struct Place {
+  std::array<char, 256> address{};
+  int port = 0;
+};
+
+/// True if each of the ranks of this host can have a core for itself.
+bool have_own_cores(const Team& team) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  const int online = static_cast<int>(std::thread::hardware_concurrency());
+  return CPU_COUNT(&allowed) < online || online >= team.host().size;
+}
+
+}  // namespace
+
+Mesh::Mesh(const Team& team) : team_(team), has_own_core_(have_own_cores(team)) {
+  for (int rank = 0; rank < team.size(); ++rank) links_.emplace_back(rank);
+  if (team.size() > 1) connect_all(team);
+}
+
+void Mesh::connect_all(const Team& team) {
+  constexpr double seconds = 30;
+  const Deadline deadline(seconds);
+  const Socket door = Socket::listen_at(0);
+  Place place{.port = door.is_valid() ? door.port() : 0};
+  const std::string address = the_bootstrap()->address();
+  std::strncpy(place.address.data(), address.c_str(), place.address.size() - 1);
+  const auto places = team.gather(place);
+  const auto hosts = team.gather_hosts();
+  std::string failed;
+  for (int rank = 0; rank < team.rank(); ++rank) {
+    const bool is_here = hosts[rank] == hosts[team.rank()];
+    const std::string host = is_here ? "127.0.0.1" : places[rank].address.data();
+    Socket made = Socket::connect_to(host, places[rank].port, deadline);
+    const int self = team.rank();
+    if (!made.is_valid() || !made.send_all(&self, sizeof self))
+      failed = "rank " + std::to_string(self) + " cannot connect to rank " + std::to_string(rank) + " at " +
+               host + ":" + std::to_string(places[rank].port);
+    links_[rank].connect(std::move(made));
+  }
+  failed = team.first(failed);  // before anyone waits for a connection that will not come
+  if (!failed.empty()) throw SystemError(failed);
+  for (int guests = team.rank() + 1; guests < team.size(); ++guests) {
+    Socket guest = door.accept(deadline);
+    int rank = 0;
+    if (!guest.is_valid() || !guest.receive_all(&rank, sizeof rank, deadline) || rank <= team.rank() ||
+        rank >= team.size())
+      throw SystemError("rank " + std::to_string(team.rank()) + " was connected to by no rank of this run");
+    links_[rank].connect(std::move(guest));
+  }
+}
+
+void Mesh::begin_round() {
+  ++round_;
+  for (Link& link : links_) link.begin_round(round_);
+}
+
+void Mesh::send(int step, std::span<const std::byte> from, int to, int tag) {
+  steps_.push_back(step);
+  links_[to].send(step, from, tag, done_);
+}
+
+void Mesh::receive(int step, std::span<std::byte> into, int from, int tag) {
+  steps_.push_back(step);
+  links_[from].receive(step, into, tag, done_);
+}
+
+void Mesh::finish(std::vector<int>& done, bool wait) {
+  constexpr double seconds_awake = 50e-6;
+  for (Link& link : links_)
+    if (link.has_staged_frame()) link.go_on(done_);
+  move(0);
+  const double start = monotonic_seconds();
+  while (wait && done_.empty()) move(has_own_core_ && monotonic_seconds() - start < seconds_awake ? 0 : -1);
+  for (const int step : done_) std::erase(steps_, step);
+  done.insert(done.end(), done_.begin(), done_.end());
+  done_.clear();
+}
+
+void Mesh::move(int milliseconds) {
+  polled_.clear();
+  for (const Link& link : links_) {
+    const short events = link.socket().is_valid() ? link.events() : short{0};
+    polled_.push_back({events == 0 ? -1 : link.socket().descriptor(), events, 0});
+  }
+  if (poll(polled_.data(), polled_.size(), milliseconds) <= 0) return;
+  for (std::size_t i = 0; i < polled_.size(); ++i)
+    if (polled_[i].revents != 0) links_[i].go_on(done_);
+}
+
+void Mesh::barrier() {
+  for (int distance = 1; distance < team_.size(); distance *= 2) {
+    Link& to = links_[(team_.rank() + distance) % team_.size()];
+    Link& from = links_[(team_.rank() - distance + team_.size()) % team_.size()];
+    to.send_token();
+    const double start = monotonic_seconds();
+    while (!from.take_token()) move(has_own_core_ && monotonic_seconds() - start < 1e-3 ? 0 : -1);
+  }
+}
+
+}  // namespace baton

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// TCP connections: a descriptor that closes itself, whole transfers that wait, and single ones that
+// do not.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace baton {
+
+/// A point in time on the monotonic clock until which a call may wait.
+class Deadline {
+ public:
+  explicit Deadline(double seconds);
+  /// Milliseconds that are left, at least 0.
+  int milliseconds() const;
+  bool is_over() const { return milliseconds() == 0; }
+
+ private:
+  double ends_;
+};
+
+/// A connection, or a place where connections come in. Invalid after a failure to make one.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket();
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+
+  /// Listens on all interfaces at `port`, or at a free one for 0; invalid if the port is taken.
+  static Socket listen_at(int port);
+  /// Connects within the deadline; invalid if nobody listens there. Messages leave at once.
+  static Socket connect_to(const std::string& host, int port, const Deadline& deadline);
+  /// The next connection that comes in; invalid if none does within the deadline.
+  Socket accept(const Deadline& deadline) const;
+
+  bool is_valid() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  /// The port at which this socket listens.
+  int port() const;
+  /// Numeric addresses of the two ends.
+  std::string own_address() const;
+  std::string peer_address() const;
+
+  /// Transfers all bytes. False if the other end is gone, or does not answer within the deadline.
+  bool send_all(const void* data, std::size_t bytes) const;
+  bool receive_all(void* data, std::size_t bytes) const;
+  bool receive_all(void* data, std::size_t bytes, const Deadline& deadline) const;
+
+  /// Transfer what they can at once, and return the bytes; 0 if none can be, and -1 if the other
+  /// end is gone. Async-signal-safe.
+  ssize_t send_some(const void* data, std::size_t bytes) const noexcept;
+  ssize_t receive_some(void* data, std::size_t bytes) const noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// True for an address of the machine itself, such as 127.0.0.1.
+bool is_loopback(const std::string& address);
+
+}  // namespace baton

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/executors/launcher.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "collectives/schedule/errors.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+Launcher launcher_in(const Variables& variables) {
+  return read_launcher([&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+Variables with(Variables all, const Variables& more) {
+  for (const auto& [name, value] : more) all[name] = value;
+  return all;
+}
+
+const Variables torch{{"RANK", "2"},
+                      {"WORLD_SIZE", "4"},
+                      {"LOCAL_WORLD_SIZE", "2"},
+                      {"MASTER_ADDR", "n07"},
+                      {"MASTER_PORT", "29500"}};
+const Variables open_mpi{
+    {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}};
+const Variables step{{"SLURM_PROCID", "5"},
+                     {"SLURM_STEP_ID", "3"},
+                     {"SLURM_SRUN_COMM_PORT", "41000"},
+                     {"SLURM_JOB_ID", "77"},
+                     {"SLURM_STEP_NUM_TASKS", "8"},
+                     {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"},
+                     {"SLURM_STEP_NODELIST", "n[07-08]"}};
+
+TEST(Launcher, IsNoneInABareEnvironment) {
+  EXPECT_EQ(launcher_in({}).bootstrap, "");
+  EXPECT_EQ(launcher_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}}).bootstrap, "") << "half of torchrun's";
+  EXPECT_EQ(launcher_in({{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "batch"}}).bootstrap, "")
+      << "a batch script";
+}
+
+TEST(Launcher, OfMpiTellsRankAndSizes) {
+  const Launcher found = launcher_in(open_mpi);
+  EXPECT_EQ(found.bootstrap, "mpi");
+  EXPECT_EQ(found.rank, 1);
+  EXPECT_EQ(found.size, 3);
+  EXPECT_EQ(found.size_on_host, 3);
+}
+
+TEST(Launcher, LikeTorchrunTellsWhereToMeet) {
+  const Launcher found = launcher_in(torch);
+  EXPECT_EQ(found.bootstrap, "tcp");
+  EXPECT_EQ(found.rank, 2);
+  EXPECT_EQ(found.size, 4);
+  EXPECT_EQ(found.size_on_host, 2);
+  EXPECT_EQ(found.address, "n07");
+  EXPECT_EQ(found.port, 29501) << "torchrun's own store may hold its port";
+  EXPECT_EQ(launcher_in(with(torch, {{"BATON_PORT", "4000"}})).port, 4000);
+  EXPECT_NE(found.run, launcher_in(with(torch, {{"MASTER_PORT", "29600"}})).run);
+}
+
+TEST(Launcher, TheInnermostOneDecides) {
+  const Variables both = with(torch, open_mpi);
+  EXPECT_EQ(launcher_in(both).bootstrap, "mpi");
+  EXPECT_EQ(launcher_in(with(both, {{"TORCHELASTIC_RUN_ID", "none"}})).bootstrap, "tcp");
+  EXPECT_EQ(launcher_in(with(step, {{"PMIX_RANK", "5"}})).bootstrap, "mpi");
+  EXPECT_EQ(launcher_in(with(step, torch)).rank, 2);
+}
+
+TEST(Launcher, OfSlurmMeetsAtTheFirstHost) {
+  const Launcher found = launcher_in(step);
+  EXPECT_EQ(found.bootstrap, "tcp");
+  EXPECT_EQ(found.rank, 5);
+  EXPECT_EQ(found.size, 8);
+  EXPECT_EQ(found.size_on_host, 4);
+  EXPECT_EQ(found.address, "n07");
+  EXPECT_NE(found.port, launcher_in(with(step, {{"SLURM_STEP_ID", "4"}})).port) << "steps of a job at once";
+}
+
+TEST(Launcher, RefusesNumbersThatAreNone) {
+  const auto refusal = [](const Variables& changed) -> std::string {
+    try {
+      launcher_in(with(torch, changed));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({{"RANK", "4"}}), "RANK is '4', expected a number from 0 to 3");
+  EXPECT_THAT(refusal({{"WORLD_SIZE", "two"}}), HasSubstr("WORLD_SIZE is 'two'"));
+  EXPECT_THAT(refusal({{"MASTER_PORT", "65535"}}), HasSubstr("MASTER_PORT is '65535'"));
+  EXPECT_THAT(refusal({{"BATON_PORT", "29500 "}}), HasSubstr("BATON_PORT"));
+}
+
+TEST(FirstHost, OfListsAsSlurmWritesThem) {
+  EXPECT_EQ(first_host("localhost"), "localhost");
+  EXPECT_EQ(first_host("a1,a2"), "a1");
+  EXPECT_EQ(first_host("n[07-09,12],m1"), "n07");
+  EXPECT_EQ(first_host("n[3,5]"), "n3");
+  EXPECT_EQ(first_host("rack[1-2]-n,m"), "rack1-n");
+}
+
+}  // namespace
