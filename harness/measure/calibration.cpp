@@ -211,10 +211,10 @@ Topology calibrate(Executor& executor, const Team& team, const Placement& placem
   device.combine.flops_a_second = device.kernel.flops_a_second;
   topology.calibration = {.stands_on = stands_on,
                           .most_ranks = ranks,
-                          .most_nodes = topology.nodes,
                           .least_bytes = least_bytes,
                           .most_bytes = most_bytes,
-                          .residual = error};
+                          .residual = error,
+                          .most_nodes = topology.nodes};
   return topology;
 }
 

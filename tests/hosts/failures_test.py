@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from launched_ranks import wait_until  # noqa: E402
 
 BENCH = os.path.abspath(sys.argv.pop(1))
-LIMIT = 12  # seconds of a case
+LIMIT = 15  # seconds of a case
 NAMED_WITHIN = LIMIT + 10
 SILENT = r"baton: host 3 of 4 {} has not been heard of for \d+ s in ring_scan/mpi/ranks:"
 
@@ -34,8 +34,8 @@ class AFailureElsewhere(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         launched = self.hosts.start([*command, "-n", "1000000", "-T", str(LIMIT)])
         self.addCleanup(launched.kill)
-        wait_until(lambda: len(self.ranks()) == ranks, 20)
-        time.sleep(LIMIT / 3)  # connections are made, and signs of life were sent
+        self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
+        time.sleep(LIMIT / 5)  # the case runs, and signs of life were sent
         return launched
 
     def ranks(self):
