@@ -157,17 +157,17 @@ double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
 double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_once) {
   const auto shift = [&groups, bytes, at_once](Schedule& s, int times) {
     const std::int64_t count = bytes / element_bytes;
-    const Slice own = s.scratch("own", count), into = s.scratch("into", count * at_once);
-    const auto part = [&](int i) { return into.part(i % at_once * count, count); };
+    const Slice first = s.scratch("first", count * at_once), second = s.scratch("second", count * at_once);
+    const auto part = [&](const Slice& of, int i) { return of.part(i % at_once * count, count); };
     for (const std::vector<int>& group : groups) {
       const auto at = std::find(group.begin(), group.end(), s.rank());
       if (at == group.end()) continue;
       const int next = at + 1 == group.end() ? group.front() : *(at + 1);
       const int before = at == group.begin() ? group.back() : *(at - 1);
-      for (int i = 0; i < times; ++i) {  // of one at once each send waits for the receive before it
-        const bool own_first = i % 2 == 0;
-        s.send(next, at_once > 1 || own_first ? own : into);
-        s.recv(at_once > 1 ? part(i) : own_first ? into : own, before);
+      for (int i = 0; i < times; ++i) {  // a send waits for what came `at_once` receives ago
+        const bool is_even = i / at_once % 2 == 0;
+        s.send(next, part(is_even ? first : second, i));
+        s.recv(part(is_even ? second : first, i), before);
       }
     }
   };

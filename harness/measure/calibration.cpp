@@ -9,7 +9,7 @@
 //   combines and copies         the same, alone and on all ranks
 //
 // Hosts are nodes: messages within one are measured among its ranks, and messages between them
-// among ranks of equal place: alone, four at a time in each direction, and so from all ranks.
+// among ranks of equal place: alone, several at a time in each direction, and so from all ranks.
 //
 // One rank has no links: it measures kernels, and the rest comes from a topology that exists.
 
@@ -83,11 +83,12 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Group
 /// The link between nodes, from groups of ranks with equal place. Its latency is long, so that
 /// messages must be under way together for one to show how long it holds its port.
 LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_a_node) {
-  constexpr int at_once = 4;
+  constexpr std::int64_t long_ones = 256 << 10;  // take longer than any latency, and much memory
   const Probes::Groups pair{{rails.front()[0], rails.front()[1]}};
   LinkModel link;
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
+    const int at_once = bytes > long_ones ? 2 : 10;
     const double alone = probes.shift_seconds(pair, bytes, at_once);
     add_point(link.measured_idle, size, probes.message_seconds(pair, bytes));
     add_point(link.measured, size, alone);
@@ -211,10 +212,10 @@ Topology calibrate(Executor& executor, const Team& team, const Placement& placem
   device.combine.flops_a_second = device.kernel.flops_a_second;
   topology.calibration = {.stands_on = stands_on,
                           .most_ranks = ranks,
-                          .most_nodes = topology.nodes,
                           .least_bytes = least_bytes,
                           .most_bytes = most_bytes,
-                          .residual = error};
+                          .residual = error,
+                          .most_nodes = topology.nodes};
   return topology;
 }
 

@@ -147,6 +147,7 @@ void on_terminate(int) {
 /// and exits: a launcher ends all ranks when the first one exits.
 /// Where the ranks of all hosts give up together, those of the first one alone speak for all.
 void give_up(std::string_view why, bool speaks_for_all) {
+  failure_reported = 1;  // another thread of this process may get a signal meanwhile
   announce_failure();
   report_ranks_in(ProcessState::gone, " is gone in ");
   report_ranks_in(ProcessState::stopped, " is stopped in ");

@@ -15,9 +15,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from launched_ranks import wait_until  # noqa: E402
 
 BENCH = os.path.abspath(sys.argv.pop(1))
-LIMIT = 12  # seconds of a case
+LIMIT = 15  # seconds of a case
 NAMED_WITHIN = LIMIT + 10
-SILENT = r"baton: host 3 of 4 {} has not been heard of for \d+ s in ring_scan/mpi/ranks:"
+SILENT = r"baton: host 3 of 4 {} has not been heard of for \d+ s in (ring_scan/mpi/ranks:|the first case)"
 
 
 class AFailureElsewhere(unittest.TestCase):
@@ -28,7 +28,7 @@ class AFailureElsewhere(unittest.TestCase):
         self.path = self.hosts.folder + "/records.jsonl"
 
     def start(self, ranks):
-        """Returns when all ranks are in a case that never ends. A file has the record of an earlier one."""
+        """Returns when all ranks run, of a case that never ends. A file has the record of an earlier one."""
         command = [*self.hosts.mpirun(ranks, ranks // 4), BENCH, "--collectives", "ring_scan", "--heads", "1", "-J", self.path]
         done = self.hosts.run([*command, "-n", "2", "-w", "1"])
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -71,7 +71,7 @@ class AFailureElsewhere(unittest.TestCase):
     def test_a_rank_that_is_stopped_on_another_host_is_named(self):
         launched = self.start(8)
         os.kill(self.ranks()[4], signal.SIGSTOP)  # the first of its host: the other one has to look at it
-        self.assertIn("baton: rank 4 is stopped in ring_scan/mpi/ranks:8/", self.end_of(launched))
+        self.assertRegex(self.end_of(launched), r"baton: rank 4 is stopped in (ring_scan/mpi/ranks:8/|the first case)")
 
     def test_a_rank_that_is_alone_on_its_host_and_stops_is_named(self):
         launched = self.start(4)

@@ -57,8 +57,9 @@ class Slurm(hosts.Hosts):
         super().__exit__()
 
     def words(self, *command):
-        """A command of Slurm for `run` and `start`."""
-        return ["env", f"SLURM_CONF={self.folder}/slurm.conf", "OMPI_MCA_btl_tcp_if_include=eth0", *command]
+        """A command of Slurm for `run` and `start`. All hosts have the same cores, so that ranks that wait yield them."""
+        return ["env", f"SLURM_CONF={self.folder}/slurm.conf", "OMPI_MCA_btl_tcp_if_include=eth0", "OMPI_MCA_mpi_yield_when_idle=1",
+                *command]
 
     def _begin(self):
         os.chmod(self.folder, 0o755)

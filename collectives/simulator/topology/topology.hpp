@@ -113,13 +113,13 @@ struct Calibration {
   /// The most ranks and the bytes of the smallest and largest message that were measured; 0 if
   /// nothing was measured.
   int most_ranks = 0;
-  /// The nodes between which messages were measured, 1 if none were.
-  int most_nodes = 1;
   std::int64_t least_bytes = 0;
   std::int64_t most_bytes = 0;
   /// The error of the fit: the geometric mean of max(measured / fitted, fitted / measured), minus
   /// 1.
   double residual = 0;
+  /// The nodes between which messages were measured, 1 if none were.
+  int most_nodes = 1;
 };
 
 struct Topology {
