@@ -71,7 +71,7 @@ class Wheel(unittest.TestCase):
         ends = self.ranks(3, str(ROOT / "python/examples/numpy_chain.py"), "--heads", "2", "-n", "20", "-J", "records.jsonl")
         self.assertEqual([code for _, _, code in ends], [0, 0, 0], ends)
         for name in ("my_scan", "all_scan"):
-            self.assertTrue(re.search(rf"(?m)^!?{name} .* 128K$", ends[0][0]), ends[0][0])  # verified elements
+            self.assertTrue(re.search(rf"(?m)^!?{name} .* 96K$", ends[0][0]), ends[0][0])  # verified elements
         told = self.in_venv("import baton; print([(r['name'], r['hops'], r['wrong']) for r in baton.read('records.jsonl')])")
         self.assertEqual(told.stdout, "[('all_scan', 2, 0), ('my_scan', 2, 0)]\n", told.stderr)
 

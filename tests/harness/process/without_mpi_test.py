@@ -114,7 +114,7 @@ class Meeting(unittest.TestCase):
     def test_two_runs_at_one_port_stay_apart(self):
         port = str(free_port())
         one, other = ({"BATON_PORT": port, "MASTER_PORT": number} for number in ("7", "8"))
-        few, many = [BENCH, "--heads", "1", "-n", "20"], [BENCH, "--heads", "2", "-n", "30"]
+        few, many = [BENCH, *SMALL], [BENCH, *SMALL[2:], "--heads", "2"]
         first = start(2, few, ranks=(0,), extra=one, **TEXT)
         self.assertTrue(self.listens(int(port)))
         ends = [ended(start(2, many, extra=other, **TEXT)), ended({**first, **start(2, few, ranks=(1,), extra=one, **TEXT)})]
