@@ -45,10 +45,14 @@ std::int64_t Team::sum(std::int64_t value) const {
 }
 
 void Team::sum(std::span<double> values) const {
-  const auto rows = gather(std::vector<double>(values.begin(), values.end()));
-  std::fill(values.begin(), values.end(), 0.0);
-  for (const auto& row : rows)
-    std::transform(row.begin(), row.end(), values.begin(), values.begin(), std::plus<>());
+  constexpr std::size_t piece = 1 << 16;  // so that many numbers of many ranks need little memory
+  for (std::size_t from = 0; from < values.size(); from += piece) {
+    const auto part = values.subspan(from, std::min(piece, values.size() - from));
+    const auto rows = gather(std::vector<double>(part.begin(), part.end()));
+    std::fill(part.begin(), part.end(), 0.0);
+    for (const auto& row : rows)
+      std::transform(row.begin(), row.end(), part.begin(), part.begin(), std::plus<>());
+  }
 }
 
 bool Team::all(bool mine) const { return min(mine ? 1 : 0) > 0; }

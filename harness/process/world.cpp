@@ -57,7 +57,7 @@ void World::abort(int code) const {
 
 std::string mpi_library() {
   const BootstrapEntry* entry = bootstraps().find("mpi");
-  return entry == nullptr ? "none" : entry->library();
+  return entry == nullptr ? "no MPI" : entry->library();
 }
 
 std::string host_executor() {

@@ -42,7 +42,7 @@ class World {
   Team all_;
 };
 
-/// The MPI library and its version, "none" if this build has none. Needs no MPI that runs.
+/// The MPI library and its version, "no MPI" if this build has none. Needs no MPI that runs.
 std::string mpi_library();
 
 /// The exit codes of the benches that have a meaning of their own; docs/metrics.md has all.

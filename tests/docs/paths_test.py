@@ -7,7 +7,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("cmake", "collectives", "docs", "doctor", "harness", "micro", "models", "peers", "plots", "compare", "report", "results", "sp_methods", "tests",
+FOLDERS = ("cmake", "collectives", "docs", "doctor", "harness", "micro", "models", "peers", "plots", "python", "compare", "report", "results", "sp_methods", "tests",
            "topologies")
 NAMED = re.compile(r"`((?:{})/[\w./*-]+)`".format("|".join(FOLDERS)))
 BARE = re.compile(r"`(\w+\.(?:hpp|cpp|cuh|cu|py|sh))`")

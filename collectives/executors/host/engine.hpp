@@ -123,7 +123,7 @@ class EngineExecutor : public Executor {
   explicit EngineExecutor(int ranks) : team_(team_of_first(ranks)), ranks_on_host_(team_.host().size) {}
 
   const Team& team() const { return team_; }
-  void prepare_engine(std::vector<Schedule> schedules, Messages& messages, NativeRunner run_native = {});
+  void prepare_engine(std::vector<Schedule> schedules, Messages& messages, NativeRunner run_native);
 
  private:
   Team team_;

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "collectives/executors/host/engine.hpp"
 #include "collectives/executors/tcp/mesh.hpp"
+#include "collectives/executors/tcp/native.hpp"
 
 namespace baton {
 namespace {
@@ -22,11 +24,20 @@ class TcpExecutor : public EngineExecutor {
 
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules)
-      for (const NativeCall& native : schedule.natives()) return native.name + " is no native of tcp";
+      for (const NativeCall& native : schedule.natives()) {
+        if (tcp_natives().find(native.name) == nullptr) return native.name + " is no native of tcp";
+        if (schedule.steps().size() > 1) return native.name + " must be the only step, as a native of tcp";
+      }
     return unsupported_on_host(schedules);
   }
 
-  void prepare(std::vector<Schedule> schedules) override { prepare_engine(std::move(schedules), mesh_); }
+  void prepare(std::vector<Schedule> schedules) override {
+    prepare_engine(std::move(schedules), mesh_,
+                   [this](const NativeCall& native, const HostOperands& operands) {
+                     TcpCall call(mesh_, native, operands, team().rank(), team().size());
+                     tcp_natives().at(native.name)(call);
+                   });
+  }
   void synchronise() override { mesh_.barrier(); }
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   ClockOffset clock_offset(int from, int to) override;
@@ -87,6 +98,7 @@ const RegisteredExecutor registered{{
     .summary = "one process a rank over TCP connections, host memory",
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<TcpExecutor>(ranks); },
+    .runs_native = [](const std::string& name) { return tcp_natives().find(name) != nullptr; },
 }};
 
 }  // namespace

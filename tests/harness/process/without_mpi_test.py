@@ -111,6 +111,15 @@ class Meeting(unittest.TestCase):
             ends = ended({**first, **second})
         self.assertEqual({code for _, _, code in ends.values()}, {0}, ends)
 
+    def test_two_runs_at_one_port_stay_apart(self):
+        port = str(free_port())
+        one, other = ({"BATON_PORT": port, "MASTER_PORT": number} for number in ("7", "8"))
+        few, many = [BENCH, *SMALL], [BENCH, *SMALL[2:], "--heads", "2"]
+        first = start(2, few, ranks=(0,), extra=one, **TEXT)
+        self.assertTrue(self.listens(int(port)))
+        ends = [ended(start(2, many, extra=other, **TEXT)), ended({**first, **start(2, few, ranks=(1,), extra=one, **TEXT)})]
+        self.assertEqual([code for run in ends for _, _, code in run.values()], [0] * 4, ends)
+
     @staticmethod
     def listens(port):
         for _ in range(200):

@@ -205,6 +205,9 @@ TEST(Teams, GatherReduceAndAgree) {
   std::vector<double> values{r, 0.5};
   team.sum(values);
   EXPECT_EQ(values, (std::vector{6.0, 2.0}));
+  std::vector<double> many(200000, r);
+  team.sum(many);
+  EXPECT_EQ(many, std::vector<double>(many.size(), 6));
   EXPECT_TRUE(team.all(true));
   EXPECT_FALSE(team.all(rank != 2));
   EXPECT_EQ(team.first(rank < 2 ? "" : "rank " + std::to_string(rank)), "rank 2");

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges of one's own as rows of collective_bench, beside Baton's and under the same protocol.
+
+    @baton.native("my_scan", bytes="N", hops="P-1")
+    def my_scan(call): ...
+    baton.main()                     # torchrun --nproc-per-node 4 mine.py --collectives all_scan,my_scan -b 256K -e 16M
+
+The harness makes the inputs, starts all ranks together, times a call of the function on each rank, takes the slowest rank,
+compares the results with a serial fold before, in and after the timed rounds, and prints the table.
+"""
+
+import ast
+import operator
+import sys
+
+from baton.records import Error
+
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
+NOT_LAUNCHED = ("start this program with torchrun --nproc-per-node RANKS PROGRAM, or set RANK, WORLD_SIZE, MASTER_ADDR and "
+                "MASTER_PORT for each process")
+
+_names = []
+
+
+def native(name, *, bytes=None, hops=None, summary="an exchange in Python"):  # pylint: disable=redefined-builtin
+    """A decorator that makes a function an exclusive scan of maps x -> decay * x + state, called `name` on the command line.
+
+    The function gets a `Call`: `own` (and its parts `decay` [rows, 1] and `state` [rows, d_v]) is this rank's map, and `into`
+    [rows, d_v] must hold the state that the maps of the ranks before this one make, when it returns; rank 0 leaves it as it
+    is. All are NumPy arrays of f32 that share the harness's memory, as torch.from_numpy does. `send(array, to)` and
+    `receive(array, from)` carry arrays over TCP; any other library will do as well.
+
+    `bytes`, sent by the rank that sends most, and `hops`, messages on the longest chain, are what you claim: numbers, or texts
+    of +, -, * and // over P, the ranks, and N, the bytes of a state. With both the row has a bound. Raises Error for one alone.
+    """
+    if (bytes is None) != (hops is None):
+        raise Error(f"native {name}: a bound needs bytes and hops: give both, or none")
+    counts = [None if claim is None else _count(name, claim) for claim in (bytes, hops)]
+
+    def add(function):
+        _harness().add_native(name, function, summary, *counts)
+        _names.append(name)
+        return function
+    return add
+
+
+def main(arguments=None):
+    """Runs collective_bench with these arguments, or those of the program, and ends the program with its exit code.
+
+    Without --collectives it runs all_scan and the natives of this program.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not any(word.split("=")[0] in ("--collectives", "--list", "--help", "--version") for word in arguments):
+        arguments += ["--collectives", ",".join(["all_scan", *_names])]
+    if not _harness().is_launched():
+        sys.exit(f"baton: {NOT_LAUNCHED}")
+    sys.stdout.flush()
+    sys.exit(_harness().run([sys.argv[0], *arguments]))
+
+
+def _harness():
+    try:
+        from baton import _harness as module  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
+    return module
+
+
+def _count(name, claim):
+    """A function of P and N that gives the claimed number."""
+    try:
+        tree = ast.parse(str(claim), mode="eval").body
+        _value(tree, {"P": 2, "N": 4})
+    except (SyntaxError, ValueError, ZeroDivisionError):
+        raise Error(f"native {name}: expected a number or a text of +, -, *, // over P and N, found {claim!r}") from None
+    return lambda ranks, state_bytes: _value(tree, {"P": ranks, "N": state_bytes})
+
+
+def _value(tree, numbers):
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
+        return tree.value
+    if isinstance(tree, ast.Name) and tree.id in numbers:
+        return numbers[tree.id]
+    if isinstance(tree, ast.BinOp) and type(tree.op) in OPERATORS:
+        return OPERATORS[type(tree.op)](_value(tree.left, numbers), _value(tree.right, numbers))
+    raise ValueError

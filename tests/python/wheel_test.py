@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel that `./run wheel` left, in a bare virtual environment: wheel_test.py FOLDER_OF_THE_WHEEL"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/harness/process"))
+from torchrun_like import start  # pylint: disable=wrong-import-position
+
+WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
+TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+WRONG = """
+import baton
+@baton.native("wrong_scan")
+def wrong_scan(call):
+    call.into[:] = 1
+baton.main()
+"""
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        cls.python = f"{cls.folder.name}/venv/bin/python"
+        subprocess.run([sys.executable, "-m", "venv", f"{cls.folder.name}/venv"], check=True)
+        cls.install("--no-index", "--no-deps", WHEELS[-1])
+        cls.has_numpy = cls.install("--quiet", "numpy", check=False).returncode == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def install(cls, *words, check=True):
+        return subprocess.run([cls.python, "-m", "pip", "install", *words], check=check, capture_output=True)
+
+    def in_venv(self, program, *words):
+        return subprocess.run([self.python, "-I", "-c", program, *map(str, words)], cwd=self.folder.name, capture_output=True,
+                              text=True, check=False)
+
+    def ranks(self, count, *words):
+        """(output, errors, exit code) of each of `count` ranks."""
+        if not self.has_numpy:
+            self.skipTest("numpy cannot be had here")
+        processes = start(count, [self.python, *words], cwd=self.folder.name, **TEXT)
+        return [(*process.communicate(timeout=120), process.returncode) for process in processes.values()]
+
+    def test_it_reads_records_without_the_source_tree(self):
+        told = self.in_venv("import baton, sys; print(len(baton.read(sys.argv[1]).rows()) > 0)", ROOT / "results/two-cores")
+        self.assertEqual((told.stdout, told.stderr), ("True\n", ""))
+
+    def test_there_is_no_mpi_inside(self):
+        module = self.in_venv("import baton._harness as module; print(module.__file__)").stdout.strip()
+        self.assertNotIn("libmpi", subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout)
+
+    def test_a_program_without_a_launcher_says_how_to_start_it(self):
+        told = self.in_venv("import baton; baton.main()")
+        self.assertEqual(told.returncode, 1)
+        self.assertRegex(told.stderr, r"^baton: start this program with torchrun [^\n]*\n$")
+
+    def test_the_example_is_a_verified_row_beside_all_scan(self):
+        lines = (ROOT / "python/examples/numpy_chain.py").read_text().splitlines()
+        self.assertLessEqual(len(lines), 25)
+        ends = self.ranks(3, str(ROOT / "python/examples/numpy_chain.py"), "--heads", "2", "-n", "20", "-J", "records.jsonl")
+        self.assertEqual([code for _, _, code in ends], [0, 0, 0], ends)
+        for name in ("my_scan", "all_scan"):
+            self.assertTrue(re.search(rf"(?m)^!?{name} .* 96K$", ends[0][0]), ends[0][0])  # verified elements
+        told = self.in_venv("import baton; print([(r['name'], r['hops'], r['wrong']) for r in baton.read('records.jsonl')])")
+        self.assertEqual(told.stdout, "[('all_scan', 2, 0), ('my_scan', 2, 0)]\n", told.stderr)
+
+    def test_a_wrong_result_has_no_time(self):
+        ends = self.ranks(2, "-c", WRONG, "--collectives", "wrong_scan", "--heads", "1", "-n", "5")
+        self.assertEqual(ends[0][2], 4, ends)
+        self.assertIn("wrong", ends[0][0] + ends[0][1])
+
+    def test_an_exception_ends_all_ranks_in_one_line(self):
+        program = WRONG.replace("call.into[:] = 1", "raise KeyError('the reason')")
+        ends = self.ranks(2, "-c", program, "--collectives", "wrong_scan", "--heads", "1", "-n", "5")
+        self.assertNotIn(0, [code for _, _, code in ends])
+        self.assertIn("the reason", ends[0][1] + ends[1][1])
+
+
+if __name__ == "__main__":
+    if not WHEELS:
+        print("no wheel here: ./run wheel makes one")
+        sys.exit(0)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
