@@ -55,9 +55,10 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
     throw;
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
-    if (!is_failure_reported()) Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
+    const bool is_news = !is_failure_reported();
+    if (is_news) Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
     announce_failure();
-    report_results();
+    if (is_news) report_results();
     // Other ranks may be about to report the same failure from their side.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     world.abort(1);
