@@ -52,16 +52,17 @@ int gather_in_turn(const std::vector<int>& hops, int groups, int) {
   return groups * std::accumulate(hops.begin(), hops.end(), 0);
 }
 
-/// Doubling ends earlier on the first ranks, which then start the next group: counted rank by rank.
-/// Backward the last rank is the first.
+/// Doubling ends earlier on the first ranks, which then start the next group: counted rank by rank,
+/// and a message waits for both of its ranks. Backward the last rank is the first.
 int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
   std::vector<int> done(ranks, 0);
   for (std::size_t pass = 0; pass < hops.size(); ++pass) {
     for (int group = 0; group < groups; ++group) {
+      const std::vector<int> begun = done;
       std::vector<int> held = done;
       for (int distance = 1; distance < ranks; distance *= 2)
         for (int to = ranks - 1; to >= distance; --to) {  // downwards: what came now is not sent now
-          const int message = held[to - distance] + 1;
+          const int message = std::max(held[to - distance], begun[to]) + 1;
           for (int* end : {&done[to - distance], &done[to], &held[to]}) *end = std::max(*end, message);
         }
     }
