@@ -3,7 +3,6 @@
 # Installs what the build and the figures need: sourced by ./run.
 
 readonly venv=build/venv
-readonly no_test_packages=build/test_packages.failed
 readonly cudnn_package=nvidia-cudnn-frontend==1.32.0
 readonly cudnn_folder=build/cudnn_frontend
 readonly no_cudnn=build/cudnn_frontend.failed
@@ -19,30 +18,30 @@ packages() {
   fi
   mapfile -t missing < <(not_installed "${wanted[@]}")
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+  optional_packages cmake/optional_packages.txt "model_bench is left out"
 }
 
-# What single tests need. Failing is no error and is not tried each time, since those tests are then skipped.
-test_packages() {
-  local missing
-  mapfile -t missing < <(wanted_packages cmake/test_packages.txt)
+# optional_packages FILE WITHOUT: what a part of the project needs. Failing is no error and is not tried each time, since
+# that part is then left out, as the words of WITHOUT say.
+optional_packages() {
+  local file=$1 without=$2 mark missing
+  mark=build/$(basename "$file" .txt).failed
+  mapfile -t missing < <(wanted_packages "$file")
   ((${#missing[@]} == 0)) || command -v dpkg-query >/dev/null || return 0
   ((${#missing[@]} == 0)) || mapfile -t missing < <(not_installed "${missing[@]}")
   ((${#missing[@]} > 0)) || return 0
-  cmp -s cmake/test_packages.txt "$no_test_packages" || try_packages "${missing[@]}" ||
-    echo "      tests that need ${missing[*]} are skipped ('./run setup' lets the next './run test' try again)"
+  cmp -s "$file" "$mark" || try_packages "${missing[@]}" || { mkdir -p build && cp "$file" "$mark"; }
+  [[ ! -f $mark ]] || echo "      without ${missing[*]} $without ('./run setup' lets the next run try again)"
 }
 
-# Installs without asking anybody for anything, or leaves a mark that it could not.
+# Installs without asking anybody for anything.
 try_packages() {
   local sudo=()
   ((EUID == 0)) || sudo=(sudo -n)
-  echo "      installing $* for tests"
+  echo "      installing $*"
   { logged apt-update "${sudo[@]}" apt-get update || true; } &&
-    logged apt-tests "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y --no-install-recommends "$@" && return
-  mkdir -p build
-  cp cmake/test_packages.txt "$no_test_packages"
-  return 1
+    logged apt-optional "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "$@"
 }
 
 wanted_packages() {

@@ -109,6 +109,8 @@ std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t
 
 Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
                          Dtype dtype) {
+  if (layer.saved && layer.pass == Pass::backward) return layer.saved->at(name);
+  if (layer.saved) return (*layer.saved)[name] = schedule.lasting_scratch(name, count, dtype);
   return layer.pass == Pass::backward ? schedule.input(name, count, dtype)
                                       : schedule.scratch(name, count, dtype);
 }

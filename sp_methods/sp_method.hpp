@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -71,6 +73,9 @@ struct Layer {
   bool segmented = false;
   /// Facts of the device's kernels, for recordings that depend on them.
   KernelTraits kernels;
+  /// Where a schedule of several layers has the forward passes of all before their backward passes:
+  /// what this layer's forward recording leaves to its backward recording, by name. Null elsewhere.
+  std::shared_ptr<std::map<std::string, Slice>> saved = nullptr;
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
@@ -155,6 +160,8 @@ std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t
 
 /// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the
 /// forward pass, an input called `name` if it runs the backward pass alone. Buffers start as zeros.
+/// A layer with `saved` keeps the scratch there, and its backward recording finds it; throws
+/// std::out_of_range if the forward recording kept none of that name.
 Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
                          Dtype dtype = Dtype::f32);
 

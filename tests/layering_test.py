@@ -15,7 +15,7 @@ from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
              ("cuDNN", r"cudnn.*\.h"), ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
              ("the version of CLI11", r"CLI/Version\.hpp"), ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
-             ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"),
+             ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"), ("BLAS", r"cblas\.h"),
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
 
 STD = frozenset({"the standard library"})
@@ -72,6 +72,11 @@ RULES = {
                                     libraries=STD | {"Eigen"}),
     "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "sp_methods/kernels/", "sp_methods/kernels/device/**",
                                       libraries=STD | {"CUDA"}),
+    "models": rule(SCHEDULE, COLLECTIVE, "sp_methods/", "sp_methods/kernels/", "models/kernels/"),
+    "models/kernels": rule(*SHAPES, "sp_methods/kernels/"),
+    "models/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "models/kernels/", libraries=STD | {"Eigen", "BLAS"}),
+    "models/reference": rule(SCHEDULE, DRAWN, "sp_methods/", "sp_methods/kernels/", "sp_methods/kernels/reference/",
+                             "models/", "models/kernels/", libraries=STD | {"Eigen"}),
     "harness": rule(SCHEDULE, COLLECTIVE, DRAWN, EXECUTOR, "collectives/executors/host/process_state.hpp",
                     "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
@@ -84,6 +89,8 @@ RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))
+RULES["harness/models"] = RULES["harness/layers"]._replace(
+    headers=(*RULES["harness/layers"].headers, "models/", "models/kernels/", "models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
 RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
@@ -202,6 +209,9 @@ class TheCheckItself(unittest.TestCase):
         ("sp_methods/kernels/device/gla/scores.cu", '#include "sp_methods/kernels/host/tiles.hpp"'),
         ("sp_methods/zeco.cpp", '#include "sp_methods/kernels/device/gla/layer.cuh"'),
         ("sp_methods/zeco.cpp", "#include <Eigen/Dense>"),
+        ("models/block.cpp", "#include <cblas.h>"),
+        ("models/block.cpp", '#include "models/reference/oracle.hpp"'),
+        ("models/kernels/dense.hpp", '#include "collectives/schedule/schedule.hpp"'),
         ("harness/measure/rounds.cpp", "#include <mpi.h>"),
         ("harness/measure/rounds.cpp", "#include <benchmark/benchmark.h>"),
         ("harness/measure/rounds.cpp", '#include "collectives/executors/mpi/communicator.hpp"'),
@@ -230,6 +240,8 @@ class TheCheckItself(unittest.TestCase):
         ("sp_methods/kernels/device/gla/scores.cu", '#include "collectives/executors/cuda/kernel.cuh"'),
         ("sp_methods/kernels/device/ring/steps.cu", '#include "sp_methods/kernels/device/tile/tile.cuh"'),
         ("harness/process/world.cpp", '#include "collectives/executors/team.hpp"'),
+        ("models/kernels/host/matmul.cpp", "#include <cblas.h>"),
+        ("harness/models/workload.cpp", '#include "models/reference/oracle.hpp"'),
         ("harness/options/options.cpp", "#include <CLI/CLI.hpp>"),
         ("doctor/main.cpp", '#include "harness/process/launch.hpp"'),
         ("micro/kernels_bench.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),

@@ -6,7 +6,7 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The floors of docs/design.md with what stands on the top one, then everything else in C++ or CUDA that is no test.
-FLOORS = ("collectives", "sp_methods", "harness", "doctor")
+FLOORS = ("collectives", "sp_methods", "models", "harness", "doctor")
 PRODUCT = (*FLOORS, "micro", "peers")
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}
 CUDA = {".cu", ".cuh"}

@@ -40,6 +40,18 @@ Slice Schedule::output(std::string name, std::int64_t count, bool covered, Dtype
 }
 
 Slice Schedule::scratch(std::string name, std::int64_t count, Dtype dtype) {
+  if (pool_ == nullptr) return lasting_scratch(std::move(name), count, dtype);
+  for (ScratchPool::Entry& entry : pool_->entries_)
+    if (!entry.is_taken && entry.name == name && entry.slice.count == count && entry.slice.dtype == dtype) {
+      entry.is_taken = true;
+      return entry.slice;
+    }
+  const Slice slice = lasting_scratch(name, count, dtype);
+  pool_->entries_.push_back({std::move(name), slice, true});
+  return slice;
+}
+
+Slice Schedule::lasting_scratch(std::string name, std::int64_t count, Dtype dtype) {
   return add_buffer({std::move(name), Role::scratch, count, true, dtype});
 }
 

@@ -88,6 +88,21 @@ struct NativeCall {
   bool reversed = false;
 };
 
+/// Scratch that parts of a schedule use in turn: each part takes memory by name, size and type, and
+/// gets what an earlier part took under the same ones. The steps of a later part wait for those of
+/// an earlier one that still use it, as for any memory.
+class ScratchPool {
+ private:
+  friend class Schedule;
+  friend class Pooled;
+  struct Entry {
+    std::string name;
+    Slice slice;
+    bool is_taken = false;
+  };
+  std::vector<Entry> entries_;
+};
+
 /// One rank's steps and the buffers they work on.
 class Schedule {
  public:
@@ -113,7 +128,10 @@ class Schedule {
   /// A new buffer of `count` elements.
   Slice input(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
   Slice output(std::string name, std::int64_t count, bool covered = true, Dtype dtype = Dtype::f32);
+  /// Scratch is that of a pool inside a `Pooled` scope.
   Slice scratch(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
+  /// Scratch of its own, inside a `Pooled` scope too: nothing else writes it.
+  Slice lasting_scratch(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
   /// Scratch in the shape of `like`, decay and state side by side.
   Map scratch_map(std::string name, const Map& like);
 
@@ -161,6 +179,7 @@ class Schedule {
   friend class Reversed;
   friend class Among;
   friend class Region;
+  friend class Pooled;
 
   int place(int index) const { return reversed_ ? ranks() - 1 - index : index; }
   int home_of(int rank) const { return among_.empty() ? place(rank) : among_[place(rank)]; }
@@ -177,6 +196,7 @@ class Schedule {
   std::vector<int> among_;  // the home ranks of those that take part; empty for all
   bool reversed_ = false;
   int region_ = 0;
+  ScratchPool* pool_ = nullptr;
   int fenced_ = 0;         // steps before this one have finished for all that follow
   std::vector<int> last_;  // those of them that no other one waits for
   Slice one_;              // the decay of sums; empty before the first
@@ -237,6 +257,23 @@ class Region {
  private:
   Schedule& schedule_;
   int before_;
+};
+
+/// While it lives, the schedule takes scratch from `pool`, which must outlive it: a part of a long
+/// schedule that runs after others works in their memory.
+class Pooled {
+ public:
+  Pooled(Schedule& schedule, ScratchPool& pool) : schedule_(schedule), before_(schedule.pool_) {
+    for (ScratchPool::Entry& entry : pool.entries_) entry.is_taken = false;
+    schedule.pool_ = &pool;
+  }
+  ~Pooled() { schedule_.pool_ = before_; }
+  Pooled(const Pooled&) = delete;
+  Pooled& operator=(const Pooled&) = delete;
+
+ private:
+  Schedule& schedule_;
+  ScratchPool* before_;
 };
 
 /// Name of the file and the line that recorded `step`.

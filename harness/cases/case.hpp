@@ -19,7 +19,7 @@ struct Comparison;
 
 /// The properties of a workload. Keys of records and cells of tables are both made from it.
 struct Description {
-  /// "collective" or "operator".
+  /// "collective", "operator" or "model".
   std::string bench;
   std::string name;
   /// The kind of a collective; empty for a layer.
@@ -40,8 +40,26 @@ struct Description {
     /// else empty.
     std::string kernel, kernel_version;
   };
-  /// Present for a layer only.
+  /// Present for layers, and for models, whose layers it describes.
   std::optional<LayerPart> layer;
+
+  struct ModelPart {
+    std::string model;
+    /// "dp", "split" or "full" (docs/models.md).
+    std::string line;
+    int layers = 0;
+    std::int64_t width = 0;
+    /// Floating-point operations that a token needs, forward and backward.
+    double flops_a_token = 0;
+    /// The same for each token of its sequence, in layers of softmax attention.
+    double flops_a_pair = 0;
+    /// Those that a rank can do in a second; 0 if nobody said.
+    double peak_flops = 0;
+    /// What is there beside the blocks, such as "sharded weights, head"; may be empty.
+    std::string beside;
+  };
+  /// Present for a model only.
+  std::optional<ModelPart> model;
 };
 
 /// Something that can be built, verified and timed on any executor.

@@ -61,11 +61,16 @@ class Fitting {
  public:
   Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {
     is_layer_ = cases.front().workload->describe().layer.has_value();
+    is_model_ = cases.front().workload->describe().model.has_value();
     is_simulated_ = !find_backend(cases.front().executor).is_measured;
   }
 
   Table table() const {
-    Table table{case_columns(), is_simulated_ ? simulated_columns() : measured_columns(), true};
+    Table table{case_columns(),
+                is_model_       ? model_columns()
+                : is_simulated_ ? simulated_columns()
+                                : measured_columns(),
+                true};
     const auto used = [&table] {
       int sum = 0;
       for (const auto* columns : {&table.bench_case, &table.answer})
@@ -78,7 +83,7 @@ class Fitting {
     const int longest =
         width_of(distinct(cases_, [](const Case& c) { return "~" + c.workload->name(); }), title);
     const Column of_memory{"memory", "B", 6, memory};
-    if (is_layer_ && used() + longest + of_memory.width + 1 <= terminal_columns)
+    if (is_layer_ && !is_model_ && used() + longest + of_memory.width + 1 <= terminal_columns)
       table.answer.push_back(of_memory);
     const int width = std::min(longest, terminal_columns - used());
     table.bench_case.insert(table.bench_case.begin(), {title, "", -width, marked_name});
@@ -95,7 +100,7 @@ class Fitting {
 
   const std::vector<Case>& cases_;
   int launches_;
-  bool is_layer_ = false, is_simulated_ = false;
+  bool is_layer_ = false, is_model_ = false, is_simulated_ = false;
 };
 
 std::vector<Column> Fitting::case_columns() const {
@@ -108,6 +113,7 @@ std::vector<Column> Fitting::case_columns() const {
   const std::string size = is_layer_ ? "tokens" : "size";
   columns.push_back({size, "", width_of(distinct(cases_, size_of), size),
                      [](const Record& r) { return size_of(r.bench_case); }});
+  if (is_model_) columns.push_back({"line", "", -5, model_line});
   if (distinct(cases_, blocks_asked).size() > 1) columns.push_back({"K", "", 6, blocks_that_ran});
   return columns;
 }

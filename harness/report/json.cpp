@@ -35,6 +35,15 @@ void add_description(Json& json, const Description& d) {
                  {"dtype", d.layer->dtype},
                  {"groups", d.layer->groups},
                  {"scan", d.layer->scan}});
+  if (d.model)
+    json.update({{"model", d.model->model},
+                 {"line", d.model->line},
+                 {"layers", d.model->layers},
+                 {"width", d.model->width},
+                 {"beside", d.model->beside},
+                 {"flops_a_token", d.model->flops_a_token},
+                 {"flops_a_pair", d.model->flops_a_pair},
+                 {"peak_flops", d.model->peak_flops > 0 ? Json(d.model->peak_flops) : Json(nullptr)}});
   json["heads"] = d.heads;
   if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
   if (d.layer && d.layer->latent) json["latent"] = true;
@@ -132,6 +141,7 @@ void add_timings(Json& json, const Record& record) {
   const auto& ratio = record.standing.ratio;
   json["ratio"] = ratio ? Json(ratio->value) : Json(nullptr);
   json["hidden"] = or_null(record.standing.hidden);
+  if (record.standing.exposed_seconds) json["exposed_seconds"] = *record.standing.exposed_seconds;
   json["ratio_ci95"] = ratio ? Json(ratio->ci95) : Json(nullptr);
 }
 

@@ -141,7 +141,7 @@ Standing ComparisonGroups::standing(const Case& bench_case) const {
   const Timed* added = find(bench_case);
   if (added == nullptr) return {};
   const auto times = modes(*added);
-  return {ratio(*added), times ? hidden_share({*times}) : std::nullopt, times};
+  return {ratio(*added), times ? hidden_share({*times}) : std::nullopt, times, exposed_seconds(*added)};
 }
 
 const std::vector<double>* ComparisonGroups::seconds(const Case& bench_case) const {
@@ -193,18 +193,32 @@ std::optional<ModeTimes> ComparisonGroups::modes(const Timed& timed) const {
   return ModeTimes{timed.median, *exposed, *compute_only};
 }
 
+std::optional<double> ComparisonGroups::exposed_seconds(const Timed& timed) const {
+  const Workload& workload = *timed.bench_case.workload;
+  if (workload.variant() != "full") return std::nullopt;
+  const auto [first, last] = groups_.equal_range(timed.bench_case.comparison_group());
+  for (auto other = first; other != last; ++other) {
+    const Workload& sibling = *other->second.bench_case.workload;
+    if (sibling.name() == workload.name() && sibling.variant() == "split")
+      return timed.median - other->second.median;
+  }
+  return std::nullopt;
+}
+
 std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
                                           const std::vector<Standing>& standings) {
   if (seconds.size() < 2) return std::nullopt;
   OverLaunches over{static_cast<int>(seconds.size()), summarise_launches(seconds), {}};
-  std::vector<double> ratios;
+  std::vector<double> ratios, exposed;
   std::vector<ModeTimes> modes;
   for (const Standing& standing : standings) {
+    if (standing.exposed_seconds) exposed.push_back(*standing.exposed_seconds);
     if (standing.ratio) ratios.push_back(standing.ratio->value);
     if (standing.modes) modes.push_back(*standing.modes);
   }
   if (ratios.size() > 1) over.standing.ratio = over_launches(ratios);
   over.standing.hidden = hidden_share(modes);
+  if (!exposed.empty()) over.standing.exposed_seconds = median(exposed);
   return over;
 }
 

@@ -60,6 +60,8 @@ struct Standing {
   std::optional<double> hidden;
   /// What `hidden` is made from, of a case in one launch.
   std::optional<ModeTimes> modes;
+  /// Seconds that a model's exchange costs: the line "full" less the line "split".
+  std::optional<double> exposed_seconds;
 };
 
 /// How a row stands among those that compete with it.
@@ -212,6 +214,7 @@ class ComparisonGroups {
   const Timed* find(const Case& bench_case) const;
   std::optional<Ratio> ratio(const Timed& timed) const;
   std::optional<ModeTimes> modes(const Timed& timed) const;
+  std::optional<double> exposed_seconds(const Timed& timed) const;
 
   std::string baseline_;
   std::multimap<std::string, Timed> groups_;

@@ -49,6 +49,13 @@ int longest_name(const Entries& entries) {
 const Table& collective_table();
 Table operator_table(int longest_method);
 
+/// The table of model_bench, as wide as that of operator_bench.
+Table model_table(int longest_method);
+
+/// The answer of a model's row, and its line: "dp", "split" or "full".
+std::vector<Column> model_columns();
+std::string model_line(const Record& record);
+
 /// The table with percentiles and the last rank behind its own columns.
 Table wide(Table table);
 

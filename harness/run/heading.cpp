@@ -28,6 +28,9 @@ std::string with_spaces(std::string word) {
 
 std::string subject(const Case& c) {
   const Description d = c.workload->describe();
+  if (d.model)
+    return fmt::format("{}: {} layers of width {}{}{}", d.model->model, d.model->layers, d.model->width,
+                       d.model->beside.empty() ? "" : ", ", d.model->beside);
   return d.layer ? d.layer->attention + " attention" : with_spaces(d.kind);
 }
 

@@ -41,6 +41,12 @@ class Suite(unittest.TestCase):
         self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=2)], ["2"])
         self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=4)], ["2", "2"])
 
+    def test_a_model_takes_ten_seconds_and_has_a_file_of_its_own(self):
+        for cores, ranks in ((2, "2"), (8, "4"), (40, "8")):
+            line, = lines("model_bench", cores=cores)
+            self.assertEqual((value(line, "--ranks"), value(line, "--for")), (ranks, "10"))
+            self.assertEqual(value(line, "-J"), "results/local/models.jsonl")
+
     def test_gpus_come_first_and_have_files_of_their_own(self):
         for program, gpus, executor in (("collective_bench", 2, "peer,nccl"), ("operator_bench", 4, "peer"),
                                         ("operator_bench", 1, "nccl")):
@@ -54,7 +60,7 @@ class Suite(unittest.TestCase):
     def test_every_line_has_a_time_and_the_sum_is_said(self):
         for gpus in (0, 1, 2):
             machine = {"cores": 16, "gpus": gpus}
-            seconds = [int(value(line, "--for")) for program in ("collective_bench", "operator_bench")
+            seconds = [int(value(line, "--for")) for program in ("collective_bench", "operator_bench", "model_bench")
                        for line in lines(program, **machine)]
             total = sum(seconds) + (60 if gpus else 30)  # tracing, calibrating and simulating: also of GPUs
             self.assertIn(f"about {total // 60} min {total % 60} s", call("say_how_long", **machine))

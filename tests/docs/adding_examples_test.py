@@ -32,7 +32,7 @@ def copy_sources(source, scratch):
     """Copies what the build reads, keeping times so that a second run compiles only what changed."""
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy2(source / name, scratch / name)
-    for folder in ("cmake", "collectives", "sp_methods", "harness", "doctor", "micro", "tests"):
+    for folder in ("cmake", "collectives", "sp_methods", "models", "harness", "doctor", "micro", "tests"):
         if not (source / folder).exists():
             continue
         shutil.rmtree(scratch / folder, ignore_errors=True)

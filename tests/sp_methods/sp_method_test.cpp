@@ -200,4 +200,17 @@ TEST(SpMethods, RefusalsSayWhy) {
   EXPECT_THROW(find_method("no_such_method"), UsageError);
 }
 
+TEST(SavedForBackward, IsFoundByTheBackwardRecordingOfTheSameSchedule) {
+  Schedule s(0, 1);
+  Layer layer;
+  layer.saved = std::make_shared<std::map<std::string, Slice>>();
+  const Slice kept = saved_for_backward(s, layer, "prefix", 6);
+  layer.pass = Pass::backward;
+  EXPECT_EQ(saved_for_backward(s, layer, "prefix", 6), kept);
+  EXPECT_EQ(s.buffers()[kept.buffer].role, Role::scratch);
+  EXPECT_THROW(saved_for_backward(s, layer, "lse", 6), std::out_of_range);
+  layer.saved = nullptr;
+  EXPECT_EQ(s.buffers()[saved_for_backward(s, layer, "prefix", 6).buffer].role, Role::input);
+}
+
 }  // namespace

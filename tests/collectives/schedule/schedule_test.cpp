@@ -240,4 +240,34 @@ TEST(Nodes, ReversedRanksStayOnTheirNodes) {
     }
 }
 
+TEST(Pooled, LaterPartsWorkInTheMemoryOfEarlierOnes) {
+  Schedule s(0, 1);
+  ScratchPool pool;
+  const auto part = [&] {
+    const Pooled pooled(s, pool);
+    const Slice first = s.scratch("x", 4), second = s.scratch("x", 4);
+    EXPECT_NE(first.buffer, second.buffer) << "one part must not get the same memory twice";
+    EXPECT_NE(s.lasting_scratch("x", 4).buffer, first.buffer);
+    return first;
+  };
+  const Slice before = part();
+  EXPECT_EQ(part(), before);
+  const Pooled pooled(s, pool);
+  EXPECT_NE(s.scratch("x", 5).buffer, before.buffer) << "another size";
+  EXPECT_NE(s.scratch("y", 4).buffer, before.buffer) << "another name";
+}
+
+TEST(Pooled, AWriterWaitsForWhoStillReadsTheMemory) {
+  Schedule s(0, 1);
+  ScratchPool pool;
+  const Slice in = s.input("in", 2), out = s.output("out", 2);
+  for (int part = 0; part < 2; ++part) {
+    const Pooled pooled(s, pool);
+    const Slice work = s.scratch("work", 2);
+    s.copy(work, in);
+    s.copy(out, work);
+  }
+  EXPECT_EQ(s.steps()[2].waits_for, std::vector{1});
+}
+
 }  // namespace

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# model_bench: a model's blocks, their workloads, and the library of their products. Without it the bench is left out.
+find_package(OpenBLAS CONFIG QUIET)
+if(NOT OpenBLAS_FOUND)
+  message(STATUS "model_bench is left out: no OpenBLAS (Debian's libopenblas-dev)")
+  return()
+endif()
+file(GLOB_RECURSE model_sources CONFIGURE_DEPENDS models/*.cpp)
+add_library(models OBJECT ${model_sources})
+target_include_directories(models SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
+target_link_libraries(models PUBLIC sp_methods ${OpenBLAS_LIBRARIES})
+baton_precompile(models <Eigen/Core>)
+
+file(GLOB model_workload_sources CONFIGURE_DEPENDS harness/models/*.cpp)
+add_library(model_workloads OBJECT ${model_workload_sources})
+target_compile_definitions(model_workloads PRIVATE MODELS="${PROJECT_SOURCE_DIR}/models")
+target_link_libraries(model_workloads PUBLIC layers models)
+baton_precompile(model_workloads <fmt/format.h> <nlohmann/json.hpp>)
+
+add_executable(model_bench harness/model_bench.cpp)
+target_link_libraries(model_bench PRIVATE model_workloads models layers harness collectives sp_methods)

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of model_bench.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/models/workload.hpp"
+#include "models/kernels/dense.hpp"
+#include "models/kernels/elementwise.hpp"
+#include "models/kernels/ends.hpp"
+#include "models/reference/oracle.hpp"
+
+namespace baton {
+namespace {
+
+/// The bench's own flags as the user wrote them. A size of 0 is the model's.
+struct RawModels {
+  std::string model = "tiny";
+  std::vector<std::string> methods{"zeco", "lasp1", "lasp2"};
+  std::vector<std::string> lines{"all"};
+  std::string softmax = "ring_attention_softmax";
+  std::string scan;
+  std::string peak;
+  std::vector<std::int64_t> tokens{256};
+  int groups = 1;
+  std::int64_t layers = 0, width = 0, heads = 0, d_k = 0, d_v = 0, mlp = 0, vocabulary = 0, chunk = 0;
+  bool head = false, optimizer = false, fsdp = false;
+};
+
+const Choices<Line> line_choices{{"dp", Line::dp}, {"split", Line::split}, {"full", Line::full}};
+
+/// The most flop of an oracle, some minutes of one core.
+constexpr double most_oracle_flop = 4e11;
+
+/// Methods of one kind of attention that exchange something and keep contiguous tokens.
+std::vector<std::string> method_names(Attention attention) {
+  std::vector<std::string> names;
+  for (const SpMethod* method : sp_methods())
+    if (method->attention == attention && method->sequence == Sequence::cut &&
+        keeps_contiguous_tokens(*method))
+      names.push_back(method->name);
+  return names;
+}
+
+std::vector<std::string> scan_names() {
+  std::vector<std::string> names;
+  for (const Collective* collective : collectives())
+    if (collective->kind == Kind::exclusive_scan) names.push_back(collective->name);
+  return names;
+}
+
+ModelShape shape_of(const RawModels& raw) {
+  ModelShape shape = find_model(raw.model);
+  const auto set = [](std::int64_t& size, std::int64_t asked) {
+    if (asked > 0) size = asked;
+  };
+  set(shape.width, raw.width);
+  if (raw.heads > 0) shape.kv_heads = shape.heads = raw.heads;
+  set(shape.d_k, raw.d_k);
+  set(shape.d_v, raw.d_v);
+  set(shape.mlp, raw.mlp);
+  set(shape.vocabulary, raw.vocabulary);
+  set(shape.chunk, raw.chunk);
+  const std::vector<Attention> pattern = shape.layers;
+  if (raw.layers > 0) {
+    shape.layers.clear();
+    for (std::int64_t i = 0; i < raw.layers; ++i)
+      shape.layers.push_back(pattern[static_cast<std::size_t>(i) % pattern.size()]);
+  }
+  for (const Weight& weight : shape.weights(shape.layers.front()))
+    check_size(weight.rows, weight.columns, shape.count());
+  return shape;
+}
+
+/// Floating-point operations a second, from teraflops such as 0.05; 0 for no word.
+double peak_of(const std::string& word) {
+  if (word.empty()) return 0;
+  double teraflops = 0;
+  const char* end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, teraflops);
+  if (parsed.ptr != end || parsed.ec != std::errc{} || !(teraflops > 0) || teraflops > 1e9)
+    throw UsageError("--peak takes teraflops of a rank, such as 0.05, not '" + word + "'");
+  return 1e12 * teraflops;
+}
+
+/// The lines of every method, the data-parallel one once and first.
+std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& raw, const Stack& shared,
+                                                              const std::vector<std::string>& names) {
+  const auto lines = resolve_values("line", raw.lines, line_choices);
+  const auto asks = [&](Line line) { return std::find(lines.begin(), lines.end(), line) != lines.end(); };
+  const double peak = peak_of(raw.peak);
+  std::vector<std::shared_ptr<const Workload>> all;
+  const auto add = [&](const std::string& name, Mode mode) {
+    Stack stack = shared;
+    stack.layer.mode = mode;
+    const bool has_softmax = shared.shape.softmax_layers() > 0;
+    if (shared.shape.softmax_layers() < shared.shape.count()) stack.linear = &find_method(name);
+    if (has_softmax) stack.softmax = &find_method(stack.linear == nullptr ? name : raw.softmax);
+    all.push_back(model_workload(stack, peak));
+  };
+  const bool is_hybrid = shared.shape.softmax_layers() > 0;
+  if (asks(Line::dp) && !is_hybrid) add("local", Mode::overlapped);
+  for (const std::string& name : names) {
+    if (asks(Line::split)) add(name, Mode::compute_only);
+    if (asks(Line::full)) add(name, Mode::overlapped);
+  }
+  return all;
+}
+
+/// Refuses GPUs, for which these kernels have no bodies.
+void refuse_gpus(const std::vector<std::string>& executors) {
+  const std::vector<std::string> kernels{Matmul::name,
+                                         RmsNorm::name,
+                                         RmsNormGradients::name,
+                                         GatedNorm::name,
+                                         GatedNormGradients::name,
+                                         LogGates::name,
+                                         LogGateGradients::name,
+                                         SwiGlu::name,
+                                         SwiGluGradients::name,
+                                         Embed::name,
+                                         EmbedGradients::name,
+                                         CrossEntropy::name,
+                                         AdamW::name};
+  for (const std::string& name : executors)
+    if (find_backend(name).tensors == Dtype::bf16)
+      throw UsageError(
+          fmt::format("--executor {}: models run on processors alone; on GPUs these kernels have no "
+                      "body: {}",
+                      name, fmt::join(kernels, ", ")));
+}
+
+/// Refuses measured cases that nobody could verify in time.
+void refuse_unverifiable(const Stack& stack, const Axes& axes) {
+  const bool any_measured =
+      std::any_of(axes.executors.begin(), axes.executors.end(),
+                  [](const std::string& name) { return find_backend(name).is_measured; });
+  const int ranks = *std::max_element(axes.ranks.begin(), axes.ranks.end());
+  const double flop = 2 * static_cast<double>(stack.tokens) * ranks *
+                      stack.shape.flops_a_token(stack.tokens * ranks, stack.has_head);
+  if (any_measured && flop > most_oracle_flop)
+    throw UsageError(
+        fmt::format("--tokens {}: a model is verified in double precision, and {:.0f} Gflop of that are "
+                    "more than the {:.0f} that are worth waiting for; give fewer --tokens, --layers or "
+                    "--ranks, or simulate",
+                    stack.tokens, flop * 1e-9, most_oracle_flop * 1e-9));
+}
+
+void declare(Flags& flags, RawModels& raw) {
+  flags.add("--model", raw.model, "tiny, one of models/ (--list), or a file such as models/gla-1b.json");
+  flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
+  flags
+      .add("--lines", raw.lines,
+           "dp, the data-parallel line; split, the method without its exchange; full; or 'all'")
+      .list();
+  flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones");
+  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
+  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
+  flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has").range(0, 1024);
+  flags.add("--width", raw.width, "numbers of a hidden state").range(0, 1 << 20);
+  flags.add("--heads", raw.heads, "attention heads").range(0, 1 << 20);
+  flags.add("--d-k", raw.d_k, "key channels of a head").range(0, 1 << 20);
+  flags.add("--d-v", raw.d_v, "value channels of a head").range(0, 1 << 20);
+  flags.add("--mlp", raw.mlp, "numbers inside the MLP").range(0, 1 << 24);
+  flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").range(0, 1 << 24);
+  flags.add("--chunk", raw.chunk, "tokens of a chunk").range(0, 1 << 20);
+  flags.add("--fsdp", raw.fsdp,
+            "shard the weights: a layer's are gathered while the one before it runs, and its gradients are "
+            "reduce-scattered");
+  flags.add("--head", raw.head, "embedding, head and loss too");
+  flags.add("--optimizer", raw.optimizer, "one pass of AdamW over the blocks' weights too");
+  flags.add("--peak", raw.peak, "teraflops that a rank could do, which MFU refers to");
+}
+
+void print_list() {
+  fmt::print("models\n");
+  for (const std::string& name : model_names()) {
+    const ModelShape shape = find_model(name);
+    fmt::print("  {:<25} {} layers of width {}, {} heads of {} x {}, {:.2f} billion weights\n", name,
+               shape.count(), shape.width, shape.heads, shape.d_k, shape.d_v,
+               static_cast<double>(shape.parameters(true)) * 1e-9);
+  }
+  fmt::print("methods\n");
+  for (const SpMethod* method : sp_methods())
+    if (method->sequence == Sequence::cut && keeps_contiguous_tokens(*method))
+      fmt::print("  {:<25} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
+}
+
+}  // namespace
+
+std::optional<Options> parse_model_options(int argc, char** argv) {
+  RawModels own;
+  const auto raw = parse_flags(
+      argc, argv,
+      {.program = "model_bench",
+       .description =
+           "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.",
+       .declare = [&](Flags& flags, Options&) { declare(flags, own); },
+       .print_list = print_list});
+  if (!raw) return std::nullopt;
+  Options options = raw->options;
+  const ModelShape shape = shape_of(own);
+  const bool has_linear = shape.softmax_layers() < shape.count();
+  const auto known = method_names(has_linear ? Attention::linear : Attention::softmax);
+  const auto names = resolve_names("method", own.methods, known);
+  resolve_names("softmax", {own.softmax}, method_names(Attention::softmax));
+  if (!own.scan.empty()) resolve_names("scan", {own.scan}, scan_names());
+  if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
+  Axes axes = axes_of(*raw);
+  refuse_gpus(axes.executors);
+  axes.baseline = options.baseline;
+  for (const std::int64_t tokens : own.tokens) {
+    Stack stack{.shape = shape, .tokens = tokens};
+    stack.layer.groups = own.groups;
+    stack.layer.scan = own.scan;
+    stack.shards_weights = own.fsdp;
+    stack.has_head = own.head;
+    stack.has_optimizer = own.optimizer;
+    refuse_unverifiable(stack, axes);
+    axes.comparison_groups.push_back(comparison_group(own, stack, names));
+  }
+  options.cases = cases(axes);
+  options.threads = 2;
+  return options;
+}
+
+}  // namespace baton

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/models/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "sp_methods/layer_oracle.hpp"
+
+namespace baton {
+namespace {
+
+/// A run of an output that is compared for itself.
+struct Part {
+  std::string name;
+  std::int64_t first, count;
+};
+
+/// The weights of a buffer of gradients, or all of any other output.
+std::vector<Part> parts_of(const Buffer& buffer, const Stack& stack) {
+  if (!buffer.name.starts_with("d_weights_") || stack.shards_weights) return {{buffer.name, 0, buffer.count}};
+  std::vector<Part> parts;
+  std::int64_t at = 0;
+  const int layer = std::stoi(buffer.name.substr(buffer.name.rfind('_') + 1));
+  for (const Weight& weight : stack.shape.weights(stack.shape.layers[layer])) {
+    parts.push_back({fmt::format("{} ({})", buffer.name, weight.name), at, weight.count()});
+    at += weight.count();
+  }
+  return parts;
+}
+
+}  // namespace
+
+double model_tolerance(const ModelOracle& oracle) {
+  // The norm of a small output enlarges its error, and the gradient through that norm, which is as
+  // much larger, makes that one token a large part of the sum.
+  const double enlarged = 4e-9 * oracle.enlargement() * oracle.enlargement();
+  return 5e-6 * std::max(2, oracle.problem().stack.shape.count()) + enlarged;
+}
+
+void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem) {
+  for (const int rank : executor.local_ranks())
+    for (const Buffer& buffer : schedules[rank].buffers()) {
+      if (buffer.role == Role::scratch) continue;
+      const Slice slice = schedules[rank].buffer(buffer.name);
+      if (buffer.role == Role::output)
+        executor.scatter(rank, slice, 1, poison);
+      else
+        executor.write(rank, slice, rank_values(problem, buffer.name, rank));
+    }
+}
+
+Comparison compare_model(const Executor& executor, std::span<const Schedule> schedules,
+                         const ModelOracle& oracle) {
+  const Stack& stack = oracle.problem().stack;
+  Comparison result;
+  result.tokens = stack.tokens;
+  result.heads.resize(stack.shape.heads);
+  std::iota(result.heads.begin(), result.heads.end(), 0);
+  result.tolerance = model_tolerance(oracle);
+  for (const int rank : executor.local_ranks())
+    for (const Buffer& buffer : schedules[rank].buffers()) {
+      if (buffer.role != Role::output || buffer.count == 0) continue;
+      std::vector<float> got(buffer.count);
+      executor.read(got, rank, schedules[rank].buffer(buffer.name));
+      const std::vector<double> expected = oracle.expected(buffer.name, rank);
+      for (const auto& [name, first, count] : parts_of(buffer, stack)) {
+        const std::vector<float> part(got.begin() + first, got.begin() + first + count);
+        const double error =
+            relative_error(part, {expected.begin() + first, expected.begin() + first + count});
+        result.relative_error = std::max(result.relative_error, error);
+        if (error <= result.tolerance) continue;
+        if (result.wrong++ == 0)
+          result.first = fmt::format("rank {}, {}: relative error {:.1e}, at most {:.1e} is right", rank,
+                                     name, error, result.tolerance);
+      }
+    }
+  return result;
+}
+
+}  // namespace baton

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as workloads. What is timed is compared with the model in double precision.
+#include "harness/models/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/models/verify.hpp"
+
+namespace baton {
+namespace {
+
+class ModelWorkload : public Workload {
+ public:
+  ModelWorkload(Stack stack, double peak_flops) : stack_(std::move(stack)), peak_flops_(peak_flops) {}
+
+  std::string name() const override { return stack_.first_method().name; }
+  std::string variant() const override { return to_string(line()); }
+  std::string shape_name() const override;
+  std::int64_t state_bytes() const override { return state_rows() * stack_.shape.d_v * element_bytes; }
+  std::int64_t state_rows() const override { return stack_.shape.heads * stack_.shape.d_k; }
+  bool cuts_blocks() const override {
+    return !scan().empty() && find_collective(scan()).cuts_blocks && !stack_.is_alone();
+  }
+
+  Refusal unsupported(int ranks) const override;
+  Schedule build_rank(int rank, const Split& split) const override {
+    Stack stack = stack_;
+    stack.layer.blocks = split.blocks;
+    return baton::build(stack, rank, split.ranks, split.ranks_a_node);
+  }
+  /// The chains of one layer's exchange begin where those of the layer before end on each rank, so
+  /// the hops of a model are no sum of its layers'. They are counted, as the bytes are.
+  std::optional<Cost> claim(const Split&) const override { return std::nullopt; }
+
+  void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+            Oracles&) const override {
+    write_model(executor, schedules, {stack_, static_cast<int>(schedules.size()), seed});
+  }
+  Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
+                     Oracles& oracles) const override;
+  std::shared_ptr<const Workload> reduced(int ranks) const override;
+
+  double payload_bytes(int) const override { return 0; }
+  double port_bytes(int) const override { return 0; }
+  Description describe() const override;
+
+ private:
+  Line line() const {
+    if (stack_.first_method().sequence == Sequence::own) return Line::dp;
+    return stack_.layer.mode == Mode::compute_only ? Line::split : Line::full;
+  }
+  const std::string& scan() const {
+    return stack_.layer.scan.empty() ? stack_.first_method().scan : stack_.layer.scan;
+  }
+  std::string beside() const;
+
+  Stack stack_;
+  double peak_flops_;
+};
+
+/// What is there beside the blocks, in words.
+std::string ModelWorkload::beside() const {
+  std::string words;
+  const auto add = [&](bool is, const char* word) {
+    if (is) words += (words.empty() ? "" : ", ") + std::string(word);
+  };
+  add(stack_.shards_weights, "sharded weights");
+  add(stack_.has_head, "head");
+  add(stack_.has_optimizer, "optimizer");
+  return words;
+}
+
+std::string ModelWorkload::shape_name() const {
+  const ModelShape& s = stack_.shape;
+  const std::string more = beside();
+  const std::string softmax = s.softmax_layers() == 0 ? "" : fmt::format("+{}", s.softmax_layers());
+  return fmt::format("{}/layers:{}{}/width:{}/mlp:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}{}{}",
+                     s.name, s.count() - s.softmax_layers(), softmax, s.width, s.mlp, stack_.tokens, s.heads,
+                     s.d_k, s.d_v, s.chunk, stack_.layer.groups, more.empty() ? "" : "/", more);
+}
+
+Refusal ModelWorkload::unsupported(int ranks) const { return baton::unsupported(stack_, ranks); }
+
+Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
+                                  std::uint64_t seed, Oracles& oracles) const {
+  const ModelProblem problem{stack_, static_cast<int>(schedules.size()), seed};
+  // Methods share what this names: results do not depend on who carries the states.
+  const std::string key = fmt::format("model {}, {} ranks{}, seed {}", shape_name(), problem.ranks,
+                                      stack_.is_alone() ? " alone" : "", seed);
+  const double bytes = 8.0 * problem.ranks * static_cast<double>(stack_.shape.parameters(stack_.has_head));
+  const auto oracle = oracles.get<ModelOracle>(key, bytes, [&] { return ModelOracle(problem); });
+  return compare_model(executor, schedules, *oracle);
+}
+
+/// Two layers, or the first four of a hybrid, as narrow as the method takes.
+std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
+  Stack small = stack_;
+  ModelShape& s = small.shape;
+  const bool is_hybrid = stack_.linear != nullptr && stack_.softmax != nullptr;
+  s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid ? 4 : 2));
+  s.width = 32;
+  s.mlp = 48;
+  s.vocabulary = 64;
+  s.d_k = std::min<std::int64_t>(s.d_k, 8);
+  s.d_v = std::min<std::int64_t>(s.d_v, 12);
+  s.chunk = std::min<std::int64_t>(s.chunk, 8);
+  s.gate_rank = std::min<std::int64_t>(s.gate_rank, 4);
+  small.tokens = 2 * (s.chunk + s.chunk / 4);
+  const std::int64_t most = s.heads, shared = s.heads / s.kv_heads;
+  s.heads = std::max<std::int64_t>(2, small.layer.groups) * shared;
+  s.kv_heads = s.heads / shared;
+  for (; baton::unsupported(small, ranks) && s.heads < most; s.heads += shared) s.kv_heads += 1;
+  return model_workload(small, 0);
+}
+
+Description ModelWorkload::describe() const {
+  const ModelShape& s = stack_.shape;
+  const bool has_linear = stack_.linear != nullptr;
+  const GateKind gate = has_linear ? s.gate : GateKind::none;
+  return {
+      .bench = "model",
+      .name = name(),
+      .kind = {},
+      .direction = "both",
+      .heads = s.heads,
+      .d_k = s.d_k,
+      .d_v = s.d_v,
+      .tokens = stack_.tokens,
+      .layer = Description::LayerPart{.attention = has_linear ? "linear" : "softmax",
+                                      .pass = "both",
+                                      .mode = stack_.is_alone() ? "compute_only" : "overlapped",
+                                      .gate = to_string(gate),
+                                      .gates = "layer",
+                                      .dtype = "f32",
+                                      .scan = stack_.is_alone() ? "" : scan(),
+                                      .chunk = s.chunk,
+                                      .groups = stack_.layer.groups,
+                                      .kv_heads = has_linear ? s.heads : s.kv_heads,
+                                      .layout = "contiguous",
+                                      .latent = false,
+                                      .kernel = "",
+                                      .kernel_version = ""},
+      .model = Description::ModelPart{.model = s.name,
+                                      .line = to_string(line()),
+                                      .layers = s.count(),
+                                      .width = s.width,
+                                      .flops_a_token = s.flops_a_token(0, stack_.has_head),
+                                      .flops_a_pair = s.flops_a_token(1, false) - s.flops_a_token(0, false),
+                                      .peak_flops = peak_flops_,
+                                      .beside = beside()}};
+}
+
+}  // namespace
+
+const char* to_string(Line line) { return line == Line::dp ? "dp" : line == Line::split ? "split" : "full"; }
+
+std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops) {
+  return std::make_shared<ModelWorkload>(stack, peak_flops);
+}
+
+}  // namespace baton

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models as workloads, the files that describe them, and the command line that asks for them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cases/case.hpp"
+#include "harness/options/options.hpp"
+#include "harness/report/table.hpp"
+#include "models/stack.hpp"
+
+namespace baton {
+
+/// The three lines of a method: the data-parallel one, the method's cut and kernels without its
+/// exchange, and all of it.
+enum class Line { dp, split, full };
+
+const char* to_string(Line line);
+
+/// A model under a method as a workload. The line is that of the stack: `dp` if its method
+/// exchanges nothing, `split` in mode compute_only. `peak_flops` of a rank, 0 if unknown. Keeps
+/// references to the stack's methods; ignores `layer.blocks`, which the case sets.
+std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops);
+
+/// The model that a file describes (docs/models.md). Each number must have a source. Throws
+/// UsageError, in one line, if the file cannot be read, lacks a key or a source, or has a wrong
+/// value.
+ModelShape read_model(const std::string& path);
+
+/// The model called `name`: `tiny`, one of models/, or a file's. Throws UsageError.
+ModelShape find_model(const std::string& name);
+
+/// The names of the models that need no path.
+std::vector<std::string> model_names();
+
+/// Parses the command line of model_bench, as parse_collective_options does that of its bench.
+std::optional<Options> parse_model_options(int argc, char** argv);
+
+}  // namespace baton

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contracts of a block's work between its products: norms, gates and the MLP's product.
+//
+//   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)       gated_norm   y = rms_norm(o) (.)
+// silu(u)
+//   log_gates    g = factor logsigmoid(z + b)                  swiglu       m = silu(a) (.) b
+//
+// Each has a twin that makes gradients; gradients of weights are sums over the rows of this rank.
+// Nothing but what these contracts name is kept from the forward pass: norms are made again.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "sp_methods/kernels/contracts.hpp"
+
+namespace baton {
+
+/// Rows of a matrix [count, width].
+struct Rows {
+  std::int64_t count = 0;
+  std::int64_t width = 0;
+  /// Of norms: added to the mean square. Of gates: the factor of the log.
+  float constant = 0;
+
+  double elements() const { return static_cast<double>(count) * static_cast<double>(width); }
+  /// Bytes of so many matrices of these rows.
+  double bytes(double matrices) const { return 4.0 * matrices * elements(); }
+};
+
+struct RmsNorm {
+  static constexpr const char* name = "rms_norm";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> x{};       ///< [count, width]
+    In<A, Tensor> weight{};  ///< [width]
+    Out<A, Tensor> y{};      ///< [count, width]
+    auto reads() { return std::tie(x, weight); }
+    auto writes() { return std::tie(y); }
+  };
+  static double flops(const Rows& p) { return 4 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(2); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+struct RmsNormGradients {
+  static constexpr const char* name = "rms_norm_gradients";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> x{};           ///< [count, width]
+    In<A, Tensor> weight{};      ///< [width]
+    In<A, Tensor> d_y{};         ///< [count, width]
+    In<A, Tensor> d_residual{};  ///< [count, width], added to d_x; null means zero.
+    Out<A, Tensor> d_x{};        ///< [count, width]
+    Out<A, Tensor> d_weight{};   ///< [width]
+    auto reads() { return std::tie(x, weight, d_y, d_residual); }
+    auto writes() { return std::tie(d_x, d_weight); }
+  };
+  static double flops(const Rows& p) { return 10 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(4); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+/// The norm of each head's output and its gate; a row is one head of one token.
+struct GatedNorm {
+  static constexpr const char* name = "gated_norm";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> o{};       ///< [count, width]
+    In<A, Tensor> gate{};    ///< [count, width]
+    In<A, Tensor> weight{};  ///< [width]
+    Out<A, Tensor> y{};      ///< [count, width]
+    auto reads() { return std::tie(o, gate, weight); }
+    auto writes() { return std::tie(y); }
+  };
+  static double flops(const Rows& p) { return 9 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(3); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+struct GatedNormGradients {
+  static constexpr const char* name = "gated_norm_gradients";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> o{};          ///< [count, width]
+    In<A, Tensor> gate{};       ///< [count, width]
+    In<A, Tensor> weight{};     ///< [width]
+    In<A, Tensor> d_y{};        ///< [count, width]
+    Out<A, Tensor> d_o{};       ///< [count, width]
+    Out<A, Tensor> d_gate{};    ///< [count, width]
+    Out<A, Tensor> d_weight{};  ///< [width]
+    auto reads() { return std::tie(o, gate, weight, d_y); }
+    auto writes() { return std::tie(d_o, d_gate, d_weight); }
+  };
+  static double flops(const Rows& p) { return 20 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(5); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+struct LogGates {
+  static constexpr const char* name = "log_gates";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> z{};     ///< [count, width]
+    In<A, Tensor> bias{};  ///< [width]
+    Out<A, Tensor> g{};    ///< [count, width]
+    auto reads() { return std::tie(z, bias); }
+    auto writes() { return std::tie(g); }
+  };
+  static double flops(const Rows& p) { return 5 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(2); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+/// g alone tells the slope: 1 - sigmoid(z + b) = 1 - e^{g / factor}, so that z is not kept.
+struct LogGateGradients {
+  static constexpr const char* name = "log_gate_gradients";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> g{};        ///< [count, width]
+    In<A, Tensor> d_g{};      ///< [count, width]
+    Out<A, Tensor> d_z{};     ///< [count, width]
+    Out<A, Tensor> d_bias{};  ///< [width]
+    auto reads() { return std::tie(g, d_g); }
+    auto writes() { return std::tie(d_z, d_bias); }
+  };
+  static double flops(const Rows& p) { return 5 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(3); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+struct SwiGlu {
+  static constexpr const char* name = "swiglu";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> gate{};  ///< [count, width]
+    In<A, Tensor> up{};    ///< [count, width]
+    Out<A, Tensor> m{};    ///< [count, width]
+    auto reads() { return std::tie(gate, up); }
+    auto writes() { return std::tie(m); }
+  };
+  static double flops(const Rows& p) { return 5 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(3); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+struct SwiGluGradients {
+  static constexpr const char* name = "swiglu_gradients";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> gate{};     ///< [count, width]
+    In<A, Tensor> up{};       ///< [count, width]
+    In<A, Tensor> d_m{};      ///< [count, width]
+    Out<A, Tensor> d_gate{};  ///< [count, width]
+    Out<A, Tensor> d_up{};    ///< [count, width]
+    auto reads() { return std::tie(gate, up, d_m); }
+    auto writes() { return std::tie(d_gate, d_up); }
+  };
+  static double flops(const Rows& p) { return 11 * p.elements(); }
+  static double bytes(const Rows& p) { return p.bytes(5); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
+};
+
+}  // namespace baton

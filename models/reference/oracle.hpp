@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A random model in double precision over all tokens: the results that every rank's schedule must
+// leave. It shares no code with the schedules but the weights' table, and its attention is the
+// token-level reference of the layer.
+//
+// Cost: 6 flop a weight and token, 25 d_k d_v a head and token of linear attention, without
+// threads.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/reference/values.hpp"
+
+namespace baton {
+
+/// The results of a random model.
+class ModelOracle {
+ public:
+  explicit ModelOracle(const ModelProblem& problem);
+
+  const ModelProblem& problem() const { return problem_; }
+
+  /// What the output called `name` (models/stack.hpp) must hold on a rank. Throws std::out_of_range
+  /// if there is no such output.
+  std::vector<double> expected(const std::string& name, int rank) const;
+
+  /// The sum over all results of their product with the gradients that came in: the loss whose
+  /// gradients the model makes; with a head the mean loss.
+  double loss() const { return loss_; }
+
+  /// The largest of the layers' (models/reference/layers.hpp), at least 1.
+  double enlargement() const { return enlargement_; }
+
+ private:
+  ModelProblem problem_;
+  /// Outputs with rows of all tokens.
+  std::map<std::string, std::vector<double>> rows_;
+  /// Gradients of weights, one a rank from its tokens.
+  std::map<std::string, std::vector<std::vector<double>>> sums_;
+  double loss_ = 0, enlargement_ = 1;
+};
+
+/// The flop of an oracle.
+double model_oracle_flop(const ModelProblem& problem);
+
+}  // namespace baton

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""model_bench as a user meets it: its lines and columns, what it leaves in records, what it refuses:
+python3 model_bench_test.py MODEL_BENCH"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BENCH = ""
+
+
+def run(*arguments, code=0):
+    ended = subprocess.run([BENCH, *arguments], capture_output=True, text=True, check=False)
+    if ended.returncode != code:
+        raise AssertionError(f"exit code {ended.returncode}\n{ended.stdout}{ended.stderr}")
+    return ended.stdout + ended.stderr
+
+
+def records(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "records.jsonl"
+        run("--launches", "1", "-n", "3", "-w", "1", "-J", str(path), *arguments)
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+class ModelBench(unittest.TestCase):
+    def test_every_method_has_its_lines_and_dp_comes_once(self):
+        found = records("--ranks", "2", "--tokens", "40", "--methods", "zeco,lasp2", "--peak", "0.01")
+        self.assertEqual([(one["name"], one["line"]) for one in found],
+                         [("local", "dp"), ("zeco", "split"), ("zeco", "full"), ("lasp2", "split"), ("lasp2", "full")])
+        for one in found:
+            self.assertEqual(one["wrong"], 0)
+            self.assertGreater(one["relative_error"], 0)
+            self.assertEqual("exposed_seconds" in one, one["line"] == "full")
+            self.assertEqual(one["sent_bytes"] > 0, one["line"] == "full")
+            self.assertEqual(one["peak_flops"], 1e10)
+
+    def test_all_that_can_be_beside_the_blocks(self):
+        found = records("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--fsdp", "--head", "--optimizer")
+        self.assertEqual({one["beside"] for one in found}, {"sharded weights, head, optimizer"})
+        self.assertTrue(all(one["wrong"] == 0 and one["sent_bytes"] > 0 for one in found))
+
+    def test_rows_have_tokens_a_second_and_utilisation(self):
+        text = run("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--launches", "1", "-n", "3", "--peak", "0.01")
+        for word in ("tokens/s", "MFU", "time over dp", "exposed", "memory", "tiny: 2 layers of width 128"):
+            self.assertIn(word, text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_a_large_model_is_simulated(self):
+        text = run("--executor", "simulator", "--topology", str(ROOT / "topologies/shared_memory_host.json"), "--model",
+                   "gla-1b", "--ranks", "8", "--tokens", "8192", "--methods", "zeco", "--blocks", "8")
+        self.assertIn("gla-1b: 24 layers of width 2048", text)
+        self.assertEqual(sum(line.startswith("~zeco") for line in text.splitlines()), 2)
+
+    def test_what_is_refused_says_why(self):
+        for arguments, words in ((("--model", "gla-2b"), "gla-1b"), (("--peak", "fast"), "--peak takes teraflops"),
+                                 (("--methods", "local"), "unknown method"), (("--lines", "both"), "unknown line"),
+                                 (("--model", "gla-1b", "--tokens", "32768"), "is verified in double precision")):
+            self.assertIn(words, run("--ranks", "2", *arguments, code=2))
+
+
+if __name__ == "__main__":
+    BENCH = sys.argv.pop(1)
+    unittest.main()
