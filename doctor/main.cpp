@@ -14,7 +14,6 @@
 #include "doctor/findings.hpp"
 #include "doctor/host.hpp"
 #include "doctor/placement.hpp"
-#include "doctor/report.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/output.hpp"

@@ -4,8 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/kernels/dense.hpp"
-#include "models/kernels/elementwise.hpp"
+#include "models/kernels/block.hpp"
 
 namespace baton {
 
@@ -27,12 +26,10 @@ Slice Block::kept(const std::string& name, std::int64_t row) {
 }
 
 void Block::project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c) {
-  record<Matmul>(schedule_,
-                 {.rows = tokens_,
-                  .columns = weight.weight.columns,
-                  .depth = weight.weight.rows,
-                  .adds = !c.empty()},
-                 {.a = x, .b = weight.slice, .c = c, .out = into});
+  record<Matmul>(
+      schedule_,
+      {.rows = tokens_, .columns = weight.weight.columns, .depth = weight.weight.rows, .adds = !c.empty()},
+      {.a = x, .b = weight.slice, .c = c, .out = into});
 }
 
 void Block::project_back(const Slice& into, const Slice& d_y, const PlacedWeight& weight, const Slice& c) {
@@ -125,9 +122,8 @@ Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights
   project_back(d_n, d_a, weights["mlp_gate"]);
   project_back(d_n, d_b, weights["mlp_up"], d_n);
   const Slice d_h = working("d_h", shape_.width);
-  record<RmsNormGradients>(
-      schedule_, {tokens_, shape_.width, norm_epsilon},
-      {h, weights["mlp_norm"].slice, d_n, d_out, d_h, gradients["mlp_norm"].slice});
+  record<RmsNormGradients>(schedule_, {tokens_, shape_.width, norm_epsilon},
+                           {h, weights["mlp_norm"].slice, d_n, d_out, d_h, gradients["mlp_norm"].slice});
   return d_h;
 }
 

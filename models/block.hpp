@@ -18,7 +18,6 @@
 
 #include "collectives/schedule/schedule.hpp"
 #include "models/shape.hpp"
-#include "models/weights.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {

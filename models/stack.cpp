@@ -8,8 +8,7 @@
 
 #include "collectives/collective.hpp"
 #include "models/block.hpp"
-#include "models/kernels/dense.hpp"
-#include "models/kernels/elementwise.hpp"
+#include "models/kernels/block.hpp"
 #include "models/kernels/ends.hpp"
 
 namespace baton {

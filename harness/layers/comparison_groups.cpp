@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/layers/comparison_groups.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/workload.hpp"
 
 namespace baton {
 namespace {

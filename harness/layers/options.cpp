@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/comparison_groups.hpp"
+#include "harness/layers/workload.hpp"
 
 namespace baton {
 namespace {

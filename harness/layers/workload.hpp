@@ -3,8 +3,11 @@
 // collective_bench is linked without this folder and without sp_methods/.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "harness/cases/case.hpp"
 #include "harness/options/options.hpp"
@@ -19,5 +22,44 @@ std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const 
 
 /// Parses the command line of operator_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_operator_options(int argc, char** argv);
+
+/// The bench's own flags as the user wrote them.
+struct RawOperators {
+  std::string like;
+  std::vector<std::string> methods{"all"};
+  std::vector<std::string> attentions;
+  std::vector<std::string> passes{"both"};
+  std::vector<std::string> modes{"overlapped"};
+  std::vector<std::string> kernels{"auto"};
+  std::vector<std::int64_t> tokens{8192};
+  std::string scan;
+  std::string gate_kind = "vector";
+  std::string gate_draw = "mixed";
+  int groups = 1;
+  std::int64_t heads = 16;
+  std::int64_t kv_heads = 0;
+  std::vector<std::int64_t> mla;
+  std::int64_t d_k = 128;
+  std::int64_t d_v = 128;
+  std::int64_t chunk = 64;
+  std::string dtype = "auto";
+};
+
+inline const Choices<GateKind> gate_kind_choices{
+    {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
+inline const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
+                                                 {"mixed", GateDraw::mixed},
+                                                 {"strong", GateDraw::strong},
+                                                 {"weak", GateDraw::weak}};
+
+/// The names of all exclusive scans.
+std::vector<std::string> scan_names();
+
+/// One group for each attention, token count, pass and body of softmax blocks: every method in
+/// every mode. Linear attention has one body. Throws UsageError if the flags ask for what is no
+/// layer.
+std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
+    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
+    const std::vector<SoftmaxBody>& kernels);
 
 }  // namespace baton

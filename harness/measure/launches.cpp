@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/launches.hpp"
-
 #include <array>
 #include <cmath>
 
 #include "collectives/executors/timing.hpp"
+#include "harness/measure/samples.hpp"
 
 namespace baton {
 namespace {

@@ -117,4 +117,12 @@ struct Ratio {
 /// from 5000 rounds on, with a fixed seed.
 Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b);
 
+/// The estimate and the 95 % interval of positive numbers, one from each launch: their geometric
+/// mean, and Student's t on their logarithms. At least two.
+Ratio over_launches(const std::vector<double>& values);
+
+/// One case in at least two launches, each with the seconds of its rounds. The median and its
+/// interval are those of the launches' medians; the rest is of all rounds together.
+Summary summarise_launches(const std::vector<std::vector<double>>& seconds);
+
 }  // namespace baton

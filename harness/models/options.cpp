@@ -8,8 +8,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/models/workload.hpp"
-#include "models/kernels/dense.hpp"
-#include "models/kernels/elementwise.hpp"
+#include "models/kernels/block.hpp"
 #include "models/kernels/ends.hpp"
 #include "models/reference/oracle.hpp"
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/models/verify.hpp"
 
 namespace baton {
 namespace {

@@ -4,12 +4,16 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "collectives/executors/executor.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/cases/verify.hpp"
 #include "harness/options/options.hpp"
 #include "harness/report/table.hpp"
+#include "models/reference/oracle.hpp"
 #include "models/stack.hpp"
 
 namespace baton {
@@ -38,5 +42,19 @@ std::vector<std::string> model_names();
 
 /// Parses the command line of model_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_model_options(int argc, char** argv);
+
+/// The largest ||got - expected|| / ||expected|| of an output of a model with these results:
+/// rounding in f32, and what the norms of small heads make of it. Five times the largest of both
+/// found.
+double model_tolerance(const ModelOracle& oracle);
+
+/// Writes the problem's inputs into, and poison over the outputs of, this process's ranks.
+void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem);
+
+/// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance, or
+/// with elements that were not written or are not finite. A layer's gradients are compared weight
+/// by weight, those of a shard together.
+Comparison compare_model(const Executor& executor, std::span<const Schedule> schedules,
+                         const ModelOracle& oracle);
 
 }  // namespace baton

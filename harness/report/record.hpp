@@ -15,7 +15,6 @@
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/measure/launches.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/process/conditions.hpp"

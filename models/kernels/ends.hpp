@@ -42,8 +42,8 @@ struct EmbedGradients {
   using Parameters = TokenRows;
   template <class A>
   struct Operands {
-    In<A, State> ids{};       ///< [tokens]
-    In<A, Tensor> d_x{};      ///< [tokens, width]
+    In<A, State> ids{};        ///< [tokens]
+    In<A, Tensor> d_x{};       ///< [tokens, width]
     Out<A, Tensor> d_table{};  ///< [vocabulary, width]
     auto reads() { return std::tie(ids, d_x); }
     auto writes() { return std::tie(d_table); }

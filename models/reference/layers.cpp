@@ -52,8 +52,7 @@ std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks) 
   std::vector<Matrix> all;
   const auto tokens = x.rows() / ranks;
   for (int rank = 0; rank < ranks; ++rank)
-    all.emplace_back(x.middleRows(rank * tokens, tokens).transpose() *
-                     d_y.middleRows(rank * tokens, tokens));
+    all.emplace_back(x.middleRows(rank * tokens, tokens).transpose() * d_y.middleRows(rank * tokens, tokens));
   return all;
 }
 
@@ -62,8 +61,8 @@ Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group)
   for (Eigen::Index row = 0; row < x.rows(); ++row)
     for (Eigen::Index at = 0; at < x.cols(); at += group) {
       const auto part = x.row(row).segment(at, group);
-      const double scale = 1 / std::sqrt(part.squaredNorm() / static_cast<double>(group) +
-                                         static_cast<double>(norm_epsilon));
+      const double scale =
+          1 / std::sqrt(part.squaredNorm() / static_cast<double>(group) + static_cast<double>(norm_epsilon));
       y.row(row).segment(at, group) = scale * part.cwiseProduct(weight.row(0));
     }
   return y;
@@ -137,9 +136,9 @@ void ReferenceBlock::attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& 
   d_g = Matrix::Zero(g_.rows(), g_.cols());
   for_each_head(problem_, share, q_, k_, v_, g_, [&](const Head& head) {
     const auto d = head_of(d_o, head.query_head, share.d_v, head.first, head.shape.tokens);
-    const ReferenceGradients of_head =
-        kind_ == Attention::linear ? gla_reference_backward(head.inputs(), d, {}, head.shape)
-                                   : softmax_reference_backward(head.inputs(), d, head.shape);
+    const ReferenceGradients of_head = kind_ == Attention::linear
+                                           ? gla_reference_backward(head.inputs(), d, {}, head.shape)
+                                           : softmax_reference_backward(head.inputs(), d, head.shape);
     add_head(d_q, of_head.dq, head.query_head, share.d_k, head.first);
     add_head(d_k, of_head.dk, head.key_head, share.d_k, head.first);
     add_head(d_v, of_head.dv, head.key_head, share.d_v, head.first);
@@ -207,8 +206,8 @@ Matrix ReferenceBlock::backward(const Matrix& d_out, WeightGradients& gradients)
   const Matrix d_m = through("mlp_down", silu(a_).cwiseProduct(b_), d_out);
   d_normed = through("mlp_gate", mlp_normed_, d_m.cwiseProduct(b_).cwiseProduct(silu_slope(a_)));
   d_normed += through("mlp_up", mlp_normed_, d_m.cwiseProduct(silu(a_)));
-  const Matrix d_h = d_out + reference_norm_backward(h_, w("mlp_norm"), x_.cols(), d_normed, ranks,
-                                                     gradients["mlp_norm"]);
+  const Matrix d_h =
+      d_out + reference_norm_backward(h_, w("mlp_norm"), x_.cols(), d_normed, ranks, gradients["mlp_norm"]);
   Matrix d_u, d_q, d_k, d_v, d_g;
   const Matrix d_o = output_backward(through("output", gated_output(), d_h), d_u, gradients);
   attention_backward(d_o, d_q, d_k, d_v, d_g);

@@ -95,9 +95,10 @@ std::vector<double> after_step(const std::string& what, const ModelProblem& prob
     const double g = gradients[i], new_m = beta_1 * m[i] + (1 - beta_1) * g,
                  new_v = beta_2 * v[i] + (1 - beta_2) * g * g,
                  step = new_m / (1 - beta_1) / (std::sqrt(new_v / (1 - beta_2)) + double{p.epsilon});
-    all[i] = what == "new_first_moment"   ? new_m
-             : what == "new_second_moment" ? new_v
-                               : weights[i] * (1 - double{p.rate} * double{p.decay}) - double{p.rate} * step;
+    all[i] = what == "new_first_moment" ? new_m
+             : what == "new_second_moment"
+                 ? new_v
+                 : weights[i] * (1 - double{p.rate} * double{p.decay}) - double{p.rate} * step;
   }
   return all;
 }

@@ -25,7 +25,8 @@ OfLayer parts_of(const std::string& name) {
 }
 
 bool is_of_layer(const std::string& name) {
-  return name.starts_with("weights_") || name.starts_with("first_moment_") || name.starts_with("second_moment_");
+  return name.starts_with("weights_") || name.starts_with("first_moment_") ||
+         name.starts_with("second_moment_");
 }
 
 }  // namespace
@@ -34,15 +35,14 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
                                 std::int64_t count) {
   const std::uint64_t key = key_of_tensor(problem, name);
   const bool is_token = name == "ids" || name == "targets";
-  const float scale =
-      name == "head" ? 1 / std::sqrt(static_cast<float>(problem.stack.shape.width)) : 1.0F;
+  const float scale = name == "head" ? 1 / std::sqrt(static_cast<float>(problem.stack.shape.width)) : 1.0F;
   std::vector<float> values(count);
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t number = key + static_cast<std::uint64_t>(first + i);
     const float drawn = normal_value(number);
     if (is_token)
-      values[i] = static_cast<float>(mixed(number) %
-                                     static_cast<std::uint64_t>(problem.stack.shape.vocabulary));
+      values[i] =
+          static_cast<float>(mixed(number) % static_cast<std::uint64_t>(problem.stack.shape.vocabulary));
     else if (name == "last_norm")
       values[i] = 1 + drawn / 8;
     else if (name.starts_with("second_moment_"))

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/models/verify.hpp"
+#include "harness/models/workload.hpp"
 #include "models/stack.hpp"
 #include "tests/launched_tests.hpp"
 

@@ -6,9 +6,14 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <functional>
 #include <source_location>
+#include <string>
+#include <utility>
 
 #include "collectives/executors/team.hpp"
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/registry.hpp"
 
 namespace baton {
 
@@ -45,6 +50,26 @@ class Communicator : public TeamTransport {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_;
+};
+
+/// The arguments of a native: its operands and a communicator whose ranks are in scan order.
+struct MpiCall {
+  MPI_Comm comm;
+  int blocks = 1;
+  const HostOperands& operands;
+};
+
+using MpiNative = std::function<void(const MpiCall&)>;
+
+/// The natives that are built in, by name.
+inline Registry<MpiNative>& mpi_natives() {
+  static Registry<MpiNative> all("native of mpi");
+  return all;
+}
+
+/// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
+struct RegisteredMpiNative {
+  RegisteredMpiNative(const std::string& name, MpiNative body) { mpi_natives().add(name, std::move(body)); }
 };
 
 }  // namespace baton

@@ -14,7 +14,6 @@
 #include "collectives/executors/host/engine.hpp"
 #include "collectives/executors/launcher.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/native.hpp"
 
 namespace baton {
 namespace {

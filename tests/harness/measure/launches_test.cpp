@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/launches.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+
+#include "harness/measure/samples.hpp"
 
 namespace {
 

@@ -12,7 +12,6 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/kernel.hpp"
 
 namespace baton {

@@ -8,7 +8,6 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/native.hpp"
 
 namespace baton {
 namespace {

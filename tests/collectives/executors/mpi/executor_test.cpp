@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "collectives/executors/mpi/communicator.hpp"
-#include "collectives/executors/mpi/native.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace {

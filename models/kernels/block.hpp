@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of a block's work between its products: norms, gates and the MLP's product.
+// The contracts of a block's kernels: products of matrices, which a library computes, and between
+// them norms, gates and the MLP's product.
 //
-//   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)       gated_norm   y = rms_norm(o) (.)
-// silu(u)
-//   log_gates    g = factor logsigmoid(z + b)                  swiglu       m = silu(a) (.) b
+//   matmul       out = c + a b
+//   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)
+//   gated_norm   y = rms_norm(o) (.) silu(u)
+//   log_gates    g = factor logsigmoid(z + b)
+//   swiglu       m = silu(a) (.) b
 //
-// Each has a twin that makes gradients; gradients of weights are sums over the rows of this rank.
+// Each of the others has a twin that makes gradients; gradients of weights are sums over the rows of this rank.
 // Nothing but what these contracts name is kept from the forward pass: norms are made again.
 #pragma once
 
@@ -15,6 +18,38 @@
 #include "sp_methods/kernels/contracts.hpp"
 
 namespace baton {
+
+/// out [rows, columns] = c [rows, columns] + a [rows, depth] b [depth, columns], row-major.
+struct Product {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
+  bool transposes_a = false;  ///< a lies as [depth, rows].
+  bool transposes_b = false;  ///< b lies as [columns, depth].
+  bool adds = false;          ///< There is a c.
+};
+
+struct Matmul {
+  static constexpr const char* name = "matmul";
+  using Parameters = Product;
+  template <class A>
+  struct Operands {
+    In<A, Tensor> a{};
+    In<A, Tensor> b{};
+    In<A, Tensor> c{};  ///< What the product is added to, which may be `out`; null means zero.
+    Out<A, Tensor> out{};
+    auto reads() { return std::tie(a, b, c); }
+    auto writes() { return std::tie(out); }
+  };
+  static double flops(const Product& p) {
+    return 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
+  }
+  static double bytes(const Product& p) {
+    return 4.0 * static_cast<double>(p.rows * p.depth + p.depth * p.columns +
+                                     (p.adds ? 2 : 1) * p.rows * p.columns);
+  }
+  static void on_host(const Operands<OnHost>& x, const Product& p);
+};
 
 /// Rows of a matrix [count, width].
 struct Rows {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host bodies of norms, gates and SwiGLU, a row at a time.
-#include "models/kernels/elementwise.hpp"
+// Host bodies of a model's kernels: norms, gates, SwiGLU, embedding, loss and optimiser a row at a
+// time, and products of matrices by OpenBLAS on the thread that calls.
+#include <cblas.h>
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
+
+#include "models/kernels/block.hpp"
+#include "models/kernels/ends.hpp"
 
 namespace baton {
 namespace {
@@ -20,6 +25,15 @@ Row sigmoid(const RowIn& x) { return 1 / (1 + (-x).exp()); }
 /// The gradient of a row x for that of x * inverse_rms(x), which is `d`.
 Row norm_gradient(const RowIn& x, const Row& d, float scale) {
   return scale * (d - x * (scale * scale * (d * x).mean()));
+}
+
+/// Its own threads would take cores from other ranks (docs/decisions/0027-products-by-openblas.md).
+void stay_on_this_thread() {
+  static const bool is_told = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(is_told);
 }
 
 }  // namespace
@@ -107,6 +121,52 @@ void SwiGluGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
     RowOut(x.d_gate + at, p.width) = d_m * up * open * (1 + gate * (1 - open));
     RowOut(x.d_up + at, p.width) = d_m * gate * open;
   }
+}
+
+void Embed::on_host(const Operands<OnHost>& x, const TokenRows& p) {
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    std::copy_n(x.table + static_cast<std::int64_t>(x.ids[t]) * p.width, p.width, x.x + t * p.width);
+}
+
+void EmbedGradients::on_host(const Operands<OnHost>& x, const TokenRows& p) {
+  std::fill_n(x.d_table, p.vocabulary * p.width, 0.0F);
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    RowOut(x.d_table + static_cast<std::int64_t>(x.ids[t]) * p.width, p.width) +=
+        RowIn(x.d_x + t * p.width, p.width);
+}
+
+void CrossEntropy::on_host(const Operands<OnHost>& x, const Parameters& p) {
+  const float share = 1 / static_cast<float>(p.all_tokens);
+  for (std::int64_t t = 0; t < p.tokens; ++t) {
+    RowOut row(x.logits + t * p.vocabulary, p.vocabulary);
+    const auto target = static_cast<std::int64_t>(x.targets[t]);
+    const float most = row.maxCoeff(), of_target = row(target) - most;
+    row = (row - most).exp();
+    const float sum = row.sum();
+    x.losses[t] = std::log(sum) - of_target;
+    row *= share / sum;
+    row(target) -= share;
+  }
+}
+
+void AdamW::on_host(const Operands<OnHost>& x, const Parameters& p) {
+  const RowIn weights(x.weights, p.count), gradients(x.gradients, p.count), m(x.m, p.count), v(x.v, p.count);
+  RowOut new_m(x.new_m, p.count), new_v(x.new_v, p.count);
+  new_m = p.beta_1 * m + (1 - p.beta_1) * gradients;
+  new_v = p.beta_2 * v + (1 - p.beta_2) * gradients.square();
+  RowOut(x.new_weights, p.count) =
+      weights * (1 - p.rate * p.decay) -
+      p.rate * (new_m / (1 - p.beta_1)) / ((new_v / (1 - p.beta_2)).sqrt() + p.epsilon);
+}
+
+void Matmul::on_host(const Operands<OnHost>& x, const Product& p) {
+  stay_on_this_thread();
+  if (x.c != nullptr && x.c != x.out) std::copy_n(x.c, p.rows * p.columns, x.out);
+  const auto transposed = [](bool is) { return is ? CblasTrans : CblasNoTrans; };
+  const auto size = [](std::int64_t n) { return static_cast<blasint>(n); };
+  cblas_sgemm(CblasRowMajor, transposed(p.transposes_a), transposed(p.transposes_b), size(p.rows),
+              size(p.columns), size(p.depth), 1, x.a, size(p.transposes_a ? p.rows : p.depth), x.b,
+              size(p.transposes_b ? p.depth : p.columns), x.c == nullptr ? 0 : 1, x.out, size(p.columns));
 }
 
 }  // namespace baton
