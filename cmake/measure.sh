@@ -5,6 +5,7 @@
 
 readonly calibration=$results/calibration.json machine=$results/machine.json
 readonly gpu_collectives=$results/gpu_collectives.jsonl gpu_operators=$results/gpu_operators.jsonl
+readonly models=$results/models.jsonl
 readonly simulated_collectives=$results/simulated_collectives.jsonl
 readonly simulated_operators=$results/simulated_operators.jsonl
 readonly gpu_calibration=$results/gpu_calibration.json simulated_gpu_operators=$results/simulated_gpu_operators.jsonl
@@ -54,6 +55,13 @@ suite_of_operator_bench() {
   echo "--methods all --tokens 256 --heads 4 --ranks ${ranks##*,} --baseline local --for 60"
 }
 
+# A small model, forward and backward, under the papers' methods. A rank keeps two cores busy.
+suite_of_model_bench() {
+  local ranks
+  ranks=$(powers_of_two $((cores < 16 ? cores / 2 : 8)))
+  echo "--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks ${ranks##*,} -J $models --for 10"
+}
+
 # One launch that measures links and kernels for the simulator.
 calibrating() {
   echo "--methods zeco,lasp1,lasp2,local --tokens 512 --heads 4 --ranks $((cores < 8 ? 2 : 8))" \
@@ -84,7 +92,7 @@ measure_all() {
   outcome=0
   mkdir -p "$results"
   say_how_long
-  for program in "${benches[@]}"; do
+  for program in "${benches[@]}" model_bench; do
     build "$preset" "$program"
     step "measuring with $program (records: $results/)"
     mapfile -t lines < <("suite_of_$program")
@@ -137,7 +145,7 @@ measure() {
 
 say_how_long() {
   local program seconds=$((gpus > 0 ? 2 * calibrating_seconds : calibrating_seconds)) line
-  for program in "${benches[@]}"; do
+  for program in "${benches[@]}" model_bench; do
     while read -r line; do seconds=$((seconds + ${line##*--for })); done < <("suite_of_$program")
   done
   echo "      measuring takes about $((seconds / 60)) min $((seconds % 60)) s after the build," \
@@ -176,6 +184,7 @@ launch() {
 records_of() {
   case $1 in
     operator_bench) echo "$results/operators.jsonl" ;;
+    model_bench) echo "$models" ;;
     *) echo "$results/collectives.jsonl" ;;
   esac
 }
