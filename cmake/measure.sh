@@ -59,7 +59,7 @@ suite_of_operator_bench() {
 suite_of_model_bench() {
   local ranks
   ranks=$(powers_of_two $((cores < 16 ? cores / 2 : 8)))
-  echo "--methods zeco,lasp1,lasp2 --tokens 256 --ranks ${ranks##*,} -J $models --for 10"
+  echo "--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks ${ranks##*,} -J $models --for 10"
 }
 
 # One launch that measures links and kernels for the simulator.
