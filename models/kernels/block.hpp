@@ -8,8 +8,9 @@
 //   log_gates    g = factor logsigmoid(z + b)
 //   swiglu       m = silu(a) (.) b
 //
-// Each of the others has a twin that makes gradients; gradients of weights are sums over the rows of this rank.
-// Nothing but what these contracts name is kept from the forward pass: norms are made again.
+// Each of the others has a twin that makes gradients; gradients of weights are sums over the rows
+// of this rank. Nothing but what these contracts name is kept from the forward pass: norms are made
+// again.
 #pragma once
 
 #include <cstdint>
