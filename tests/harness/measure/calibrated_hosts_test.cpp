@@ -10,33 +10,13 @@
 
 #include "harness/measure/machine.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
+#include "tests/harness/measure/known_machine.hpp"
 
 namespace {
 
 using namespace baton;
 using testing::DoubleNear;
 using testing::IsEmpty;
-
-/// Takes as long as a topology says, and moves nothing.
-class KnownHosts : public Executor {
- public:
-  explicit KnownHosts(Topology topology) : topology_(std::move(topology)) {}
-
-  std::vector<int> local_ranks() const override { return {}; }
-  Refusal unsupported(std::span<const Schedule>) const override { return {}; }
-  void prepare(std::vector<Schedule> schedules) override { schedules_ = std::move(schedules); }
-  void write(int, const Slice&, std::span<const float>) override {}
-  void read(std::span<float>, int, const Slice&) const override {}
-  void synchronise() override {}
-  double run() override { return simulate(source_of(schedules_), topology_).seconds; }
-  double one_way_seconds(std::int64_t bytes, int from, int to) override {
-    return topology_.link(from, to).message_seconds(static_cast<double>(bytes));
-  }
-
- private:
-  Topology topology_;
-  std::vector<Schedule> schedules_;
-};
 
 /// Three hosts of two: shared memory within, and one card of 10 Gbit/s for both ranks of a host.
 Topology three_hosts() {
@@ -61,7 +41,7 @@ class CalibratedHosts : public testing::Test {
  protected:
   const World world_{nullptr, nullptr};
   const Topology known_ = three_hosts();
-  KnownHosts machine_{known_};
+  KnownMachine machine_{known_};
   Topology found_ = calibrate(machine_, world_.all(), filled, "a test");
 };
 

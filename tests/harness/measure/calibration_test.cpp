@@ -10,6 +10,7 @@
 
 #include "harness/measure/machine.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
+#include "tests/harness/measure/known_machine.hpp"
 
 namespace {
 
@@ -17,30 +18,6 @@ using namespace baton;
 using testing::Contains;
 using testing::IsEmpty;
 using testing::Key;
-
-/// Takes as long as a topology says, and moves nothing.
-class KnownMachine : public Executor {
- public:
-  explicit KnownMachine(Topology topology) : topology_(std::move(topology)) {}
-
-  std::vector<int> local_ranks() const override { return {}; }
-  Refusal unsupported(std::span<const Schedule>) const override { return {}; }
-  void prepare(std::vector<Schedule> schedules) override { schedules_ = std::move(schedules); }
-  void write(int, const Slice&, std::span<const float>) override {}
-  void read(std::span<float>, int, const Slice&) const override {}
-  void synchronise() override {}
-  double run() override { return simulate(source_of(schedules_), topology_).seconds; }
-  std::vector<StepTime> run_traced() override {
-    return simulate(source_of(schedules_), topology_, true).timeline;
-  }
-  double one_way_seconds(std::int64_t, int, int) override { return 0; }
-
-  const Topology& topology() const { return topology_; }
-
- private:
-  Topology topology_;
-  std::vector<Schedule> schedules_;
-};
 
 /// The same on accelerators, which stream where the topology does.
 class KnownDevice : public KnownMachine, public Device {

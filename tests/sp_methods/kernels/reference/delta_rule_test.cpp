@@ -15,10 +15,10 @@
 #include <random>
 #include <utility>
 
+#include "tests/sp_methods/kernels/reference/derivatives.hpp"
+
 namespace baton {
 namespace {
-
-using Numbers = std::vector<double>;
 
 struct Case {
   GlaShape shape;
@@ -48,27 +48,6 @@ Case make_case(GateKind kind, double gate_scale) {
   for (double& g : out.g) g = -gate_scale * std::abs(g);
   for (double& beta : out.beta) beta = 1 / (1 + std::exp(-beta));
   return out;
-}
-
-double dot(const Numbers& x, const Numbers& y) {
-  double out = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) out += x[i] * y[i];
-  return out;
-}
-
-void expect_derivative(Numbers& x, const Numbers& gradient, const std::function<double()>& loss,
-                       const char* name) {
-  ASSERT_EQ(x.size(), gradient.size()) << name;
-  const double h = 1e-5;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double kept = x[i];
-    x[i] = kept + h;
-    const double above = loss();
-    x[i] = kept - h;
-    const double below = loss();
-    x[i] = kept;
-    EXPECT_NEAR(gradient[i], (above - below) / (2 * h), 1e-8) << name << " " << i;
-  }
 }
 
 class DeltaReference : public testing::TestWithParam<GateKind> {};

@@ -13,11 +13,10 @@
 #include <random>
 
 #include "sp_methods/kernels/reference/attention.hpp"
+#include "tests/sp_methods/kernels/reference/derivatives.hpp"
 
 namespace baton {
 namespace {
-
-using Numbers = std::vector<double>;
 
 struct Case {
   GlaShape shape;
@@ -44,27 +43,6 @@ Case make_case(GateKind kind, double gate_scale) {
            fill(s.d_k * s.d_v)};
   for (double& g : out.g) g = -gate_scale * std::abs(g);
   return out;
-}
-
-double dot(const Numbers& x, const Numbers& y) {
-  double out = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) out += x[i] * y[i];
-  return out;
-}
-
-void expect_derivative(Numbers& x, const Numbers& gradient, const std::function<double()>& loss,
-                       const char* name) {
-  ASSERT_EQ(x.size(), gradient.size()) << name;
-  const double h = 1e-5;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double kept = x[i];
-    x[i] = kept + h;
-    const double above = loss();
-    x[i] = kept - h;
-    const double below = loss();
-    x[i] = kept;
-    EXPECT_NEAR(gradient[i], (above - below) / (2 * h), 1e-8) << name << " " << i;
-  }
 }
 
 class GlaReference : public testing::TestWithParam<GateKind> {};
