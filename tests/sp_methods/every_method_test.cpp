@@ -225,6 +225,7 @@ void fit_heads(Problem& problem) {
 
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = !find_executor(executor).process_a_rank;
+  const bool is_on_devices = executor == "nccl" || executor == "peer";
   std::vector<Problem> of_all;
   for (const SpMethod* method : sp_methods()) {
     std::vector<Problem> all;
@@ -234,14 +235,13 @@ std::vector<Problem> problems(const std::string& executor) {
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);
-    if (!is_local && executor != "mpi") add_device_problems(all, *method);
+    if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method);
     add_large(all, *method);
     all.push_back(held_out(*method));
     if (method->attention == Attention::softmax) all.push_back(held_out(*method, true));
-    const auto delta =
-        is_local || executor == "mpi" ? under_delta_rule(*method, all, is_local) : std::vector<Problem>{};
+    const auto delta = is_on_devices ? std::vector<Problem>{} : under_delta_rule(*method, all, is_local);
     of_all.insert(of_all.end(), all.begin(), all.end());
     of_all.insert(of_all.end(), delta.begin(), delta.end());
   }
