@@ -70,7 +70,8 @@ int default_ranks(const Plan& plan) {
   int ranks =
       std::clamp(static_cast<int>(physical_cores(host, {allowed.begin(), allowed.end()}).size()), 1, most);
   for (const std::string& name : plan.executors)
-    if (const ExecutorEntry* entry = executor_registry().find(name); entry != nullptr && entry->lacks)
+    if (const ExecutorEntry* entry = executor_registry().find(name);
+        entry != nullptr && entry->tensors == Dtype::bf16)  // on GPUs
       ranks = std::max(ranks, most_ranks(*entry, most_devices));
   return ranks;
 }

@@ -12,6 +12,7 @@ the kernel then takes away its namespaces with all that is in them, whatever end
 
 import contextlib
 import os
+import pathlib
 import shlex
 import shutil
 import signal
@@ -22,6 +23,7 @@ import tempfile
 import threading
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "agent.py")
 TOOLS = ("ip", "tc", "unshare", "nsenter", "setpriv", "mpirun")
 DELAY_US, GBIT = 50, 10
@@ -167,9 +169,17 @@ class Hosts:
         self._in(self._switch, f"ip link add port{number} type veth peer name eth0 netns {init}"
                                f" && ip link set port{number} master switch up")
         self._in(init, f"hostname host{number} && mount --bind {self.folder}/hosts /etc/hosts && mount -t tmpfs none /dev/shm"
-                       f" && mount -t tmpfs none /tmp"
-                       f" && ip link set lo up && ip addr add {self.address(number)}/24 dev eth0 && ip link set eth0 up")
+                       f" && {self._empty_tmp()} && ip link set lo up && ip addr add {self.address(number)}/24 dev eth0 && ip link set eth0 up")
         return init
+
+    def _empty_tmp(self):
+        """The command that gives a host a /tmp of its own, in which a project that lies there stays to be seen."""
+        empty = "mount -t tmpfs none /tmp"
+        if pathlib.Path("/tmp") not in ROOT.parents:
+            return empty
+        seen = f"{self.folder}/project"
+        os.makedirs(seen, exist_ok=True)
+        return f"mount --bind {ROOT} {seen} && {empty} && mkdir -p {ROOT} && mount --bind {seen} {ROOT}"
 
     def _shape(self, number):
         """Sets rate and delay of a host's card. Returns whether the kernel can delay."""
