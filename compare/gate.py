@@ -29,6 +29,7 @@ LAUNCHES = (
     ("collective_bench", *MACHINE, *"--collectives all --direction reverse --ranks 16 -b 256K".split()),
     ("collective_bench", *MACHINE, *"--collectives all --map scalar,affine --direction both --ranks 3,16 -b 4M".split()),
     ("operator_bench", *MACHINE, *"--methods all --pass all --mode all --gates layer --tokens 2048 --ranks 3,16".split()),
+    ("operator_bench", *MACHINE, *"--attention gdn,kda --methods all --gates layer --tokens 2048 --ranks 3,16".split()),
     ("collective_bench", *"--executor mpi --collectives all --ranks 3,16 --dry-run".split()),
 )
 
