@@ -181,8 +181,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 /// The link is measured again first, a few times, since it may have been busy before. Where others
 /// take cores from the ranks no measurement of it is near its best, and nothing is said. The load
 /// is asked for after these measurements: rounds alone may be too short to know it. A rank that
-/// starts late may find its first message there, so that a round can seem shorter by the start skew,
-/// for which at most one alpha is allowed.
+/// starts late may find its first message there, so that a round can seem shorter by the start
+/// skew, for which at most one alpha is allowed.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
   constexpr int most_tries = 5;
   const Case& bench_case = prepared.bench_case;
