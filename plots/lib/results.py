@@ -49,9 +49,9 @@ def load(paths, bench="collective"):
 
 
 def load_peers(paths):
-    """Returns the measurements of other projects, made by the scripts of peers/. Throws ResultsError."""
+    """Returns the measurements of other projects' kernels, made by the scripts of peers/. Throws ResultsError."""
     return [checks.check(record, PEER_NEEDED, where)
-            for path in paths for record, where in _lines(path) if "peer" in record]
+            for path in paths for record, where in _lines(path) if "peer" in record and "collective" not in record]
 
 
 def _lines(path):

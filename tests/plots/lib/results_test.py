@@ -64,7 +64,8 @@ class Loading(InFolder):
     def test_what_other_projects_measured_is_no_record_of_ours(self):
         row = {"peer": "other", "version": "1", "kernel": "k", "pass": "forward", "tokens": 1, "heads": 1, "d_k": 1,
                "d_v": 1, "dtype": "bf16", "median_seconds": 1.0, "gpu": "g", "time": "2030-01-01T00:00:00Z"}
-        write(self.path, [row, record()])
+        exchange = {"peer": "other", "collective": "all_gather", "median_seconds": 1.0}
+        write(self.path, [row, exchange, record()])
         self.assertEqual(results.load([self.path]), [record()])
         self.assertEqual(results.load_peers([self.path]), [row])
         write(self.path, [{"peer": "other"}])
