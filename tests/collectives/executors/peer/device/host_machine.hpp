@@ -11,6 +11,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <random>
 #include <vector>
 
+#include "collectives/executors/cuda/matrices.hpp"
 #include "collectives/executors/peer/device/round.cuh"
 #include "collectives/schedule/slice.hpp"
 
@@ -33,6 +35,7 @@ struct HostBlock {
   bool any = false;
   bool result = false;
   unsigned word = 0;
+  std::vector<std::array<float, most_tile_elements>> tiles;  // made by the first product
 };
 
 /// One thread of a kernel.
@@ -154,6 +157,35 @@ struct Host {
   }
   static unsigned& shared_word() { return Fibers::current().shared->word; }
 
+  static float* tile(int which) {
+    auto& tiles = Fibers::current().shared->tiles;
+    if (tiles.empty()) tiles.resize(3);
+    auto* const address = tiles[static_cast<std::size_t>(which)].data();
+    return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(address) + 15) / 16 * 16);
+  }
+  /// Products as the plain ones of GPUs, whatever the width.
+  template <unsigned width>
+  class Products {
+   public:
+    static constexpr unsigned stride = width + 16;
+
+    explicit Products(const Matrices& by) : by_(by) {}
+
+    void multiply(float* y, const float* x, float* /*room*/, unsigned at, unsigned rows) const {
+      const unsigned d = by_.row, line = width == 0 ? d : stride;
+      for (unsigned i = thread(); i < rows * d; i += threads()) {
+        const unsigned row = i / d, column = i % d;
+        const float* const matrix = by_.first + std::size_t{(by_.before + at + row) / by_.share} * d * d;
+        for (unsigned b = 0; b < d; ++b)
+          y[row * line + column] +=
+              x[row * line + b] * matrix[by_.transposed ? b * d + column : column * d + b];
+      }
+    }
+
+   private:
+    const Matrices& by_;
+  };
+
   static void raise_flag(unsigned* flag, unsigned value) { poke(flag, value); }
   static unsigned load_flag(const unsigned* flag) { return peek(flag); }
   template <class Word>
@@ -207,6 +239,10 @@ struct Host {
     Elements<count> x{};
     std::copy_n(from, std::min<unsigned>(n, count), x.v);
     return x;
+  }
+  template <int count>
+  static Elements<count> load_shared(const float* from, unsigned n, bool whole) {
+    return load_elements<count>(from, n, whole);
   }
   template <int count>
   static void store_elements(float* into, const Elements<count>& x, unsigned n, bool whole) {
