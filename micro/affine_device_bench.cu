@@ -81,52 +81,52 @@ void time_combine(std::int64_t heads, std::int64_t values, std::int64_t keys, bo
              s.steps()[0].combine_flops(), seconds);
 }
 
-/// Rows of 128 by plain multiplications: a thread has half a column of the matrix.
+/// Rows of 128 by plain multiplications: a thread has a quarter of a column of the matrix.
 class PlainProducts {
  public:
-  static constexpr unsigned width = 128, half = width / 2;
+  static constexpr unsigned width = 128, share = width * width / product_threads;
 
   __device__ explicit PlainProducts(const Matrices& by) {
-    const unsigned column = threadIdx.x % width, first = threadIdx.x / width * half;
+    const unsigned column = threadIdx.x % width, first = threadIdx.x / width * share;
 #pragma unroll
-    for (unsigned b = 0; b < half; ++b) matrix_[b] = by.first[column * width + first + b];
+    for (unsigned b = 0; b < share; ++b) matrix_[b] = by.first[column * width + first + b];
   }
 
-  /// Both halves of a row's sums, in y and behind the tile's 16 rows.
+  /// The four parts of a row's sums; adding them up is left out, in favour of this body.
   __device__ void multiply(float* y, const float* x, unsigned stride) const {
-    const unsigned column = threadIdx.x % width, first = threadIdx.x / width * half;
+    const unsigned column = threadIdx.x % width, first = threadIdx.x / width * share;
 #pragma unroll 4
     for (unsigned row = 0; row < 16; ++row) {
       float sums[4] = {};
 #pragma unroll
-      for (unsigned b = 0; b < half; b += 4) {
+      for (unsigned b = 0; b < share; b += 4) {
         const float4 four = *reinterpret_cast<const float4*>(x + row * stride + first + b);
         sums[0] = fmaf(four.x, matrix_[b], sums[0]), sums[1] = fmaf(four.y, matrix_[b + 1], sums[1]);
         sums[2] = fmaf(four.z, matrix_[b + 2], sums[2]), sums[3] = fmaf(four.w, matrix_[b + 3], sums[3]);
       }
-      y[(threadIdx.x / width * 16 + row) * width + column] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+      y[(threadIdx.x / width % 2 * 16 + row) * width + column] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
   }
 
  private:
-  float matrix_[half];
+  float matrix_[share];
 };
 
 template <bool tensor_cores>
 __global__ void __launch_bounds__(product_threads)
     resident_kernel(const __grid_constant__ Matrices by, float* out, int times) {
-  __shared__ alignas(16) float x[most_tile_elements], y[most_tile_elements];
+  __shared__ alignas(16) float x[most_tile_elements], y[2 * most_tile_elements], room[most_tile_elements];
   for (unsigned i = threadIdx.x; i < most_tile_elements; i += product_threads) x[i] = y[i] = 0;
   Products<128> products(by);
   const PlainProducts plain(by);
   for (int i = 0; i < times; ++i) {
     __syncthreads();
     if constexpr (tensor_cores)
-      products.multiply(y, x, 0, 16);
+      products.multiply(y, x, x, room, 0, 16);
     else
       plain.multiply(y, x, 144);
     __syncthreads();
-    x[threadIdx.x] = y[threadIdx.x];
+    x[threadIdx.x] = y[threadIdx.x] + y[4 * threadIdx.x];
   }
   out[blockIdx.x * product_threads + threadIdx.x] = x[threadIdx.x];
 }

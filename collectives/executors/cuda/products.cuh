@@ -42,7 +42,7 @@ __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], uns
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// The products of a block with rows of `width` elements.
+/// The products of a block with rows of `width` elements, whose parts lie in two tiles.
 ///
 /// A warp makes 16 rows and 16 columns of a tile, from one half of the elements that are summed; two
 /// warps share a result, so that four of a multiprocessor's quarter have work at once. In a group of
@@ -63,14 +63,16 @@ class Products {
     if (head != head_) load(head);
   }
 
-  /// y += the rows x times their matrix, tiles in shared memory, with room for another tile. `at` is
-  /// the number of the tile's first row in the slice. All threads of the block call it, between
-  /// barriers.
-  __device__ void multiply(float* y, const float* x, float* second_half, unsigned at, unsigned /*rows*/) {
+  /// y += the rows x, given by their parts, times their matrix; tiles in shared memory, with room
+  /// for another one. `at` is the number of the tile's first row in the slice. All threads of the
+  /// block call it, between barriers.
+  __device__ void multiply(float* y, const float* high, const float* low, float* second_half, unsigned at,
+                           unsigned /*rows*/) {
     prepare(at);
     const unsigned row = warp_row() + lane() / 4, place = row * stride + warp_column() + quad() * 4;
     float sums[2][4] = {};
-    add_products(sums, x + row * stride + half() * width / 2 + quad() * 4);
+    const unsigned first = row * stride + half() * width / 2 + quad() * 4;
+    add_products(sums, high + first, low + first);
     const auto at_row = [&](float* tile, int lower) -> float4& {
       return *reinterpret_cast<float4*>(tile + place + lower * 8 * stride);
     };
@@ -97,6 +99,18 @@ class Products {
   static constexpr unsigned groups = width / 32;   // of elements that a warp sums
   static constexpr unsigned no_head = ~0U;
 
+  /// Sixteen elements of 16 rows, a thread's part of two multiplications.
+  struct Fragments {
+    unsigned v[2][4];
+
+    __device__ explicit Fragments(const float* at) {
+      const uint4 upper = *reinterpret_cast<const uint4*>(at),
+                  lower = *reinterpret_cast<const uint4*>(at + 8 * stride);
+      v[0][0] = upper.x, v[0][1] = lower.x, v[0][2] = upper.y, v[0][3] = lower.y;
+      v[1][0] = upper.z, v[1][1] = lower.z, v[1][2] = upper.w, v[1][3] = lower.w;
+    }
+  };
+
   __device__ static unsigned lane() { return threadIdx.x % 32; }
   __device__ static unsigned quad() { return lane() % 4; }
   __device__ static unsigned warp_column() { return threadIdx.x / 32 % columns * 16; }
@@ -109,28 +123,21 @@ class Products {
     asm volatile("bar.sync %0, 64;" ::"r"(result) : "memory");
   }
 
-  /// Adds the products of the rows at `x` and eight rows below, over half of the elements.
-  __device__ void add_products(float (&sums)[2][4], const float* x) const {
+  /// Adds the products of the rows at `highs` and `lows` and of those eight below, over half of the
+  /// elements.
+  __device__ void add_products(float (&sums)[2][4], const float* highs, const float* lows) const {
     float small_sums[2][2][4] = {};
 #pragma unroll
     for (unsigned group = 0; group < groups; ++group) {
-      const float4 upper = *reinterpret_cast<const float4*>(x + group * 16),
-                   lower = *reinterpret_cast<const float4*>(x + group * 16 + 8 * stride);
-      const float four[2][4] = {{upper.x, lower.x, upper.y, lower.y}, {upper.z, lower.z, upper.w, lower.w}};
+      const Fragments high(highs + group * 16), low(lows + group * 16);
 #pragma unroll
       for (unsigned step = 0; step < 2; ++step) {
-        unsigned high[4], low[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const Tf32Parts parts = tf32_parts(four[step][i]);
-          high[i] = parts.high, low[i] = parts.low;
-        }
 #pragma unroll
         for (unsigned j = 0; j < 2; ++j) {
           const Tf32Parts b0 = matrix_[group][j][2 * step], b1 = matrix_[group][j][2 * step + 1];
-          multiply_add(sums[j], high, b0.high, b1.high);
-          multiply_add(small_sums[j][0], high, b0.low, b1.low);
-          multiply_add(small_sums[j][1], low, b0.high, b1.high);
+          multiply_add(sums[j], high.v[step], b0.high, b1.high);
+          multiply_add(small_sums[j][0], high.v[step], b0.low, b1.low);
+          multiply_add(small_sums[j][1], low.v[step], b0.high, b1.high);
         }
       }
     }
@@ -174,7 +181,10 @@ class Products<0> {
  public:
   __device__ explicit Products(const Matrices& by) : by_(by) {}
 
-  __device__ void multiply(float* y, const float* x, float* /*room*/, unsigned at, unsigned rows) const {
+  __device__ void prepare(unsigned /*at*/) const {}
+
+  __device__ void multiply(float* y, const float* x, const float* /*low*/, float* /*room*/, unsigned at,
+                           unsigned rows) const {
     const unsigned d = by_.row;
     for (unsigned i = threadIdx.x; i < rows * d; i += blockDim.x) {
       const unsigned row = i / d, column = i % d;

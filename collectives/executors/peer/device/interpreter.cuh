@@ -195,9 +195,11 @@ class Interpreter {
     Machine::sync();  // another product may have had another shape of tiles
     for (unsigned at = edge(Machine::block()); at < end; at += tile) {
       const unsigned count = Machine::min(tile, end - at);
+      products.prepare(at / in.row);
       gather_tile<width>(in, at, count);
       Machine::sync();
-      products.multiply(Machine::tile(1), Machine::tile(0), Machine::tile(2), at / in.row, count / in.row);
+      products.multiply(Machine::tile(1), Machine::tile(0), Machine::tile(3), Machine::tile(2), at / in.row,
+                        count / in.row);
       Machine::sync();
       scatter_tile<width>(in, at, count);
     }
@@ -214,7 +216,7 @@ class Interpreter {
       const Pack x = in.arrival != nullptr
                          ? await(in.arrival, packet, in.step, in.arrival_peer, true)
                          : Machine::template load_elements<E>(in.from + at + e, n, in.whole);
-      put<width>(Machine::tile(0), e, n, in.x_is_later ? other : x);
+      put_rows<width>(e, n, in.x_is_later ? other : x);
       put<width>(Machine::tile(1), e, n, in.x_is_later ? x : other);
       if (thread_.gave_up()) continue;
       for (int i = 0; i < in.sent; ++i)
@@ -247,6 +249,16 @@ class Interpreter {
       return e;
     else
       return e / width * Machine::template Products<width>::stride + e % width;
+  }
+
+  template <unsigned width>
+  __device__ static void put_rows(unsigned e, unsigned n, const Pack& x) {
+    if constexpr (width == 0) return put<width>(Machine::tile(0), e, n, x);
+    Pack high, low;
+#pragma unroll
+    for (int i = 0; i < E; ++i) high.v[i] = Machine::split(x.v[i], low.v[i]);
+    put<width>(Machine::tile(0), e, n, high);
+    put<width>(Machine::tile(3), e, n, low);
   }
 
   template <unsigned width>

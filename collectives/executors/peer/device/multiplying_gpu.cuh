@@ -11,10 +11,18 @@ struct MultiplyingGpu : Gpu {
   template <unsigned width>
   using Products = baton::Products<width>;
 
-  /// Tile 0 has the rows, tile 1 the results, tile 2 is room for the products.
+  /// Tile 0 has the rows, or the high parts of their elements, tile 1 the results, tile 2 is room
+  /// for the products, and tile 3 has low parts.
   __device__ static float* tile(int which) {
-    __shared__ alignas(16) float tiles[3][most_tile_elements];
+    __shared__ alignas(16) float tiles[4][most_tile_elements];
     return tiles[which];
+  }
+
+  /// The high part of a number; what is left of it becomes `low`.
+  __device__ static float split(float x, float& low) {
+    const Tf32Parts parts = tf32_parts(x);
+    low = __uint_as_float(parts.low);
+    return __uint_as_float(parts.high);
   }
 
   template <int count>
