@@ -28,11 +28,16 @@ SliceOwners owners_on(const Nodes& nodes, int node) {
   return {nodes.begin(node), nodes.size(node), nodes.full_size()};
 }
 
-/// All maps as one, decay and state side by side.
+/// All maps as one, decay and state side by side: the first one if every node has one rank. Two
+/// places take turns, since GPUs do not multiply matrices in place.
 Map compose(Schedule& s, const std::vector<Map>& maps) {
-  if (maps.size() == 1) return maps[0];  // every node has one rank, and the slice is the whole map
-  const Map total = s.scratch_map("total", maps[0]);
-  for (std::size_t q = 1; q < maps.size(); ++q) s.combine(total, q == 1 ? maps[0] : total, maps[q]);
+  Map total = maps[0], before, other;
+  for (std::size_t q = 1; q < maps.size(); ++q) {
+    before = total;
+    total = q < 3 ? s.scratch_map("total", maps[0]) : other;
+    s.combine(total, before, maps[q]);
+    other = before;
+  }
   return total;
 }
 

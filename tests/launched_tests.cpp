@@ -123,7 +123,11 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
   return exit_code_of([&] {
     int result = 1;
     if (argc < 2) throw UsageError("an executor must be named");
-    const std::string executor = argv[1];
+    std::string executor = argv[1];
+    if (const auto colon = executor.find(':'); colon != std::string::npos) {
+      executor_choices().ranks_a_gpu = std::stoi(executor.substr(colon + 1));
+      executor.resize(colon);
+    }
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
     const ExecutorEntry& entry = find_executor(executor);
     const int ranks = most_ranks(entry);

@@ -107,6 +107,9 @@ class Workload {
   virtual std::vector<std::string> varying_outputs() const { return {}; }
   /// The same algorithm at a size that a single process verifies on `ranks` ranks in milliseconds.
   virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;
+  /// The same with twice as many values a head, where that doubles states and no matrices; null
+  /// otherwise.
+  virtual std::shared_ptr<const Workload> with_twice_the_values() const { return nullptr; }
 
   /// Bytes of a rank's result, and those of them that must cross its port (docs/metrics.md).
   virtual double payload_bytes(int ranks) const = 0;
@@ -222,6 +225,17 @@ std::string implementation_of(const std::vector<Schedule>& schedules);
 /// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws
 /// ScheduleError if the schedules are wrong, or cost something else than their author claims.
 std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);
+
+/// What the matrices of affine maps cost.
+struct MatrixCost {
+  /// Those of the bytes of the rank that sends most.
+  std::int64_t sent_bytes = 0;
+  /// Operations of products on the rank that has most of them.
+  double product_flops = 0;
+};
+
+/// The above of a collective under affine maps, counted from its schedules in f32; empty for others.
+std::optional<MatrixCost> matrix_cost_of(const Case& bench_case, int blocks);
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
 void require_claim(const Case& bench_case, int blocks, const Cost& counted);

@@ -55,6 +55,12 @@ class CollectiveWorkload : public Workload {
     return collective_workload(collective_, small, direction_);
   }
 
+  std::shared_ptr<const Workload> with_twice_the_values() const override {
+    Shape twice = shape_;
+    twice.d_v *= 2;
+    return moves_tokens(collective_.kind) ? nullptr : collective_workload(collective_, twice, direction_);
+  }
+
   double payload_bytes(int ranks) const override;
   double port_bytes(int ranks) const override;
   Description describe() const override {

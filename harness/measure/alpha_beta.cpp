@@ -101,6 +101,14 @@ AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placeme
   return wire;
 }
 
+double measure_products(Executor& executor, const Team& team, int ranks, int busy) {
+  constexpr std::int64_t heads_on_device = 64, heads_on_host = 4;
+  Device* const device = executor.device();
+  if (device != nullptr && device->is_shared()) return 0;
+  return Probes(executor, team, ranks)
+      .product_flops_a_second(device != nullptr ? heads_on_device : heads_on_host, busy);
+}
+
 double Probes::least_round(const Text& text, int times) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks_; ++rank) {
@@ -183,6 +191,18 @@ double Probes::combine_seconds(std::int64_t bytes, int busy) {
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
   };
   return seconds_of_one(apply);
+}
+
+double Probes::product_flops_a_second(std::int64_t heads, int busy) {
+  const MapForm form{.kind = MapKind::affine, .share = row};
+  double flops = 0;
+  const double seconds = seconds_of_one([&](Schedule& s, int times) {
+    const Map own = s.scratch_map("own", {{}, {0, 0, heads * row * row}, row, form});
+    Map from = s.scratch_map("a", own).only_state(), to = s.scratch_map("b", own).only_state();
+    for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
+    if (s.rank() == 0) flops = s.steps().front().combine_flops();
+  });
+  return seconds > 0 ? flops / seconds : 0;
 }
 
 double Probes::copy_seconds(std::int64_t bytes, int busy) {

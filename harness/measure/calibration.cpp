@@ -28,6 +28,7 @@ namespace baton {
 namespace {
 
 constexpr std::int64_t least_bytes = 8, most_bytes = 16 << 20;
+constexpr double no_limit = 1e18;  // operations or bytes a second
 
 /// Sizes of the curves' points.
 std::vector<std::int64_t> sizes() {
@@ -210,6 +211,9 @@ Topology calibrate(Executor& executor, const Team& team, const Placement& placem
   device.kernel.bytes_a_second = device.combine.bytes_a_second;
   device.kernel.flops_a_second = device.combine.bytes_a_second * 2 / (3 * element_bytes);
   device.combine.flops_a_second = device.kernel.flops_a_second;
+  if (const double products = measure_products(executor, team, ranks, ranks); products > 0)
+    device.kernels[affine_combine] = {
+        .flops_a_second = products, .bytes_a_second = no_limit, .source = "measured on all ranks at once"};
   topology.calibration = {.stands_on = stands_on,
                           .most_ranks = ranks,
                           .least_bytes = least_bytes,
@@ -223,7 +227,7 @@ Topology awaiting_kernels(const Topology& links, const std::string& machine, con
   Topology topology = links;
   topology.name = "links of " + links.name + ", kernels of " + machine;
   topology.description = "Kernels as measured on " + machine + ". All else: " + links.description;
-  topology.device.kernels.clear();
+  std::erase_if(topology.device.kernels, [](const auto& kernel) { return kernel.first != affine_combine; });
   const std::string& before = links.calibration.stands_on;
   topology.calibration.stands_on =
       "kernels: " + stands_on + "; all else: " + links.name + (before.empty() ? "" : ", " + before);
@@ -253,7 +257,6 @@ void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
   }
   for (const auto& [name, rates] : measured) {
     const double flops = slowest_ranks(rates.flops, team), bytes = slowest_ranks(rates.bytes, team);
-    constexpr double no_limit = 1e18;
     if (std::isinf(flops)) continue;  // the executor cannot tell
     // A kernel without operations is limited by its bytes, any other by its operations.
     topology.device.kernels[name] = {.flops_a_second = flops > 0 ? flops : no_limit,

@@ -3,6 +3,7 @@
 // measured; and what the simulator predicts with a topology.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,11 +36,19 @@ struct AlphaBeta {
   /// host, the first two values above are these.
   double between_alpha_seconds = 0;
   double between_beta = 0;
+  /// Operations a second of the executor's products of affine maps on one rank, as measured; 0 if
+  /// they were not, and then they cost nothing.
+  double product_flops_a_second = 0;
 
   /// The least seconds for `hops` messages that wait for one another while the busiest rank sends
-  /// `bytes`.
-  double bound_seconds(int hops, std::int64_t bytes) const {
-    return floor_seconds + hops * alpha_seconds + static_cast<double>(bytes) / beta;
+  /// `bytes`, and a rank has products of `flops` operations.
+  double bound_seconds(int hops, std::int64_t bytes, double flops = 0) const {
+    return floor_seconds + hops * alpha_seconds + busy_seconds(bytes, flops);
+  }
+  /// The part of it for which the busiest link or rank is busy.
+  double busy_seconds(std::int64_t bytes, double flops) const {
+    const double products = product_flops_a_second > 0 ? flops / product_flops_a_second : 0;
+    return std::max(static_cast<double>(bytes) / beta, products);
   }
 
   /// The number of blocks that makes a chain of P ranks fastest, sqrt((P-2) N / (alpha beta)), from
@@ -54,6 +63,11 @@ struct AlphaBeta {
 /// Devices measure their hardware themselves; the executor's messages are then
 /// `message_alpha_seconds` and `message_beta`. Nothing is measured if ranks share a device.
 AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placement& placement);
+
+/// Operations a second of products of affine maps on the first `busy` of the executor's ranks at
+/// once, over as many heads as keep a device busy, or over four on the host. 0 if ranks share a
+/// device. Collective over the team.
+double measure_products(Executor& executor, const Team& team, int ranks, int busy);
 
 /// How far apart the ranks start a round.
 struct StartSkew {
@@ -114,6 +128,9 @@ class Probes {
   double shift_seconds(const Groups& groups, std::int64_t bytes, int at_once = 1);
   /// A map of a state of `bytes`, applied to a state on the first `busy` ranks at once.
   double combine_seconds(std::int64_t bytes, int busy);
+  /// Affine maps of `heads` heads, with keys and values of 128, applied to states on the first
+  /// `busy` ranks at once: operations a second of the slowest of them, 0 if it cannot be told.
+  double product_flops_a_second(std::int64_t heads, int busy);
   /// A copy of `bytes` on the first `busy` ranks at once.
   double copy_seconds(std::int64_t bytes, int busy);
   /// A round that contains a single small step.

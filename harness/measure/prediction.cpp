@@ -69,6 +69,11 @@ class BlockSearch {
   double least_ = std::numeric_limits<double>::infinity();
 };
 
+bool has_products(const Schedule& schedule) {
+  return std::any_of(schedule.steps().begin(), schedule.steps().end(),
+                     [](const Step& step) { return step.combine.form.kind == MapKind::affine; });
+}
+
 }  // namespace
 
 ScheduleSource schedules_of(const Case& bench_case, int blocks) {
@@ -108,6 +113,9 @@ std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const
   constexpr double free = std::numeric_limits<double>::infinity();
   const Rate step{.flops_a_second = free, .bytes_a_second = free};
   links.device = {.kernel = step, .copy = step, .combine = step, .kernels = {}};
+  if (model.product_flops_a_second > 0)
+    links.device.kernels[affine_combine] = {.flops_a_second = model.product_flops_a_second,
+                                            .bytes_a_second = free};
   const ScheduleSource source = schedules_of(bench_case, blocks);
   if (unsupported_by_simulator(source, links)) return std::nullopt;
   return model.floor_seconds + simulate(source, links).bound_seconds;
@@ -129,6 +137,8 @@ std::string extrapolates(const ScheduleSource& source, const Simulation& simulat
   for (const Kernel& kernel : middle.kernels())
     if (!topology.device.kernels.contains(kernel.name))
       return "the kernel " + kernel.name + " was not measured";
+  if (has_products(middle) && !topology.device.kernels.contains(affine_combine))
+    return "the products of affine maps were not measured";
   if (simulation.messages == 0) return {};
   if (calibration.most_ranks == 1) return "its links were not measured, but its kernels";
   if (ranks > calibration.most_ranks)

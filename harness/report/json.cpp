@@ -73,6 +73,13 @@ void add_case(Json& json, const Record& record) {
 
 void add_cost(Json& json, const Record& record) {
   json["sent_bytes"] = record.cost ? Json(record.cost->sent_bytes) : Json(nullptr);
+  if (record.cost && record.matrices) {
+    json["sent_matrix_bytes"] = record.matrices->sent_bytes;
+    json["sent_state_bytes"] = record.cost->sent_bytes - record.matrices->sent_bytes;
+    json["product_flops"] = record.matrices->product_flops;
+    if (record.alpha_beta.product_flops_a_second > 0)
+      json["product_flops_per_second"] = record.alpha_beta.product_flops_a_second;
+  }
   json["hops"] = record.cost ? Json(record.cost->hops) : Json(nullptr);
   json["messages"] = or_null(record.messages);
   json["tensor_bytes"] = record.footprint ? Json(record.footprint->tensors) : Json(nullptr);

@@ -116,8 +116,8 @@ std::optional<double> Record::bound_seconds() const {
   // In rounds back to back the hops of one round may overlap with the bytes of another, and an
   // empty round is read once.
   if (bench_case.timing != TimingMode::isolated)
-    return static_cast<double>(cost->sent_bytes) / alpha_beta.beta;
-  return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes);
+    return alpha_beta.busy_seconds(cost->sent_bytes, product_flops());
+  return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes, product_flops());
 }
 
 std::vector<int> Record::rounds_as_last() const {

@@ -104,6 +104,8 @@ struct Record {
   std::optional<Failure> failure;
   /// Bytes and hops of the schedules; empty if a native does not tell.
   std::optional<Cost> cost;
+  /// The part of affine maps' matrices in it, with `sent_bytes` as the wire has them.
+  std::optional<MatrixCost> matrices;
   /// Memory of the schedules' buffers on the rank that has most; empty if a native does the work.
   std::optional<Footprint> footprint;
   /// Messages of all ranks together; known for simulated rounds only.
@@ -144,6 +146,8 @@ struct Record {
   const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
   const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
   std::optional<double> bound_seconds() const;
+  /// Operations of products of affine maps on the rank that has most.
+  double product_flops() const { return matrices ? matrices->product_flops : 0; }
   /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
   /// the ranks' times are not known one by one.
   std::vector<int> rounds_as_last() const;

@@ -29,6 +29,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .skipped = prepared.refusal.reason(),
           .failure = std::nullopt,
           .cost = timed.cost ? timed.cost : prepared.cost,
+          .matrices = prepared.matrices,
           .footprint = timed.footprint ? timed.footprint : prepared.footprint,
           .messages = timed.messages,
           .known_bound_seconds = timed.bound_seconds,

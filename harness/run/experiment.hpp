@@ -49,6 +49,8 @@ struct Prepared {
   std::string implementation = "schedule";
   /// Empty if a native does not tell, or if simulated rounds count it.
   std::optional<Cost> cost;
+  /// Of affine maps.
+  std::optional<MatrixCost> matrices;
   std::optional<Footprint> footprint;
   Dtype wire = Dtype::f32;
   /// The simulated machine, if there is one.

@@ -32,6 +32,13 @@ std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team
   return all;
 }
 
+/// True if some case of the executor has affine maps that are folded.
+bool has_affine_maps(const std::vector<Case>& cases, const std::string& executor) {
+  return std::any_of(cases.begin(), cases.end(), [&](const Case& c) {
+    return c.executor == executor && c.workload->describe().map == MapKind::affine;
+  });
+}
+
 class MeasuredRunner : public CaseRunner {
  public:
   MeasuredRunner(const Options& options, const std::optional<Topology>& topology, const std::string& name,
@@ -43,6 +50,8 @@ class MeasuredRunner : public CaseRunner {
     executor_ = find_executor(name).make(ranks);
     placement_ = placement_of(this->team(), ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), placement_);
+    if (has_affine_maps(options.cases, name))
+      alpha_beta_.product_flops_a_second = measure_products(*executor_, this->team(), ranks, 1);
     topology_ = topology;
     if (Calibrator::is_asked(options, ranks))
       calibrator_.emplace(options, *executor_, this->team(), placement_, name, topology);
@@ -148,10 +157,12 @@ Prepared MeasuredRunner::prepare(const Case& asked) {
   prepared.implementation = implementation_of(prepared.schedules);
   prepared.wire = executor_->wire_dtype();
   prepared.cost = cost_of(bench_case, prepared.blocks, prepared.schedules);
+  prepared.matrices = matrix_cost_of(bench_case, prepared.blocks);
   // A native may have memory of its own.
   if (prepared.implementation == "schedule") prepared.footprint = largest_footprint(prepared.schedules);
-  if (prepared.cost)
-    prepared.cost->sent_bytes = prepared.cost->sent_bytes * bytes_of(prepared.wire) / element_bytes;
+  const auto on_wire = [&](std::int64_t bytes) { return bytes * bytes_of(prepared.wire) / element_bytes; };
+  if (prepared.cost) prepared.cost->sent_bytes = on_wire(prepared.cost->sent_bytes);
+  if (prepared.matrices) prepared.matrices->sent_bytes = on_wire(prepared.matrices->sent_bytes);
   prepared.refusal = refusal_of(prepared);
   if (prepared.refusal) return prepared;
   if (calibrator_) calibrator_->add_kernels(bench_case, prepared.schedules);
@@ -191,7 +202,8 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
     return {};
   const auto bound = [&] {
     return bound_over_hosts(prepared).value_or(
-        alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes));
+        alpha_beta_.bound_seconds(prepared.cost->hops, prepared.cost->sent_bytes,
+                                  prepared.matrices ? prepared.matrices->product_flops : 0));
   };
   const double found = median(samples.seconds);
   const double skew = std::isnan(start_skew_.seconds) ? 0 : start_skew_.seconds;
@@ -204,6 +216,9 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
     alpha_beta_.between_alpha_seconds =
         std::min(alpha_beta_.between_alpha_seconds, again.between_alpha_seconds);
     alpha_beta_.between_beta = std::max(alpha_beta_.between_beta, again.between_beta);
+    if (alpha_beta_.product_flops_a_second > 0)
+      alpha_beta_.product_flops_a_second =
+          std::max(alpha_beta_.product_flops_a_second, measure_products(*executor_, team(), ranks_, 1));
   }
   executor_->prepare(prepared.schedules);
   const bool shared = team().max(conditions().shared_cores() ? 1.0 : 0.0) > 0;  // ranks read loads apart

@@ -96,6 +96,7 @@ Prepared SimulatedRunner::prepare(const Case& bench_case) {
                         : possible_blocks(placed, placed.blocks);
   const ScheduleSource source = schedules_of(placed, prepared.blocks);
   prepared.refusal = unsupported_by_simulator(source, topology_);
+  if (!prepared.refusal) prepared.matrices = matrix_cost_of(placed, prepared.blocks);
   if (!prepared.refusal && ranks_ == 1 && simulate(source, topology_).seconds == 0)
     prepared.refusal = "a rank alone sends nothing, and its round takes no time on this machine";
   return prepared;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {
@@ -24,18 +25,20 @@ __device__ float4 after(float decay, float4 earlier, float4 later) {
           fmaf(decay, earlier.w, later.w)};
 }
 
-/// The state of a combine over `count` packs, `row` packs a row; with `into_decay` the decays of a
-/// composition too.
+/// The state of a combine over `count` packs, `row` packs a decay, the first of which has `before`
+/// packs more; with `into_decay` the decays of a composition too.
 template <class Pack>
 __global__ void __launch_bounds__(threads)
     combine_kernel(Pack* into, const Pack* earlier, const float* later_decay, const Pack* later,
-                   std::int64_t count, std::int64_t row, float* into_decay, const float* earlier_decay) {
+                   std::int64_t count, std::int64_t row, std::int64_t before, float* into_decay,
+                   const float* earlier_decay) {
   const std::int64_t stride = std::int64_t{gridDim.x} * threads;
   const std::int64_t first = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  const bool is_small = count <= UINT32_MAX;  // 64-bit division is slow
+  const bool is_small = count + before <= UINT32_MAX;  // 64-bit division is slow
   for (std::int64_t i = first; i < count; i += stride) {
+    const std::int64_t at = i + before;
     const std::int64_t r =
-        is_small ? static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(row) : i / row;
+        is_small ? static_cast<std::uint32_t>(at) / static_cast<std::uint32_t>(row) : at / row;
     into[i] = after(later_decay[r], earlier[i], later[i]);
     if (into_decay != nullptr && i % row == 0) into_decay[r] = later_decay[r] * earlier_decay[r];
   }
@@ -67,16 +70,19 @@ bool overlap(std::span<const float> a, std::span<const float> b) {
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
+/// Elements of a state that share a decay.
+std::int64_t elements_a_decay(const Combine& by) { return by.form.share * by.row; }
+
 template <class Pack>
 void launch_combine(cudaStream_t stream, std::span<float> into, std::span<const float> earlier,
-                    std::span<const float> later_decay, std::span<const float> later, float* into_decay,
-                    const float* earlier_decay) {
+                    std::span<const float> later_decay, std::span<const float> later, const Combine& by,
+                    float* into_decay, const float* earlier_decay) {
   constexpr std::int64_t width = sizeof(Pack) / sizeof(float);
   const std::int64_t count = static_cast<std::int64_t>(into.size()) / width;
-  const std::int64_t row = count / static_cast<std::int64_t>(later_decay.size());
+  const std::int64_t row = elements_a_decay(by) / width, before = by.form.first * by.row / width;
   combine_kernel<<<grid(count), threads, 0, stream>>>(
       reinterpret_cast<Pack*>(into.data()), reinterpret_cast<const Pack*>(earlier.data()), later_decay.data(),
-      reinterpret_cast<const Pack*>(later.data()), count, row, into_decay, earlier_decay);
+      reinterpret_cast<const Pack*>(later.data()), count, row, before, into_decay, earlier_decay);
   cuda_launched();
 }
 
@@ -91,7 +97,8 @@ int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operatio
 
 }  // namespace
 
-void combine_on_device(cudaStream_t stream, const DeviceOperands& operands) {
+void combine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by) {
+  if (by.form.kind == MapKind::affine) return combine_affine_on_device(stream, operands, by);
   const bool composes = operands.writes.size() == 2;
   const auto into = operands.writes.back();
   const auto earlier = operands.reads[composes ? 1 : 0];
@@ -102,9 +109,9 @@ void combine_on_device(cudaStream_t stream, const DeviceOperands& operands) {
   const bool fuses = composes && !overlap(decay, later_decay);
   float* into_decay = fuses ? decay.data() : nullptr;
   const float* earlier_decay = fuses ? operands.reads[0].data() : nullptr;
-  const bool is_wide = later.size() / later_decay.size() % 4 == 0 && is_aligned(into.data()) &&
-                       is_aligned(earlier.data()) && is_aligned(later.data());
-  (is_wide ? launch_combine<float4> : launch_combine<float>)(stream, into, earlier, later_decay, later,
+  const bool is_wide = elements_a_decay(by) % 4 == 0 && by.form.first * by.row % 4 == 0 &&
+                       is_aligned(into.data()) && is_aligned(earlier.data()) && is_aligned(later.data());
+  (is_wide ? launch_combine<float4> : launch_combine<float>)(stream, into, earlier, later_decay, later, by,
                                                              into_decay, earlier_decay);
   if (!composes || fuses) return;
   const auto rows = static_cast<std::int64_t>(decay.size());
@@ -118,7 +125,7 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
   if (step.verb == Verb::copy)
     cuda(cudaMemcpyAsync(operands.writes[0].data(), operands.reads[0].data(),
                          static_cast<std::size_t>(step.reads[0].bytes()), cudaMemcpyDeviceToDevice, stream));
-  if (step.verb == Verb::combine) combine_on_device(stream, operands);
+  if (step.verb == Verb::combine) combine_on_device(stream, operands, step.combine);
   if (step.verb != Verb::compute) return;
   const Kernel& kernel = schedule.kernels()[step.body];
   find_cuda_kernel(kernel)({stream, operands, kernel});
@@ -126,9 +133,8 @@ void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& st
 
 Refusal lacks_device_body(const Schedule& schedule) {
   for (const Step& step : schedule.steps())
-    if (step.verb == Verb::combine && step.combine.form.kind != MapKind::diagonal)
-      return std::string("GPUs combine diagonal maps only, not ") + to_string(step.combine.form.kind) +
-             " ones";
+    if (step.combine.form.kind == MapKind::affine)
+      if (Refusal refusal = lacks_products(step)) return refusal;
   for (const Kernel& kernel : schedule.kernels())
     if (Refusal refusal = unsupported_on_device(kernel)) return refusal;
   return {};

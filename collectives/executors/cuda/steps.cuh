@@ -18,8 +18,8 @@
 namespace baton {
 
 /// Enqueues a combine, with the operands of `combine_on_host` (schedule/kernel.hpp). It is one
-/// kernel, or two where a composition writes its decay over the later one.
-void combine_on_device(cudaStream_t stream, const DeviceOperands& operands);
+/// kernel, or two where a composition writes its decay over the later one, or multiplies matrices.
+void combine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by);
 
 /// Enqueues a copy, combine or compute step of `schedule`.
 void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <type_traits>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/peer/device/gpu.cuh"
 #include "collectives/executors/peer/device/interpreter.cuh"
+#include "collectives/executors/peer/device/multiplying_gpu.cuh"
 #include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
 namespace {
 
 constexpr unsigned most_threads = 512;
+static_assert(product_threads <= most_threads);
 constexpr unsigned staged = 32;  // instructions that a block keeps in shared memory
 
 /// The first instruction comes with the launch: a thread need not fetch it before it can load its
 /// first operands. Where it is the only one, as in a chain of merged blocks, it is read in place.
-template <class Format, PeerTransport transport, bool has_one>
-__global__ void __launch_bounds__(most_threads)
+template <class Format, PeerTransport transport, bool has_one, bool multiplies>
+__global__ void __launch_bounds__(multiplies ? product_threads : most_threads)
     peer_kernel(const __grid_constant__ PeerContext context,
                 const __grid_constant__ PeerDeviceInstruction first, const PeerDeviceInstruction* program,
                 unsigned count, const __grid_constant__ KernelRole role) {
-  Interpreter<Gpu, Format, transport> interpreter(context, role);
+  using Machine = std::conditional_t<multiplies, MultiplyingGpu, Gpu>;
+  Interpreter<Machine, Format, transport, multiplies> interpreter(context, role);
   if constexpr (has_one) return interpreter.run(first, true);
   __shared__ PeerDeviceInstruction staging[staged];
   if (count == 0) return interpreter.enter();
@@ -41,16 +45,20 @@ __global__ void __launch_bounds__(most_threads)
   }
 }
 
-template <class Format>
-auto kernel_for(PeerTransport transport, unsigned instructions) {
-  if (transport == PeerTransport::fenced) return peer_kernel<Format, PeerTransport::fenced, false>;
-  return instructions == 1 ? peer_kernel<Format, PeerTransport::packets, true>
-                           : peer_kernel<Format, PeerTransport::packets, false>;
+template <class Format, bool multiplies>
+auto kernel_for(PeerTransport transport, bool has_one) {
+  if (transport == PeerTransport::fenced)
+    return peer_kernel<Format, PeerTransport::fenced, false, multiplies>;
+  return has_one ? peer_kernel<Format, PeerTransport::packets, true, multiplies>
+                 : peer_kernel<Format, PeerTransport::packets, false, multiplies>;
 }
 
-auto kernel_for(ElementFormat format, PeerTransport transport, unsigned instructions) {
-  return format == ElementFormat::bf16 ? kernel_for<Bf16Format<Gpu>>(transport, instructions)
-                                       : kernel_for<F32Format<Gpu>>(transport, instructions);
+auto kernel_for(ElementFormat format, PeerTransport transport, bool has_one, bool multiplies) {
+  using F32 = F32Format<Gpu>;
+  using Bf16 = Bf16Format<Gpu>;
+  const bool is_bf16 = format == ElementFormat::bf16;
+  if (multiplies) return (is_bf16 ? kernel_for<Bf16, true> : kernel_for<F32, true>)(transport, has_one);
+  return (is_bf16 ? kernel_for<Bf16, false> : kernel_for<F32, false>)(transport, has_one);
 }
 
 /// A native is one operation, of which no step is timed by itself.
@@ -79,11 +87,7 @@ const PeerNative* only_peer_native(const Schedule& schedule) {
 ScheduleRound::ScheduleRound(const Schedule& schedule, const PeerProgram& program, const DeviceMemory& memory,
                              PeerExchange& exchange, ElementFormat format, PeerTransport transport,
                              unsigned overlap_ctas)
-    : Round(schedule, program.operations),
-      exchange_(exchange),
-      format_(format),
-      transport_(transport),
-      width_(program.width) {
+    : Round(schedule, program.operations), exchange_(exchange), format_(format), transport_(transport) {
   for (const Step& step : schedule.steps()) operands_.push_back(memory.operands(step));
   const PeerBlocks blocks = blocks_of(program, multiprocessors(), overlap_ctas, transport);
   exchange.reset(program.inbox_packets, program.messages, blocks.alone);
@@ -94,8 +98,10 @@ ScheduleRound::ScheduleRound(const Schedule& schedule, const PeerProgram& progra
     if (operation.computes) continue;
     kernel.role = role_of(program, i);
     kernel.ctas = blocks.of(operation);
-    const std::int64_t threads = std::int64_t{kernel.ctas} * peer_threads(width_, kernel.ctas);
-    const auto instructions = resolve(program, operation, context_, exchange.heap().all(), threads,
+    kernel.multiplies = multiplies(program, operation);
+    kernel.threads = kernel.multiplies ? product_threads : peer_threads(program.width, kernel.ctas);
+    const auto instructions = resolve(program, operation, context_, exchange.heap().all(),
+                                      std::int64_t{kernel.ctas} * kernel.threads,
                                       [&](const Slice& slice) { return memory.at(slice); });
     kernel.count = static_cast<unsigned>(instructions.size());
     if (kernel.count == 0) continue;
@@ -116,8 +122,8 @@ void ScheduleRound::enqueue_operation(std::size_t operation, cudaStream_t stream
     return run_on_device(stream, schedule(), schedule().steps()[step], operands_[step]);
   }
   const Kernel& kernel = kernels_[operation];
-  kernel_for(format_, transport_,
-             kernel.count)<<<kernel.ctas, peer_threads(width_, kernel.ctas), 0, stream>>>(
+  kernel_for(format_, transport_, kernel.count == 1,
+             kernel.multiplies)<<<kernel.ctas, kernel.threads, 0, stream>>>(
       context_, kernel.first, kernel.program, kernel.count, kernel.role);
   cuda_launched();
 }

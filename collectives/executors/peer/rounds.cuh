@@ -86,7 +86,9 @@ class ScheduleRound : public Round {
   /// The kernel of an exchange operation.
   struct Kernel {
     KernelRole role;
+    bool multiplies = false;
     unsigned ctas = 0;
+    unsigned threads = 0;  // of a block
     PeerDeviceInstruction first{};
     PeerDeviceInstruction* program = nullptr;  // in device memory
     unsigned count = 0;
@@ -98,7 +100,6 @@ class ScheduleRound : public Round {
   ElementFormat format_;
   PeerTransport transport_;
   PeerContext context_;
-  std::int64_t width_;
   std::vector<DeviceOperands> operands_;  // of each step
   std::vector<Kernel> kernels_;           // of each operation; unused for a compute step
 };

@@ -89,6 +89,9 @@ struct Rate {
   double node_seconds(double bytes) const { return node_measured.empty() ? 0 : node_measured.seconds(bytes); }
 };
 
+/// The name under which `DeviceRates::kernels` has combines by matrices.
+inline constexpr const char* affine_combine = "affine_combine";
+
 struct DeviceRates {
   /// The rate of any kernel that `kernels` does not name.
   Rate kernel;
@@ -101,8 +104,9 @@ struct DeviceRates {
   /// The rate of a combine by matrices: that of the kernel "affine_combine", or else of any
   /// combine. A curve over bytes says nothing of products; then it is that of any kernel.
   const Rate& affine_combine() const {
-    return kernels.contains("affine_combine") || !combine.measured.empty() ? rate_of("affine_combine")
-                                                                           : combine;
+    return kernels.contains(baton::affine_combine) || !combine.measured.empty()
+               ? rate_of(baton::affine_combine)
+               : combine;
   }
 };
 

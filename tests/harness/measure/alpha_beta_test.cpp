@@ -39,6 +39,14 @@ TEST(Link, AnEmptyRoundIsPartOfTheBound) {
   EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000), 8e-6);
 }
 
+TEST(Link, ProductsThatTakeLongerThanTheBytesAreTheBound) {
+  AlphaBeta link{.alpha_seconds = 1e-6, .beta = 1e9};
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 1e9), 4e-6) << "no rate was measured";
+  link.product_flops_a_second = 1e12;
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 5e5), 4e-6);
+  EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 1e7), 13e-6);
+}
+
 TEST(Link, BlocksFollowTheExecutorsMessagesAndTheBoundTheWire) {
   const AlphaBeta wire{.alpha_seconds = 1e-6, .beta = 4e11};
   AlphaBeta link = wire;

@@ -113,6 +113,15 @@ TEST_F(Calibrated, LocalStepsTakeWhatTheyTake) {
   }
 }
 
+TEST_F(Calibrated, ProductsOfAffineMapsHaveTheirRate) {
+  Topology topology = shared_memory();
+  topology.device.kernels[affine_combine] = {.flops_a_second = 3e9, .bytes_a_second = 1e18};
+  KnownMachine machine(topology);
+  const Topology found = calibrate(machine, world_.all(), on_one_host, "a test");
+  EXPECT_NEAR(found.device.affine_combine().flops_a_second, 3e9, 3e7);
+  EXPECT_NEAR(measure_products(machine, world_.all(), ranks, 1), 3e9, 3e7);
+}
+
 TEST_F(Calibrated, SaysWhatItStandsOn) {
   EXPECT_EQ(found_.calibration.stands_on, "a test");
   EXPECT_EQ(found_.calibration.most_ranks, ranks);

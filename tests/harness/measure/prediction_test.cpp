@@ -146,6 +146,22 @@ TEST(Extrapolation, NamesAKernelThatWasNotMeasured) {
   EXPECT_THAT(extrapolates(source, simulate(source, topology), topology), IsEmpty());
 }
 
+TEST(Extrapolation, NamesProductsThatWereNotMeasured) {
+  Topology topology = uniform_machine(4, {});
+  topology.calibration = {.most_ranks = 4, .least_bytes = 1, .most_bytes = 1 << 30};
+  Shape affine = shape;
+  affine.map = MapKind::affine;
+  const Case bench_case{
+      .workload = collective_workload(find_collective("all_scan"), affine, Direction::forward),
+      .executor = "mpi",
+      .ranks = 4};
+  const ScheduleSource source = schedules_of(bench_case, 4);
+  EXPECT_EQ(extrapolates(source, simulate(source, topology), topology),
+            "the products of affine maps were not measured");
+  topology.device.kernels[affine_combine] = topology.device.kernel;
+  EXPECT_THAT(extrapolates(source, simulate(source, topology), topology), IsEmpty());
+}
+
 TEST(Extrapolation, IsInTheRecord) {
   Topology topology = uniform_machine(4, {});
   topology.calibration = {.most_ranks = 2, .least_bytes = 8, .most_bytes = 1 << 20};

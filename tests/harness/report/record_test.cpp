@@ -140,6 +140,19 @@ TEST(Record, HasNoKeyThatIsNotExplained) {
   for (const std::string& key : written_keys()) EXPECT_TRUE(explained.contains(key)) << key;
 }
 
+TEST(Record, TellsMatricesFromStatesAndBoundsTheirProducts) {
+  Record record = timed_record();
+  EXPECT_FALSE(to_json(record).contains("sent_matrix_bytes"));
+  record.matrices = MatrixCost{.sent_bytes = 1 << 19, .product_flops = 5e9};
+  const auto unmeasured = to_json(record);
+  EXPECT_EQ(unmeasured["sent_matrix_bytes"], 1 << 19);
+  EXPECT_EQ(unmeasured["sent_state_bytes"], record.cost->sent_bytes - (1 << 19));
+  EXPECT_FALSE(unmeasured.contains("product_flops_per_second"));
+  EXPECT_DOUBLE_EQ(unmeasured["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
+  record.alpha_beta.product_flops_a_second = 1e12;
+  EXPECT_DOUBLE_EQ(to_json(record)["bound_seconds"], 3e-6 + 5e-3);
+}
+
 TEST(Record, TellsWhatWasMeasured) {
   const auto json = to_json(timed_record(), {.machine = {.cpu = "some"}, .commit = "abc", .run = "r"});
   EXPECT_FALSE(json.contains("skipped"));

@@ -84,12 +84,24 @@ bool adjoin(const PeerMessage& a, const PeerMessage& b, std::int64_t packets) {
   return a.peer == b.peer && a.packet + packets == b.packet;
 }
 
+/// True where the decays of `b` are those of the rows behind the `rows` rows of `a`. Blocks that cut a
+/// head both have its decay or matrix.
+bool decays_adjoin(const PeerFold& a, std::int64_t rows, const PeerFold& b) {
+  const MapForm& form = a.by.form;
+  const std::int64_t next = form.first + rows;
+  MapForm behind = form;
+  behind.first = next % form.share;
+  return a.by.row == b.by.row && b.by.form == behind && a.decay.buffer == b.decay.buffer &&
+         b.decay.offset == a.decay.offset + next / form.share * form.unit(a.by.row);
+}
+
 bool folds_adjoin(const PeerInstruction& a, const PeerInstruction& b) {
   if (a.fold.has_value() != b.fold.has_value()) return false;
   if (!a.fold) return true;
-  return !a.fold->arrived && !b.fold->arrived && a.fold->row == b.fold->row && a.count % a.fold->row == 0 &&
-         a.fold->x_is_later == b.fold->x_is_later && adjoin(a.fold->decay, b.fold->decay) &&
-         adjoin(a.fold->other, b.fold->other);
+  const PeerFold &first = *a.fold, &second = *b.fold;
+  return !first.arrived && !second.arrived && first.x_is_later == second.x_is_later &&
+         a.count % first.by.row == 0 && decays_adjoin(first, a.count / first.by.row, second) &&
+         adjoin(first.other, second.other);
 }
 
 bool can_merge(const PeerInstruction& a, const PeerInstruction& b, int packet_elements) {
@@ -115,7 +127,7 @@ void append(PeerInstruction& a, const PeerInstruction& b) {
   for (std::size_t i = 0; i < a.keep.size(); ++i) a.keep[i].count += b.keep[i].count;
   for (std::size_t i = 0; i < a.results.size(); ++i) a.results[i].count += b.results[i].count;
   if (!a.fold) return;
-  a.fold->decay.count += b.fold->decay.count;
+  a.fold->decay.count = b.fold->decay.end() - a.fold->decay.offset;
   a.fold->other.count += b.fold->other.count;
 }
 
@@ -128,12 +140,21 @@ std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction) {
   if (!instruction.arrival) add(accesses, instruction.from, false);
   if (instruction.fold) {
     const PeerFold& fold = *instruction.fold;
-    if (!fold.arrived) add(accesses, fold.decay, false, fold.row > 1);
+    if (!fold.arrived) add(accesses, fold.decay, false, fold.multiplies() || fold.row() > 1);
     add(accesses, fold.other, false);
   }
   for (const Slice& slice : instruction.keep) add(accesses, slice, true);
   for (const Slice& slice : instruction.results) add(accesses, slice, true);
   return accesses;
+}
+
+/// True where one of two instructions goes by tiles, and a block may access what another one does.
+bool mix_blocks(const PeerInstruction& first, const PeerInstruction& second) {
+  if (!first.multiplies() && !second.multiplies()) return false;
+  if (!first.multiplies() || !second.multiplies()) return true;
+  const PeerFold &a = *first.fold, &b = *second.fold;
+  return first.count != second.count || a.by.row != b.by.row || a.by.form != b.by.form ||
+         (a.decay.offset - b.decay.offset) % 4 != 0;
 }
 
 PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second, int packet_elements) {
@@ -142,6 +163,8 @@ PeerRelation relate(const PeerInstruction& first, const PeerInstruction& second,
   for (const PeerAccess& a : peer_accesses(first))
     for (const PeerAccess& b : later)
       if ((a.writes || b.writes) && a.slice.overlaps(b.slice)) constrain(relation, a, b, packet_elements);
+  const bool shifts = relation.distance && *relation.distance != 0 && second.multiplies();
+  if (shifts || mix_blocks(first, second)) relation.aligns = false;
   return relation;
 }
 

@@ -5,6 +5,7 @@
 //   x = what arrives from a peer, or what is in memory
 //   keep x in memory
 //   y = decay (.) earlier + later, x being one of the two; keep y in memory
+//   (or A earlier + later, row by row, where the map is affine)
 //   send x or y to peers
 //
 // The elements of a slice travel in packets. Packet j of an instruction belongs to the thread that
@@ -12,6 +13,9 @@
 // reads an element is the one that wrote it: then nothing inside a rank waits for anything, and a
 // round is a pipeline of packets whatever the number of blocks. Where no choice of columns does
 // that, all threads meet at a barrier before the instruction.
+//
+// Products with matrices need whole rows, so their elements go through blocks of threads: tile j of
+// the rows of an instruction belongs to the same block in all instructions of the same shape.
 //
 // Compute steps are kernels of their own. Between them the instructions are cut into operations,
 // one launch each.
@@ -23,6 +27,7 @@
 #include <vector>
 
 #include "collectives/executors/cuda/launch_plan.hpp"
+#include "collectives/schedule/kernel.hpp"
 #include "collectives/schedule/slice.hpp"
 
 namespace baton {
@@ -55,16 +60,21 @@ struct PeerDecays {
   bool clears = false;
 };
 
-/// y = decay (.) earlier + later, row by row.
+/// y = decay (.) earlier + later, or with the matrices of heads in the place of decays.
 struct PeerFold {
-  /// [rows] in memory; unused if `arrived` is there.
+  /// In memory; unused if `arrived` is there.
   Slice decay;
   std::optional<PeerDecays> arrived;
   /// The operand that is not x; empty for zeros.
   Slice other;
   bool x_is_later = false;
-  /// Elements that share a decay.
-  std::int64_t row = 1;
+  /// Which rows share a decay or a matrix.
+  Combine by = {};
+
+  bool multiplies() const { return by.form.kind == MapKind::affine; }
+  /// Elements that share a decay, and those before the first that share its decay.
+  std::int64_t row() const { return by.form.share * by.row; }
+  std::int64_t before() const { return by.form.first * by.row; }
 };
 
 /// A fused run of steps, or one compute step while a program is being compiled.
@@ -88,6 +98,7 @@ struct PeerInstruction {
   /// True where all threads of the rank must first have finished the instructions before.
   bool barrier = false;
 
+  bool multiplies() const { return fold && fold->multiplies(); }
   std::int64_t packets(int packet_elements) const { return (count + packet_elements - 1) / packet_elements; }
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "collectives/executors/cuda/matrices.hpp"
 #include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -197,13 +198,19 @@ void PeerMicroOps::add_combine(int index, const Step& step) {
   const bool composes = step.writes.size() == 2;
   const Slice earlier = step.reads[composes ? 1 : 0], decay = step.reads[composes ? 2 : 1],
               later = step.reads[composes ? 3 : 2];
-  PeerFold state{.decay = decay, .arrived = {}, .other = later, .row = later.count / decay.count};
-  state.arrived = arrived_in(decay, step);
+  PeerFold state{.decay = decay, .arrived = {}, .other = later, .by = step.combine};
+  if (!state.multiplies()) state.arrived = arrived_in(decay, step);
   all_.push_back({PeerAction::fold, index, earlier, step.writes.back(), {}, state});
   if (!composes) return;
   // The decay comes last: in place it overwrites an operand of the state.
-  const PeerFold product{.decay = decay, .arrived = {}, .other = {}, .row = 1};
-  all_.push_back({PeerAction::fold, index, step.reads[0], step.writes[0], {}, product});
+  Slice left = step.reads[0];
+  PeerFold product{.decay = decay, .arrived = {}, .other = {}};
+  if (state.multiplies()) {
+    const MatrixProduct matrices = product_of_matrices(step.combine);
+    product.by = matrices.by;
+    if (matrices.left_is_later) std::swap(left, product.decay);
+  }
+  all_.push_back({PeerAction::fold, index, left, step.writes[0], {}, product});
 }
 
 /// The message with `decay`, if one step received all of it and it can be read in the inbox.

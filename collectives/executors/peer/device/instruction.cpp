@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "collectives/executors/cuda/matrices.hpp"
+
 namespace baton {
 namespace {
 
@@ -20,10 +22,11 @@ bool is_aligned(const PeerDeviceInstruction& in) {
 PeerForm form_of(const PeerDeviceInstruction& in, int packet_elements) {
   const auto E = static_cast<unsigned>(packet_elements);
   const bool arrives = in.arrival != nullptr;
+  if (in.share > 0) return PeerForm::product;
   const bool aligned = in.whole && in.count % E == 0 && in.kept <= 1 && in.resulting == 0 &&
                        (in.sent <= 1 || (!arrives && !in.folds));
-  const bool folds_plainly = in.row % E == 0 && in.other != nullptr && in.decay_arrival == nullptr &&
-                             !in.x_is_later && in.sends_y == 1;
+  const bool folds_plainly = in.row % E == 0 && in.before % E == 0 && in.other != nullptr &&
+                             in.decay_arrival == nullptr && !in.x_is_later && in.sends_y == 1;
   if (!aligned || (in.folds && !folds_plainly)) return PeerForm::any;
   if (in.folds) return arrives ? PeerForm::aligned_arrival_fold : PeerForm::aligned_load_fold;
   return arrives ? PeerForm::aligned_arrival : PeerForm::aligned_load;
@@ -66,15 +69,26 @@ class Resolver {
   void add_fold(PeerDeviceInstruction& into, const PeerFold& fold) const {
     into.folds = true;
     into.x_is_later = fold.x_is_later;
-    into.row = static_cast<unsigned>(fold.row);
     into.other = address_(fold.other);
     into.decay = address_(fold.decay);
+    if (fold.multiplies()) return add_product(into, fold.by);
+    into.row = static_cast<unsigned>(fold.row());
+    into.before = static_cast<unsigned>(fold.before());
     if (!fold.arrived) return;
     into.decay_arrival = slot(context_.rank, fold.arrived->from);
     into.decay_flags = flags(context_.rank, fold.arrived->from);
     into.decay_peer = fold.arrived->from.peer;
     into.first_decay = static_cast<unsigned>(fold.arrived->first);
     into.clears_decays = fold.arrived->clears;
+  }
+
+  static void add_product(PeerDeviceInstruction& into, const Combine& by) {
+    into.row = static_cast<unsigned>(by.row);
+    into.before = static_cast<unsigned>(by.form.first);
+    into.share = static_cast<unsigned>(by.form.share);
+    into.transposed = by.form.transposed;
+    into.width = tensor_width({into.decay, into.row, into.share, into.before, into.transposed});
+    into.tile = tile_rows(into.row, into.width) * into.row;
   }
 
   std::byte* slot(int rank, const PeerMessage& message) const {
@@ -142,6 +156,12 @@ PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsig
   const unsigned overlapping = std::min(overlap_ctas, multiprocessors);
   const bool all_alike = transport == PeerTransport::fenced && program.overlaps_compute;
   return {.alone = all_alike ? overlapping : multiprocessors, .overlapping = overlapping};
+}
+
+bool multiplies(const PeerProgram& program, const LaunchOperation& operation) {
+  return std::any_of(program.instructions.begin() + operation.first,
+                     program.instructions.begin() + operation.last,
+                     [](const PeerInstruction& instruction) { return instruction.multiplies(); });
 }
 
 unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most) {

@@ -90,6 +90,8 @@ struct KernelRole {
 /// where x comes from memory. If it folds, it has one decay a packet, in memory, and x is the
 /// earlier operand.
 enum class PeerForm : unsigned char {
+  /// By tiles of rows, with matrices.
+  product,
   any,
   aligned_load,
   aligned_load_fold,
@@ -113,7 +115,11 @@ struct alignas(16) PeerDeviceInstruction {
   unsigned count;
   unsigned packets;
   unsigned column;  // below the number of threads
-  unsigned row;
+  unsigned row;     // elements that share a decay; of a product, elements of a row
+  unsigned before;  // elements before the first that share its decay; of a product, rows
+  unsigned share;   // rows that share a matrix
+  unsigned width;   // of a product (`tensor_width`)
+  unsigned tile;    // elements of its tiles
   unsigned first_decay;
   int step;
   int arrival_peer;
@@ -124,6 +130,7 @@ struct alignas(16) PeerDeviceInstruction {
   unsigned char sent;
   unsigned char sends_y;  // one bit a send
   bool folds;
+  bool transposed;
   bool x_is_later;
   bool clears_decays;
   bool whole;  // all slices lie on 16 bytes
@@ -164,6 +171,9 @@ struct PeerBlocks {
 /// The flags of a fenced transport are one a block, so all its kernels have as many.
 PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
                      PeerTransport transport);
+
+/// True if a kernel of these instructions multiplies; it needs `product_threads` threads a block.
+bool multiplies(const PeerProgram& program, const LaunchOperation& operation);
 
 /// Threads a block, at most `most`, for `packets` packets on `ctas` blocks. Few packets run on all
 /// blocks too, in smaller ones.

@@ -74,6 +74,21 @@ TEST_F(CudaSteps, ComposeMapsAlsoInPlace) {
     }
 }
 
+TEST_F(CudaSteps, MapsWithADecayAHead) {
+  for (const std::int64_t row : {8, 3})
+    for (const std::int64_t cut : {0, 3, 5}) {  // within a head, and past one
+      Schedule s(0, 1);
+      const MapForm form{.kind = MapKind::scalar, .share = 4};
+      const Map like{{}, {0, 0, 12 * row}, row, form};
+      const Map own = s.scratch_map("own", like), earlier = s.scratch_map("earlier", like),
+                into = s.scratch_map("into", like);
+      const auto part = [&](const Map& map) { return map.part(cut, 12 - 2 * cut); };
+      if (cut == 0) s.combine(into, earlier, own);
+      if (cut > 0) s.combine(part(into.only_state()), part(earlier.only_state()), part(own));
+      expect_same(s);
+    }
+}
+
 TEST_F(CudaSteps, CombineSlicesThatAreNotAligned) {
   Schedule s(0, 1);
   const Map own = s.scratch_map("own", {{}, {0, 0, 7 * 8}, 8});

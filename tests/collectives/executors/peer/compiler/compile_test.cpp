@@ -64,6 +64,38 @@ TEST(PeerProgram, TwoBf16TravelAsOneWord) {
   EXPECT_THAT(unsupported_by_peer(schedules, true).reason(), HasSubstr("is of bf16 already"));
 }
 
+TEST(PeerProgram, AChainOfAffineMapsIsOneInstructionToo) {
+  const Shape shape{.heads = 3, .d_k = 8, .d_v = 16, .map = MapKind::affine};
+  for (int blocks : {1, 3, 7, 16})  // whole heads, and blocks that cut them
+    for (Direction direction : {Direction::forward, Direction::reverse}) {
+      const auto programs = compile_peer_programs(schedules_of("all_scan", 4, blocks, shape, direction));
+      ASSERT_EQ(programs[1].instructions.size(), 1u) << blocks << " blocks";
+      const PeerInstruction& only = programs[1].instructions[0];
+      EXPECT_TRUE(only.multiplies());
+      EXPECT_EQ(only.count, 3 * 16 * 8);
+      EXPECT_EQ(only.fold->decay.count, 3 * 8 * 8);
+      EXPECT_FALSE(only.barrier);
+    }
+}
+
+TEST(PeerProgram, ProductsOfTheSameTilesNeedNoBarrier) {
+  Schedule s(0, 1);
+  const MapForm form{.kind = MapKind::affine, .share = 16};
+  const std::int64_t states = 3 * 16 * 8, matrices = 3 * 8 * 8;
+  const auto map = [&](const char* name) {
+    const Slice all = s.input(name, matrices + states);
+    return Map{all.part(0, matrices), all.part(matrices, states), 8, form};
+  };
+  const Map first = map("first"), second = map("second"), prefix{{}, s.output("prefix", states), 8, form};
+  s.combine(prefix, first.only_state(), second);
+  s.combine(prefix, prefix, first);
+  const std::vector<Schedule> whole{s};
+  EXPECT_FALSE(has_barriers(compile_peer_programs(whole)[0])) << "a block finds what it left";
+  s.combine(prefix.part(16, 32), prefix.part(0, 32), second.part(0, 32));
+  const std::vector<Schedule> shifted{s};
+  EXPECT_TRUE(has_barriers(compile_peer_programs(shifted)[0]));
+}
+
 TEST(PeerProgram, AChainIsOneInstructionARankWhateverTheBlocks) {
   for (int blocks : {1, 4})
     for (int rank = 0; rank < 4; ++rank) {

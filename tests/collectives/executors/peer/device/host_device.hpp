@@ -207,7 +207,7 @@ class HostDevice : public Executor {
 
   template <class Format, PeerTransport transport>
   static void interpret(const Rank& rank) {
-    Interpreter<Host, Format, transport> interpreter(rank.context, rank.role);
+    Interpreter<Host, Format, transport, true> interpreter(rank.context, rank.role);
     for (std::size_t i = 0; i < rank.instructions.size(); ++i) interpreter.run(rank.instructions[i], i == 0);
   }
 

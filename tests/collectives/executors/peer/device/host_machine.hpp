@@ -11,6 +11,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <random>
 #include <vector>
 
+#include "collectives/executors/cuda/matrices.hpp"
 #include "collectives/executors/peer/device/round.cuh"
 #include "collectives/schedule/slice.hpp"
 
@@ -33,6 +35,7 @@ struct HostBlock {
   bool any = false;
   bool result = false;
   unsigned word = 0;
+  std::vector<std::array<float, most_tile_elements>> tiles;  // made by the first product
 };
 
 /// One thread of a kernel.
@@ -154,6 +157,43 @@ struct Host {
   }
   static unsigned& shared_word() { return Fibers::current().shared->word; }
 
+  /// A high part of 11 bits and the rest.
+  static float split(float x, float& low) {
+    const float high = std::bit_cast<float>((std::bit_cast<unsigned>(x) + 0x1000U) & 0xffffe000U);
+    low = x - high;
+    return high;
+  }
+  static float* tile(int which) {
+    auto& tiles = Fibers::current().shared->tiles;
+    if (tiles.empty()) tiles.resize(5);
+    auto* const address = tiles[static_cast<std::size_t>(which)].data();
+    return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(address) + 15) / 16 * 16);
+  }
+  /// Products as the plain ones of GPUs, whatever the width.
+  template <unsigned width>
+  class Products {
+   public:
+    static constexpr unsigned stride = width + 16;
+
+    explicit Products(const Matrices& by) : by_(by) {}
+
+    void prepare(unsigned /*at*/) const {}
+    void multiply(float* y, const float* x, const float* low, float* /*room*/, unsigned at,
+                  unsigned rows) const {
+      const unsigned d = by_.row, line = width == 0 ? d : stride;
+      for (unsigned i = thread(); i < rows * d; i += threads()) {
+        const unsigned row = i / d, column = i % d;
+        const float* const matrix = by_.first + std::size_t{(by_.before + at + row) / by_.share} * d * d;
+        for (unsigned b = 0; b < d; ++b)
+          y[row * line + column] += (x[row * line + b] + (width == 0 ? 0 : low[row * line + b])) *
+                                    matrix[by_.transposed ? b * d + column : column * d + b];
+      }
+    }
+
+   private:
+    const Matrices& by_;
+  };
+
   static void raise_flag(unsigned* flag, unsigned value) { poke(flag, value); }
   static unsigned load_flag(const unsigned* flag) { return peek(flag); }
   template <class Word>
@@ -207,6 +247,10 @@ struct Host {
     Elements<count> x{};
     std::copy_n(from, std::min<unsigned>(n, count), x.v);
     return x;
+  }
+  template <int count>
+  static Elements<count> load_shared(const float* from, unsigned n, bool whole) {
+    return load_elements<count>(from, n, whole);
   }
   template <int count>
   static void store_elements(float* into, const Elements<count>& x, unsigned n, bool whole) {

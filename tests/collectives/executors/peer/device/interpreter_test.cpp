@@ -43,6 +43,34 @@ TEST(PeerProgram, RightForEveryCollectiveInAnyOrderOfThreads) {
   EXPECT_GT(checked, 500);
 }
 
+TEST(PeerProgram, RightForMapsOfEveryKind) {
+  int checked = 0;
+  for (const Collective* collective : collectives())
+    for (int ranks : {2, 3, 4, 6})
+      for (MapKind map : {MapKind::scalar, MapKind::affine})
+        for (const Shape& shape : {Shape{3, 5, 4, 1, map}, Shape{1, 8, 16, 1, map}, Shape{6, 6, 3, 1, map}})
+          for (const Direction direction : {Direction::forward, Direction::reverse})
+            for (const HostDeviceOptions& options :
+                 {HostDeviceOptions{}, HostDeviceOptions{.merges = false, .blocks = 3},
+                  HostDeviceOptions{.transport = PeerTransport::fenced, .merges = false},
+                  HostDeviceOptions{.format = ElementFormat::bf16, .blocks = 3, .threads = 8}}) {
+              if (collective->kind != Kind::exclusive_scan) continue;
+              auto schedules =
+                  build_all(*collective, shape, {.ranks = ranks, .blocks = 3, .direction = direction});
+              if (unsupported_by_peer(schedules)) continue;
+              const Subject subject{collective->kind, shape, ranks, direction, 7};
+              HostDevice device(std::move(schedules), options, ++checked);
+              for (int round = 0; round < 2; ++round) {
+                write_inputs(device, subject);
+                device.run();
+                const Comparison comparison = compare(device, subject);
+                ASSERT_EQ(comparison.wrong, 0)
+                    << collective->name << ", " << ranks << " ranks: " << comparison.first;
+              }
+            }
+  EXPECT_GT(checked, 1000);
+}
+
 TEST(PeerProgram, RightForEveryMethodWhateverTheStreamsDo) {
   int checked = 0;
   for (const SpMethod* method : sp_methods())

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of affine maps on a device: which matrix acts on which rows, and the tiles of rows
+// that a block multiplies at once. Host code, and shared by both executors on GPUs.
+//
+// A combine of affine maps is one or two products of rows with matrices from the right:
+//
+//   state'  row x of a head -> A x + later, or A^T x + later
+//   decay'  row x of the left matrix of a head -> x right matrix
+//
+// The second is the first with the rows of a matrix in the place of a state's and the right matrix
+// in the place of A^T, so there is one kernel.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "collectives/schedule/kernel.hpp"
+#include "collectives/schedule/slice.hpp"
+
+namespace baton {
+
+/// Threads of a block that multiplies.
+inline constexpr unsigned product_threads = 512;
+
+/// The most elements of a tile in shared memory, with the room between its rows.
+inline constexpr unsigned most_tile_elements = 2560;
+
+/// Matrices [row, row], one for every `share` rows of a slice of states.
+struct Matrices {
+  const float* first = nullptr;
+  unsigned row = 1;
+  unsigned share = 1;
+  /// Rows of the first matrix that lie before the slice.
+  unsigned before = 0;
+  /// True if a row x becomes A^T x.
+  bool transposed = false;
+};
+
+/// Elements of a tile that tensor cores multiply.
+inline constexpr unsigned tensor_tile_elements = 2048;
+
+/// The width of the rows that tensor cores multiply by a body of their own, or 0 where plain
+/// multiplications do it: a tile must lie in one head, and the matrices on 16 bytes.
+inline unsigned tensor_width(const Matrices& by) {
+  const unsigned rows = by.row == 128 || by.row == 64 ? tensor_tile_elements / by.row : 0;
+  const bool fits = rows > 0 && by.share % rows == 0 && by.before % rows == 0 &&
+                    reinterpret_cast<std::uintptr_t>(by.first) % 16 == 0;
+  return fits ? by.row : 0;
+}
+
+/// The fewest rows of `row` elements that are whole packets, of at most eight elements.
+constexpr std::int64_t whole_rows(std::int64_t row) { return 8 / std::gcd(row, std::int64_t{8}); }
+
+/// Rows of a tile of `width` (see above).
+inline unsigned tile_rows(unsigned row, unsigned width) {
+  if (width > 0) return tensor_tile_elements / width;
+  const auto fewest = static_cast<unsigned>(whole_rows(row));
+  return fewest * std::max(1U, most_tile_elements / (row * fewest));
+}
+
+/// False for rows too long for a tile.
+inline bool has_tile(std::int64_t row) { return row * whole_rows(row) <= most_tile_elements; }
+
+/// The product that composes the matrices of two maps, and which operand of `combine_on_host` is its
+/// left factor, whose rows become those of the result.
+struct MatrixProduct {
+  bool left_is_later = true;
+  Combine by;
+};
+
+/// A2 A1, or A1 A2 where matrices act transposed.
+inline MatrixProduct product_of_matrices(const Combine& by) {
+  MapForm form{.kind = MapKind::affine, .share = by.row, .transposed = true};
+  return {!by.form.transposed, {form, by.row}};
+}
+
+}  // namespace baton
