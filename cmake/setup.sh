@@ -6,6 +6,8 @@ readonly venv=build/venv
 readonly cudnn_package=nvidia-cudnn-frontend==1.32.0
 readonly cudnn_folder=build/cudnn_frontend
 readonly no_cudnn=build/cudnn_frontend.failed
+readonly chakra_packages=(mlc-chakra==1.0.0 protobuf==7.36.2)
+readonly chakra_folder=build/chakra
 readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
 
 packages() {
@@ -18,7 +20,7 @@ packages() {
   fi
   mapfile -t missing < <(not_installed "${wanted[@]}")
   ((${#missing[@]} == 0)) || install_packages "${missing[@]}"
-  optional_packages cmake/optional_packages.txt "model_bench is left out"
+  optional_packages cmake/optional_packages.txt "model_bench or --export chakra is left out"
 }
 
 # optional_packages FILE WITHOUT: what a part of the project needs. Failing is no error and is not tried each time, since
@@ -106,6 +108,18 @@ cudnn_frontend() {
   rm -rf "$cudnn_folder"
   mkdir -p build && touch "$no_cudnn"
   echo "      not to be had (see $log_dir/cudnn_frontend.log; './run setup' tries again)"
+}
+
+# Unpacks Chakra's own schema once, with which a test reads what --export wrote. Failing is no error and is not tried each
+# time: the test is skipped then.
+chakra_schema() {
+  [[ ! -e $chakra_folder && ! -e $chakra_folder.failed ]] || return 0
+  echo "      looking for the schema of Chakra"
+  logged chakra python3 -m pip install --disable-pip-version-check --retries 1 --timeout 10 --no-deps --only-binary :all: \
+    --target "$chakra_folder" "${chakra_packages[@]}" && return
+  rm -rf "$chakra_folder"
+  mkdir -p build && touch "$chakra_folder.failed"
+  echo "      not to be had (see $log_dir/chakra.log; './run setup' tries again)"
 }
 
 make_venv() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All-gather around a ring: every block visits every rank.
 //
-//   keep the own block
+//   keep the own block, which may lie in its place already
 //   for each hop i = 0 .. P-2:
 //     send block r-i to the next rank, receive block r-i-1 from the one before
 //
@@ -21,7 +21,7 @@ void ring_all_gather(Schedule& s, const Operands& x) {
     s.send(next, i == 0 ? own : block(i));
     s.recv(block(i + 1), before);
   }
-  s.copy(block(0), own);
+  if (block(0) != own) s.copy(block(0), own);
 }
 
 std::optional<Claim> claim(const Shape& shape, const Split& split) {

@@ -27,9 +27,9 @@ def run(commits, preset, launches, arguments):
 
 
 def program_of(arguments):
-    """Returns the bench and its arguments; a leading word `operator` means operator_bench, as in ./run bench."""
-    if arguments[:1] == ["operator"]:
-        return "operator_bench", arguments[1:]
+    """Returns the bench and its arguments; a leading `operator` or `model` names another bench, as in ./run bench."""
+    if arguments[:1] in (["operator"], ["model"]):
+        return f"{arguments[0]}_bench", arguments[1:]
     return "collective_bench", arguments
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/stack.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -85,7 +86,11 @@ void Recorder::gather(int layer) {
   if (memory.count != weight_count(layer))
     memory = s_.scratch(layer_buffer("gathered", layer % 2), weight_count(layer));
   held = layer;
-  embed(s_, gathering, {{{}, weights_[layer], weights_[layer].count}, memory});
+  // In place, so that a send waits for the memory as the receive beside it does: otherwise it may
+  // join an earlier group than that receive (docs/decisions/0001-grouping-rule.md).
+  const Slice own = memory.block(s_.rank(), s_.ranks(), weights_[layer].count);
+  s_.copy(own, weights_[layer]);
+  embed(s_, gathering, {{{}, own, own.count}, memory});
 }
 
 /// A layer's weights; those of layer `next` are on their way when this layer's work begins.
@@ -195,6 +200,24 @@ Refusal unsupported(const Stack& stack, int ranks) {
     }
   }
   return {};
+}
+
+std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split) {
+  const Attention kind = stack.shape.layers.front();
+  const int layers = stack.shape.count();
+  const auto is_other = [&](Attention one) { return one != kind; };
+  if (std::any_of(stack.shape.layers.begin(), stack.shape.layers.end(), is_other)) return std::nullopt;
+  Layer layer = stack.layer;
+  layer.share = stack.shape.share(kind, stack.tokens);
+  layer.pass = Pass::both;
+  layer.blocks = split.blocks;
+  const auto exchange = stack.method(kind).claim(layer, split);
+  if (!exchange) return std::nullopt;
+  const std::int64_t shard = stack.weight_count(kind, split.ranks) / split.ranks;
+  const std::int64_t gathers = layers == 1 ? 1 : 2 * layers - 2;
+  // Weights travel in their own type, and gradients are sums in f32.
+  const std::int64_t message = shard * (gathers * bytes_of(stack.layer.dtype) + layers * element_bytes);
+  return layers * exchange->sent_bytes + (stack.shards_weights ? (split.ranks - 1) * message : 0);
 }
 
 Schedule build(const Stack& stack, int rank, int ranks, int ranks_a_node) {

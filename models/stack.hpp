@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "models/shape.hpp"
@@ -59,6 +60,12 @@ bool keeps_contiguous_tokens(const SpMethod& method);
 
 /// The reason why a method of this stack cannot run on so many ranks; empty if all can.
 Refusal unsupported(const Stack& stack, int ranks);
+
+/// The bytes that the busiest rank sends, made of the claims of the layers' method and, where
+/// weights are sharded, of a share of a layer's weights for each of P - 1 messages: to gather each
+/// layer twice but for the last two, and to scatter the gradients of each. Empty for layers of
+/// several kinds, whose busiest ranks may differ, and where the method claims nothing.
+std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split);
 
 /// One rank's schedule. Inputs: "x" [tokens, width] and "d_y" [tokens, width], or with a head "ids"
 /// and "targets" [tokens], "table", "last_norm" and "head"; "weights_0" .. of each layer, or of

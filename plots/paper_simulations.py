@@ -4,22 +4,24 @@
 import argparse
 import collections
 import concurrent.futures
+import json
 import os
 import pathlib
 import subprocess
 
 import lib
-from lib import results, stacks
+from lib import files, results, stacks
 from paper import fitting
-from paper.records import A10, A100_PAIR
+from paper.records import A10, A100, A100_PAIR
 from paper.sections import (
-    disputed_volumes, dist_flash, fastest_methods as fastest, megatron, method_volumes, published_softmax)
+    disputed_volumes, dist_flash, fastest_methods as fastest, lasp2_throughput, megatron, method_volumes, published_softmax,
+    zeco_throughput)
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
 TOPOLOGIES = pathlib.Path(__file__).resolve().parent.parent / "topologies"
 
-COLLECTIVE, OPERATOR = "collective_bench", "operator_bench"
+COLLECTIVE, OPERATOR, MODEL = "collective_bench", "operator_bench", "model_bench"
 SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan")
 BLOCKS = fastest.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
 LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
@@ -31,6 +33,8 @@ def suite(fitted, blocks):
     """Returns the launches, the longest first. `fitted` is the folder of the fitted topologies."""
     h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
     return [
+        # Throughput of whole models.
+        *models(fitted, h100),
         # Which exchange wins where.
         Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b 64K -e 64M --ranks 2,4,{RANKS}"),
         # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
@@ -84,6 +88,33 @@ def softmax_papers(h100, a100):
                f"{published_softmax.TOKEN_TOKENS} --pass forward")]
 
 
+def models(folder, h100):
+    """Returns the launches of the papers' models, those on most ranks first."""
+    zeco = f"--model {zeco_throughput.MODEL} --tokens {zeco_throughput.TOKENS} --lines dp,full --blocks {BLOCKS}"
+    lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
+    wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
+    all_ranks = listed(zeco_throughput.RANKS)
+    return [Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 256"),
+            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 128"),
+            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,{LASP} --ranks 8,64"),
+            Launch(MODEL, h100, f"{zeco} --methods zeco,lasp2 --ranks {all_ranks}"),
+            Launch(MODEL, h100, f"{zeco.replace(zeco_throughput.MODEL, zeco_throughput.OTHER_MODEL)} --methods zeco,lasp2 "
+                   f"--ranks {all_ranks}"),
+            *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
+                     + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks))
+              for ranks in reversed(lasp2_throughput.RANKS)),
+            Launch(MODEL, wide, f"{lasp2} --ranks 128 --tokens 16384")]
+
+
+def write_wide(folder):
+    """Writes the machine of LASP-2's table 6: the nodes of its other tables, and as many again."""
+    narrow = json.loads((TOPOLOGIES / f"{A100}.json").read_text(encoding="utf-8"))
+    machine = narrow["machine"]
+    wide = {**narrow, "name": lasp2_throughput.TOPOLOGY, "description": f"{narrow['description']} Twice the nodes.",
+            "machine": {**machine, "nodes": 2 * machine["nodes"]}}
+    files.write(folder, {f"{lasp2_throughput.TOPOLOGY}.json": json.dumps(wide, indent=2) + "\n"})
+
+
 def listed(values):
     return ",".join(map(str, values))
 
@@ -127,7 +158,11 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     for old in options.out.glob("*.jsonl"):
         old.unlink()
+    write_wide(options.out)
     launches = suite(options.out, fitting.write(options.out))
+    if not (options.programs / MODEL).exists():
+        print(f"      without {MODEL}, which is not built here: the page has no simulated models")
+        launches = [launch for launch in launches if launch.program != MODEL]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = [pool.submit(run, options, number, launch) for number, launch in enumerate(launches, start=1)]
         for done in concurrent.futures.as_completed(running):

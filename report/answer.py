@@ -18,7 +18,7 @@ from rows import reading, results
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
-HEAD, ONE_GPU, EXCHANGE, LAYER = "ANSWER", "One GPU", "Exchange", "Layer"
+HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
 SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Caveats", "Failures"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
@@ -68,7 +68,7 @@ def sentences(session):
     if alone:
         found.append(Sentence(ONE_GPU, of_one_gpu(alone), MUST))
     if session.measured:
-        found += of_exchange(session, exchange, exchanges) + of_layer(session, layer)
+        found += of_exchange(session, exchange, exchanges) + of_layer(session, layer) + of_model(session)
     found += [Sentence(SIMULATED, text, worth) for text, worth in
               zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
     found += [Sentence(CERTAINTY, text, MUST if number < 1 else DOUBT)
@@ -125,10 +125,22 @@ def of_layer(session, contest):
             Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 
 
+def of_model(session):
+    """The model at most ranks, if one was measured; a run of the other benches alone has none."""
+    contest = choice.the_layer(choice.models(session))
+    if contest is None:
+        untold = any(record["bench"] == "model" for record in session.measured)
+        return [Sentence(MODEL, nothing(session, "model"), MUST)] if untold else []
+    return [Sentence(MODEL, title(contest), MUST), Sentence(MODEL, findings.winner(contest), MUST),
+            Sentence(MODEL, findings.throughput(contest), COST)]
+
+
 def title(contest):
     """The contest in words, with the number of its competitors."""
     key = contest.key
-    if contest.is_layer:
+    if contest.is_model:
+        what = f"{key.model}, {passes(key.way)}, {key.tokens} tokens a rank, {heads_of(key)}, {key.dtype}"
+    elif contest.is_layer:
         what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {heads_of(key)}, "
                 f"{key.dtype}")
     else:

@@ -8,6 +8,7 @@ import words
 from contests import is_oversubscribed, key_of
 from rows import reading, results, row_name
 
+SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
 OTHER_LOAD = 0.05  # of the cores, by other processes; half a core at least
 CLOCK_FELL = 0.95  # of the highest clock of the session
@@ -45,12 +46,12 @@ def ranks_on_cores(records):
     """Such as `4 ranks on 2 cores`, or `exchanges of 4 ranks, layers of 2 and 4 ranks on 2 cores`."""
     ranks = collections.defaultdict(set)
     for record in records:
-        ranks["layers" if record["bench"] == "operator" else "exchanges"].add(record["ranks"])
+        ranks[SUBJECTS[record["bench"]]].add(record["ranks"])
     listed = {subject: f"{words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items())}
-    told = ", ".join(f"{subject} of {text}{', two busy threads each,' * (subject == 'layers')}"
+    told = ", ".join(f"{subject} of {text}{', two busy threads each,' * (subject != 'exchanges')}"
                      for subject, text in listed.items())
-    if len(listed) == 2 and len(set(listed.values())) == 1:
-        told = listed["layers"]
+    if len(listed) > 1 and "exchanges" in listed and len(set(listed.values())) == 1:
+        told = next(iter(listed.values()))
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
     return f"{told} on {words.count(cores, 'core')}"
 

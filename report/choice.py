@@ -20,8 +20,12 @@ def exchanges(session, simulated=False):
 
 
 def layers(session, simulated=False, attention=LINEAR):
-    return [contest for contest in session.contests if contest.is_layer and contest.key.kind == attention
-            and _competes(contest, simulated)]
+    return [contest for contest in session.contests if contest.is_layer and not contest.is_model
+            and contest.key.kind == attention and _competes(contest, simulated)]
+
+
+def models(session, simulated=False):
+    return [contest for contest in session.contests if contest.is_model and _competes(contest, simulated)]
 
 
 def _competes(contest, simulated):
@@ -66,8 +70,8 @@ def ends(session):
 
 def layer_of_one_gpu(session):
     """A layer's local work on one GPU, both passes if it can be, where no layer ran on several GPUs; else None."""
-    found = [contest for contest in session.contests if contest.is_layer and contest.key.family == GPU
-             and contest.key.kind == LINEAR]
+    found = [contest for contest in session.contests if contest.is_layer and not contest.is_model
+             and contest.key.family == GPU and contest.key.kind == LINEAR]
     told = [] if any(contest.key.ranks > 1 for contest in found) else [one for one in found if one.local_rows]
     return max(told, key=lambda one: one.key.way == "both", default=None)
 

@@ -14,6 +14,7 @@ FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others ar
 SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
+LAYER, MODEL = METHODS = ("operator", "model")  # the benches of methods: one layer, and a model of some
 DIAGONAL = "diagonal"  # the kind of maps that an exchange has unless a record says another
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
@@ -23,11 +24,11 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
 # a layer, `way` the direction or the pass, `map` the kind of an exchange's maps. `kv_heads` is 0 where they are as many
 # as `heads`. `latent` keys hold their values. `kernel` says who computes softmax blocks. `topology` is empty for what
-# was measured.
+# was measured, `model` but for models.
 Key = collections.namedtuple("Key", (
     "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "map",
     "cadence", "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "dtype", "kernel", "wire", "gate", "gates",
-    "chunk", "groups", "rounds"))
+    "chunk", "groups", "rounds", "model"), defaults=("",))
 
 
 class Contest:
@@ -43,7 +44,12 @@ class Contest:
 
     @property
     def is_layer(self):
-        return self.key.bench == "operator"
+        """True if methods compete, in one layer or in a model."""
+        return self.key.bench in METHODS
+
+    @property
+    def is_model(self):
+        return self.key.bench == MODEL
 
     @property
     def is_oversubscribed(self):
@@ -115,7 +121,7 @@ class Contest:
         key = self.key
         words = [f"~ simulated: {key.topology}"] if self.is_simulated else []
         if self.is_layer:
-            words += [f"{key.kind} layer, {passes(key.way)}",
+            words += [key.model or f"{key.kind} layer", passes(key.way),
                       f"{key.tokens} tokens a rank, {heads_of(key)}", key.dtype]
         else:
             words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
@@ -161,7 +167,7 @@ def key_of(record):
 
 def _work(record):
     """The part of a key that says what was done."""
-    is_layer = record["bench"] == "operator"
+    is_layer = record["bench"] in METHODS
     kind = results.attention(record) if is_layer else record["kind"]
     tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
     wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
@@ -171,7 +177,7 @@ def _work(record):
             record["state_bytes"], tokens,
             results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
             record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
-            (record["warmup"], record["rounds"]))
+            (record["warmup"], record["rounds"]), results.model_words(record) if record["bench"] == MODEL else "")
 
 
 def machine_of(record):
@@ -190,5 +196,5 @@ def is_oversubscribed(record):
     if "oversubscribed" in record.get("conditions", {}):
         return record["conditions"]["oversubscribed"]
     family = FAMILIES.get(record["executor"])
-    threads = record["ranks"] * (2 if family == CPU and record["bench"] == "operator" else 1)
+    threads = record["ranks"] * (2 if family == CPU and record["bench"] in METHODS else 1)
     return family is not None and threads > record["machine"].get("cores", threads)

@@ -111,6 +111,17 @@ def cost_of_exchange(contest):
     return None
 
 
+def throughput(contest):
+    """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
+    best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
+    speed = record["tokens"] / best.median
+    told = f"{contest.label_of(best)} makes {speed:,.0f} tokens/s a rank"
+    if record.get("peak_flops"):
+        flops = record["flops_a_token"] + record["flops_a_pair"] * record["tokens"] * record["ranks"]
+        told += f", {words.percent(speed * flops / record['peak_flops'])} of the peak"
+    return f"{told}, and takes {words.times(best.ratio_to(local))} as long as dp." if local else f"{told}."
+
+
 def matters(contest):
     """Whether the exchange matters for this layer at all."""
     cost = cost_of_exchange(contest)

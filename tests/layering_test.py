@@ -15,7 +15,7 @@ from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
              ("cuDNN", r"cudnn.*\.h"), ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
              ("the version of CLI11", r"CLI/Version\.hpp"), ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
-             ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"), ("BLAS", r"cblas\.h"),
+             ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"), ("BLAS", r"cblas\.h"), ("protocol buffers", r"google/protobuf/.*"),
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
 
 STD = frozenset({"the standard library"})
@@ -92,6 +92,7 @@ RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].h
 RULES["harness/models"] = RULES["harness/layers"]._replace(
     headers=(*RULES["harness/layers"].headers, "models/", "models/kernels/", "models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
+RULES["harness/report"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
 RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -88,7 +88,7 @@ class Workload {
   virtual Schedule build_rank(int rank, const Split& split) const = 0;
   /// The schedules of all ranks.
   std::vector<Schedule> build(const Split& split) const;
-  /// The cost according to its author; empty if the author does not say.
+  /// The cost according to its author, with hops below 0 if only bytes are claimed; empty for none.
   virtual std::optional<Cost> claim(const Split& split) const = 0;
 
   /// Fills the inputs by `seed`, and poisons the outputs, of this process's ranks. The executor has

@@ -69,11 +69,6 @@ std::vector<Split> settings_of(const Collective& collective) {
   return settings;
 }
 
-/// The number of blocks that a dry run counts.
-int dry_blocks(const Case& bench_case) {
-  return possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
-}
-
 /// Builds and checks the schedules of a case, with its claim. Throws ScheduleError.
 void check_case(const Case& bench_case) {
   if (!find_backend(bench_case.executor).is_measured || bench_case.workload->unsupported(bench_case.ranks))
@@ -144,6 +139,10 @@ void print_proof(const Scan& scan) {
 }
 
 }  // namespace
+
+int dry_blocks(const Case& bench_case) {
+  return possible_blocks(bench_case, bench_case.blocks == auto_blocks ? 16 : bench_case.blocks);
+}
 
 Refusal prove_scan(const Collective& collective, int all_settings_to, MapKind map) {
   const std::vector<Split> settings = settings_of(collective);

@@ -35,6 +35,9 @@ std::set<std::string> scans_of(const Workload& workload);
 /// process; every process of a launch gets the same texts.
 std::vector<std::string> prove(std::span<const Case> all);
 
+/// The number of blocks that a dry run counts.
+int dry_blocks(const Case& bench_case);
+
 /// Builds, checks and counts the schedules of every case and prints a line for each, and all their
 /// steps if `with_schedules`. Counts of cases with `auto_blocks` are those of 16 blocks. Then
 /// proves the scans of all cases and prints a line for each. A case that would not fit in memory

@@ -101,6 +101,14 @@ class Reader {
   Json json_;
 };
 
+/// The models beside an installed program, else those of the sources.
+std::filesystem::path folder_of_models() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto installed = program.parent_path().parent_path() / "share/baton/models";
+  return std::filesystem::is_directory(installed, error) ? installed : std::filesystem::path(MODELS);
+}
+
 }  // namespace
 
 ModelShape read_model(const std::string& path) { return Reader(path).shape(); }
@@ -108,7 +116,7 @@ ModelShape read_model(const std::string& path) { return Reader(path).shape(); }
 std::vector<std::string> model_names() {
   std::vector<std::string> names{"tiny"};
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(MODELS, ignored))
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of_models(), ignored))
     if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
   std::sort(names.begin() + 1, names.end());
   return names;
@@ -118,7 +126,7 @@ ModelShape find_model(const std::string& name) {
   if (name == "tiny") return {};
   if (name.ends_with(".json")) return read_model(name);
   resolve_names("model", {name}, model_names());
-  return read_model(fmt::format("{}/{}.json", MODELS, name));
+  return read_model((folder_of_models() / (name + ".json")).string());
 }
 
 }  // namespace baton

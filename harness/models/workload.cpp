@@ -31,8 +31,11 @@ class ModelWorkload : public Workload {
     return baton::build(stack, rank, split.ranks, split.ranks_a_node);
   }
   /// The chains of one layer's exchange begin where those of the layer before end on each rank, so
-  /// the hops of a model are no sum of its layers'. They are counted, as the bytes are.
-  std::optional<Cost> claim(const Split&) const override { return std::nullopt; }
+  /// the hops of a model are no sum of its layers'. They are counted and not claimed.
+  std::optional<Cost> claim(const Split& split) const override {
+    const auto bytes = claimed_bytes(stack_, split);
+    return bytes ? std::optional(Cost{.sent_bytes = *bytes, .hops = -1}) : std::nullopt;
+  }
 
   void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
             Oracles&) const override {

@@ -127,6 +127,11 @@ Flag& Flag::list() {
   return *this;
 }
 
+Flag& Flag::pair(const std::string& names) {
+  option_->type_name(names)->type_size(2)->expected(1);
+  return *this;
+}
+
 Flag& Flag::range(std::int64_t least, std::int64_t most) {
   rules_->least = static_cast<std::uint64_t>(least);
   rules_->most = static_cast<std::uint64_t>(most);

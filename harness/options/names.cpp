@@ -106,4 +106,19 @@ std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& argu
   return taken;
 }
 
+void require_export(const Export& asked, std::size_t cases) {
+  if (asked.format.empty()) return;
+  if (export_formats().find(asked.format) == nullptr) {
+    std::string known;
+    for (const ExportFormat* format : export_formats().all())
+      known += (known.empty() ? "" : ", ") + format->name;
+    throw UsageError(fmt::format("--export {}: this build knows {}", asked.format,
+                                 known.empty()
+                                     ? "no format, for libprotobuf was not there (Debian's libprotobuf-dev)"
+                                     : "only " + known));
+  }
+  if (cases != 1)
+    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases));
+}
+
 }  // namespace baton

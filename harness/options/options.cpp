@@ -126,6 +126,10 @@ void declare_run(Flags& flags, RawOptions& raw) {
       .add("--trace", options.trace,
            "run one more round of the only case and write its steps to this file, for ui.perfetto.dev")
       .excludes(dry_run);
+  flags
+      .add("--export", raw.exported,
+           "write the schedules of the only case, a file a rank: FILE.0.et and so on; the format is chakra")
+      .pair("FORMAT FILE");
   flags.add("--print-schedule", options.print_schedules, "with --dry-run: print every step too");
 }
 
@@ -154,6 +158,9 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
   if (executor_choices().share_gpus() && !raw.options.calibrate.empty())
     throw UsageError("--ranks-per-gpu: ranks of one GPU have no link to --calibrate: give one of them");
+  if (!raw.exported.empty() && raw.exported.size() != 2)
+    throw UsageError("--export takes a format and the name of a file, without commas");
+  if (!raw.exported.empty()) raw.options.exported = {raw.exported[0], raw.exported[1]};
   if (raw.options.journal.empty()) raw.options.journal = raw.options.resume;
   if (raw.launches_in_all > 0) raw.options.launches = raw.launches_in_all;
   if (!raw.list) return raw;
@@ -270,6 +277,8 @@ std::vector<NamedFile> outputs_of(const Options& options) {
   constexpr std::string_view benchmark_out = "--benchmark_out";
   std::vector<NamedFile> outputs{
       {"--csv", options.csv}, {"--trace", options.trace}, {"--calibrate", options.calibrate}};
+  if (const ExportFormat* format = export_formats().find(options.exported.format))
+    outputs.push_back({"--export", options.exported.path + ".0" + format->suffix});
   for (const std::string& argument : options.benchmark_arguments)
     if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
       outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
@@ -280,6 +289,7 @@ void require_outputs(const Options& options) {
   if (!options.trace.empty() && options.cases.size() != 1)
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
+  require_export(options.exported, options.cases.size());
   if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
   std::vector<NamedFile> outputs = outputs_of(options);
   require_files(outputs, {{"--resume", options.resume}});

@@ -15,6 +15,7 @@
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/process/world.hpp"
+#include "harness/report/export.hpp"
 
 namespace CLI {
 class App;
@@ -53,6 +54,8 @@ struct Options {
   bool wide = false;
   /// The file for the trace of one more round; empty for none.
   std::string trace;
+  /// The format and the files of the schedules of the only case.
+  Export exported;
   /// The file with the machine of the simulator, which also predicts measured rows; empty for none.
   std::string topology;
   /// The file that gets the measured topology of this machine, or its kernels and the links of
@@ -102,6 +105,9 @@ void refuse_too_many_processes(const Options& options);
 /// a trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
+/// Throws UsageError if the format is not built in or there is not exactly one case.
+void require_export(const Export& asked, std::size_t cases);
+
 /// One declared flag.
 class Flag {
  public:
@@ -112,6 +118,8 @@ class Flag {
   Flag& range(std::int64_t least, std::int64_t most);
   /// The size of a tensor's axis: from 1 to 2^24.
   Flag& size() { return range(1, std::int64_t{1} << 24); }
+  /// Takes two values, which help calls by these names.
+  Flag& pair(const std::string& names);
   /// A number of bytes such as 64K, from 1 to `most`.
   Flag& bytes(std::uint64_t most);
   Flag& one_of(const std::vector<std::string>& words);
@@ -203,6 +211,8 @@ struct RawOptions {
   int ranks_a_node = 0;
   /// Launches of the run as its director counts them, in the processes of a launch; 0 elsewhere.
   int launches_in_all = 0;
+  /// The format and the file of --export; empty without it.
+  std::vector<std::string> exported;
   bool list = false;
 };
 

@@ -58,11 +58,19 @@ void run_cases(const Options& options, const std::optional<Topology>& topology, 
                way_on(options));
 }
 
+void dry_run(const Options& options) {
+  require_export(options.exported, options.cases.size());
+  print_dry_run(options.cases, options.print_schedules);
+  const Case& first = options.cases.front();
+  if (!first.workload->unsupported(first.ranks))
+    fmt::print("{}", export_case(options.exported, first, dry_blocks(first)));
+}
+
 int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
   std::optional<Options> options = parse(argc, argv);
   if (!options) return 0;
   const std::optional<Topology> topology = read_machine(*options);
-  if (options->dry_run && launched_rank() == 0) print_dry_run(options->cases, options->print_schedules);
+  if (options->dry_run && launched_rank() == 0) dry_run(*options);
   if (options->dry_run) return 0;
   refuse_if_nothing_runs(*options);
   if (launched_rank() == 0) {

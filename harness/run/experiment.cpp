@@ -84,6 +84,16 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
       "# trace of one more round: {} (ui.perfetto.dev shows it, plots/space_time.py draws it)\n", path);
 }
 
+std::string export_case(const Export& asked, const Case& bench_case, int blocks) {
+  if (asked.format.empty()) return {};
+  const ExportFormat& format = export_formats().at(asked.format);
+  const auto file = [&](int rank) { return fmt::format("{}.{}{}", asked.path, rank, format.suffix); };
+  for (int rank = 0; rank < bench_case.ranks; ++rank)
+    write_text(file(rank), format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
+                                       bench_case.name()));
+  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, file(0), file(bench_case.ranks - 1));
+}
+
 Provenance provenance_of(const Options& options, const std::string& run, int launch) {
   return {.machine = this_machine(mpi_library()),
           .commit = commit(),
@@ -195,7 +205,12 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   const Record record = record_of(bench_case, prepared, verified, timed, launches_.standing(launch, index),
                                   launches_.over_launches(index), runner);
   keep(index, record);
-  if (launch == options_.launches) announce("trace", trace_round(options_.trace, record, prepared, runner));
+  if (launch == options_.launches) {
+    std::string files = trace_round(options_.trace, record, prepared, runner);
+    if (!prepared.refusal && world_.rank() == 0)
+      files += export_case(options_.exported, prepared.bench_case, prepared.blocks);
+    announce("trace", files);
+  }
   if (prepared.refusal) return {{}, prepared.refusal.reason()};
   if (!record.is_timed()) return {{}, "wrong result"};
   std::vector<double> seconds = timed.samples.seconds;

@@ -151,6 +151,11 @@ std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal r
 std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
                         CaseRunner& runner);
 
+/// Writes the schedule of each rank of a case in `blocks` blocks, rank by rank, to PATH.RANK and
+/// the suffix of the format. Returns the line that says so; an empty one if nothing is asked for.
+/// Throws SystemError if a file cannot be written, and what the format throws.
+std::string export_case(const Export& asked, const Case& bench_case, int blocks);
+
 // Google Benchmark: selects cases by name, lists them and writes its own files. Cases are timed
 // outside of it; it gets their times afterwards, one for each iteration.
 

@@ -27,6 +27,7 @@ class Baton(CMakePackage, CudaPackage):  # noqa: F405
     depends_on("googletest", type="build")  # noqa: F405
     depends_on("nlohmann-json")  # noqa: F405
     depends_on("openblas")  # noqa: F405
+    depends_on("protobuf@3:3.21")  # noqa: F405
     depends_on("python@3.9:", type=("build", "run"))  # noqa: F405
     depends_on("cuda@12:", when="+cuda")  # noqa: F405
     depends_on("nccl@2.28:", when="+cuda")  # noqa: F405

@@ -11,6 +11,7 @@ import re
 
 SCHEMA = 1  # of the records that these programs read
 
+LINES = ("dp", "split", "full")
 PASSES = ("forward", "backward", "both")
 MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
@@ -100,16 +101,16 @@ def or_null(kind):
 KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
                      "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
-                     "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention"), TEXT),
+                     "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention", "model", "beside"), TEXT),
     **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks",
-                     "rounds", "launch", "launches", "ranks_per_gpu"), SIZE),
+                     "rounds", "launch", "launches", "ranks_per_gpu", "layers", "width"), SIZE),
     **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
     **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
     **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
     **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
-    **dict.fromkeys(("busbw_bytes_per_second", "hidden"), or_null(NUMBER)),
+    **dict.fromkeys(("busbw_bytes_per_second", "hidden", "flops_a_token", "flops_a_pair", "peak_flops", "exposed_seconds"), or_null(NUMBER)),
     **dict.fromkeys(("device_before", "device_after"), READINGS),
-    "pass": one_of(PASSES), "mode": one_of(MODES),
+    "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
     "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
     "attention": TEXT, "baseline": or_null(TEXT),
     "ratio_ci95": or_null((is_interval, "the two ends of an interval")),

@@ -37,7 +37,13 @@ BENCHES = {
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
         setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "kernel",
                  "cadence", "warmup", "rounds"),
-        point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode"))}
+        point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode")),
+    # A line is the data-parallel one, a method without its exchange, or all of a method.
+    "model": Bench(
+        needed=("model", "line", "layers", "width", "beside", "gate", "gates", "chunk", "groups", "scan"),
+        setting=("executor", "model", "layers", "width", "beside", "heads", "kv_heads", "d_k", "d_v", "chunk", "gates",
+                 "groups", "dtype", "cadence", "warmup", "rounds"),
+        point=("attention", "gate", "scan", "tokens", "ranks", "line"))}
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
 DELTA_RULE = ("gdn", "kda", "deltanet")
 
@@ -233,6 +239,12 @@ def describe(record):
             f"{record['cadence']} rounds"]
 
 
+def model_words(record):
+    """Returns the model of a record in words, and what it has beside its blocks."""
+    beside = f", {record['beside']}" if record["beside"] else ""
+    return f"{record['model']}: {record['layers']} layers of width {record['width']}{beside}"
+
+
 def crowded(record):
     """Returns why a measurement is none of the exchange: ranks that shared cores or a GPU. Nothing if they did not."""
     if (record.get("conditions") or {}).get("oversubscribed"):
@@ -252,6 +264,9 @@ def crowded_ranks(records):
 
 
 def _asked(record):
+    if record["bench"] == "model":
+        return [f"{model_words(record)}, executor {record['executor']}",
+                f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
     if record["bench"] == "operator":
         return [f"operator of one layer, executor {record['executor']}",
                 f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]

@@ -14,16 +14,20 @@ BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), 
 EXCHANGE = (("direction", "--direction"), ("map", "--map"), ("tokens", "--tokens"))
 LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
          ("kernel", "--kernel"), ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
+MODEL = (("model", "--model"), ("layers", "--layers"), ("width", "--width"), ("line", "--lines"), ("tokens", "--tokens"),
+         ("chunk", "--chunk"), ("groups", "--groups"))
+BESIDE = (("sharded weights", "--fsdp"), ("head", "--head"), ("optimizer", "--optimizer"))
+BENCH_WORDS = {"collective": [], "operator": ["operator"], "model": ["model"]}
 SET_BY_MLA = ("kv_heads", "d_k", "d_v")
 
 
 def command(record, *more):
     """Returns a line for a shell, with the words `more` at its end."""
-    return shlex.join(["./run", "bench", *["operator"] * is_layer(record), *arguments(record, *more)])
+    return shlex.join(["./run", "bench", *BENCH_WORDS[record["bench"]], *arguments(record, *more)])
 
 
 def program(record):
-    return "operator_bench" if is_layer(record) else "collective_bench"
+    return f"{record['bench']}_bench"
 
 
 def is_layer(record):
@@ -32,6 +36,8 @@ def is_layer(record):
 
 def arguments(record, *more):
     """Returns the words that a bench takes for the record's case, with the words `more` at their end."""
+    if record["bench"] == "model":
+        return [*of_model(record), *more]
     words = ["--methods" if is_layer(record) else "--collectives", record["name"]]
     latent = results.latent(record)
     for key, flag in (*BOTH, *(LAYER if is_layer(record) else EXCHANGE)):
@@ -45,6 +51,22 @@ def arguments(record, *more):
         words += ["--attention", results.attention(record)]
     elif record.get("gate") == "scalar":
         words += ["--gate", "scalar"]
+    return [*words, *of_machine(record), *more]
+
+
+def of_model(record):
+    """The same for a model, whose data-parallel line needs no method."""
+    words = ["--methods", record["name"]] if record["line"] != "dp" else []
+    for key, flag in (*BOTH, *MODEL):
+        words += [flag, str(record[key])]
+    if record["line"] == "full" and record["scan"]:
+        words += ["--scan", record["scan"]]
+    return [*words, *(flag for word, flag in BESIDE if word in record["beside"].split(", ")), *of_machine(record)]
+
+
+def of_machine(record):
+    """The words for the machine of any case and for its blocks."""
+    words = []
     if record.get("ranks_a_node"):
         words += ["--ranks-per-node", str(record["ranks_a_node"])]
     if record.get("ranks_per_gpu", 1) > 1:
@@ -53,7 +75,7 @@ def arguments(record, *more):
         words += ["--blocks", str(record["blocks_asked"])]
     if record["executor"] == results.SIMULATOR:
         words += ["--topology", topology(record["topology"])]
-    return [*words, *more]
+    return words
 
 
 def topology(name):

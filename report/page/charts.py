@@ -7,6 +7,7 @@ import statistics
 
 import words as written
 from lib import looks
+from contests import METHODS
 from page import bars, lines, said, words
 from rows import AUTO, COMPUTE_ONLY, EXPOSED, LOCAL
 
@@ -24,7 +25,7 @@ Identity = collections.namedtuple("Identity", "name executor implementation scan
 def against_size(contests_of_session):
     """Yields (place, Chart) of exchanges against the bytes of the state, and of layers against the tokens."""
     for key, group in grouped(contests_of_session, SIZE):
-        field = "tokens" if key.bench == "operator" else "state_bytes"
+        field = "tokens" if key.bench in METHODS else "state_bytes"
         unit, title = (str, "tokens a rank") if field == "tokens" else (words.size, "bytes of a rank's state")
         if len({getattr(one.key, field) for one in group}) > 1:
             yield from chart(key, group, field, said.heading(key, "state_bytes", "tokens", "heads"),

@@ -14,7 +14,7 @@ FIELDS = (("ranks", "P", str), ("state_bytes", "size", words.size), ("tokens", "
           ("gates", "gates", str), ("chunk", "chunk", str), ("groups", "groups", str),
           ("ranks_a_node", "ranks a node", str), ("ranks_a_gpu", "ranks a GPU", str),
           ("rounds", "rounds", lambda both: f"{both[0]}+{both[1]}"))
-ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "way")}  # that tables show
+ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "way"), "model": ("ranks", "tokens")}  # that tables show
 SILENT = {"heads": "state_bytes"}  # heads of an exchange only say its size
 UNSAID = ("", 0, None, contests.DIAGONAL)
 
@@ -42,7 +42,7 @@ def columns(keys):
 def constants(keys, shown):
     """What all these contests share and no column says, as text."""
     key = keys[0]
-    told = [f"{titles_of(name, key.bench == 'operator')} {value(key, name)}" for name, *_ in FIELDS
+    told = [f"{titles_of(name, key.bench in contests.METHODS)} {value(key, name)}" for name, *_ in FIELDS
             if name not in shown and getattr(key, name) not in UNSAID and not (
                 name == "ranks_a_gpu" and key.ranks_a_gpu <= 1 or key.bench == "collective" and name == "heads"
                 and len({one.heads for one in keys}) > 1)]
@@ -57,7 +57,7 @@ def subject(key):
 
 
 def work(key):
-    what = f"layer of {key.kind} attention" if key.bench == "operator" else contests.WORDS_OF_KINDS.get(key.kind, key.kind)
+    what = f"model {key.model}" if key.model else f"layer of {key.kind} attention" if key.bench == contests.LAYER else contests.WORDS_OF_KINDS.get(key.kind, key.kind)
     return what[0].upper() + what[1:]
 
 
@@ -68,7 +68,7 @@ def heading(key, *without):
 
 def importance(key):
     """Orders figures and tables: what the answer is about first, measured before simulated, GPUs before processors."""
-    answered = contests.LINEAR if key.bench == "operator" else contests.SCAN
+    answered = contests.LINEAR if key.bench in contests.METHODS else contests.SCAN
     return (key.kind != answered, key.map not in ("", contests.DIAGONAL), key.wire != "f32", key.cadence != "isolated", key.family != contests.GPU,
             key.bench == "collective" and key.way != "forward", bool(key.topology), key.way != "both", -key.ranks)
 
@@ -78,7 +78,7 @@ def shape(key, *without):
     parts = {"ranks": f"{key.ranks} {'GPU' if key.family == contests.GPU else 'rank'}{'s' if key.ranks != 1 else ''}",
              "state_bytes": f"{words.size(key.state_bytes)} of state" if key.bench == "collective" else "",
              "tokens": f"{key.tokens} tokens a rank" if key.tokens else "",
-             "heads": contests.heads_of(key) if key.bench == "operator" else "",
+             "heads": contests.heads_of(key) if key.bench in contests.METHODS else "",
              "dtype": key.dtype, "way": way(key), "cadence": "" if key.cadence == "isolated" else key.cadence,
              "gate": "no gates" if key.gate == "none" and key.kind == contests.LINEAR else "",
              "wire": "" if key.wire == "f32" else f"{key.wire} on the wire"}
@@ -86,6 +86,6 @@ def shape(key, *without):
 
 
 def way(key):
-    if key.bench == "operator":
+    if key.bench in contests.METHODS:
         return contests.passes(key.way)
     return "" if key.way == "forward" else key.way

@@ -17,7 +17,7 @@ MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastes
 ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
          VERIFIED: "elements, or tokens x heads"}
 MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
-FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire")  # what the contests of a table share
+FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire", "model")  # what the contests of a table share
 
 
 def tables(sessions, letters, number_of):
@@ -49,7 +49,7 @@ def table(entries, letters, number_of):
     firsts = [next(iter(entry.values())) for entry in entries.values()]
     keys = [contest.key for contest in firsts]
     fields = said.columns(keys)
-    is_layer = keys[0].bench == "operator"
+    is_layer = firsts[0].is_layer
     marks = Marks({letter: collections.Counter(
         origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
         for letter in letters})

@@ -50,6 +50,11 @@ class Launches(InFolder):
         estimate = pairing.pair(a, b, name).estimate
         self.assertEqual((estimate.paired, estimate.freedom), (True, 3))
 
+    def test_the_first_word_names_the_bench(self):
+        for words, program in ((["operator", "-n", "3"], "operator_bench"), (["model", "-n", "3"], "model_bench"),
+                               (["-n", "3"], "collective_bench")):
+            self.assertEqual(commits.program_of(words), (program, ["-n", "3"]))
+
     def test_a_launch_that_fails_is_said_and_its_records_count(self):
         sides, said = self.alternate(self.bench("A", record()), self.bench("B", record(wrong=1), status=4), 2)
         self.assertIn("ended with status 4", said)

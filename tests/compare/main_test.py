@@ -6,6 +6,7 @@ import unittest
 
 from compare import example
 from compare.example import InFolder, launches, record, skipped
+from plots.example import model
 
 STEADY = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
 SLOW = [1.05 * one for one in STEADY]
@@ -53,6 +54,14 @@ class Output(InFolder):
         (case,) = told["cases"]
         self.assertEqual((told["exit_code"], case["verdict"], case["launches"]), (5, "slower", [6, 6]))
         self.assertAlmostEqual(case["ratio"], 1.05, places=6)
+
+    def test_rows_of_models_are_compared_line_by_line(self):
+        def rows(run, factors):
+            return [model("zeco", line=line, run=run, launch=number, seconds=[1e-3 * factor] * 2, machine={"cpu": "c"})
+                    for line in ("split", "full") for number, factor in enumerate(factors, start=1)]
+        done = self.compare(rows("a", STEADY), rows("b", SLOW))
+        self.assertEqual((done.returncode, self.verdicts(done)), (5, ["slower", "slower"]), done.stderr)
+        self.assertIn("zeco/split", done.stdout)
 
     def test_folders_hold_files_of_records(self):
         for side, factors in (("a", STEADY), ("b", SLOW)):

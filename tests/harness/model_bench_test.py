@@ -40,7 +40,7 @@ class ModelBench(unittest.TestCase):
             self.assertEqual(one["peak_flops"], 1e10)
 
     def test_all_that_can_be_beside_the_blocks(self):
-        found = records("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--fsdp", "--head", "--optimizer")
+        found = records("--ranks", "2", "--tokens", "40", "--layers", "3", "--methods", "zeco", "--fsdp", "--head", "--optimizer")
         self.assertEqual({one["beside"] for one in found}, {"sharded weights, head, optimizer"})
         self.assertTrue(all(one["wrong"] == 0 and one["sent_bytes"] > 0 for one in found))
 

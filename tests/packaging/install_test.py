@@ -32,11 +32,25 @@ class Install(unittest.TestCase):
 
     def test_programs_say_what_was_built(self):
         for program, installed in (("collective_bench", "collective_bench"), ("operator_bench", "operator_bench"),
-                                   ("doctor", "baton-doctor")):
+                                   ("model_bench", "model_bench"), ("doctor", "baton-doctor")):
+            if not (pathlib.Path(BENCH).parent / program).exists():  # without OpenBLAS there is no model_bench
+                continue
             built = subprocess.run([pathlib.Path(BENCH).parent / program, "--version"], check=True, capture_output=True,
                                    text=True).stdout
             self.assertRegex(built, r"^baton \d+\.\d+\.\d+, commit \S+\n$")
             self.assertEqual(self.run_installed(installed, "--version").stdout, built, program)
+
+    @unittest.skipUnless((pathlib.Path(BENCH).parent / "model_bench").exists(), "no OpenBLAS, so no model_bench")
+    def test_models_are_found_beside_the_program(self):
+        self.assertEqual({path.name for path in (self.prefix / "share/baton/models").iterdir()},
+                         {path.name for path in (ROOT / "models").glob("*.json")})
+        run = self.run_installed("model_bench", "--executor", "simulator", "--topology",
+                                 self.prefix / "share/baton/topologies/dgx-h100-8.json", "--model", "gla-1b", "--ranks", "2",
+                                 "--layers", "2", "--tokens", "512", "--methods", "zeco,lasp2", "-J", "models.jsonl")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        answer = self.run_installed("baton", "report", "models.jsonl")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(self.run_installed("baton", "compare", "models.jsonl", "models.jsonl").returncode, 0)
 
     def test_machines_are_simulated_and_records_answered(self):
         topology = self.prefix / "share/baton/topologies/dgx-h100-8.json"

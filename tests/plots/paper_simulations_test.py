@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every launch names a topology that exists, and a launch that fails is told in one line."""
 
+import json
 import unittest
 
 from plots.example import InFolder, run
 
 import paper_simulations
+from paper.sections import lasp2_throughput
 
 
 class Simulations(InFolder):
@@ -23,7 +25,7 @@ class Simulations(InFolder):
                 self.assertTrue(launch.topology.is_file(), launch.topology)
 
     def test_every_launch_leaves_its_records_and_old_ones_go(self):
-        for name in (paper_simulations.COLLECTIVE, paper_simulations.OPERATOR):
+        for name in (paper_simulations.COLLECTIVE, paper_simulations.OPERATOR, paper_simulations.MODEL):
             self.program(name, 'for last; do [ "$before" = -J ] && echo "{}" > "$last"; before=$last; done; true')
         out = self.folder / "out"
         out.mkdir()
@@ -32,6 +34,18 @@ class Simulations(InFolder):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(list(out.glob("*.jsonl"))), len(paper_simulations.suite(out, 4)))
         self.assertFalse((out / "old.jsonl").exists())
+
+    def test_without_the_bench_of_models_the_others_run(self):
+        for name in (paper_simulations.COLLECTIVE, paper_simulations.OPERATOR):
+            self.program(name, 'for last; do [ "$before" = -J ] && echo "{}" > "$last"; before=$last; done; true')
+        done = self.simulate()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("without model_bench, which is not built here", done.stdout)
+
+    def test_the_machine_of_lasp2_has_nodes_for_all_its_ranks(self):
+        paper_simulations.write_wide(self.folder)
+        machine = json.loads((self.folder / f"{lasp2_throughput.TOPOLOGY}.json").read_text(encoding="utf-8"))["machine"]
+        self.assertEqual(machine["nodes"] * machine["ranks_a_node"], max(lasp2_throughput.RANKS))
 
     def test_a_launch_that_fails_is_one_line(self):
         for name in (paper_simulations.COLLECTIVE, paper_simulations.OPERATOR):

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/errors.hpp"
 #include "harness/report/record.hpp"
 
 namespace baton {
@@ -45,6 +47,42 @@ TEST(ModelWorkload, WhatIsExposedIsFullLessSplitOfTheSameMethod) {
   EXPECT_EQ(standing.exposed_seconds, 2);
   EXPECT_EQ(standing.ratio->value, 5);
   EXPECT_FALSE(groups.standing(case_of("zeco", Mode::compute_only)).exposed_seconds);
+}
+
+TEST(ModelWorkload, ClaimsTheBytesOfItsExchangesAndOfItsShards) {
+  for (const char* method : {"local", "zeco", "lasp1", "lasp2", "ulysses"})
+    for (const int layers : {1, 2, 3})
+      for (const bool shards : {false, true})
+        for (const int ranks : {1, 2, 4}) {
+          Stack stack;
+          stack.shape.layers.assign(layers, Attention::linear);
+          stack.linear = &find_method(method);
+          stack.tokens = 64;
+          stack.shards_weights = shards;
+          const auto workload = model_workload(stack, 0);
+          const Split split{.ranks = ranks, .blocks = 2};
+          const auto claim = workload->claim(split);
+          ASSERT_TRUE(claim) << method;
+          EXPECT_EQ(claim->sent_bytes, check(method, workload->build(split)).busiest_sent_bytes())
+              << method << ", " << layers << " layers, " << ranks << " ranks" << (shards ? ", sharded" : "");
+          EXPECT_LT(claim->hops, 0) << "hops are counted and not claimed";
+        }
+}
+
+TEST(ModelWorkload, AWrongClaimOfBytesIsRefused) {
+  Case model = case_of("zeco", Mode::overlapped);
+  const Cost right{.sent_bytes = model.workload->claim(model.split(1))->sent_bytes, .hops = 5};
+  EXPECT_NO_THROW(require_claim(model, 1, right));
+  EXPECT_THROW(require_claim(model, 1, {right.sent_bytes + 4, 5}), ScheduleError);
+}
+
+TEST(ModelWorkload, LayersOfTwoKindsClaimNothing) {
+  Stack stack;
+  stack.shape.layers = {Attention::linear, Attention::softmax};
+  stack.linear = &find_method("zeco");
+  stack.softmax = &find_method("ring_attention_softmax");
+  stack.tokens = 64;
+  EXPECT_FALSE(model_workload(stack, 0)->claim({.ranks = 2}));
 }
 
 TEST(ModelWorkload, IsVerifiedSmallWhereItIsSimulated) {

@@ -5,7 +5,7 @@ import contextlib
 import io
 import unittest
 
-from plots.example import InFolder, layer, local, record, skipped, write
+from plots.example import InFolder, layer, local, model, record, skipped, write
 
 from lib import results
 
@@ -26,6 +26,18 @@ class Loading(InFolder):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(len(results.load([self.path])), 1)
         self.assertIn("r.jsonl:2:", said.getvalue())
+
+    def test_models_are_a_bench_of_their_own_whose_keys_are_checked(self):
+        write(self.path, [record(), model()])
+        self.assertEqual(results.load([self.path], "model"), [model()])
+        for key, value in (("line", "half"), ("layers", 0), ("beside", 3), ("model", None)):
+            write(self.path, [model(**{key: value})])
+            with self.assertRaisesRegex(results.ResultsError, rf"r\.jsonl:1: {key}: expected"):
+                results.load([self.path], "model")
+
+    def test_lines_and_what_is_beside_the_blocks_are_no_equals(self):
+        found = [model(), model(line="split"), model("local", line="dp"), model(beside="sharded weights"), model(layers=4)]
+        self.assertEqual(len(results.newest(found)), 5)
 
     def test_names_the_line_and_the_missing_key(self):
         broken = record()

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A round that is faster than its links allow: two ranks of one process, whose links and rounds
+// take made-up times and compute real results.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/process/world.hpp"
+#include "harness/run/experiment.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+
+constexpr double alpha = 1e-6, bytes_a_second = 1e9;
+
+/// What the executor below tells of itself.
+struct MadeTimes {
+  double round_seconds = 0;
+  /// How much longer than at its best a message takes before the first timed round.
+  double busy_link = 1;
+};
+
+MadeTimes& made_times() {
+  static MadeTimes times;
+  return times;
+}
+
+/// The executor `local` with made-up times.
+class MadeUp : public Executor {
+ public:
+  explicit MadeUp(int ranks) : inner_(find_executor("local").make(ranks)) {}
+
+  std::vector<int> local_ranks() const override { return inner_->local_ranks(); }
+  Refusal unsupported(std::span<const Schedule> schedules) const override {
+    return inner_->unsupported(schedules);
+  }
+  void prepare(std::vector<Schedule> schedules) override { inner_->prepare(std::move(schedules)); }
+  void write(int rank, const Slice& into, std::span<const float> from) override {
+    inner_->write(rank, into, from);
+  }
+  void read(std::span<float> into, int rank, const Slice& from) const override {
+    inner_->read(into, rank, from);
+  }
+  void synchronise() override {}
+  double run() override {
+    inner_->run();
+    has_run_ = true;
+    return made_times().round_seconds;
+  }
+  double one_way_seconds(std::int64_t bytes, int, int) override {
+    const double best = alpha + static_cast<double>(bytes) / bytes_a_second;
+    return has_run_ ? best : best * made_times().busy_link;
+  }
+
+ private:
+  std::unique_ptr<Executor> inner_;
+  bool has_run_ = false;
+};
+
+const RegisteredExecutor registered{{
+    .name = "made_up_times",
+    .summary = "for the test of rounds that are too fast",
+    .process_a_rank = true,
+    .make = [](int ranks) { return std::make_unique<MadeUp>(ranks); },
+}};
+
+class TooFast : public testing::Test {
+ protected:
+  /// The verdict on rounds of `seconds`; the bound is 1 us and 256 KiB at 1 GB/s: 263 us.
+  Verified verdict(double seconds) {
+    made_times().round_seconds = seconds;
+    const Case bench_case{.workload = collective_workload(find_collective("all_scan"), Shape{1, 128, 512, 1},
+                                                          Direction::forward),
+                          .executor = "made_up_times",
+                          .ranks = 2};
+    const World world(nullptr, nullptr);
+    const auto runner = measured_runner(options_, std::nullopt, bench_case.executor, 2, world.all());
+    const Prepared prepared = runner->prepare(bench_case);
+    EXPECT_EQ(runner->verify(prepared).wrong, 0);
+    return runner->time(prepared).verified;
+  }
+  ~TooFast() override { made_times() = {}; }
+
+  // So few busy threads that no load of this machine excuses a row.
+  Options options_ = [] {
+    Options options;
+    options.warmup = 1;
+    options.rounds = 5;
+    options.threads = -1000;
+    return options;
+  }();
+};
+
+TEST_F(TooFast, ARowBelowHalfOfItsBoundIsWrong) {
+  const Verified found = verdict(100e-6);
+  EXPECT_EQ(found.wrong, 1);
+  EXPECT_EQ(found.first_wrong, "the median of 100 us is below half of the bound of 263 us");
+}
+
+TEST_F(TooFast, ARowAtHalfOfItsBoundIsNot) { EXPECT_EQ(verdict(132e-6).wrong, 0); }
+
+TEST_F(TooFast, ALinkThatWasBusyIsMeasuredAgain) {
+  made_times().busy_link = 10;
+  EXPECT_EQ(verdict(140e-6).wrong, 0) << "140 us are below half of 2.6 ms and above half of 263 us";
+  EXPECT_EQ(verdict(100e-6).wrong, 1) << "the link at its best still forbids it";
+}
+
+TEST_F(TooFast, NothingIsSaidWhereThreadsWaitForCores) {
+  options_.threads = 1000;
+  EXPECT_EQ(verdict(100e-6).wrong, 0);
+}
+
+}  // namespace
