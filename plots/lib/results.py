@@ -39,7 +39,7 @@ BENCHES = {
                  "cadence", "warmup", "rounds"),
         point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode"))}
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
-DELTA_RULE = ("gdn", "kda", "deltanet")
+DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
 
 def load(paths, bench="collective"):
