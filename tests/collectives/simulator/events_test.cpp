@@ -60,7 +60,8 @@ TEST(StreamingMachine, AComputeWaitsForTheEndOfAMessage) {
 }
 
 /// A fence behind many messages stands for the same waits as one behind few: each message more
-/// takes its four seconds on the wire. A message behind it follows their heads, a kernel their ends.
+/// takes its four seconds on the wire. A message behind it follows their heads, a kernel their
+/// ends.
 TEST(StreamingMachine, AFenceIsTheSameBehindAnyNumberOfMessages) {
   const auto seconds = [](int messages) {
     const auto text = [messages](Schedule& s) {
