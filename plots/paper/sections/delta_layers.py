@@ -38,9 +38,10 @@ def section(sources):
              "triangular systems took no time of their own. The products of an exchange have the peak of fp32 without tensor "
              "cores, which no kernel was measured to reach. So times are for comparing exchanges, and where the local work "
              f"hides them, methods cannot be told apart. A difference below {100 * fastest.TYPICAL_ERROR:.0f} % is none."),
-        *(Figure(f"delta_{model.name}", f"The fastest method of {title(model)}", f"simulated: {MANY_H100}; rates of kernels derived",
-                 "methods", found, "Colour: the fastest method; ×: how many times as long the next one takes; =: how many "
-                 "others cannot be told from it.") for model, found in maps.items()),
+        *(Figure(f"delta_{model.name}", f"The fastest method of {title(model)}",
+                 f"simulated: {MANY_H100}; rates of kernels derived", "methods", found,
+                 "Colour: the fastest method; ×: how many times as long the next one takes; =: how many others cannot be "
+                 "told from it.") for model, found in maps.items()),
         *(fastest_methods.table(f"delta_{model.name}", title(model), found, MANY_H100) for model, found in maps.items()),
         *published(sources)])
 

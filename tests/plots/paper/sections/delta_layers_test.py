@@ -32,15 +32,16 @@ class DeltaLayers(unittest.TestCase):
                          {(64, 2048): ("zeco + hierarchical_scan", "zeco"), (8, 2048): ("zeco", None)})
 
     def test_only_layers_of_the_model_compete(self):
-        others = (simulated("gdn", 0.1, attention="gdn"), simulated("heads", 0.1, heads=1), simulated("exposed", 0.1, mode="exposed"),
-                  simulated("forward", 0.1, which="forward"), simulated("blocks", 0.1, blocks_asked="auto"),
-                  simulated("alone", 0.1, sent_bytes=0), simulated("ranks", 0.1, ranks=5))
+        others = (simulated("gdn", 0.1, attention="gdn"), simulated("heads", 0.1, heads=1),
+                  simulated("exposed", 0.1, mode="exposed"), simulated("forward", 0.1, which="forward"),
+                  simulated("blocks", 0.1, blocks_asked="auto"), simulated("alone", 0.1, sent_bytes=0), simulated("ranks", 0.1, ranks=5))
         (_, one), = delta_layers.places(sources(simulated("zeco", 1.0), *others), KIMI).items()
         self.assertEqual((one.name, one.runner_up), ("zeco", None))
 
     def test_published_timings_stand_in_their_settings(self):
         text, table = delta_layers.published(sources())
-        rows = {(row.label, column): cell.value for row in table.rows for column, cell in zip(table.columns, row.cells) if cell}
+        rows = {(row.label, column): cell.value for row in table.rows
+                for column, cell in zip(table.columns, row.cells) if cell}
         self.assertEqual(len(rows), len(sources().published[delta_layers.PUBLISHED]) - 4, "two projects have two settings")
         self.assertIn("four rows and slower in one", text.markdown)
         faster = [float(row.cells[1].value) > float(row.cells[0].value) if "ms" in row.kind else
