@@ -14,8 +14,8 @@ from lib import files, results, stacks
 from paper import fitting
 from paper.records import A10, A100, A100_PAIR
 from paper.sections import (
-    disputed_volumes, dist_flash, fastest_methods as fastest, lasp2_throughput, megatron, method_volumes, published_softmax,
-    zeco_throughput)
+    delta_layers, disputed_volumes, dist_flash, fastest_methods as fastest, lasp2_throughput, megatron, method_volumes,
+    published_softmax, zeco_throughput)
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -46,7 +46,7 @@ def suite(fitted, blocks):
         Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
                f"{RANKS},{MORE_RANKS}"),
         # The map of methods, and what every method sends.
-        *fastest_methods(h100), *volumes(h100),
+        *fastest_methods(h100), *volumes(h100), *delta_rules(many),
         # ZeCO's tables 3 and 4, in the form that GPUs run.
         Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 16384 --pass all "
                f"--ranks 2,4,{RANKS}"),
@@ -139,6 +139,14 @@ def fastest_methods(topology):
     return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
                      f"--tokens {tokens} --ranks {of}") for of in reversed(fastest.RANKS)),
             *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}") for move in moves)]
+
+
+def delta_rules(topology):
+    """Returns the launches of the maps of layers with a delta rule, the longest first."""
+    tokens, ranks = listed(delta_layers.TOKENS), listed(delta_layers.RANKS)
+    return [Launch(OPERATOR, topology, f"--attention {model.attention} --heads {model.heads} --methods {methods} --dtype bf16 "
+                   f"--blocks {delta_layers.BLOCKS} --pass both --tokens {tokens} --ranks {ranks}")
+            for methods in (delta_layers.METHODS, f"zeco --scan {delta_layers.SCAN}") for model in delta_layers.MODELS]
 
 
 def predictions(fitted, blocks):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of linear attention with a delta rule on one rank. A rank's map is S' = A S + B, with
-// a matrix A [heads, d_k, d_k].
+// The passes of linear attention with a delta rule or a low-rank rule on one rank. A rank's map is
+// S' = A S + B, with a matrix A [heads, d_k, d_k].
 //
 //   forward:    (A, B) of the own tokens                    | exchange | o from the state that came
 //     or:       (A, B); o from zero and the operator C, while it runs  | o = o + C S
@@ -10,9 +10,9 @@
 // prefix, and Dloc takes the place of B, which the exchange of the forward pass has read. In a pass
 // of the gradient alone they are inputs.
 // The states within a rank depend on the state that comes, so what a pass can do before it is there
-// are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form does
-// 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the second one
-// 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
+// are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form of a
+// delta rule does 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the
+// second one 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
 // A rank makes the parts of its map that the scan reads: of a chain, the first rank makes B, the
 // last one nothing, and backward the other way round.
 // Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
@@ -27,9 +27,31 @@
 namespace baton {
 namespace {
 
-class DeltaPass : public LinearPass {
+/// The kernels of a rule, and their operands.
+struct DeltaKernels {
+  using Map = DeltaMap;
+  using Output = DeltaOutput;
+  using Correction = DeltaCorrection;
+  using StateGradients = DeltaStateGradients;
+  using Gradients = DeltaGradients;
+  static auto inputs(const LayerTensors& x) { return x.delta_inputs(); }
+  static auto gradients(const LayerTensors& x) { return x.delta_gradients(); }
+};
+
+struct LowRankKernels {
+  using Map = LowRankMap;
+  using Output = LowRankOutput;
+  using Correction = LowRankCorrection;
+  using StateGradients = LowRankStateGradients;
+  using Gradients = LowRankGradients;
+  static auto inputs(const LayerTensors& x) { return x.low_rank_inputs(); }
+  static auto gradients(const LayerTensors& x) { return x.low_rank_gradients(); }
+};
+
+template <class Kernels>
+class MatrixPass : public LinearPass {
  public:
-  DeltaPass(Schedule& schedule, const PassInputs& inputs)
+  MatrixPass(Schedule& schedule, const PassInputs& inputs)
       : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
         makes_(inputs.makes),
         corrects_(inputs.corrects) {
@@ -45,37 +67,38 @@ class DeltaPass : public LinearPass {
     if (is_backward()) {
       if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
       if (makes_.state)
-        record<DeltaStateGradients>(
+        record<typename Kernels::StateGradients>(
             schedule_, {share(), work(g)},
-            {.in = tensors().delta_inputs(), .d_o = tensors().d_o, .map_state = state});
+            {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .map_state = state});
     } else if (makes_.matrix || makes_.state) {
-      record<DeltaMap>(schedule_, {share(), work(g)},
-                       {.in = tensors().delta_inputs(),
-                        .map_matrix = makes_.matrix ? map(g).decay : Slice{},
-                        .map_state = state});
+      record<typename Kernels::Map>(schedule_, {share(), work(g)},
+                                    {.in = Kernels::inputs(tensors()),
+                                     .map_matrix = makes_.matrix ? map(g).decay : Slice{},
+                                     .map_state = state});
     }
   }
 
   void record_overlappable() override {
     if (!corrects_) return;
-    record<DeltaOutput>(schedule_, {share()},
-                        {.in = tensors().delta_inputs(), .incoming = {}, .o = tensors().o});
+    record<typename Kernels::Output>(schedule_, {share()},
+                                     {.in = Kernels::inputs(tensors()), .incoming = {}, .o = tensors().o});
     if (!correction_.empty())
-      record<DeltaCorrection>(schedule_, {share()},
-                              {.in = tensors().delta_inputs(), .correction = correction_});
+      record<typename Kernels::Correction>(schedule_, {share()},
+                                           {.in = Kernels::inputs(tensors()), .correction = correction_});
   }
 
   void record_outputs(int g) override {
     if (is_backward())
-      return record<DeltaGradients>(schedule_, {share(), work(g)},
-                                    {.in = tensors().delta_inputs(),
-                                     .d_o = tensors().d_o,
-                                     .before = prefix(g),
-                                     .after = arrived(g),
-                                     .out = tensors().delta_gradients()});
+      return record<typename Kernels::Gradients>(schedule_, {share(), work(g)},
+                                                 {.in = Kernels::inputs(tensors()),
+                                                  .d_o = tensors().d_o,
+                                                  .before = prefix(g),
+                                                  .after = arrived(g),
+                                                  .out = Kernels::gradients(tensors())});
     if (!corrects_)
-      return record<DeltaOutput>(schedule_, {share(), work(g)},
-                                 {.in = tensors().delta_inputs(), .incoming = arrived(g), .o = tensors().o});
+      return record<typename Kernels::Output>(
+          schedule_, {share(), work(g)},
+          {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .o = tensors().o});
     if (!correction_.empty())
       record<DeltaCorrect>(schedule_, {share(), work(g)},
                            {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
@@ -90,8 +113,10 @@ class DeltaPass : public LinearPass {
 
 }  // namespace
 
-std::unique_ptr<LinearPass> delta_pass(Schedule& schedule, const PassInputs& inputs) {
-  return std::make_unique<DeltaPass>(schedule, inputs);
+std::unique_ptr<LinearPass> matrix_pass(Schedule& schedule, const PassInputs& inputs) {
+  if (inputs.layer.rule == Rule::low_rank)
+    return std::make_unique<MatrixPass<LowRankKernels>>(schedule, inputs);
+  return std::make_unique<MatrixPass<DeltaKernels>>(schedule, inputs);
 }
 
 MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction) {

@@ -5,6 +5,7 @@
 
 #include "sp_methods/kernels/reference/attention.hpp"
 #include "sp_methods/kernels/reference/delta_rule.hpp"
+#include "sp_methods/kernels/reference/low_rank.hpp"
 
 namespace baton {
 namespace {
@@ -21,6 +22,29 @@ std::vector<double> columns(const std::vector<double>& rows, std::int64_t width,
 
 ReferenceInputs reference(const HeadInputs& head) { return {head.q, head.k, head.v, head.g, {}}; }
 
+/// The reference of the head's rule, for inputs `of` in place of its own.
+ReferenceOutputs forward(const HeadInputs& head, const ReferenceInputs& of, const GlaShape& shape) {
+  if (head.rule == Rule::delta) return delta_reference_forward({of, head.beta}, shape);
+  if (head.rule == Rule::low_rank) return low_rank_reference_forward({of, head.a, head.b}, shape);
+  return gla_reference_forward(of, shape);
+}
+
+struct LinearGradients {
+  ReferenceGradients of;
+  std::map<std::string, std::vector<double>> of_rule;  // those of the rule's own inputs
+};
+
+LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, const std::vector<double>& d_o,
+                         const GlaShape& shape) {
+  if (head.rule == Rule::decay) return {gla_reference_backward(of, d_o, {}, shape), {}};
+  if (head.rule == Rule::delta) {
+    DeltaReferenceGradients all = delta_reference_backward({of, head.beta}, d_o, {}, shape);
+    return {std::move(all.of), {{"dbeta", std::move(all.dbeta)}}};
+  }
+  LowRankReferenceGradients all = low_rank_reference_backward({of, head.a, head.b}, d_o, {}, shape);
+  return {std::move(all.of), {{"da", std::move(all.da)}, {"db", std::move(all.db)}}};
+}
+
 /// Some columns of v and d_o.
 void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   const std::int64_t d_v = head.shape.d_v;
@@ -29,20 +53,14 @@ void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
   GlaShape shape = head.shape;
   shape.d_v = last - first;
   const ReferenceInputs of{head.q, head.k, v, head.g, {}};
-  const bool is_delta = head.rule == Rule::delta;
-  const DeltaReferenceInputs in{of, head.beta};
-  const ReferenceOutputs out =
-      is_delta ? delta_reference_forward(in, shape) : gla_reference_forward(of, shape);
-  sums.add_columns("o", out.o, d_v, first, last);
+  sums.add_columns("o", forward(head, of, shape).o, d_v, first, last);
   if (!has_gradients) return;
-  const DeltaReferenceGradients gradients =
-      is_delta ? delta_reference_backward(in, d_o, {}, shape)
-               : DeltaReferenceGradients{gla_reference_backward(of, d_o, {}, shape), {}};
+  const LinearGradients gradients = backward(head, of, d_o, shape);
   sums.add_columns("dv", gradients.of.dv, d_v, first, last);
   sums.add("dq", gradients.of.dq, work.unit);
   sums.add("dk", gradients.of.dk, work.unit);
   sums.add("dg", gradients.of.dg, work.unit);
-  if (is_delta) sums.add("dbeta", gradients.dbeta, work.unit);
+  for (const auto& [name, part] : gradients.of_rule) sums.add(name, part, work.unit);
 }
 
 /// Adds gradients of values [tokens, d_v] to those of the latent keys that hold them [tokens, d_k].
@@ -76,6 +94,7 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
   q = rows("q"), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
   v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
   if (rule == Rule::delta) beta = rows("beta");
+  if (rule == Rule::low_rank) a = rows("a"), b = rows("b");
 }
 
 HeadSums::HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients) {
@@ -83,7 +102,9 @@ HeadSums::HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gr
   for (const char* name : {"o", "lse"}) add(name);
   for (const char* name : {"dq", "dk", "dv", "dg"})
     if (has_gradients) add(name);
-  if (has_gradients && problem.rule == Rule::delta) add("dbeta");
+  if (!has_gradients) return;
+  if (problem.rule == Rule::delta) add("dbeta");
+  if (problem.rule == Rule::low_rank) add("da"), add("db");
 }
 
 void HeadSums::add(const std::string& name, const std::vector<double>& part, int unit) {
@@ -113,12 +134,12 @@ void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, cons
 }
 
 std::vector<double> state_behind(const HeadInputs& head) {
-  if (head.rule == Rule::delta)
-    return delta_reference_forward({reference(head), head.beta}, head.shape).final_state;
-  return gla_reference_forward(reference(head), head.shape).final_state;
+  return forward(head, reference(head), head.shape).final_state;
 }
 
 std::vector<double> matrix_of(const HeadInputs& head) {
+  if (head.rule == Rule::low_rank)
+    return low_rank_reference_matrix({reference(head), head.a, head.b}, head.shape);
   return delta_reference_matrix({reference(head), head.beta}, head.shape);
 }
 

@@ -27,7 +27,7 @@ struct HeadInputs {
   Attention attention;
   Rule rule;
   GlaShape shape;
-  std::vector<double> q, k, v, g, d_o, beta;
+  std::vector<double> q, k, v, g, d_o, beta, a, b;
 };
 
 /// One head's results, to which several threads add. Locks are of runs of elements, and each thread
@@ -61,10 +61,11 @@ int most_units(const LayerProblem& problem);
 /// Adds the results of one unit.
 void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work);
 
-/// The state behind a head's tokens, zero before them: [d_k, d_v], [d_v, d_k] under a delta rule.
+/// The state behind a head's tokens, zero before them: [d_k, d_v], [d_v, d_k] where maps have
+/// matrices.
 std::vector<double> state_behind(const HeadInputs& head);
 
-/// The matrix [d_k, d_k] by which a head's tokens map a state under a delta rule.
+/// The matrix [d_k, d_k] by which a head's tokens map a state.
 std::vector<double> matrix_of(const HeadInputs& head);
 
 }  // namespace baton

@@ -104,15 +104,17 @@ class GatheredAttention {
   virtual void backward(const LayerTensors& x) = 0;
 };
 
-/// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g, beta and o, and of k
-/// and v, or of their gradients.
+/// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g, o and the tensors of a
+/// rule, and of k and v, or of their gradients.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const GlaShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
     return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
   };
-  const std::int64_t beta = layer.rule == Rule::delta ? 1 : 0;
-  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width() + beta;
+  const std::int64_t of_rule = layer.rule == Rule::delta      ? 1
+                               : layer.rule == Rule::low_rank ? 2 * share.d_k
+                                                              : 0;
+  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width() + of_rule;
   return (sent(share.heads, of_queries) + sent(share.key_heads(), share.d_k + share.value_width())) *
          bytes_of(layer.dtype);
 }
@@ -121,8 +123,9 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
 /// in mode exposed that of each tensor.
 inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
+  const int of_rule = layer.rule == Rule::delta ? 1 : layer.rule == Rule::low_rank ? 2 : 0;
   return 3 + static_cast<int>(!layer.share.latent) + static_cast<int>(layer.share.gate != GateKind::none) +
-         static_cast<int>(layer.rule == Rule::delta);
+         of_rule;
 }
 
 /// Records the passes of `attention` between the exchanges of x.
@@ -140,6 +143,8 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   keep(&LayerTensors::v, keys, "v");
   keep(&LayerTensors::g, all, "g");
   keep(&LayerTensors::beta, all, "beta");
+  keep(&LayerTensors::a, all, "a");
+  keep(&LayerTensors::b, all, "b");
   if (pass != Pass::backward) {
     whole.o = heads.scratch(x.o, all, "gathered_o");
     attention.forward(whole);
@@ -149,11 +154,10 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   if (pass == Pass::forward) return;
   whole.d_o = heads.scratch(x.d_o, all, "gathered_d_o");
   heads.gather(whole.d_o, x.d_o, all);
-  const std::pair<Slice LayerTensors::*, std::int64_t> gradients[]{{&LayerTensors::dq, all},
-                                                                   {&LayerTensors::dk, keys},
-                                                                   {&LayerTensors::dv, keys},
-                                                                   {&LayerTensors::dg, all},
-                                                                   {&LayerTensors::dbeta, all}};
+  const std::pair<Slice LayerTensors::*, std::int64_t> gradients[]{
+      {&LayerTensors::dq, all}, {&LayerTensors::dk, keys},   {&LayerTensors::dv, keys},
+      {&LayerTensors::dg, all}, {&LayerTensors::dbeta, all}, {&LayerTensors::da, all},
+      {&LayerTensors::db, all}};
   for (const auto& [tensor, count] : gradients)
     whole.*tensor = heads.scratch(x.*tensor, count, "gathered_gradient");
   attention.backward(whole);

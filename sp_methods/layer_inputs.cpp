@@ -21,6 +21,9 @@ const std::array<float, 1 << drawn_bits>& layer_gates() {
   return values;
 }
 
+/// The log of a gate as RWKV-7 makes it, arXiv 2503.14456.
+float low_rank_gate(float normal) { return -std::exp(log_sigmoid(normal) - 0.5F); }
+
 /// A number for a tensor's name, which all processes and all runs share.
 std::uint64_t number_of(const std::string& name) {
   std::uint64_t number = 0;
@@ -47,7 +50,9 @@ std::int64_t LayerProblem::width(const std::string& name) const {
   if (name == "g" || name == "dg") return share.gate_width();
   if (name == "lse" || name == "beta" || name == "dbeta") return 1;
   if (name == "v" || name == "dv") return share.value_width();
-  return name == "q" || name == "k" || name == "dq" || name == "dk" ? share.d_k : share.d_v;
+  for (const char* of_keys : {"q", "k", "a", "b", "dq", "dk", "da", "db"})
+    if (name == of_keys) return share.d_k;
+  return share.d_v;
 }
 
 bool LayerProblem::is_of_keys(const std::string& name) {
@@ -60,7 +65,10 @@ std::uint64_t LayerProblem::kind_of_gate(std::int64_t place) const {
 
 float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const {
   const double uniform = (drawn + 0.5) / (1 << drawn_bits);
-  if (problem_.gates == GateDraw::layer) return layer_gates()[drawn];
+  const auto of_layer = [&] {
+    return problem_.rule == Rule::low_rank ? low_rank_gate(normal_values()[drawn]) : layer_gates()[drawn];
+  };
+  if (problem_.gates == GateDraw::layer) return of_layer();
   if (problem_.gates == GateDraw::strong) return static_cast<float>(-8 * uniform);
   if (problem_.gates == GateDraw::weak) return static_cast<float>(-2e-4 * uniform);
   switch (problem_.kind_of_gate(problem_.share.gate == GateKind::scalar ? head : channel)) {
@@ -68,7 +76,7 @@ float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint1
       return static_cast<float>(-(0.5 + uniform) /
                                 static_cast<double>(problem_.share.tokens * problem_.ranks));
     case 1: return static_cast<float>(-(0.5 + 0.5 * uniform) * strongest_mixed_gate(problem_.share.chunk));
-    default: return layer_gates()[drawn];
+    default: return of_layer();
   }
 }
 
@@ -78,25 +86,30 @@ class LayerInputValues::Rows {
       : inputs_(inputs),
         width_(inputs.problem_.width(name)),
         heads_(inputs.problem_.heads(name)),
-        tensor_(key_of(inputs.problem_.seed, number_of(name))),
+        tensor_(key_of(inputs.problem_.seed, number_of(name == "b" ? "a" : name))),
+        rates_(key_of(inputs.problem_.seed, number_of("b"))),
         is_narrow_(inputs.problem_.dtype == Dtype::bf16),
         is_gate_(name == "g"),
         is_strength_(name == "beta"),
-        is_unit_(inputs.problem_.rule == Rule::delta && (name == "q" || name == "k")),
-        is_often_sparse_(is_unit_ && name == "k" && inputs.problem_.gates == GateDraw::mixed) {}
+        is_erasing_(name == "b"),
+        is_unit_(has_matrices(inputs.problem_.rule) &&
+                 (name == "q" || name == "k" || name == "a" || is_erasing_)),
+        is_often_sparse_(is_unit_ && name != "q" && inputs.problem_.gates == GateDraw::mixed) {}
 
   std::int64_t width() const { return width_; }
   std::int64_t heads() const { return heads_; }
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
-    const std::uint64_t key = key_of(tensor_, static_cast<std::uint64_t>(position * heads_ + head));
+    const auto place = static_cast<std::uint64_t>(position * heads_ + head);
+    const std::uint64_t key = key_of(tensor_, place);
     std::uint64_t bits = 0;  // four values from one hash
     for (std::int64_t c = 0; c < width_; ++c, bits >>= drawn_bits) {
       if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
       row[c] = value(head, c, static_cast<std::uint16_t>(bits));
     }
     if (is_unit_) make_unit(row, is_often_sparse_ && !is_dense(key));
+    if (is_erasing_) make_erasing(row, key_of(rates_, place));
     for (std::int64_t c = 0; c < width_ && is_narrow_; ++c)
       row[c] = from_bf16(to_bf16(static_cast<float>(row[c])));
   }
@@ -120,6 +133,16 @@ class LayerInputValues::Rows {
     for (std::int64_t c = 0; c < width_ && length > 0; ++c) row[c] = static_cast<float>(row[c] / length);
   }
 
+  /// Turns a row of a into that of b.
+  template <class Number>
+  void make_erasing(Number* row, std::uint64_t key) const {
+    std::uint64_t bits = 0;
+    for (std::int64_t c = 0; c < width_; ++c, bits >>= drawn_bits) {
+      if (c % 4 == 0) bits = mixed(key + static_cast<std::uint64_t>(c));
+      row[c] *= -std::exp(log_sigmoid(normal_values()[static_cast<std::uint16_t>(bits)]));
+    }
+  }
+
   /// True for about 2 d_k keys of a sequence.
   bool is_dense(std::uint64_t key) const {
     const auto tokens = static_cast<double>(inputs_.problem_.share.tokens * inputs_.problem_.ranks);
@@ -129,9 +152,10 @@ class LayerInputValues::Rows {
 
   const LayerInputValues& inputs_;
   std::int64_t width_, heads_;
-  std::uint64_t tensor_;
+  std::uint64_t tensor_, rates_;
   bool is_narrow_, is_gate_, is_strength_;
-  bool is_unit_;          // q and k of a delta rule
+  bool is_erasing_;       // b of a low-rank rule
+  bool is_unit_;          // q, k, a and b of a rule with matrices
   bool is_often_sparse_;  // zero, for most tokens, in the channels that keep a state
 };
 

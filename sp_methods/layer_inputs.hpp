@@ -16,7 +16,8 @@ namespace baton {
 
 /// How log gates are drawn.
 ///
-///   layer:  as gated linear attention's layer makes them, logsigmoid(N(0, 1)) / 16
+///   layer:  as gated linear attention's layer makes them, logsigmoid(N(0, 1)) / 16; of a low-rank
+///           rule as RWKV-7's does, -e^{-1/2} sigmoid(N(0, 1))
 ///   strong: uniform in [-8, 0], which needs the kernels' safe path
 ///   weak:   uniform in [-0.0002, 0]: every channel keeps its state over thousands of tokens
 ///   mixed:  of every four channels (heads, if a head has one gate) one keeps a state over all
@@ -25,7 +26,8 @@ namespace baton {
 ///
 /// A delta rule forgets by its keys too: those of a few times d_k tokens erase all that was there.
 /// In `mixed`, most keys are therefore zero in the channels that keep a state. Then a rank's matrix
-/// is about one in them at any length, and a wrong matrix is seen.
+/// is about one in them at any length, and a wrong matrix is seen. So are the rows a and b of a
+/// low-rank rule, which erase.
 enum class GateDraw { layer, strong, weak, mixed };
 
 const char* to_string(GateDraw draw);
@@ -42,12 +44,14 @@ struct LayerProblem {
   std::uint64_t seed = 1;
   Dtype dtype = Dtype::f32;
   /// Under a delta rule q and k have length one, and beta is the logistic function of N(0, 1).
+  /// Under a low-rank rule q, k and a have length one, and b is -a (.) the logistic function of
+  /// N(0, 1).
   Rule rule = Rule::decay;
 
   /// Tokens of one sequence.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
-  /// Numbers that one token has in one head of the tensor called q, k, v, g, beta, d_o, o, dq, dk,
-  /// dv, dg, dbeta or lse; v and dv have none where keys are latent.
+  /// Numbers that one token has in one head of the tensor called q, k, v, g, beta, a, b, d_o, o,
+  /// dq, dk, dv, dg, dbeta, da, db or lse; v and dv have none where keys are latent.
   std::int64_t width(const std::string& name) const;
   /// True for k, v, dk and dv, whose heads are those of keys.
   static bool is_of_keys(const std::string& name);
@@ -62,7 +66,7 @@ struct LayerProblem {
   std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
 
-/// The inputs q, k, v, g, beta and d_o of a layer, in numbers that its dtype holds exactly.
+/// The inputs q, k, v, g, beta, a, b and d_o of a layer, in numbers that its dtype holds exactly.
 class LayerInputValues {
  public:
   explicit LayerInputValues(const LayerProblem& problem) : problem_(problem) {}

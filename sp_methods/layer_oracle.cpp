@@ -22,7 +22,7 @@ void OracleWork::for_tokens(std::int64_t tokens,
 double oracle_flop(const LayerProblem& problem) {
   const GlaShape& share = problem.share;
   const double tokens = static_cast<double>(share.tokens) * problem.ranks;
-  const double of_linear = problem.rule == Rule::delta ? 37 : 25;
+  const double of_linear = problem.rule == Rule::low_rank ? 49 : problem.rule == Rule::delta ? 37 : 25;
   if (problem.attention == Attention::linear)
     return of_linear * tokens * static_cast<double>(share.d_k * share.d_v);
   return 3.5 * tokens * static_cast<double>(problem.sequence()) * static_cast<double>(share.d_k + share.d_v);

@@ -63,19 +63,20 @@ class LayerOracle {
   /// True for inputs with rows for each token. The prefix and the matrices have none.
   static bool has_rows(const std::string& name) { return name != "prefix" && name != "map_matrix"; }
   /// Fills the rows from token `first` of `positions` on [tokens, heads, width] of an input with
-  /// rows: q, k, v, g, beta or d_o, which are drawn, out or lse. In heads that were not solved,
-  /// `out` is random and lse is 10, so large that no weight overflows.
+  /// rows: q, k, v, g, beta, a, b or d_o, which are drawn, out or lse. In heads that were not
+  /// solved, `out` is random and lse is 10, so large that no weight overflows.
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
-  /// The values [tokens, heads, width] of an input called q, k, v, g, beta, d_o, out or lse of the
-  /// tokens at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of these
-  /// tokens, [heads, d_v, d_k] under a delta rule; of `map_matrix` the matrices [heads, d_k, d_k]
-  /// by which these tokens, one run, map a state.
+  /// The values [tokens, heads, width] of an input called q, k, v, g, beta, a, b, d_o, out or lse
+  /// of the tokens at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of
+  /// these tokens, [heads, d_v, d_k] where maps have matrices; of `map_matrix` the matrices [heads,
+  /// d_k, d_k] by which these tokens, one run, map a state.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
-  /// What the output called o, dq, dk, dv, dg or dbeta must hold at the first `tokens` of these
-  /// positions, those of a share if not said, in the solved heads [tokens, solved heads, width].
+  /// What the output called o, dq, dk, dv, dg, dbeta, da or db must hold at the first `tokens` of
+  /// these positions, those of a share if not said, in the solved heads [tokens, solved heads,
+  /// width].
   std::vector<double> expected(const std::string& name, const Positions& positions,
                                std::int64_t tokens) const;
   std::vector<double> expected(const std::string& name, const Positions& positions) const {

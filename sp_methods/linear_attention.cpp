@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear attention with its sequence cut over ranks, gated or with a delta rule: one text, and the
-// methods differ in the scan that carries the states and in when it runs.
+// Linear attention with its sequence cut over ranks, gated, with a delta rule or with a low-rank
+// one: one text, and the methods differ in the scan that carries the states and in when it runs.
 //
 //   for each head group: local states and the group's map; exchange the map (ZeCO, LASP-2)
 //   the work that needs nothing from other ranks
@@ -10,8 +10,8 @@
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
 // The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
-// the wire for a chain, under a delta rule too: matrices stay, and every other scan sends them.
-// There zeco's outputs wait for the states; zeco_corrected has work for that time, which its
+// the wire for a chain, under any rule: matrices stay, and every other scan sends them. With
+// matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
 // forward pass alone does otherwise (delta_passes.cpp).
 // Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
 // algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
@@ -147,7 +147,7 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Text& t
   const ExchangePlacement placement = alone ? ExchangePlacement::none : text.placement;
   const std::string scan = text.scan_of(layer);
   const auto use = [&](Direction direction, bool is_recorded) {
-    const bool is_used = layer.rule == Rule::delta && !alone && is_recorded;
+    const bool is_used = has_matrices(layer.rule) && !alone && is_recorded;
     return is_used ? map_use(s, scan, layer, direction) : MapUse{};
   };
   const MapUse ahead = use(Direction::forward, layer.pass != Pass::backward);
@@ -202,16 +202,17 @@ bool is_native(const std::string& scan) {
 Refusal unsupported(const Layer& layer, const Text& text) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;
-  if (layer.rule == Rule::delta && is_native(text.scan_of(layer)))
-    return "the native " + layer.scan + " takes diagonal maps, not those of a delta rule";
+  if (has_matrices(layer.rule) && is_native(text.scan_of(layer)))
+    return "the native " + layer.scan + " takes diagonal maps, not those of a " + to_string(layer.rule) +
+           " rule";
   if (layer.share.heads % layer.groups == 0) return {};
   return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
          " groups";
 }
 
 RegisteredMethod method(const std::string& name, const std::string& summary, const Text& text) {
-  std::vector<Rule> rules{Rule::decay, Rule::delta};
-  if (text.corrects) rules = {Rule::delta};
+  std::vector<Rule> rules{Rule::decay, Rule::delta, Rule::low_rank};
+  if (text.corrects) rules.erase(rules.begin());
   return RegisteredMethod({
       .name = name,
       .summary = summary,
@@ -229,7 +230,7 @@ const RegisteredMethod registered[]{
     method("zeco", "All-Scan of the states beside the local work",
            {"all_scan", ExchangePlacement::overlapped}),
     method("zeco_corrected",
-           "delta rule: zeco, with an operator in place of outputs that wait for the states",
+           "delta and low-rank rules: zeco, with an operator in place of outputs that wait for the states",
            {"all_scan", ExchangePlacement::overlapped, chain_in_turn, true}),
     method("linear_doubling", "recursive doubling of the maps beside the local work",
            {"recursive_doubling", ExchangePlacement::overlapped, doubling_in_turn}),

@@ -221,7 +221,7 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
 }
 
 std::unique_ptr<LinearPass> linear_pass(Schedule& schedule, const PassInputs& inputs) {
-  if (inputs.layer.rule == Rule::delta) return delta_pass(schedule, inputs);
+  if (has_matrices(inputs.layer.rule)) return matrix_pass(schedule, inputs);
   if (inputs.layer.segmented) return std::make_unique<SegmentedPass>(schedule, inputs);
   return std::make_unique<ChunkedPass>(schedule, inputs);
 }

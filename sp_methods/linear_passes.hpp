@@ -7,7 +7,7 @@
 //
 // The backward pass recomputes the states from the saved prefix, so that it exchanges once and not
 // twice. In segments it takes the states at their edges from a forward pass of the same schedule.
-// Under a delta rule a map has a matrix a head (delta_passes.cpp).
+// Under a delta rule or a low-rank rule a map has a matrix a head (delta_passes.cpp).
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
@@ -34,7 +34,7 @@ struct MapUse {
 struct PassInputs {
   const Layer& layer;
   LayerTensors tensors;
-  /// The state before this rank: [heads, d_k, d_v], or [heads, d_v, d_k] under a delta rule.
+  /// The state before this rank: [heads, d_k, d_v], or [heads, d_v, d_k] where maps have matrices.
   Slice prefix;
   /// Shaped alike, for the gradient of the state behind it; memory of the pass's own if empty.
   Slice suffix = {};
@@ -43,16 +43,17 @@ struct PassInputs {
   bool is_last = false;   ///< No later rank: no state gradient comes in.
   /// In a backward pass: the same schedule's forward pass, whose states it may use; null for none.
   const LinearPass* forward = nullptr;
-  /// Delta rule: the parts of the map that this pass makes, the matrix for a later pass too.
+  /// Maps with matrices: the parts of the map that this pass makes, the matrix for a later pass
+  /// too.
   MapUse makes = {};
-  /// Delta rule, forward: outputs from zero and an operator that corrects them, made while the
-  /// states travel, in place of outputs made from the state that came.
+  /// Maps with matrices, forward: outputs from zero and an operator that corrects them, made while
+  /// the states travel, in place of outputs made from the state that came.
   bool corrects = false;
 };
 
 /// The shape of the maps that `heads` heads of a layer exchange.
 inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
-  const MapKind kind = layer.rule == Rule::delta ? MapKind::affine : MapKind::diagonal;
+  const MapKind kind = has_matrices(layer.rule) ? MapKind::affine : MapKind::diagonal;
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
 }
 
@@ -144,13 +145,17 @@ inline LayerTensors rows_of(const LayerTensors& x, std::int64_t first, std::int6
           .v = rows(x.v),
           .g = rows(x.g),
           .beta = rows(x.beta),
+          .a = rows(x.a),
+          .b = rows(x.b),
           .d_o = rows(x.d_o),
           .o = rows(x.o),
           .dq = rows(x.dq),
           .dk = rows(x.dk),
           .dv = rows(x.dv),
           .dg = rows(x.dg),
-          .dbeta = rows(x.dbeta)};
+          .dbeta = rows(x.dbeta),
+          .da = rows(x.da),
+          .db = rows(x.db)};
 }
 
 /// What a rank's scans of states claim.
@@ -164,9 +169,9 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
                                           const std::vector<Direction>& directions);
 
 /// The pass of a layer: one whose kernels keep the state of every chunk, one whose kernels work in
-/// segments, or that of a delta rule.
+/// segments, or that of maps with matrices.
 std::unique_ptr<LinearPass> linear_pass(Schedule& schedule, const PassInputs& inputs);
-std::unique_ptr<LinearPass> delta_pass(Schedule& schedule, const PassInputs& inputs);
+std::unique_ptr<LinearPass> matrix_pass(Schedule& schedule, const PassInputs& inputs);
 
 /// What the embedded `scan` reads of the map of the rank that `schedule` is of, before it is
 /// recorded. Ranks between the first and the last one may make what it does not read.

@@ -29,8 +29,9 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   x.k = input("k", key_rows * share.d_k);
   x.v = input("v", key_rows * share.value_width());
   x.g = input("g", gates);
-  const bool has_beta = layer.rule == Rule::delta;
+  const bool has_beta = layer.rule == Rule::delta, has_a_and_b = layer.rule == Rule::low_rank;
   if (has_beta) x.beta = input("beta", rows);
+  if (has_a_and_b) x.a = input("a", rows * share.d_k), x.b = input("b", rows * share.d_k);
   if (layer.pass != Pass::backward) x.o = output("o", rows * share.d_v);
   if (layer.pass == Pass::forward) return x;
   x.d_o = input("d_o", rows * share.d_v);
@@ -39,6 +40,7 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   x.dv = output("dv", key_rows * share.value_width());
   x.dg = output("dg", gates);
   if (has_beta) x.dbeta = output("dbeta", rows);
+  if (has_a_and_b) x.da = output("da", rows * share.d_k), x.db = output("db", rows * share.d_k);
   return x;
 }
 
@@ -76,10 +78,13 @@ const char* to_string(GateKind gate) {
 
 const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
 
-const char* to_string(Rule rule) { return rule == Rule::delta ? "delta" : "decay"; }
+const char* to_string(Rule rule) {
+  return rule == Rule::delta ? "delta" : rule == Rule::low_rank ? "low-rank" : "decay";
+}
 
 const char* attention_name(Attention attention, Rule rule, GateKind gate) {
   if (attention == Attention::softmax || rule == Rule::decay) return to_string(attention);
+  if (rule == Rule::low_rank) return "rwkv7";
   return gate == GateKind::vector ? "kda" : gate == GateKind::scalar ? "gdn" : "deltanet";
 }
 

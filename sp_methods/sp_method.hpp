@@ -20,6 +20,7 @@
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/low_rank_contracts.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -35,8 +36,13 @@ enum class Mode { overlapped, exposed, compute_only };
 enum class Attention { linear, softmax };
 
 /// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
-/// k^T v; a delta rule first takes out what the state returns for k (delta_contracts.hpp).
-enum class Rule { decay, delta };
+/// k^T v; a delta rule first takes out what the state returns for k (delta_contracts.hpp); a
+/// low-rank rule adds what the state returns for a key of its own along another one
+/// (low_rank_contracts.hpp).
+enum class Rule { decay, delta, low_rank };
+
+/// True if a rank's tokens map the state by a matrix a head, false if by decays.
+constexpr bool has_matrices(Rule rule) { return rule != Rule::decay; }
 
 /// The tokens that a rank works on: its share of the sequence; its share, as a sequence of its own;
 /// or all of the sequence on the first rank, and nothing on the others.
@@ -48,7 +54,7 @@ const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
 const char* to_string(Rule rule);
 /// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or
-/// deltanet, for a gate a channel, a gate a head or none.
+/// deltanet, for a gate a channel, a gate a head or none; rwkv7 for a low-rank rule.
 const char* attention_name(Attention attention, Rule rule, GateKind gate);
 
 /// One layer on one rank.
@@ -79,17 +85,19 @@ struct Layer {
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
-/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta without a delta rule,
-/// and the tensors of the other pass.
+/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta without a delta rule, a,
+/// b and their gradients without a low-rank rule, and the tensors of the other pass.
 struct LayerTensors {
-  Slice q, k, v, g, beta, d_o;     // inputs
-  Slice o, dq, dk, dv, dg, dbeta;  // outputs
+  Slice q, k, v, g, beta, a, b, d_o;       // inputs
+  Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
 
   /// As operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
   DeltaInputs<Recorded> delta_inputs() const { return {inputs(), beta}; }
   DeltaGradientsOut<Recorded> delta_gradients() const { return {gradients(), dbeta}; }
+  LowRankInputs<Recorded> low_rank_inputs() const { return {inputs(), a, b}; }
+  LowRankGradientsOut<Recorded> low_rank_gradients() const { return {gradients(), da, db}; }
 };
 
 /// Records one call of a contract's kernel.
@@ -166,8 +174,8 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
                          Dtype dtype = Dtype::f32);
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
-/// needs them, "beta" and "dbeta" under a delta rule. Ranks fill nodes of `ranks_a_node`; 0 for all
-/// on one node.
+/// needs them, "beta" and "dbeta" under a delta rule, "a b" and "da db" under a low-rank rule.
+/// Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ulysses: each rank computes some heads over the whole sequence, with linear or softmax attention.
 //
-//   q, k, v, g, beta of the own heads = all-to-all of each                 (heads for tokens)
+//   q, k, v, g, beta, a, b of the own heads = all-to-all of each                 (heads for tokens)
 //   o = attention of one rank over the whole sequence; all-to-all of o             (and back)
 //   backward: q, k, v, g, and out, lse of softmax, are kept from the forward pass
 //     all-to-all of d_o; gradients over the whole sequence; all-to-all of dq, dk, dv, dg
@@ -110,7 +110,7 @@ const RegisteredMethod linear({
     .name = "ulysses",
     .summary = "all-to-all of heads for tokens, the whole sequence on each rank, and back",
     .attention = Attention::linear,
-    .rules = {Rule::decay, Rule::delta},
+    .rules = {Rule::decay, Rule::delta, Rule::low_rank},
     .build = ulysses<LocalLinear>,
     .claim = claim,
     .unsupported = unsupported,

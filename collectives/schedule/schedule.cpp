@@ -141,6 +141,10 @@ void Schedule::fence() {
 void Schedule::wait_for_fence(std::vector<int>& waits_for) const {
   // A step that waits for one after the fence waits through it for all before the fence.
   if (!waits_for.empty() && waits_for.back() >= fenced_) return;
+  if (waits_for.empty()) {  // of many steps behind a fence of many, most
+    waits_for = last_;
+    return;
+  }
   waits_for.insert(waits_for.end(), last_.begin(), last_.end());
   std::sort(waits_for.begin(), waits_for.end());
   waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
@@ -43,6 +44,51 @@ auto facts_of(const Task& task) {
                     task.node_seconds);
 }
 
+struct JoinedSteps {
+  StepGraph graph;  // of the steps, then the joins
+  /// Of each join: true if kernels wait for it, false if other steps do.
+  std::vector<bool> kernels_wait;
+};
+
+constexpr std::size_t fewest = 8;  // steps that are worth a join
+
+/// The newest join of a kind.
+struct Newest {
+  const std::vector<int>* waits_for = nullptr;
+  int node = -1;
+};
+
+/// Where a step waits for at least 8 others, it waits for the newest join of the same others and of
+/// its own kind; without one, for a new join, which waits for these others.
+///
+/// All steps behind a fence wait for the same steps. A gather over P ranks has P of them on either
+/// side, so P ranks would have P^3 edges without joins, and have P^2 with them. A step that streams
+/// may begin when what it waits for has begun, a kernel when it has ended: so the two kinds have
+/// joins of their own.
+JoinedSteps join(const std::vector<Step>& steps) {
+  const int count = static_cast<int>(steps.size());
+  JoinedSteps joined;
+  std::vector<StepGraph::Edge> edges;
+  Newest newest[2];
+  for (int i = 0; i < count; ++i) {
+    const std::vector<int>& waits_for = steps[i].waits_for;
+    const bool is_kernel = steps[i].verb == Verb::compute;
+    if (waits_for.size() < fewest) {
+      for (int before : waits_for) edges.emplace_back(before, i);
+      continue;
+    }
+    Newest& known = newest[is_kernel ? 1 : 0];
+    if (known.waits_for == nullptr || *known.waits_for != waits_for) {
+      known = {&waits_for, count + static_cast<int>(joined.kernels_wait.size())};
+      joined.kernels_wait.push_back(is_kernel);
+      for (int before : waits_for) edges.emplace_back(before, known.node);
+    }
+    edges.emplace_back(known.node, i);
+  }
+  joined.graph = StepGraph(count + static_cast<int>(joined.kernels_wait.size()), edges);
+  return joined;
+}
+
 }  // namespace
 
 std::string name_of(const std::string& collective, const Schedule& schedule, int step) {
@@ -51,7 +97,7 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 }
 
 Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device)
-    : graph_(schedule.steps()), footprint_(baton::footprint(schedule)) {
+    : steps_(static_cast<int>(schedule.steps().size())), footprint_(baton::footprint(schedule)) {
   tasks_.reserve(schedule.steps().size());
   for (const Step& step : schedule.steps()) {
     if (step.verb == Verb::native)
@@ -59,8 +105,13 @@ Program::Program(const std::string& collective, const Schedule& schedule, const 
                           schedule.natives()[step.body].name + " is a native: no steps to simulate");
     add_task(schedule, step, device);
   }
-  const std::vector<bool> feeds = feeding_messages(schedule.steps(), graph_);
-  for (std::size_t i = 0; i < tasks_.size(); ++i) tasks_[i].feeds_message = feeds[i];
+  JoinedSteps joined = join(schedule.steps());
+  graph_ = std::move(joined.graph);
+  for (const bool kernels_wait : joined.kernels_wait) {
+    tasks_.emplace_back();
+    tasks_.back().verb = kernels_wait ? Verb::compute : Verb::copy;
+  }
+  mark_feeding();
   index_messages();
 }
 
@@ -83,6 +134,26 @@ void Program::count(std::int64_t bytes) {
   sent_bytes_ += bytes;
   least_message_bytes_ = std::min(least_message_bytes_, bytes);
   most_message_bytes_ = std::max(most_message_bytes_, bytes);
+}
+
+/// A join is marked before the steps that it waits for, which are earlier than those that wait for
+/// it.
+void Program::mark_feeding() {
+  const auto feeds = [this](int i) {
+    const auto waiters = graph_.waiters(i);
+    return std::any_of(waiters.begin(), waiters.end(), [this](int after) {
+      return tasks_[after].is_message() || tasks_[after].feeds_message;
+    });
+  };
+  std::vector<bool> is_marked(tasks_.size() - steps_, false);
+  for (int i = steps_ - 1; i >= 0; --i) {
+    for (int after : graph_.waiters(i))
+      if (is_join(after) && !is_marked[after - steps_]) {
+        tasks_[after].feeds_message = feeds(after);
+        is_marked[after - steps_] = true;
+      }
+    tasks_[i].feeds_message = feeds(i);
+  }
 }
 
 void Program::index_messages() {

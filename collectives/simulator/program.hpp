@@ -50,7 +50,11 @@ class Program {
   /// unknown.
   Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
+  /// One a step, then one a join, which stands between many steps and those that wait for all of
+  /// them, and takes no time.
   const std::vector<Task>& tasks() const { return tasks_; }
+  int steps() const { return steps_; }
+  bool is_join(int task) const { return task >= steps_; }
   /// Which tasks wait for which.
   const StepGraph& graph() const { return graph_; }
 
@@ -74,8 +78,10 @@ class Program {
  private:
   void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
   void count(std::int64_t sent_bytes);
+  void mark_feeding();
   void index_messages();
 
+  int steps_ = 0;
   std::vector<Task> tasks_;
   StepGraph graph_;
   Footprint footprint_;

@@ -40,6 +40,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   for (const auto& program : programs_) {
     first_.push_back(unfinished_);
     unfinished_ += static_cast<std::int64_t>(program->tasks().size());
+    result_.steps += program->steps();
   }
   waits_.reserve(unfinished_);
   for (const auto& program : programs_)
@@ -48,7 +49,6 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   if (static_cast<int>(programs_.size()) > topology.ranks_a_node) chain_seconds_.resize(unfinished_);
   for (auto& ranks : wire_seconds_) ranks.resize(programs_.size());
   if (streams_) tail_.resize(unfinished_);
-  result_.steps = unfinished_;
   result_.rank_seconds.resize(programs_.size());
 }
 
@@ -84,11 +84,19 @@ void EventLoop::happen(const Event& event) {
 void EventLoop::make_ready(int rank, int index) {
   const Task& step = task(rank, index);
   waits_[number(rank, index)] = ready_mark;
+  if (programs_[rank]->is_join(index)) return pass_join(rank, index);
   if (step.is_message()) return make_message_ready(rank, index);
   if (!defers_ || step.feeds_message || step.verb == Verb::compute)
     return ready_.push_back(local_step(rank, index));
   deferred_[rank].push_back(index);
   idle_.push_back(rank);
+}
+
+/// A join has begun when all that it waits for have begun, or ended, as its kind asks.
+void EventLoop::pass_join(int rank, int index) {
+  --unfinished_;
+  if (is_streamed(task(rank, index))) return has_head(rank, index);
+  for (int after : programs_[rank]->graph().waiters(index)) release(rank, index, after);
 }
 
 void EventLoop::make_message_ready(int rank, int index) {

@@ -111,6 +111,7 @@ class EventLoop {
   void happen(const Event& event);
   void make_ready(int rank, int index);
   void make_message_ready(int rank, int index);
+  void pass_join(int rank, int index);
   void start_message(int from, int send, int to, int recv);
   void start_ready();
   void start(Transfer transfer);

@@ -15,9 +15,18 @@ const Choices<Pass> pass_choices{
 const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 
-/// Linear attention in users' words: the gates of a delta rule, or none for gated linear attention.
-const Choices<std::optional<GateKind>> attention_choices{
-    {"linear", {}}, {"gdn", GateKind::scalar}, {"kda", GateKind::vector}, {"deltanet", GateKind::none}};
+/// A rule of linear attention and its gates, which --gate-kind says for the decay rule.
+struct AttentionChoice {
+  Rule rule = Rule::decay;
+  std::optional<GateKind> gate = {};
+};
+
+/// Linear attention in users' words.
+const Choices<AttentionChoice> attention_choices{{"linear", {}},
+                                                 {"gdn", {Rule::delta, GateKind::scalar}},
+                                                 {"kda", {Rule::delta, GateKind::vector}},
+                                                 {"deltanet", {Rule::delta, GateKind::none}},
+                                                 {"rwkv7", {Rule::low_rank, GateKind::vector}}};
 
 /// The modes in the order of the choices, in which an overlapped row comes after the rows that its
 /// hidden share refers to.
@@ -133,10 +142,10 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     add_groups(all, raw, names, gated, kernels);
     return all;
   }
-  for (const std::optional<GateKind>& gate : resolve_values("attention", raw.attentions, attention_choices)) {
+  for (const AttentionChoice& choice : resolve_values("attention", raw.attentions, attention_choices)) {
     Layer layer = gated;
-    if (gate) layer.rule = Rule::delta;
-    if (gate) layer.share.gate = *gate;
+    layer.rule = choice.rule;
+    layer.share.gate = choice.gate.value_or(gated.share.gate);
     add_groups(all, raw, names, layer, {kernels.front()});
   }
   return all;

@@ -98,7 +98,8 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
   flags
       .add("--attention", raw.attentions,
            "layers of linear attention alone: linear is gated linear attention; gdn, kda and deltanet have a "
-           "delta rule with a gate a head, a gate a channel, or none; or 'all'")
+           "delta rule with a gate a head, a gate a channel, or none; rwkv7 has a gate a channel and erases "
+           "by two keys of its own; or 'all'")
       .list();
   flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
   flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();

@@ -19,7 +19,7 @@ namespace {
 /// zero, and a wrong one is right.
 void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, const LayerProblem& problem) {
   const bool only_some = problem.gates == GateDraw::mixed && problem.share.gate == GateKind::scalar &&
-                         problem.rule == Rule::delta;
+                         has_matrices(problem.rule);
   const auto keeps =
       std::find_if(heads.begin(), heads.end(), [&](auto head) { return problem.kind_of_gate(head) == 0; });
   if (only_some && keeps != heads.end()) std::iter_swap(heads.begin(), keeps);
@@ -57,7 +57,7 @@ double least_rms(const LayerProblem& problem) {
 }  // namespace
 
 double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule) {
-  const double of_arithmetic = dtype == Dtype::bf16 ? 5e-3 : rule == Rule::delta ? 1e-5 : 2e-5;
+  const double of_arithmetic = dtype == Dtype::bf16 ? 5e-3 : has_matrices(rule) ? 1e-5 : 2e-5;
   if (roundoff <= 0) return of_arithmetic;
   // Errors of states add up over the ranks faster than a random walk and slower than a sum. Twice
   // the largest found: that of Ring Attention's dg, a difference of large sums.

@@ -31,10 +31,10 @@ class OperatorWorkload : public Workload {
   }
   std::string shape_name() const override {
     const GlaShape& s = layer_.share;
-    // A delta rule's word says the kind of its gates.
-    const bool is_delta = layer_.rule == Rule::delta;
+    // The word of a rule with matrices says the kind of its gates.
+    const bool has_word = has_matrices(layer_.rule);
     return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
-                       to_string(layer_.pass), is_delta ? attention() : to_string(s.gate), to_string(gates_),
+                       to_string(layer_.pass), has_word ? attention() : to_string(s.gate), to_string(gates_),
                        s.tokens, heads_name(s), s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype),
                        is_by_cudnn() ? "/kernel:cudnn" : "");
   }

@@ -45,7 +45,7 @@ BENCHES = {
                  "groups", "dtype", "cadence", "warmup", "rounds"),
         point=("attention", "gate", "scan", "tokens", "ranks", "line"))}
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
-DELTA_RULE = ("gdn", "kda", "deltanet")
+DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
 
 def load(paths, bench="collective"):

@@ -28,10 +28,11 @@ WIDE = [*LAYER, "--methods", "zeco", "--tokens", "128", "--heads", "20", "--d-k"
 # Layers with a delta rule, as long as 32 times their key channels: without gates near 0, and keys that leave some
 # channels alone, a rank's matrix would be zero to the last bit.
 DELTA = [*LAYER, "--tokens", "512", "--heads", "4", "--d-k", "16", "--d-v", "16"]
-CHAINS = {rule: [*DELTA, "--attention", rule, "--methods", "zeco"] for rule in ("gdn", "kda", "deltanet")}
-CORRECTED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "zeco_corrected"]
-GATHERED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "lasp2"]
-DOUBLED = [*DELTA, "--attention", "gdn,kda,deltanet", "--methods", "linear_doubling"]
+RULES = ("gdn", "kda", "deltanet", "rwkv7")
+CHAINS = {rule: [*DELTA, "--attention", rule, "--methods", "zeco"] for rule in RULES}
+CORRECTED = [*DELTA, "--attention", ",".join(RULES), "--methods", "zeco_corrected"]
+GATHERED = [*DELTA, "--attention", ",".join(RULES), "--methods", "lasp2"]
+DOUBLED = [*DELTA, "--attention", ",".join(RULES), "--methods", "linear_doubling"]
 
 # The fault of a run, its ranks, and the bench and the sizes that reach it.
 FAULTS = [

@@ -68,12 +68,13 @@ std::vector<Layer> layers_of(const SpMethod& method) {
                                .mode = mode,
                                .groups = groups,
                                .dtype = dtype});
-  // The same under a delta rule, which those that do not know it refuse.
+  // The same under rules with matrices, which those that do not know them refuse.
   if (is_linear)
-    for (std::size_t i = 0, count = all.size(); i < count; ++i) {
-      all.push_back(all[i]);
-      all.back().rule = Rule::delta;
-    }
+    for (std::size_t i = 0, count = all.size(); i < count; ++i)
+      for (const Rule rule : {Rule::delta, Rule::low_rank}) {
+        all.push_back(all[i]);
+        all.back().rule = rule;
+      }
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
   for (Layer layer : others)
@@ -102,7 +103,7 @@ TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
       continue;
     for (int ranks = 1; ranks <= most_ranks; ++ranks)
       for (const Pass pass : all_passes)
-        for (const Rule rule : {Rule::decay, Rule::delta})
+        for (const Rule rule : {Rule::decay, Rule::delta, Rule::low_rank})
           for (const int ranks_a_node : {0, 3}) {
             const Layer layer{.share = {8, 2, 9, 3, 8}, .rule = rule, .pass = pass, .scan = scan->name};
             const bool is_claimed =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered method, those of tomorrow included, against the double-precision recurrence over
 // the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups.
-// What knows a delta rule runs all of it under that rule too.
+// What knows a rule with matrices runs all of it under that rule too.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ struct Problem {
                "groups:{}/"
                "scan:{}/seed:{}{}",
                method->name, ranks, to_string(layer.pass), to_string(layer.mode),
-               layer.rule == Rule::delta ? attention_name(method->attention, layer.rule, s.gate)
-                                         : to_string(s.gate),
+               has_matrices(layer.rule) ? attention_name(method->attention, layer.rule, s.gate)
+                                        : to_string(s.gate),
                to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
                layer.scan, seed, layer.segmented ? "/segmented" : "") +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
@@ -196,18 +196,20 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   all.push_back(random);
 }
 
-/// The problems in f32 of a method that knows a delta rule, under it; on one process at all rank
-/// counts. Gates as a layer makes them would hide a wrong matrix.
-std::vector<Problem> under_delta_rule(const SpMethod& method, std::vector<Problem> all, bool is_local) {
-  if (std::find(method.rules.begin(), method.rules.end(), Rule::delta) == method.rules.end()) return {};
+/// The problems in f32 of a method that knows a rule with matrices, under it; on one process at all
+/// rank counts. Gates as a layer makes them would hide a wrong matrix. A low-rank layer has a gate
+/// for each channel.
+std::vector<Problem> under_rule(Rule rule, const SpMethod& method, std::vector<Problem> all, bool is_local) {
+  if (std::find(method.rules.begin(), method.rules.end(), rule) == method.rules.end()) return {};
   for (int ranks : {5, 6, 7})
     for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
       if (is_local) add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, false);
-  std::erase_if(all, [](const Problem& problem) {
-    return problem.layer.segmented || problem.layer.dtype != Dtype::f32;
+  std::erase_if(all, [rule](const Problem& problem) {
+    return problem.layer.segmented || problem.layer.dtype != Dtype::f32 ||
+           (rule == Rule::low_rank && problem.layer.share.gate != GateKind::vector);
   });
   for (Problem& problem : all) {
-    problem.layer.rule = Rule::delta;
+    problem.layer.rule = rule;
     if (problem.gates == GateDraw::layer) problem.gates = GateDraw::mixed;
   }
   return all;
@@ -241,9 +243,12 @@ std::vector<Problem> problems(const std::string& executor) {
     add_large(all, *method);
     all.push_back(held_out(*method));
     if (method->attention == Attention::softmax) all.push_back(held_out(*method, true));
-    const auto delta = is_on_devices ? std::vector<Problem>{} : under_delta_rule(*method, all, is_local);
     of_all.insert(of_all.end(), all.begin(), all.end());
-    of_all.insert(of_all.end(), delta.begin(), delta.end());
+    for (const Rule rule : {Rule::delta, Rule::low_rank}) {
+      if (is_on_devices) continue;
+      const auto under = under_rule(rule, *method, all, is_local);
+      of_all.insert(of_all.end(), under.begin(), under.end());
+    }
   }
   for (Problem& problem : of_all) fit_heads(problem);
   return of_all;

@@ -152,10 +152,28 @@ TEST(LayerInputs, OfADeltaRuleHaveQueriesAndKeysOfLengthOne) {
   EXPECT_EQ(of_rank(inputs, "beta", contiguous_positions(1, 8)).size(), 8 * 3);
 }
 
+/// b / a is the rate at which a channel is erased.
+TEST(LayerInputs, OfALowRankRuleEraseAlongWhatTheyRead) {
+  LayerProblem low_rank = problem();
+  low_rank.rule = Rule::low_rank;
+  const LayerInputValues inputs(low_rank);
+  const auto a = inputs.of_head("a", 1, 0, 32), b = inputs.of_head("b", 1, 0, 32);
+  ASSERT_EQ(a.size(), 32 * 16);
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    squares += a[i] * a[i];
+    EXPECT_TRUE(0 < -b[i] / a[i] && -b[i] / a[i] < 1) << i;
+  }
+  EXPECT_NEAR(squares, 32, 1e-5) << "rows of length one";
+  EXPECT_NE(a, inputs.of_head("k", 1, 0, 32));
+  low_rank.gates = GateDraw::layer;
+  for (const double gate : LayerInputValues(low_rank).of_head("g", 0, 0, 32))
+    EXPECT_TRUE(-std::exp(-0.5) <= gate && gate < 0) << gate;
+}
+
 /// The Frobenius norms of the matrices by which rank 1 maps the state in each head.
-std::vector<double> norms_of_matrices(GateKind gate, GateDraw gates) {
-  const LayerProblem layer{
-      .share = {1024, 4, 16, 2, 64, gate}, .ranks = 3, .gates = gates, .rule = Rule::delta};
+std::vector<double> norms_of_matrices(GateKind gate, GateDraw gates, Rule rule = Rule::delta) {
+  const LayerProblem layer{.share = {1024, 4, 16, 2, 64, gate}, .ranks = 3, .gates = gates, .rule = rule};
   const LayerInputValues inputs(layer);
   std::vector<double> norms;
   for (int head = 0; head < 4; ++head) {
@@ -172,6 +190,9 @@ TEST(LayerInputs, MixedGatesOfADeltaRuleKeepMatricesOfAboutOne) {
     EXPECT_GT(norms_of_matrices(gate, GateDraw::mixed).back(), 0.5) << to_string(gate);
   EXPECT_GT(norms_of_matrices(GateKind::vector, GateDraw::mixed).front(), 0.5) << "in every head";
   EXPECT_LT(norms_of_matrices(GateKind::none, GateDraw::weak).back(), 1e-6) << "the keys erase all";
+  const auto of_low_rank = norms_of_matrices(GateKind::vector, GateDraw::mixed, Rule::low_rank);
+  EXPECT_GT(of_low_rank.front(), 0.5) << "in every head";
+  EXPECT_LT(of_low_rank.back(), 10);
 }
 
 }  // namespace

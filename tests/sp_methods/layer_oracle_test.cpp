@@ -76,6 +76,7 @@ TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
 TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
   for (const auto& [attention, rule] : {std::pair{Attention::linear, Rule::decay},
                                         {Attention::linear, Rule::delta},
+                                        {Attention::linear, Rule::low_rank},
                                         {Attention::softmax, Rule::decay}}) {
     GlaShape shape{140, 3, 4, 5, 4, attention == Attention::linear ? GateKind::vector : GateKind::none};
     const LayerProblem problem{attention, shape, 2, false, GateDraw::mixed, 5, Dtype::f32, rule};
@@ -93,8 +94,9 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
     for (work.part = 0; work.part < 2; ++work.part, next = 0) LayerOracle(problem, work);
     const LayerOracle shared(problem, work);
     EXPECT_EQ(shared.heads(), std::vector<std::int64_t>{1});
-    for (const char* name : {"o", "dq", "dk", "dv", "dg", "dbeta"}) {
-      if (name == std::string("dbeta") && rule == Rule::decay) continue;
+    for (const char* name : {"o", "dq", "dk", "dv", "dg", "dbeta", "da", "db"}) {
+      if (name == std::string("dbeta") && rule != Rule::delta) continue;
+      if ((name == std::string("da") || name == std::string("db")) && rule != Rule::low_rank) continue;
       const auto positions = contiguous_positions(1, 140);
       const auto all = whole.expected(name, positions), one = shared.expected(name, positions);
       const std::int64_t width = problem.width(name);

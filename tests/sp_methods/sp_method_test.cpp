@@ -113,16 +113,18 @@ TEST(SpMethods, LinearAttentionRefusesFewerHeadsOfKeys) {
   EXPECT_EQ(find_method("ring_attention_softmax").unsupported(grouped, 2).reason(), "");
 }
 
-TEST(SpMethods, OnlyTextsOfTheDeltaRuleTakeIt) {
+TEST(SpMethods, OnlyTextsOfARuleTakeIt) {
   Layer delta = layer(Pass::both);
-  delta.rule = Rule::delta;
-  for (const char* method : {"chunkwise_local", "zeco_zigzag", "lasp2_zigzag", "ring_attention"})
-    EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(),
-              "its text has the decay rule, not the delta rule")
-        << method;
-  for (const char* method :
-       {"zeco", "zeco_corrected", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "ulysses", "local"})
-    EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(), "") << method;
+  for (const Rule rule : {Rule::low_rank, Rule::delta}) {
+    delta.rule = rule;
+    for (const char* method : {"chunkwise_local", "zeco_zigzag", "lasp2_zigzag", "ring_attention"})
+      EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(),
+                std::string("its text has the decay rule, not the ") + to_string(rule) + " rule")
+          << method;
+    for (const char* method : {"zeco", "zeco_corrected", "lasp1", "lasp2", "linear_doubling",
+                               "linear_two_shot", "ulysses", "local"})
+      EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(), "") << method;
+  }
   EXPECT_EQ(find_method("zeco_corrected").unsupported(layer(Pass::both), 2).reason(),
             "its text has the delta rule, not the decay rule");
   delta.scan = "mpi_exscan";

@@ -29,7 +29,7 @@ def section(sources):
         *(Figure(f"fastest_{kind}", f"The fastest method of {TITLES[kind]}", f"simulated: {H100}", "methods", found,
                  "Colour: the fastest method, of a stack that of its softmax layer; ×: how many times as long the next one "
                  "takes; =: how many others cannot be told from it.") for kind, found in maps.items()),
-        *(table(kind, found) for kind, found in maps.items()),
+        *(table(f"fastest_{kind}", TITLES[kind], found) for kind, found in maps.items()),
         Text("Causal softmax is balanced with zigzag tokens, and a linear layer of such tokens is a chain of twice as many "
              "pieces, each half as long. So all layers of a stack have contiguous tokens, or all have zigzag ones, or hidden states of "
              f"{HEADS} * 128 channels move before and after each softmax layer, in both passes (`{stacks.MOVE}`, waited for "
@@ -78,14 +78,15 @@ def stands(record):
             and results.kv_heads(record) == HEADS and fastest.exchanges(record))
 
 
-def table(kind, found):
+def table(name, title, found, topology=H100):
+    """The fastest method of each place and its time; `title` names the layers."""
     sizes = sorted({tokens for _, tokens in found})
     rows = []
     for ranks in sorted({ranks for ranks, _ in found}):
         places = [found.get((ranks, tokens)) for tokens in sizes]
-        rows.append(Row(f"{ranks} ranks", "simulated, fastest", [name_cell(one) for one in places]))
-        rows.append(Row("", "time, ms", [time_cell(one) for one in places]))
-    return Table(f"fastest_{kind}", f"The fastest method of {TITLES[kind]} and its time, simulated",
+        rows.append(Row(f"{ranks} ranks", "simulated, fastest", [name_cell(one, topology) for one in places]))
+        rows.append(Row("", "time, ms", [time_cell(one, topology) for one in places]))
+    return Table(name, f"The fastest method of {title} and its time, simulated",
                  [f"{tokens:,} tokens" for tokens in sizes], rows, ["Tokens are those of a rank."], True)
 
 
@@ -107,9 +108,9 @@ def layout_cell(one):
     return cell and cell._replace(note=one.name)
 
 
-def name_cell(one):
-    return one and cells.Cell(f"{one.name} {margin_text(one)}", one.name, "method", cells.SIMULATED, f"topology {H100}",
-                              note=note(one))
+def name_cell(one, topology):
+    return one and cells.Cell(f"{one.name} {margin_text(one)}", one.name, "method", cells.SIMULATED,
+                              f"topology {topology}", note=note(one))
 
 
 def margin_text(one):
@@ -126,6 +127,6 @@ def note(one):
     return f"{one.runner_up} takes {one.margin:.3f} times as long{alike}"
 
 
-def time_cell(one):
+def time_cell(one, topology=H100):
     value = one and one.seconds * 1e3
-    return one and cells.Cell(cells.digits(value), f"{value:.6g}", "ms", cells.SIMULATED, f"topology {H100}")
+    return one and cells.Cell(cells.digits(value), f"{value:.6g}", "ms", cells.SIMULATED, f"topology {topology}")

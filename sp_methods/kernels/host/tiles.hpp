@@ -79,6 +79,20 @@ void parallel_for(std::int64_t count, int threads, const Body& body) {
   body(0, count / shares);
 }
 
+/// Calls body(head of the tensors, place among the heads of the call) for every head of the call.
+template <class Head, class Inputs, class Parameters, class Body>
+void for_heads(const Inputs& in, const Parameters& p, const Body& body) {
+  parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
+    for (Index h = first; h < last; ++h) body(Head{in, p.shape, p.work.first_head + h}, h);
+  });
+}
+
+/// State number h [d_v, d_k] of `states`, or zero if that is null.
+inline Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
+  if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
+  return matrix_at(states, h, s.d_v, s.d_k);
+}
+
 // The left product multiplies query rows with key rows that all come earlier, in square tiles whose
 // scores stay in a core's cache.
 //

@@ -11,16 +11,6 @@ namespace {
 
 using Eigen::Index;
 
-/// A state [d_v, d_k] of the interface; empty means zero. Its memory is that of columns.
-HeadState head_state(std::span<const double> state, const GlaShape& shape) {
-  if (state.empty()) return HeadState::Zero(shape.d_k, shape.d_v);
-  return Eigen::Map<const HeadState>(state.data(), shape.d_k, shape.d_v);
-}
-
-std::vector<double> values_first(const HeadState& state) {
-  return {state.data(), state.data() + state.size()};
-}
-
 /// One head's rows, and the recurrence of a column of the state.
 class DeltaRule : public OracleRows {
  public:
@@ -98,17 +88,8 @@ class DeltaReverse {
 }  // namespace
 
 ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const GlaShape& shape) {
-  DeltaRule r(in, shape);
-  ReferenceOutputs out;
-  OracleView o = allocate(out.o, r.tokens, shape.d_v);
-  HeadState state = head_state(in.of.initial_state, shape);
-  for (Index t = 0; t < r.tokens; ++t) {
-    r.step(state, state, t);
-    for (Index j = 0; j < shape.d_v; ++j)
-      o(t, j) = r.scale * OracleRows::row(r.q, t).matrix().dot(state.col(j).matrix());
-  }
-  out.final_state = values_first(state);
-  return out;
+  DeltaRule rule(in, shape);
+  return values_first_forward<ReferenceOutputs>(rule, in.of.initial_state, shape);
 }
 
 DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
@@ -126,19 +107,7 @@ DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in,
 }
 
 std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape) {
-  // A layer without values maps the identity to A.
-  GlaShape square = shape;
-  square.d_v = shape.d_k;
-  const std::vector<double> no_values(static_cast<std::size_t>(shape.tokens * shape.d_k), 0.0);
-  DeltaReferenceInputs without = in;
-  without.of.v = no_values;
-  DeltaRule r(without, square);
-  HeadState state = HeadState::Zero(shape.d_k, shape.d_k);
-  state.matrix().setIdentity();
-  for (Index t = 0; t < r.tokens; ++t) r.step(state, state, t);
-  std::vector<double> matrix;
-  allocate(matrix, shape.d_k, shape.d_k) = state.matrix();
-  return matrix;
+  return matrix_without_values<DeltaRule>(in, shape);
 }
 
 }  // namespace baton

@@ -87,4 +87,47 @@ void walk_back(Eigen::Index tokens, HeadState state, const Step& step, const Rev
   }
 }
 
+/// A state [d_v, d_k] of an interface that has values first; empty means zero. Its memory is that
+/// of columns.
+inline HeadState head_state(std::span<const double> state, const GlaShape& shape) {
+  if (state.empty()) return HeadState::Zero(shape.d_k, shape.d_v);
+  return Eigen::Map<const HeadState>(state.data(), shape.d_k, shape.d_v);
+}
+
+/// The other way round.
+inline std::vector<double> values_first(const HeadState& state) {
+  return {state.data(), state.data() + state.size()};
+}
+
+/// The forward recurrence of a rule with matrices, from a state [d_v, d_k] to one.
+template <class Outputs, class Rule>
+Outputs values_first_forward(Rule& rule, std::span<const double> initial, const GlaShape& shape) {
+  Outputs out;
+  OracleView o = allocate(out.o, rule.tokens, shape.d_v);
+  HeadState state = head_state(initial, shape);
+  for (Eigen::Index t = 0; t < rule.tokens; ++t) {
+    rule.step(state, state, t);
+    for (Eigen::Index j = 0; j < shape.d_v; ++j)
+      o(t, j) = rule.scale * OracleRows::row(rule.q, t).matrix().dot(state.col(j).matrix());
+  }
+  out.final_state = values_first(state);
+  return out;
+}
+
+/// The matrix [d_k, d_k], row-major, of a rule: a layer without values maps the identity to it.
+template <class Rule, class Inputs>
+std::vector<double> matrix_without_values(Inputs in, const GlaShape& shape) {
+  GlaShape square = shape;
+  square.d_v = shape.d_k;
+  const std::vector<double> no_values(static_cast<std::size_t>(shape.tokens * shape.d_k), 0.0);
+  in.of.v = no_values;
+  Rule rule(in, square);
+  HeadState state = HeadState::Zero(shape.d_k, shape.d_k);
+  state.matrix().setIdentity();
+  for (Eigen::Index t = 0; t < rule.tokens; ++t) rule.step(state, state, t);
+  std::vector<double> matrix;
+  allocate(matrix, shape.d_k, shape.d_k) = state.matrix();
+  return matrix;
+}
+
 }  // namespace baton

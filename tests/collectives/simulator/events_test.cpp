@@ -59,6 +59,27 @@ TEST(StreamingMachine, AComputeWaitsForTheEndOfAMessage) {
               ElementsAre(length, latency + length + 50));
 }
 
+/// A fence behind many messages stands for the same waits as one behind few: each message more
+/// takes its four seconds on the wire. A message behind it follows their heads, a kernel their
+/// ends.
+TEST(StreamingMachine, AFenceIsTheSameBehindAnyNumberOfMessages) {
+  const auto seconds = [](int messages) {
+    const auto text = [messages](Schedule& s) {
+      const Slice x = s.scratch("x", messages), y = s.scratch("y", 2), z = s.scratch("z", 1);
+      for (int i = 0; i < messages; ++i) s.rank() == 0 ? s.send(1, x.part(i, 1)) : s.recv(x.part(i, 1), 0);
+      s.fence();
+      work(s, 50, z, {});
+      for (int i = 0; i < 2; ++i) s.rank() == 0 ? s.recv(y.part(i, 1), 1) : s.send(0, y.part(i, 1));
+    };
+    return rank_seconds(record(2, text), streaming_machine(2));
+  };
+  const auto few = seconds(3);
+  EXPECT_EQ(few[1], latency + 4 * 3 + 50) << "a kernel waits for the ends";
+  EXPECT_LT(few[0], 2 * latency + 4 * 3 + 50) << "messages do not wait for it";
+  for (const int many : {7, 8, 20})
+    EXPECT_THAT(seconds(many), ElementsAre(few[0] + 4 * (many - 3), few[1] + 4 * (many - 3)));
+}
+
 TEST(StreamingMachine, AMessageWaitsForTheEndOfACompute) {
   const auto through_kernels = [](Schedule& s, const Slice& made, const Slice& came) {
     work(s, 50, made, came);

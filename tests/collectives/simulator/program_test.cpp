@@ -138,6 +138,29 @@ TEST(Program, SuccessorsAreWhoWaits) {
   EXPECT_EQ(found, expected);
 }
 
+/// Twelve sends, a fence, and then receives that wait for all of them, a copy and kernels.
+TEST(Program, JoinsStandBetweenTheStepsOnBothSidesOfAFence) {
+  constexpr int many = 12;
+  Schedule s(0, 2);
+  const Slice x = s.scratch("x", many), y = s.scratch("y", many), z = s.scratch("z", many);
+  for (int i = 0; i < many; ++i) s.send(1, x.part(i, 1));
+  s.fence();
+  for (int i = 0; i < many; ++i) s.recv(y.part(i, 1), 1);
+  for (int i = 0; i < 2; ++i) s.compute({.name = "kernel"}, {z.part(i, 1)}, {});
+  const Program program("test", s, rates());
+  constexpr int steps = 2 * many + 2, of_messages = steps, of_kernels = steps + 1;
+  ASSERT_EQ(program.steps(), steps);
+  ASSERT_EQ(program.graph().size(), steps + 2);
+  for (int i = 0; i < many; ++i)
+    EXPECT_THAT(program.graph().waiters(i), ElementsAre(of_messages, of_kernels));
+  EXPECT_EQ(program.graph().waiters(of_messages).size(), many);
+  EXPECT_THAT(program.graph().waiters(of_kernels), ElementsAre(2 * many, 2 * many + 1));
+  EXPECT_TRUE(program.is_join(of_messages));
+  EXPECT_FALSE(program.is_join(steps - 1));
+  EXPECT_TRUE(program.tasks()[0].feeds_message) << "a receive waits for it";
+  EXPECT_FALSE(program.tasks()[many].feeds_message);
+}
+
 TEST(Program, KnowsWhichLocalStepsSomeMessageWaitsFor) {
   Schedule s(0, 2);
   const Slice a = s.scratch("a", 1), b = s.scratch("b", 1), c = s.scratch("c", 1), d = s.scratch("d", 1);

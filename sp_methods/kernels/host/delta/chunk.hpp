@@ -35,29 +35,20 @@ struct DeltaHead {
   Eigen::VectorXf beta(Tokens t) const { return head_rows(in.beta, t, head, shape.heads, 1).col(0); }
 };
 
-/// Sets x [n, d_k] columns to x (.) gamma.
-inline void decay_columns(Tile& x, const Eigen::RowVectorXf& gamma) { x.array().rowwise() *= gamma.array(); }
-
 /// A chunk at a time, with scratch kept between chunks.
-class DeltaChunk {
+class DeltaChunk : public ChunkDecays {
  public:
   /// Without queries, q is not read.
   DeltaChunk(const DeltaHead& in, bool has_queries)
-      : in_(in), has_queries_(has_queries), scores_(in.of(), has_queries), total_(in.shape.d_k) {}
+      : in_(in), has_queries_(has_queries), scores_(in.of(), has_queries) {}
 
   /// Sets all members to chunk n.
   void set(Index n) {
-    tokens = chunk_tokens(in_.shape, n);
+    set_decays_of(in_.of(), chunk_tokens(in_.shape, n));
     beta = in_.beta(tokens);
-    relative_gates(x_, in_.of().g(tokens), -1);
-    set_decays(from_start, x_, 1.0F);
-    relative_gates(x_, in_.of().g(tokens), tokens.count - 1);
-    set_decays(to_end, x_, -1.0F);
     scale_rows(keys_in, in_.of().k(tokens), from_start);
     scale_rows(keys_out, in_.of().k(tokens), to_end);
     if (has_queries_) scale_rows(queries_in, in_.of().q(tokens), from_start);
-    add_total_gate(total_.setZero(), in_.of().g(tokens));
-    gamma = decay_of(total_).matrix().transpose();
     scores_.set(tokens);
   }
 
@@ -105,17 +96,13 @@ class DeltaChunk {
     d_written.noalias() += in_.shape.scale() * (scores_.queries.transpose() * d_o);
   }
 
-  Tokens tokens;
   Eigen::VectorXf beta;                ///< [n]
-  Tile from_start, to_end;             ///< e^b and e^{b_C - b}, as wide as the gate.
   Tile queries_in, keys_in, keys_out;  ///< [n, d_k]: Q~, K~, K^
-  Eigen::RowVectorXf gamma;            ///< [d_k]
 
  private:
   DeltaHead in_;
   bool has_queries_;
   ChunkScores scores_;
-  Eigen::ArrayXd total_;
   Tile x_;
 };
 

@@ -127,22 +127,14 @@ class HeadGradients {
   Eigen::VectorXf own_;
 };
 
-/// State number h of the call's heads, or zero.
-Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
-  if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
-  return matrix_at(states, h, s.d_v, s.d_k);
-}
-
 }  // namespace
 
 void DeltaGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
-  parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
-    for (Index h = first; h < last; ++h) {
-      HeadGradients head(x.out, {x.in, p.shape, p.work.first_head + h}, x.d_o);
-      head.keep_states(state_or_zero(x.before, h, p.shape));
-      Tile gradient = state_or_zero(x.after, h, p.shape);
-      for (Index n = p.shape.chunks() - 1; n >= 0; --n) head.set(gradient, n);
-    }
+  for_heads<DeltaHead>(x.in, p, [&](const DeltaHead& head, Index h) {
+    HeadGradients gradients(x.out, head, x.d_o);
+    gradients.keep_states(state_or_zero(x.before, h, p.shape));
+    Tile gradient = state_or_zero(x.after, h, p.shape);
+    for (Index n = p.shape.chunks() - 1; n >= 0; --n) gradients.set(gradient, n);
   });
 }
 

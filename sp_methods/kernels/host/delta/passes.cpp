@@ -22,14 +22,6 @@
 namespace baton {
 namespace {
 
-/// Calls body(head of the tensors, place among the heads of the call) for every head of the call.
-template <class Body>
-void for_heads(const DeltaInputs<OnHost>& in, const Chunks& p, const Body& body) {
-  parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
-    for (Index h = first; h < last; ++h) body(DeltaHead{in, p.shape, p.work.first_head + h}, h);
-  });
-}
-
 /// The output of one head's chunks from state x [width, d_k], with values of `value_width` columns,
 /// into o [tokens, heads, width].
 void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
@@ -50,7 +42,7 @@ void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
 void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
   const Index d_k = p.shape.d_k, state_rows = out.map_state == nullptr ? 0 : p.shape.d_v;
   const Index matrix_rows = out.map_matrix == nullptr ? 0 : d_k;
-  for_heads(out.in, p, [&](const DeltaHead& head, Index h) {
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
     DeltaChunk chunk(head, false);
     Tile x = Tile::Zero(state_rows + matrix_rows, d_k), written;
     x.bottomRows(matrix_rows).setIdentity();
@@ -66,15 +58,13 @@ void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
 }
 
 void DeltaOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads(out.in, p, [&](const DeltaHead& head, Index h) {
-    Tile x = Tile::Zero(p.shape.d_v, p.shape.d_k);
-    if (out.incoming != nullptr) x = matrix_at(out.incoming, h, p.shape.d_v, p.shape.d_k);
-    set_output(out.o, std::move(x), head, p.shape.d_v);
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
+    set_output(out.o, state_or_zero(out.incoming, h, p.shape), head, p.shape.d_v);
   });
 }
 
 void DeltaCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads(out.in, p, [&](const DeltaHead& head, Index) {
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index) {
     set_output(out.correction, Tile::Identity(p.shape.d_k, p.shape.d_k), head, 0);
   });
 }
@@ -95,7 +85,7 @@ void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
 
 void DeltaStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
   const GlaShape& s = p.shape;
-  for_heads(out.in, p, [&](const DeltaHead& head, Index h) {
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
     DeltaChunk chunk(head, true);
     Tile gradient = Tile::Zero(s.d_v, s.d_k), dv;
     for (Index n = s.chunks() - 1; n >= 0; --n) {

@@ -106,4 +106,31 @@ inline Eigen::ArrayXf decay_of(const Eigen::ArrayXd& total) {
   return total.cast<float>().max(least_exponent).exp();
 }
 
+/// Sets x [n, d_k] columns to x (.) gamma.
+inline void decay_columns(Tile& x, const Eigen::RowVectorXf& gamma) { x.array().rowwise() *= gamma.array(); }
+
+/// The decays of one chunk of one head: e^b, e^{b_C - b} and e^{b_C}, b being summed from its
+/// start. All are <= 1, so any gate is safe.
+struct ChunkDecays {
+  /// Sets all members to the chunk of these tokens.
+  void set_decays_of(const GlaHead& head, Tokens of) {
+    tokens = of;
+    relative_gates(gates_, head.g(tokens), -1);
+    set_decays(from_start, gates_, 1.0F);
+    relative_gates(gates_, head.g(tokens), tokens.count - 1);
+    set_decays(to_end, gates_, -1.0F);
+    total_.setZero(head.shape.d_k);
+    add_total_gate(total_, head.g(tokens));
+    gamma = decay_of(total_).matrix().transpose();
+  }
+
+  Tokens tokens;
+  Tile from_start, to_end;   ///< As wide as the gate.
+  Eigen::RowVectorXf gamma;  ///< [d_k]
+
+ private:
+  Tile gates_;
+  Eigen::ArrayXd total_;
+};
+
 }  // namespace baton

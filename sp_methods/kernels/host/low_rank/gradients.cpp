@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gradients of one rank's inputs under a low-rank rule, from the state before it and the
+// gradient of the state behind it.
+//
+//   for chunk n = 0 .. N-1:   keep X_n = X;  keep U = read(X);  X = advance(X, U)
+//   for chunk n = N-1 .. 0, with X = X_n, U kept and D behind the chunk:
+//     Z = reverse(dO, D)                         dv = K^ D^T + s Aqv^T dO + Arv^T Z
+//     dAqv = s tril(dO V^T)                      dAqb = s tril(dO U^T)
+//     dArv = tril_{-1}(Z V^T)                    dArb = tril_{-1}(Z U^T)
+//     dq = e^c s dO X + pairs                    dr = e^c Z X + pairs,  da = e^{-g} dr
+//     dk = e^{c_C - c} V D + pairs               db = e^{c_C - c} U D + pairs
+//     dg_i = gamma (.) colsum(X (.) D) + sum_{u >= i} q_u dq_u + sum_{u > i} a_u da_u
+//            - sum_{u >= i} (k_u dk_u + b_u db_u of pairs) + sum_{u < i} (k_u dk_u + b_u db_u of D)
+//     D <- retreat(D, dO, Z)
+//
+// A token reads before its own gate, so a_u da_u counts for the gates before u alone. The diagonal
+// of queries passes no gate and is left out of dg.
+// Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
+// Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
+#include <utility>
+#include <vector>
+
+#include "sp_methods/kernels/host/low_rank/chunk.hpp"
+#include "sp_methods/kernels/low_rank_contracts.hpp"
+
+namespace baton {
+namespace {
+
+/// One head's gradients, with scratch kept between chunks.
+class HeadGradients {
+ public:
+  HeadGradients(const LowRankGradientsOut<OnHost>& out, const LowRankHead& head, const float* d_o)
+      : out_(out), head_(head), d_o_(d_o), chunk_(head, {true, true}), pairs_(head) {}
+
+  /// The forward pass from state x [d_v, d_k].
+  void keep_states(Tile x) {
+    LowRankChunk chunk(head_, {false, true});
+    read_.resize(head_.shape.chunks());
+    for (Index n = 0; n < head_.shape.chunks(); ++n) {
+      chunk.set(n);
+      const auto v = head_.of().v(chunk.tokens);
+      states_.push_back(x);
+      chunk.set_read(read_[n], x, v);
+      chunk.advance(x, read_[n], v);
+    }
+  }
+
+  /// Sets the gradients of chunk n and moves `gradient` [d_v, d_k] from behind it to before it.
+  void set(Tile& gradient, Index n) {
+    chunk_.set(n);
+    chunk_.set_read_gradient(z_, d_o(), gradient);
+    chunk_.set_value_gradient(view(out_.of.dv, head_.shape.d_v), d_o(), gradient, z_);
+    set_pairs(read_[n]);
+    set_edges(gradient, states_[n], read_[n]);
+    if (head_.shape.gate_width() > 0) set_gates(gradient, states_[n]);
+    set_rows();
+    chunk_.retreat(gradient, d_o(), z_);
+  }
+
+ private:
+  /// What comes from pairs within the chunk, without the diagonal.
+  void set_pairs(const Tile& read) {
+    const float s = head_.shape.scale();
+    const auto v = head_.of().v(chunk_.tokens);
+    pairs_.query_values.noalias() = s * (d_o() * v.transpose());
+    pairs_.query_writes.noalias() = s * (d_o() * read.transpose());
+    pairs_.read_values.noalias() = z_ * v.transpose();
+    pairs_.read_writes.noalias() = z_ * read.transpose();
+    own_value_ = pairs_.query_values.diagonal();
+    own_write_ = pairs_.query_writes.diagonal();
+    for (Tile* scores :
+         {&pairs_.query_values, &pairs_.query_writes, &pairs_.read_values, &pairs_.read_writes})
+      scores->triangularView<Eigen::Upper>().setZero();
+    for (Tile* rows : {&pairs_.dq, &pairs_.d_reads, &pairs_.dk, &pairs_.db})
+      rows->setZero(chunk_.tokens.count, head_.shape.d_k);
+    pairs_.add_pairs(chunk_.tokens, chunk_.reads);
+  }
+
+  /// Adds what comes from the state before the chunk; keeps what goes to the one behind it.
+  void set_edges(const Tile& gradient, const Tile& state, const Tile& read) {
+    x_.noalias() = head_.shape.scale() * (d_o() * state);
+    add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
+    x_.noalias() = z_ * state;
+    add_scaled_rows(pairs_.d_reads, x_, chunk_.from_start);
+    x_.noalias() = head_.of().v(chunk_.tokens) * gradient;
+    scale_rows(out_dk_, x_, chunk_.to_end);
+    x_.noalias() = read * gradient;
+    scale_rows(out_db_, x_, chunk_.to_end);
+  }
+
+  void set_gates(const Tile& gradient, const Tile& state) {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), b = head_.b(chunk_.tokens);
+    const Index last = chunk_.tokens.count - 1;
+    x_ = q.cwiseProduct(pairs_.dq) - k.cwiseProduct(pairs_.dk) - b.cwiseProduct(pairs_.db);
+    x_.topRows(last) += chunk_.reads.bottomRows(last).cwiseProduct(pairs_.d_reads.bottomRows(last));
+    suffix_sum(x_);
+    Eigen::RowVectorXf passing = chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum());
+    for (Index i = 0; i <= last; ++i) {
+      x_.row(i) += passing;
+      passing += k.row(i).cwiseProduct(out_dk_.row(i)) + b.row(i).cwiseProduct(out_db_.row(i));
+    }
+    auto dg = view(out_.of.dg, head_.shape.gate_width());
+    dg.setZero();
+    add_gate_gradient(dg, x_);
+  }
+
+  /// The gradients of rows, with the diagonal.
+  void set_rows() {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), b = head_.b(chunk_.tokens);
+    const Index d_k = head_.shape.d_k;
+    view(out_.of.dq, d_k) = pairs_.dq + own_value_.asDiagonal() * k + own_write_.asDiagonal() * b;
+    view(out_.of.dk, d_k) = pairs_.dk + out_dk_ + own_value_.asDiagonal() * q;
+    view(out_.db, d_k) = pairs_.db + out_db_ + own_write_.asDiagonal() * q;
+    scale_rows(x_, pairs_.d_reads, chunk_.before_gate);
+    view(out_.da, d_k) = x_;
+  }
+
+  TileView view(float* x, Index width) const {
+    return head_rows(x, chunk_.tokens, head_.head, head_.shape.heads, width);
+  }
+  ConstTileView d_o() const {
+    return head_rows(d_o_, chunk_.tokens, head_.head, head_.shape.heads, head_.shape.d_v);
+  }
+
+  const LowRankGradientsOut<OnHost>& out_;
+  LowRankHead head_;
+  const float* d_o_;
+  LowRankChunk chunk_;
+  LowRankScoreGradients pairs_;
+  std::vector<Tile> states_, read_;  // of every chunk
+  Tile z_, out_dk_, out_db_, x_;
+  Eigen::VectorXf own_value_, own_write_;
+};
+
+}  // namespace
+
+void LowRankGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
+  for_heads<LowRankHead>(x.in, p, [&](const LowRankHead& head, Index h) {
+    HeadGradients gradients(x.out, head, x.d_o);
+    gradients.keep_states(state_or_zero(x.before, h, p.shape));
+    Tile gradient = state_or_zero(x.after, h, p.shape);
+    for (Index n = p.shape.chunks() - 1; n >= 0; --n) gradients.set(gradient, n);
+  });
+}
+
+}  // namespace baton

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The maps of layers with a delta rule: who competes, what a method with another scan is called, and published timings."""
+
+import unittest
+
+from plots.example import layer
+
+from lib import tables
+from paper.records import MANY_H100, Sources
+from paper.sections import delta_layers
+
+KIMI = delta_layers.MODELS[0]
+
+
+def simulated(name, milliseconds, ranks=64, tokens=2048, **changes):
+    return layer(name, milliseconds=milliseconds, **{
+        "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": MANY_H100, "heads": KIMI.heads, "dtype": "bf16",
+        "attention": KIMI.attention, "blocks_asked": delta_layers.BLOCKS, "sent_bytes": 5, "scan": "all_scan", **changes})
+
+
+def sources(*records):
+    return Sources(list(records), {}, {path.stem: tables.load_cells(path) for path in
+                                       [tables.PAPER / f"{delta_layers.PUBLISHED}.csv"]})
+
+
+class DeltaLayers(unittest.TestCase):
+    def test_the_fastest_of_each_place_with_its_scan(self):
+        found = delta_layers.places(sources(
+            simulated("zeco", 2.0), simulated("zeco", 1.0, scan="hierarchical_scan"), simulated("lasp2", 9.0),
+            simulated("zeco", 1.0, 8)), KIMI)
+        self.assertEqual({place: (one.name, one.runner_up) for place, one in found.items()},
+                         {(64, 2048): ("zeco + hierarchical_scan", "zeco"), (8, 2048): ("zeco", None)})
+
+    def test_only_layers_of_the_model_compete(self):
+        others = (simulated("gdn", 0.1, attention="gdn"), simulated("heads", 0.1, heads=1),
+                  simulated("exposed", 0.1, mode="exposed"), simulated("forward", 0.1, which="forward"),
+                  simulated("blocks", 0.1, blocks_asked="auto"), simulated("alone", 0.1, sent_bytes=0), simulated("ranks", 0.1, ranks=5))
+        (_, one), = delta_layers.places(sources(simulated("zeco", 1.0), *others), KIMI).items()
+        self.assertEqual((one.name, one.runner_up), ("zeco", None))
+
+    def test_published_timings_stand_in_their_settings(self):
+        text, table = delta_layers.published(sources())
+        rows = {(row.label, column): cell.value for row in table.rows
+                for column, cell in zip(table.columns, row.cells) if cell}
+        self.assertEqual(len(rows), len(sources().published[delta_layers.PUBLISHED]) - 4, "two projects have two settings")
+        self.assertIn("four rows and slower in one", text.markdown)
+        faster = [float(row.cells[1].value) > float(row.cells[0].value) if "ms" in row.kind else
+                  float(row.cells[1].value) < float(row.cells[0].value) for row in table.rows if row.cells[0] and row.cells[1]]
+        self.assertEqual((faster.count(True), faster.count(False)), (4, 1))
+
+    def test_without_records_there_are_no_maps(self):
+        self.assertEqual(delta_layers.places(sources(), KIMI), {})
+        self.assertEqual(list(delta_layers.published(Sources([], {}, {}))), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
