@@ -57,7 +57,15 @@ AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pa
   return {alpha, beta};
 }
 
-constexpr int few = 2, many = 10;  // repetitions of a probe
+/// Repetitions in the two lengths of a probe of messages, copies or combines of `bytes`. Large ones
+/// take longer than what both lengths have in common by far, so that few of them tell enough.
+struct Lengths {
+  explicit Lengths(std::int64_t bytes) : many(bytes < large ? 10 : 4) {}
+
+  static constexpr std::int64_t large = 1 << 20;
+  static constexpr int few = 2;  // as many as are under way at once
+  int many;
+};
 
 /// The place of `rank` among the first two of the first group, and the other one; -1 for others.
 std::pair<int, int> place_in_pair(const Probes::Groups& groups, int rank) {
@@ -122,9 +130,10 @@ double Probes::least_round(const Text& text, int times) {
   return least;
 }
 
-double Probes::seconds_of_one(const Text& text) {
-  const double difference = least_round(text, many) - least_round(text, few);
-  return std::max(0.0, difference) / (many - few);
+double Probes::seconds_of_one(std::int64_t bytes, const Text& text) {
+  const Lengths times(bytes);
+  const double difference = least_round(text, times.many) - least_round(text, times.few);
+  return std::max(0.0, difference) / (times.many - times.few);
 }
 
 double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
@@ -138,7 +147,7 @@ double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
     }
   };
   if (streams()) return std::max(0.0, least_round(ping_pong, 1) - round_seconds());
-  return seconds_of_one(ping_pong);
+  return seconds_of_one(bytes, ping_pong);
 }
 
 double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
@@ -151,7 +160,7 @@ double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
       s.recv(i % 2 == 0 ? second : first, peer);
     }
   };
-  return seconds_of_one(swap);
+  return seconds_of_one(bytes, swap);
 }
 
 double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_once) {
@@ -171,7 +180,7 @@ double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_on
       }
     }
   };
-  return seconds_of_one(shift);
+  return seconds_of_one(bytes, shift);
 }
 
 double Probes::combine_seconds(std::int64_t bytes, int busy) {
@@ -182,7 +191,7 @@ double Probes::combine_seconds(std::int64_t bytes, int busy) {
     Map from = s.scratch_map("a", like).only_state(), to = s.scratch_map("b", like).only_state();
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
   };
-  return seconds_of_one(apply);
+  return seconds_of_one(bytes, apply);
 }
 
 double Probes::copy_seconds(std::int64_t bytes, int busy) {
@@ -190,7 +199,7 @@ double Probes::copy_seconds(std::int64_t bytes, int busy) {
     Slice from = s.scratch("a", bytes / element_bytes), to = s.scratch("b", bytes / element_bytes);
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.copy(to, from);
   };
-  return seconds_of_one(copy);
+  return seconds_of_one(bytes, copy);
 }
 
 double Probes::round_seconds() {
