@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# The extension module of the Python package, for `./run wheel`: the harness of collective_bench, and natives in Python.
+# The compiled parts of the Python package, for `./run wheel`: the harness of collective_bench with natives in Python, and
+# with BATON_CUDA the executors of GPUs as a library of their own, which is opened where there are NCCL and a GPU.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
-nanobind_add_module(_harness NB_STATIC python/native/module.cpp)
+nanobind_add_module(_harness NB_STATIC python/native/module.cpp python/native/call.cpp)
 target_link_libraries(_harness PRIVATE harness collectives)
 install(TARGETS _harness LIBRARY DESTINATION baton COMPONENT python)
+
+if(BATON_CUDA)
+  add_library(_cuda MODULE python/native/nccl.cu)
+  set_target_properties(_cuda PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")
+  baton_add_cuda(_cuda collectives/*.cu)
+  target_include_directories(_cuda PRIVATE ${PROJECT_SOURCE_DIR})
+  # Its registries are those of the module, which lies beside it.
+  add_dependencies(_cuda _harness)
+  target_link_libraries(_cuda PRIVATE baton_flags -L$<TARGET_FILE_DIR:_harness> -l:$<TARGET_FILE_NAME:_harness>)
+  install(TARGETS _cuda LIBRARY DESTINATION baton COMPONENT python)
+endif()

@@ -127,6 +127,8 @@ struct Collective {
   std::function<std::int64_t(const Shape&, const Split&, int rank)> sent = nullptr;
   /// True if the schedule depends on `Operands::blocks`.
   bool cuts_blocks = false;
+  /// True if its native takes maps of every kind. Others take diagonal ones alone.
+  bool native_takes_all_maps = false;
 };
 
 /// Adds a collective to the registry, before `main`: `const Registered

@@ -127,6 +127,12 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
   natives_.push_back({std::move(name), blocks, reversed_});
 }
 
+void Schedule::native_scan(std::string name, int blocks, const Slice& into, const Map& own, Source source) {
+  native(std::move(name), blocks, std::vector{into}, std::vector{own.packed()}, source);
+  natives_.back().row = own.row;
+  natives_.back().form = own.form;
+}
+
 void Schedule::fence() {
   if (fenced_ == static_cast<int>(steps_.size())) return;
   std::vector<bool> is_waited_for(steps_.size(), false);

@@ -86,6 +86,9 @@ struct NativeCall {
   int blocks = 1;
   /// True when the native must run in reverse rank order.
   bool reversed = false;
+  /// Of the maps that it scans: elements of a row and the form; 0 if it was not told.
+  std::int64_t row = 0;
+  MapForm form = {};
 };
 
 /// Scratch that parts of a schedule use in turn: each part takes memory by name, size and type, and
@@ -161,6 +164,9 @@ class Schedule {
   /// Runs the native registered under `name` with the executor.
   void native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
               Source source = Source::current());
+  /// The same for a scan of packed maps, which is told the form of `own`.
+  void native_scan(std::string name, int blocks, const Slice& into, const Map& own,
+                   Source source = Source::current());
 
   /// Steps recorded from here on start when all steps recorded before have finished. Slices express
   /// which steps *must* wait; a fence expresses a wait that a method chooses (docs/decisions/0006).

@@ -92,7 +92,8 @@ class CollectiveWorkload : public Workload {
 
 Refusal CollectiveWorkload::unsupported(int) const {
   const bool is_diagonal = shape_.map == MapKind::diagonal || collective_.kind != Kind::exclusive_scan;
-  return is_diagonal || native().empty() ? Refusal{} : Refusal{"its native takes diagonal maps alone"};
+  const bool takes_it = is_diagonal || collective_.native_takes_all_maps;
+  return takes_it || native().empty() ? Refusal{} : Refusal{"its native takes diagonal maps alone"};
 }
 
 double CollectiveWorkload::payload_bytes(int ranks) const {

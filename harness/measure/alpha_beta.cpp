@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/check.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
@@ -57,7 +58,15 @@ AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pa
   return {alpha, beta};
 }
 
-constexpr int few = 2, many = 10;  // repetitions of a probe
+/// Repetitions in the two lengths of a probe of messages, copies or combines of `bytes`. Large ones
+/// take longer than what both lengths have in common by far, so that few of them tell enough.
+struct Lengths {
+  explicit Lengths(std::int64_t bytes) : many(bytes < large ? 10 : 4) {}
+
+  static constexpr std::int64_t large = 1 << 20;
+  static constexpr int few = 2;  // as many as are under way at once
+  int many;
+};
 
 /// The place of `rank` among the first two of the first group, and the other one; -1 for others.
 std::pair<int, int> place_in_pair(const Probes::Groups& groups, int rank) {
@@ -118,21 +127,24 @@ double Probes::least_round(const Text& text, int times) {
   check("probe", schedules);
   executor_.prepare(std::move(schedules));
   constexpr int warm_up = 3, fewest = 5, rounds = 15;
-  // Seconds: large messages vary less, and many of them take minutes.
+  // Seconds: large messages vary less, and ranks that share cores wait long for one another between
+  // rounds too. Many rounds of either take minutes.
   constexpr double enough = 0.1;
   double least = std::numeric_limits<double>::infinity(), sum = 0;
   for (int i = 0; i < warm_up + rounds && (i < warm_up + fewest || sum < enough); ++i) {
+    const double before = monotonic_seconds();
     executor_.synchronise();
-    const double slowest = team_.max(executor_.run());
-    sum += slowest;
+    const double mine = executor_.run(), slowest = team_.max(mine);
+    sum += team_.max(std::max(mine, monotonic_seconds() - before));
     if (i >= warm_up) least = std::min(least, slowest);
   }
   return least;
 }
 
-double Probes::seconds_of_one(const Text& text) {
-  const double difference = least_round(text, many) - least_round(text, few);
-  return std::max(0.0, difference) / (many - few);
+double Probes::seconds_of_one(std::int64_t bytes, const Text& text) {
+  const Lengths times(bytes);
+  const double difference = least_round(text, times.many) - least_round(text, times.few);
+  return std::max(0.0, difference) / (times.many - times.few);
 }
 
 double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
@@ -146,7 +158,7 @@ double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
     }
   };
   if (streams()) return std::max(0.0, least_round(ping_pong, 1) - round_seconds());
-  return seconds_of_one(ping_pong);
+  return seconds_of_one(bytes, ping_pong);
 }
 
 double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
@@ -159,7 +171,7 @@ double Probes::exchange_seconds(const Groups& groups, std::int64_t bytes) {
       s.recv(i % 2 == 0 ? second : first, peer);
     }
   };
-  return seconds_of_one(swap);
+  return seconds_of_one(bytes, swap);
 }
 
 double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_once) {
@@ -179,7 +191,7 @@ double Probes::shift_seconds(const Groups& groups, std::int64_t bytes, int at_on
       }
     }
   };
-  return seconds_of_one(shift);
+  return seconds_of_one(bytes, shift);
 }
 
 double Probes::combine_seconds(std::int64_t bytes, int busy) {
@@ -190,7 +202,7 @@ double Probes::combine_seconds(std::int64_t bytes, int busy) {
     Map from = s.scratch_map("a", like).only_state(), to = s.scratch_map("b", like).only_state();
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
   };
-  return seconds_of_one(apply);
+  return seconds_of_one(bytes, apply);
 }
 
 double Probes::product_flops_a_second(std::int64_t heads, int busy) {
@@ -210,7 +222,7 @@ double Probes::copy_seconds(std::int64_t bytes, int busy) {
     Slice from = s.scratch("a", bytes / element_bytes), to = s.scratch("b", bytes / element_bytes);
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.copy(to, from);
   };
-  return seconds_of_one(copy);
+  return seconds_of_one(bytes, copy);
 }
 
 double Probes::round_seconds() {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
+#include "harness/measure/curves.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 
@@ -37,29 +38,10 @@ std::vector<std::int64_t> sizes() {
   return sizes;
 }
 
-/// Adds a point to a curve that must rise with the size, and stay below the rates that a topology
-/// may have: a time that noise made too short becomes the one before it plus 1 ps, and no time at
-/// all becomes that of a rate which costs nothing.
-void add_point(Curve& curve, double bytes, double seconds) {
-  constexpr double least_step = 1e-12, free = 1e17;  // seconds, bytes a second
-  if (!curve.points.empty())
-    seconds = std::max({seconds, curve.points.back().seconds + least_step, bytes / free});
-  curve.points.push_back({bytes, seconds});
-}
-
-/// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0
-/// if they do not.
-double shared_seconds(double alone, double together, int ranks) {
-  constexpr double noise = 1.1;
-  return together > noise * alone ? together / ranks : 0;
-}
-
-bool is_shared(const Curve& curve) {
-  return std::any_of(curve.points.begin(), curve.points.end(), [](auto& p) { return p.seconds > 1e-9; });
-}
-
 /// What is known of a link from its curves.
 LinkModel with_ends(LinkModel link) {
+  link.measured_idle = rising(link.measured_idle.points);
+  link.measured = rising(link.measured.points);
   if (!is_shared(link.node_measured)) link.node_measured = {};
   const auto& ends = link.measured.points;
   link.overhead_seconds = ends.front().seconds;
@@ -74,8 +56,8 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Group
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
     const double exchange = probes.exchange_seconds(groups, bytes);
-    add_point(link.measured_idle, size, probes.message_seconds(groups, bytes));
-    add_point(link.measured, size, moved_by == Transport::wire ? exchange : exchange / 2);
+    link.measured_idle.points.push_back({size, probes.message_seconds(groups, bytes)});
+    link.measured.points.push_back({size, moved_by == Transport::wire ? exchange : exchange / 2});
     add_point(link.node_measured, size, shared_seconds(exchange, probes.shift_seconds(groups, bytes), ranks));
   }
   return with_ends(link);
@@ -86,15 +68,20 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Group
 LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_a_node) {
   constexpr std::int64_t long_ones = 256 << 10;  // take longer than any latency, and much memory
   const Probes::Groups pair{{rails.front()[0], rails.front()[1]}};
+  const bool is_card_shared = ranks_a_node > 1;  // else both probes are the same, and differ by noise
   LinkModel link;
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
     const int at_once = bytes > long_ones ? 2 : 10;
-    const double alone = probes.shift_seconds(pair, bytes, at_once);
-    add_point(link.measured_idle, size, probes.message_seconds(pair, bytes));
-    add_point(link.measured, size, alone);
-    add_point(link.node_measured, size,
-              shared_seconds(alone, probes.shift_seconds(rails, bytes, at_once), ranks_a_node));
+    const double idle = probes.message_seconds(pair, bytes);
+    const double both_ways = probes.shift_seconds(pair, bytes, at_once);
+    link.measured_idle.points.push_back({size, idle});
+    // A message alone holds its port for no longer than it takes. Both ways may take longer, if the
+    // rank's core moves the bytes of both.
+    link.measured.points.push_back({size, std::min(idle, both_ways)});
+    if (!is_card_shared) continue;
+    const double together = probes.shift_seconds(rails, bytes, at_once);
+    add_point(link.node_measured, size, shared_seconds(both_ways, together, ranks_a_node));
   }
   return with_ends(link);
 }
@@ -107,9 +94,10 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   for (const std::int64_t bytes : sizes()) {
     if (bytes < Probes::row * element_bytes) continue;
     const double alone = seconds(bytes, 1);
-    add_point(rate.measured, touched(bytes), alone);
+    rate.measured.points.push_back({touched(bytes), alone});
     add_point(rate.node_measured, touched(bytes), shared_seconds(alone, seconds(bytes, ranks), ranks));
   }
+  rate.measured = rising(rate.measured.points);
   if (!is_shared(rate.node_measured)) rate.node_measured = {};
   rate.bytes_a_second = rate.measured.points.back().bytes / rate.measured.points.back().seconds;
   return rate;

@@ -142,8 +142,8 @@ class Probes {
   /// Records `times` repetitions on one rank.
   using Text = std::function<void(Schedule&, int times)>;
 
-  /// The seconds that one repetition adds to a round.
-  double seconds_of_one(const Text& text);
+  /// The seconds that one repetition, of `bytes`, adds to a round.
+  double seconds_of_one(std::int64_t bytes, const Text& text);
   double least_round(const Text& text, int times);
 
   Executor& executor_;

@@ -13,6 +13,7 @@ import ast
 import operator
 import sys
 
+from baton import devices
 from baton.records import Error
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
@@ -22,13 +23,20 @@ NOT_LAUNCHED = ("start this program with torchrun --nproc-per-node RANKS PROGRAM
 _names = []
 
 
-def native(name, *, bytes=None, hops=None, summary="an exchange in Python"):  # pylint: disable=redefined-builtin
+def native(name, *, bytes=None, hops=None, summary="an exchange in Python", views=None):  # pylint: disable=redefined-builtin
     """A decorator that makes a function an exclusive scan of maps x -> decay * x + state, called `name` on the command line.
 
     The function gets a `Call`: `own` (and its parts `decay` [rows, 1] and `state` [rows, d_v]) is this rank's map, and `into`
     [rows, d_v] must hold the state that the maps of the ranks before this one make, when it returns; rank 0 leaves it as it
-    is. All are NumPy arrays of f32 that share the harness's memory, as torch.from_numpy does. `send(array, to)` and
-    `receive(array, from)` carry arrays over TCP; any other library will do as well.
+    is. With --map scalar `decay` is [heads, 1, 1] and a state [heads, d_k, d_v]; with --map affine there is `matrix`
+    [heads, d_k, d_k] in place of `decay`, a state is [heads, d_v, d_k], and the map is x -> x @ matrix + state. `map` is the
+    kind as a text.
+
+    All are of f32 and share the harness's memory. On executor tcp they are NumPy arrays, or what `views`, such as
+    torch.from_dlpack, makes of objects with __dlpack__; on executor nccl, memory of the GPU, handed through `views` as well.
+    `send(array, to)` and `receive(array, from)` carry arrays over TCP on executor tcp; any other library will do as well.
+    Ranks are counted in scan order, and `home(rank)` is that of the launcher. On executor nccl the function enqueues on
+    `stream`, a number, must not wait for the GPU, and is done when what it enqueued is.
 
     `bytes`, sent by the rank that sends most, and `hops`, messages on the longest chain, are what you claim: numbers, or texts
     of +, -, * and // over P, the ranks, and N, the bytes of a state. With both the row has a bound. Raises Error for one alone.
@@ -38,7 +46,7 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python"):  # 
     counts = [None if claim is None else _count(name, claim) for claim in (bytes, hops)]
 
     def add(function):
-        _harness().add_native(name, function, summary, *counts)
+        _harness().add_native(name, function, views, summary, *counts)
         _names.append(name)
         return function
     return add
@@ -54,6 +62,8 @@ def main(arguments=None):
         arguments += ["--collectives", ",".join(["all_scan", *_names])]
     if not _harness().is_launched():
         sys.exit(f"baton: {NOT_LAUNCHED}")
+    if devices.missing and "--executor nccl" in " ".join(arguments).replace("=", " "):
+        print(f"baton: executor nccl is not there: {devices.missing}", file=sys.stderr)
     sys.stdout.flush()
     sys.exit(_harness().run([sys.argv[0], *arguments]))
 
@@ -63,6 +73,7 @@ def _harness():
         from baton import _harness as module  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
+    devices.load()
     return module
 
 

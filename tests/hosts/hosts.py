@@ -187,7 +187,7 @@ class Hosts:
         delays = self._in(init, f"tc qdisc add dev eth0 root netem delay {DELAY_US}us rate {GBIT}gbit limit 100000 2>/dev/null",
                           required=False)
         if not delays:
-            self._in(init, f"tc qdisc add dev eth0 root tbf rate {GBIT}gbit burst 1mb latency 20ms")
+            self._in(init, f"tc qdisc add dev eth0 root tbf rate {GBIT}gbit burst 128kb latency 20ms")
         return delays
 
     def _listen(self):

@@ -88,22 +88,31 @@ class FourHosts(unittest.TestCase):
         self.assertEqual(records[0]["ranks_a_node"], 0)
         self.assert_verified(records, 1)
 
-    def test_a_calibration_has_two_classes_of_links_and_predicts(self):
+    def calibrated(self, ranks, slots):
+        """The topology that a calibration on `ranks` ranks wrote. Prints its predictions beside what was measured."""
         path = self.hosts.folder + "/found.json"
-        output, records = self.bench(4, "--collectives", "all_scan,ring_scan,hierarchical_scan,two_shot,recursive_doubling,"
+        output, records = self.bench(ranks, "--collectives", "all_scan,ring_scan,hierarchical_scan,two_shot,recursive_doubling,"
                                      "all_gather_scan,ring_all_gather", "-b", "64K", "-e", "1M", "-f", "16",
-                                     "--calibrate", path, "-n", "20", slots=2)  # more ranks take minutes here
+                                     "--calibrate", path, "-n", "20", slots=slots)
+        timed = self.assert_verified(records, 14)
+        errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in timed]
+        self.assertFalse([record["extrapolated"] for record in timed if record.get("extrapolated")])
+        print(f"\nmeasured beside predicted, {len(errors)} rows: error {100 * (math.exp(statistics.mean(errors)) - 1):.0f} % "
+              f"typical, {100 * (math.exp(max(errors)) - 1):.0f} % worst; delay of the links {self.hosts.delay_us} us\n{output}")
         with open(path) as file:
-            topology = json.load(file)
+            return json.load(file)
+
+    def test_a_calibration_has_two_classes_of_links_and_predicts(self):
+        topology = self.calibrated(4, slots=2)
         self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_a_node"]), (2, 2))
         self.assertEqual(topology["calibration"]["most_nodes"], 2)
         links = topology["links"]
         self.assertGreater(links["inter_node"]["measured_idle"][0]["seconds"], links["intra_node"]["measured_idle"][0]["seconds"])
-        timed = self.assert_verified(records, 14)
-        errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in timed]
-        self.assertFalse([record["extrapolated"] for record in timed if record.get("extrapolated")])
-        print(f"\nmeasured beside predicted, {len(errors)} rows: error {100 * (math.exp(statistics.median(errors)) - 1):.0f} % "
-              f"typical, {100 * (math.exp(max(errors)) - 1):.0f} % worst; delay of the links {self.hosts.delay_us} us\n{output}")
+
+    def test_a_calibration_of_two_hosts_of_one_rank_has_no_shared_card_and_predicts(self):
+        topology = self.calibrated(2, slots=1)
+        self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_a_node"]), (2, 1))
+        self.assertNotIn("node_measured", topology["links"]["inter_node"])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,18 @@ def wrong_scan(call):
     call.into[:] = 1
 baton.main()
 """
+ALL_MAPS = """
+import baton
+@baton.native("any_map")
+def any_map(call):
+    carry = call.state
+    if call.rank > 0:
+        call.receive(call.into, call.rank - 1)
+        carry = (call.into @ call.matrix if call.map == "affine" else call.decay * call.into) + call.state
+    if call.rank + 1 < call.ranks:
+        call.send(carry, call.rank + 1)
+baton.main()
+"""
 
 
 class Wheel(unittest.TestCase):
@@ -79,6 +91,22 @@ class Wheel(unittest.TestCase):
         ends = self.ranks(2, "-c", WRONG, "--collectives", "wrong_scan", "--heads", "1", "-n", "5")
         self.assertEqual(ends[0][2], 4, ends)
         self.assertIn("wrong", ends[0][0] + ends[0][1])
+
+    def test_maps_of_every_kind_in_both_directions(self):
+        for direction in ("forward", "reverse"):
+            ends = self.ranks(3, "-c", ALL_MAPS, "--map", "diagonal,scalar,affine", "--direction", direction, "--heads", "2",
+                              "--d-k", "8", "--d-v", "6", "-n", "5", "-J", "maps.jsonl")
+            self.assertEqual([code for _, _, code in ends], [0, 0, 0], ends)
+        told = self.in_venv("import baton; print(sorted((r['map'], r['wrong'], 'seconds' in r) for r in "
+                            "baton.read('maps.jsonl') if r['name'] == 'any_map'))")
+        self.assertEqual(told.stdout, str(sorted(2 * [(kind, 0, True) for kind in ("affine", "diagonal", "scalar")])) + "\n",
+                         told.stderr + ends[0][0])
+
+    def test_an_affine_map_has_no_decay(self):
+        program = WRONG.replace("call.into[:] = 1", "call.decay")
+        ends = self.ranks(2, "-c", program, "--collectives", "wrong_scan", "--map", "affine", "--heads", "1", "-n", "5")
+        self.assertNotIn(0, [code for _, _, code in ends])
+        self.assertIn("an affine map has a matrix and no decay", ends[0][1] + ends[1][1])
 
     def test_an_exception_ends_all_ranks_in_one_line(self):
         program = WRONG.replace("call.into[:] = 1", "raise KeyError('the reason')")

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ class TcpCall {
         rank(native.reversed ? size - 1 - own_rank : own_rank),
         ranks(size),
         blocks(native.blocks),
+        row(native.row),
+        form(native.form),
         mesh_(mesh),
         is_reversed_(native.reversed),
         sent_(size),
@@ -35,20 +38,25 @@ class TcpCall {
   const int rank;
   const int ranks;
   const int blocks;
+  /// Of the maps: elements of a row and the form; 0 if the schedule did not tell.
+  const std::int64_t row;
+  const MapForm form;
+
+  /// The home rank of a place in scan order.
+  int home(int place) const { return is_reversed_ ? ranks - 1 - place : place; }
 
   /// Sends to another rank, and returns when the memory may be written again. Message n from a to b
   /// is received by the n-th `receive` of b from a, which must be of the same size.
   void send(std::span<const float> from, int to) {
-    mesh_.send(0, std::as_bytes(from), process_of(to), sent_.at(to)++);
+    mesh_.send(0, std::as_bytes(from), home(to), sent_.at(to)++);
     await();
   }
   void receive(std::span<float> into, int from) {
-    mesh_.receive(0, std::as_writable_bytes(into), process_of(from), received_.at(from)++);
+    mesh_.receive(0, std::as_writable_bytes(into), home(from), received_.at(from)++);
     await();
   }
 
  private:
-  int process_of(int place) const { return is_reversed_ ? ranks - 1 - place : place; }
   void await() {
     std::vector<int> done;
     mesh_.finish(done, true);

@@ -60,6 +60,17 @@ TEST(Schedule, ReversedCountsRanksFromTheOtherEnd) {
   EXPECT_EQ(s.steps()[0].peer, 1);
 }
 
+TEST(Schedule, ANativeOfAScanIsToldTheFormOfItsMap) {
+  Schedule s(1, 3);
+  const Slice own = s.input("own", 2 * 9 + 12), into = s.output("into", 12);
+  const MapForm form{.kind = MapKind::affine, .share = 2, .transposed = true};
+  s.native_scan("any", 1, into, {own.part(0, 18), own.part(18, 12), 3, form});
+  ASSERT_EQ(s.natives().size(), 1u);
+  EXPECT_EQ(s.natives()[0].row, 3);
+  EXPECT_EQ(s.natives()[0].form, form);
+  EXPECT_EQ(s.steps()[0].reads[0], own) << "the packed map";
+}
+
 TEST(Schedule, NodesAreThoseOfTheHomeRanksInScanOrder) {
   Schedule s(6, 7, 3);  // nodes {0, 1, 2}, {3, 4, 5}, {6}
   EXPECT_EQ(s.ranks_a_node(), 3);

@@ -77,6 +77,9 @@ TEST(Cases, MapsThatAreNotDiagonalAreNamedAndNativesRefuseThem) {
   EXPECT_FALSE(workload("mpi_exscan", diagonal)->unsupported(4));
   EXPECT_EQ(workload("mpi_exscan", affine)->unsupported(4).reason(), "its native takes diagonal maps alone");
   EXPECT_EQ(workload("mpi_exscan", affine)->native(), "mpi_exscan");
+  Collective takes_all = find_collective("mpi_exscan");
+  takes_all.native_takes_all_maps = true;
+  EXPECT_FALSE(collective_workload(takes_all, affine, Direction::forward)->unsupported(4));
 }
 
 TEST(Cases, ANativeOfAnotherBackendIsLeftOut) {

@@ -112,6 +112,48 @@ TEST_F(CalibratedHosts, AlphaAndBetaAreMeasuredWithinAndBetween) {
   EXPECT_EQ(measure_alpha_beta(machine_, world_.all(), Placement({0, 0})).between_beta, 0);
 }
 
+/// As three_hosts, with a rank on each.
+Topology hosts_of_one() {
+  Topology topology = three_hosts();
+  topology.ranks_a_node = 1;
+  return topology;
+}
+
+/// All rounds of every 11th schedule take as long as 5000 of the others.
+class DisturbedMachine : public KnownMachine {
+ public:
+  using KnownMachine::KnownMachine;
+  void prepare(std::vector<Schedule> schedules) override {
+    ++prepared_;
+    KnownMachine::prepare(std::move(schedules));
+  }
+  double run() override { return KnownMachine::run() * (prepared_ % 11 == 7 ? 5000 : 1); }
+
+ private:
+  int prepared_ = 0;
+};
+
+TEST(CalibratedHostsOfOne, HaveNoCardThatRanksShare) {
+  const World world{nullptr, nullptr};
+  DisturbedMachine machine{hosts_of_one()};
+  const Topology found = calibrate(machine, world.all(), Placement({0, 1, 2}), "a test");
+  EXPECT_TRUE(found.inter_node.node_measured.empty());
+}
+
+/// The core of a rank moves what it sends and what it receives, so that both take twice as long.
+TEST(CalibratedHostsOfOne, OneWayIsNotChargedForBoth) {
+  const World world{nullptr, nullptr};
+  Topology known = hosts_of_one();
+  known.inter_node.moved_by = Transport::engine;
+  known.inter_node.node_bytes_a_second = 0;
+  KnownMachine machine(known);
+  const Topology found = calibrate(machine, world.all(), Placement({0, 1, 2}), "a test");
+  for (const double bytes : {8.0, 5000.0, 1e6, 16e6}) {
+    const double alone = known.inter_node.message_seconds(bytes);
+    EXPECT_NEAR(found.inter_node.message_seconds(bytes), alone, 0.03 * alone) << bytes;
+  }
+}
+
 Case case_of(const char* name, int ranks) {
   return {.workload = collective_workload(find_collective(name), {.heads = 2, .d_k = 32, .d_v = 64},
                                           Direction::forward),
