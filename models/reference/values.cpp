@@ -29,6 +29,11 @@ bool is_of_layer(const std::string& name) {
          name.starts_with("second_moment_");
 }
 
+/// As the stack's tensors hold it.
+float as_held(const ModelProblem& problem, float x) {
+  return problem.stack.layer.dtype == Dtype::bf16 ? from_bf16(to_bf16(x)) : x;
+}
+
 }  // namespace
 
 std::vector<float> input_values(const ModelProblem& problem, const std::string& name, std::int64_t first,
@@ -44,11 +49,13 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
       values[i] =
           static_cast<float>(mixed(number) % static_cast<std::uint64_t>(problem.stack.shape.vocabulary));
     else if (name == "last_norm")
-      values[i] = 1 + drawn / 8;
+      values[i] = as_held(problem, 1 + drawn / 8);
     else if (name.starts_with("second_moment_"))
       values[i] = 0.5F + drawn * drawn;
+    else if (name.starts_with("first_moment_"))
+      values[i] = drawn;
     else
-      values[i] = scale * drawn;
+      values[i] = as_held(problem, scale * drawn);
   }
   return values;
 }
@@ -62,7 +69,8 @@ std::vector<float> layer_weight_values(const ModelProblem& problem, int layer) {
     const float scale =
         weight.is_vector ? (is_norm ? 0.125F : 1.0F) : 1 / std::sqrt(static_cast<float>(weight.rows));
     for (std::int64_t i = 0; i < weight.count(); ++i)
-      all.push_back((is_norm ? 1.0F : 0.0F) + scale * normal_value(key + static_cast<std::uint64_t>(i)));
+      all.push_back(as_held(
+          problem, (is_norm ? 1.0F : 0.0F) + scale * normal_value(key + static_cast<std::uint64_t>(i))));
   }
   return all;
 }

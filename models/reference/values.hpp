@@ -25,7 +25,7 @@ struct ModelProblem {
 /// "second_moment_0".
 ///
 /// Hidden states are N(0, 1), their gradients too; a table N(0, 1); a second moment is 1/2 plus the
-/// square of N(0, 1). Tokens are uniform.
+/// square of N(0, 1). Tokens are uniform. What the stack has as bf16 is rounded to it.
 std::vector<float> input_values(const ModelProblem& problem, const std::string& name, std::int64_t first,
                                 std::int64_t count);
 
