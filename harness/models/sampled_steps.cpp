@@ -3,7 +3,8 @@
 // take hours.
 //
 //   for each compute step of a product, a norm, a gate or an MLP:
-//     skip it if a later step has overwritten an operand, or it has itself
+//     skip it if a later step has overwritten an operand, or it has itself, and no row of it can be
+//     made again from what is there
 //     product:  three rows of the result, summed up in double precision
 //     others:   three rows of the operands through the host body
 //   the first layer's attention: one head, forward, by the recurrence over its own operands
@@ -73,20 +74,109 @@ class RankTensors {
   std::array<std::pair<Slice, std::vector<float>>, 3> held_;
 };
 
-/// The error of sampled rows of a product.
-double product_error(RankTensors& tensors, const Step& step, const Product& p, const Sample& rows) {
+/// The host body of the kernel on rows that is called `name`.
+template <class Contract, class... Others>
+std::function<void(const HostOperands&)> host_body(const std::string& name, const Rows& rows) {
+  if (name == Contract::name) return kernel_of<Contract>(rows).body;
+  if constexpr (sizeof...(Others) > 0) return host_body<Others...>(name, rows);
+  throw std::logic_error("no kernel on rows is called " + name);
+}
+
+/// A matrix [rows.count, rows.width] at some rows, or all of a vector.
+std::vector<float> sample_of(const RankTensors& tensors, const Slice& slice, const Rows& p,
+                             std::span<const std::int64_t> rows) {
+  if (slice.count != p.count * p.width) return tensors.part(slice);
+  std::vector<float> values;
+  for (const std::int64_t row : rows) {
+    const std::vector<float> part = tensors.part(slice.part(row * p.width, p.width));
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
+/// What the host body of a kernel on rows makes of some of them. Sums over all rows are wrong.
+std::vector<std::vector<float>> made_rows(const RankTensors& tensors, const Step& step, const Kernel& kernel,
+                                          const Rows& p, std::span<const std::int64_t> rows) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  std::vector<std::vector<float>> reads, writes;
+  HostOperands operands;
+  for (const Slice& slice : step.reads) reads.push_back(sample_of(tensors, slice, p, rows));
+  for (const Slice& slice : step.writes)
+    writes.emplace_back(slice.count == p.count * p.width ? count * p.width : slice.count);
+  for (auto& values : writes) operands.writes.emplace_back(values);
+  for (auto& values : reads) operands.reads.emplace_back(values);
+  host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients, SwiGlu,
+            SwiGluGradients>(kernel.name, {count, p.width, p.constant})(operands);
+  return writes;
+}
+
+/// The error of sampled rows of a kernel on rows. Sums over all rows are left out.
+double row_error(const RankTensors& tensors, const Step& step, const Kernel& kernel, const Rows& p,
+                 const Sample& rows) {
+  const auto expected = made_rows(tensors, step, kernel, p, rows);
+  double error = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (step.writes[i].count == p.count * p.width)
+      error = std::max(error, relative_error(sample_of(tensors, step.writes[i], p, rows),
+                                             {expected[i].begin(), expected[i].end()}));
+  return error;
+}
+
+/// True if no step behind number `at` writes what that step reads, nor itself.
+bool has_its_operands(const Schedule& schedule, std::size_t at) {
+  return std::none_of(schedule.steps()[at].reads.begin(), schedule.steps()[at].reads.end(),
+                      [&](const Slice& slice) { return is_overwritten(schedule.steps(), at, slice); });
+}
+
+/// The step that made a matrix of rows which step `at` reads, if it has its operands: what is made
+/// again in the backward pass can be made once more. Else the number of steps.
+std::size_t maker_of(const Schedule& schedule, std::size_t at, const Slice& matrix) {
+  const auto& steps = schedule.steps();
+  for (std::size_t i = at; i-- > 0;) {
+    if (!is_overwritten({steps[i]}, 0, matrix)) continue;
+    const bool makes_rows = steps[i].verb == Verb::compute && steps[i].writes.front() == matrix &&
+                            std::any_cast<Rows>(&schedule.kernels()[steps[i].body].parameters) != nullptr;
+    return makes_rows && has_its_operands(schedule, i) ? i : steps.size();
+  }
+  return steps.size();
+}
+
+/// The factors of one row of a product; nothing if they are no longer there.
+std::vector<float> factors_of(RankTensors& tensors, const Schedule& schedule, std::size_t at,
+                              const Product& p, std::int64_t row) {
+  const Slice& a = schedule.steps()[at].reads[0];
+  if (p.transposes_a) {
+    const std::vector<float>& whole = tensors.all(a);
+    std::vector<float> column(p.depth);
+    for (std::int64_t n = 0; n < p.depth; ++n) column[n] = whole[n * p.rows + row];
+    return column;
+  }
+  if (!is_overwritten(schedule.steps(), at, a)) return tensors.part(a.part(row * p.depth, p.depth));
+  const std::size_t maker = maker_of(schedule, at, a);
+  if (maker == schedule.steps().size()) return {};
+  const Step& step = schedule.steps()[maker];
+  const Kernel& kernel = schedule.kernels()[step.body];
+  const auto rows = *std::any_cast<Rows>(&kernel.parameters);
+  if (rows.count * rows.width != p.rows * p.depth) return {};
+  // A row of a product may be that of several heads.
+  std::vector<std::int64_t> of_heads(p.depth / rows.width);
+  std::iota(of_heads.begin(), of_heads.end(), row * p.depth / rows.width);
+  std::vector<float> made = made_rows(tensors, step, kernel, rows, of_heads).front();
+  for (float& x : made) x = a.dtype == Dtype::bf16 ? from_bf16(to_bf16(x)) : x;
+  return made;
+}
+
+/// The error of sampled rows of a product, or -1 if its factors are no longer there.
+double product_error(RankTensors& tensors, const Schedule& schedule, std::size_t at, const Product& p,
+                     const Sample& rows) {
+  const Step& step = schedule.steps()[at];
+  const Slice &c = step.reads[2], &out = step.writes[0];
   std::vector<float> got;
   std::vector<double> expected;
-  const Slice &a = step.reads[0], &c = step.reads[2], &out = step.writes[0];
-  const std::vector<float>& b = tensors.all(step.reads[1]);
   for (const std::int64_t row : rows) {
-    std::vector<float> factors(p.depth);
-    if (p.transposes_a) {
-      const std::vector<float>& whole = tensors.all(a);
-      for (std::int64_t n = 0; n < p.depth; ++n) factors[n] = whole[n * p.rows + row];
-    } else {
-      factors = tensors.part(a.part(row * p.depth, p.depth));
-    }
+    const std::vector<float> factors = factors_of(tensors, schedule, at, p, row);
+    if (factors.empty()) return -1;
+    const std::vector<float>& b = tensors.all(step.reads[1]);
     std::vector<double> sums(p.columns, 0.0);
     if (!c.empty())
       for (std::int64_t j = 0; const float x : tensors.part(c.part(row * p.columns, p.columns)))
@@ -102,43 +192,6 @@ double product_error(RankTensors& tensors, const Step& step, const Product& p, c
   return relative_error(got, expected);
 }
 
-/// The host body of the kernel on rows that is called `name`.
-template <class Contract, class... Others>
-std::function<void(const HostOperands&)> host_body(const std::string& name, const Rows& rows) {
-  if (name == Contract::name) return kernel_of<Contract>(rows).body;
-  if constexpr (sizeof...(Others) > 0) return host_body<Others...>(name, rows);
-  throw std::logic_error("no kernel on rows is called " + name);
-}
-
-/// The error of sampled rows of a kernel on rows. Sums over all rows are left out.
-double row_error(RankTensors& tensors, const Step& step, const Kernel& kernel, const Rows& p,
-                 const Sample& rows) {
-  const auto sample = [&](const Slice& slice) {
-    if (slice.count != p.count * p.width) return tensors.part(slice);
-    std::vector<float> values;
-    for (const std::int64_t row : rows) {
-      const std::vector<float> part = tensors.part(slice.part(row * p.width, p.width));
-      values.insert(values.end(), part.begin(), part.end());
-    }
-    return values;
-  };
-  std::vector<std::vector<float>> reads, got, expected;
-  for (const Slice& slice : step.reads) reads.push_back(sample(slice));
-  for (const Slice& slice : step.writes) got.push_back(sample(slice));
-  expected = got;
-  HostOperands operands;
-  for (auto& values : expected) operands.writes.emplace_back(values);
-  for (auto& values : reads) operands.reads.emplace_back(values);
-  const Rows few{sampled_rows, p.width, p.constant};
-  host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients, SwiGlu,
-            SwiGluGradients>(kernel.name, few)(operands);
-  double error = 0;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    if (step.writes[i].count == p.count * p.width)
-      error = std::max(error, relative_error(got[i], {expected[i].begin(), expected[i].end()}));
-  return error;
-}
-
 /// The error of a step, or -1 if it is not compared.
 double step_error(RankTensors& tensors, const Schedule& schedule, std::size_t at, std::uint64_t seed) {
   const Step& step = schedule.steps()[at];
@@ -147,13 +200,21 @@ double step_error(RankTensors& tensors, const Schedule& schedule, std::size_t at
   const auto* product = std::any_cast<Product>(&kernel.parameters);
   const auto* rows = std::any_cast<Rows>(&kernel.parameters);
   if (product == nullptr && rows == nullptr) return -1;
-  if (product != nullptr && product->transposes_a && (at + seed) % 3 != 0) return -1;
-  for (const Slice& slice : step.reads)
-    if (is_overwritten(schedule.steps(), at, slice)) return -1;
-  for (const Slice& slice : step.writes)
-    if (is_overwritten(schedule.steps(), at + 1, slice)) return -1;
-  if (product != nullptr) return product_error(tensors, step, *product, rows_of(product->rows, seed));
-  return row_error(tensors, step, kernel, *rows, rows_of(rows->count, seed));
+  const auto is_lost = [&](std::size_t from, const Slice& slice) {
+    return is_overwritten(schedule.steps(), from, slice);
+  };
+  if (std::any_of(step.writes.begin(), step.writes.end(),
+                  [&](auto& slice) { return is_lost(at + 1, slice); }))
+    return -1;
+  if (rows != nullptr)
+    return has_its_operands(schedule, at)
+               ? row_error(tensors, step, kernel, *rows, rows_of(rows->count, seed))
+               : -1;
+  // A product that sums over tokens reads whole matrices, and needs them as they are.
+  const bool sums_tokens = product->transposes_a;
+  if (sums_tokens && ((at + seed) % 3 != 0 || is_lost(at, step.reads[0]))) return -1;
+  if (is_lost(at, step.reads[1]) || is_lost(at, step.reads[2])) return -1;
+  return product_error(tensors, schedule, at, *product, rows_of(product->rows, seed));
 }
 
 /// The error of one head of the first layer's attention, forward, on a rank whose tokens need no
