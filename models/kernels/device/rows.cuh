@@ -5,8 +5,8 @@
 //       what the operation does, which may add up numbers for each column
 //   a block adds up its groups' sums in order, and a second kernel those of all blocks
 //
-// The blocks are as many as run at once, so all sums have one order on one kind of device, and every
-// round has the same bits. The rows are read once; the bound is the memory's rate.
+// The blocks are as many as run at once, so all sums have one order on one kind of device, and
+// every round has the same bits. The rows are read once; the bound is the memory's rate.
 #pragma once
 
 #include <cstdint>
