@@ -5,7 +5,7 @@
 //   for each compute step of a product, a norm, a gate or an MLP:
 //     skip it if a later step has overwritten an operand, or it has itself, and no row of it can be
 //     made again from what is there
-//     product:  three rows of the result, summed up in double precision
+//     product:  256 neighbouring results in each of three rows, summed up in double precision
 //     others:   three rows of the operands through the host body
 //   the first layer's attention: one head, forward, by the recurrence over its own operands
 #include <fmt/format.h>
@@ -177,15 +177,17 @@ double product_error(RankTensors& tensors, const Schedule& schedule, std::size_t
     const std::vector<float> factors = factors_of(tensors, schedule, at, p, row);
     if (factors.empty()) return -1;
     const std::vector<float>& b = tensors.all(step.reads[1]);
-    std::vector<double> sums(p.columns, 0.0);
+    // A window of the columns: all of them would take longer than the rest of a case.
+    const std::int64_t count = std::min<std::int64_t>(p.columns, 256),
+                       left = row * 256 % (p.columns - count + 1), at_out = row * p.columns + left;
+    std::vector<double> sums(count, 0.0);
     if (!c.empty())
-      for (std::int64_t j = 0; const float x : tensors.part(c.part(row * p.columns, p.columns)))
-        sums[j++] = x;
+      for (std::int64_t j = 0; const float x : tensors.part(c.part(at_out, count))) sums[j++] = x;
     for (std::int64_t n = 0; n < p.depth && !p.transposes_b; ++n)
-      for (std::int64_t j = 0; j < p.columns; ++j) sums[j] += double{factors[n]} * b[n * p.columns + j];
-    for (std::int64_t j = 0; j < p.columns && p.transposes_b; ++j)
-      sums[j] = std::inner_product(factors.begin(), factors.end(), b.begin() + j * p.depth, sums[j]);
-    const std::vector<float> of_row = tensors.part(out.part(row * p.columns, p.columns));
+      for (std::int64_t j = 0; j < count; ++j) sums[j] += double{factors[n]} * b[n * p.columns + left + j];
+    for (std::int64_t j = 0; j < count && p.transposes_b; ++j)
+      sums[j] = std::inner_product(factors.begin(), factors.end(), b.begin() + (left + j) * p.depth, sums[j]);
+    const std::vector<float> of_row = tensors.part(out.part(at_out, count));
     got.insert(got.end(), of_row.begin(), of_row.end());
     expected.insert(expected.end(), sums.begin(), sums.end());
   }
@@ -227,6 +229,7 @@ double attention_error(const RankTensors& tensors, const Schedule& schedule, con
   const auto of_head = [&](const char* name, std::int64_t width) {
     const std::vector<float> all = tensors.part(schedule.buffer(layer_buffer(name, 0)));
     std::vector<double> values;
+    values.reserve(shape.tokens * width);
     for (std::int64_t t = 0; t < shape.tokens; ++t)
       for (std::int64_t i = 0; i < width; ++i) values.push_back(all[(t * shape.heads + head) * width + i]);
     return values;
