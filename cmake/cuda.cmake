@@ -24,6 +24,16 @@ function(baton_add_cudnn target source)
                                                       ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
+# baton_add_cublas(TARGET SOURCE): adds the source that includes cublasLt.h, where the toolkit has that.
+function(baton_add_cublas target source)
+  if(NOT BATON_CUDA OR NOT CUBLASLT_INCLUDE_DIR)
+    return()
+  endif()
+  target_sources(${target} PRIVATE ${source})
+  set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  target_include_directories(${target} SYSTEM PRIVATE ${CUBLASLT_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+endfunction()
+
 if(NOT BATON_CUDA)
   return()
 endif()
@@ -58,6 +68,12 @@ if(CUDNN_FRONTEND_INCLUDE_DIR AND CUDNN_INCLUDE_DIR)
   message(STATUS "Softmax blocks by cuDNN too: ${CUDNN_FRONTEND_INCLUDE_DIR}, ${CUDNN_INCLUDE_DIR}")
 else()
   message(STATUS "Softmax blocks by our own kernels alone: cudnn_frontend.h or cudnn.h was not found")
+endif()
+
+# Optional, for products of models: the header alone. The library is opened when a program runs.
+find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(NOT CUBLASLT_INCLUDE_DIR)
+  message(STATUS "No products of models on GPUs: cublasLt.h was not found")
 endif()
 
 # Ampere, Hopper with its own instructions, and newer chips that the compiler knows; the newest also as PTX, for chips

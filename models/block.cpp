@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/kernels/block.hpp"
-
 namespace baton {
 
 Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
@@ -22,14 +20,18 @@ Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const 
 }
 
 Slice Block::kept(const std::string& name, std::int64_t row) {
-  return kept_[name] = schedule_.lasting_scratch(name + label_, tokens_ * row);
+  return kept_[name] = schedule_.lasting_scratch(name + label_, tokens_ * row, layer_.dtype);
 }
 
 void Block::project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c) {
-  record<Matmul>(
-      schedule_,
-      {.rows = tokens_, .columns = weight.weight.columns, .depth = weight.weight.rows, .adds = !c.empty()},
-      {.a = x, .b = weight.slice, .c = c, .out = into});
+  record<Matmul>(schedule_,
+                 {.rows = tokens_,
+                  .columns = weight.weight.columns,
+                  .depth = weight.weight.rows,
+                  .adds = !c.empty(),
+                  .dtype = x.dtype,
+                  .out = into.dtype},
+                 {.a = x, .b = weight.slice, .c = c, .out = into});
 }
 
 void Block::project_back(const Slice& into, const Slice& d_y, const PlacedWeight& weight, const Slice& c) {
@@ -38,7 +40,9 @@ void Block::project_back(const Slice& into, const Slice& d_y, const PlacedWeight
                   .columns = weight.weight.rows,
                   .depth = weight.weight.columns,
                   .transposes_b = true,
-                  .adds = !c.empty()},
+                  .adds = !c.empty(),
+                  .dtype = d_y.dtype,
+                  .out = into.dtype},
                  {.a = d_y, .b = weight.slice, .c = c, .out = into});
 }
 
@@ -47,14 +51,16 @@ void Block::record_gradient(const PlacedWeight& gradient, const Slice& x, const 
                  {.rows = gradient.weight.rows,
                   .columns = gradient.weight.columns,
                   .depth = tokens_,
-                  .transposes_a = true},
+                  .transposes_a = true,
+                  .dtype = x.dtype,
+                  .out = gradient.slice.dtype},
                  {.a = x, .b = d_y, .out = gradient.slice});
 }
 
 /// The normed rows of x, in working memory.
 Slice Block::record_norm(const Slice& x, const PlacedWeight& weight) {
   const Slice y = working("normed", shape_.width);
-  record<RmsNorm>(schedule_, {tokens_, shape_.width, norm_epsilon}, {x, weight.slice, y});
+  record<RmsNorm>(schedule_, rows(shape_.width), {x, weight.slice, y});
   return y;
 }
 
@@ -72,24 +78,23 @@ void Block::record_projections(const LayerWeights& weights, const Slice& x) {
   const std::int64_t keys = shape_.heads * shape_.d_k;
   const Slice z = working("z", keys);
   project(z, kept("t"), weights["gate_up"]);
-  record<LogGates>(schedule_, {tokens_, keys, gate_factor}, {z, weights["gate_bias"].slice, kept("g", keys)});
+  record<LogGates>(schedule_, gate_rows(), {z, weights["gate_bias"].slice, kept("g", keys)});
 }
 
 /// The output of attention as the output projection takes it.
 Slice Block::record_output(const LayerWeights& weights) {
   if (kind_ == Attention::softmax) return kept("o");
-  const Rows heads{tokens_ * shape_.heads, shape_.d_v, norm_epsilon};
   const Slice y = working("gated", shape_.heads * shape_.d_v), &weight = weights["output_norm"].slice;
   if (shape_.gates_output(kind_))
-    record<GatedNorm>(schedule_, heads, {kept("o"), kept("u"), weight, y});
+    record<GatedNorm>(schedule_, head_rows(), {kept("o"), kept("u"), weight, y});
   else
-    record<RmsNorm>(schedule_, heads, {kept("o"), weight, y});
+    record<RmsNorm>(schedule_, head_rows(), {kept("o"), weight, y});
   return y;
 }
 
 Slice Block::record_mlp_product() {
   const Slice m = working("m", shape_.mlp);
-  record<SwiGlu>(schedule_, {tokens_, shape_.mlp}, {kept("a"), kept("b"), m});
+  record<SwiGlu>(schedule_, rows(shape_.mlp), {kept("a"), kept("b"), m});
   return m;
 }
 
@@ -115,14 +120,14 @@ Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights
   project_back(d_m, d_out, weights["mlp_down"]);
   record_gradient(gradients["mlp_down"], m, d_out);
   const Slice d_a = working("d_a", shape_.mlp), d_b = working("d_b", shape_.mlp);
-  record<SwiGluGradients>(schedule_, {tokens_, shape_.mlp}, {kept("a"), kept("b"), d_m, d_a, d_b});
+  record<SwiGluGradients>(schedule_, rows(shape_.mlp), {kept("a"), kept("b"), d_m, d_a, d_b});
   const Slice h = kept("h"), n = record_norm(h, weights["mlp_norm"]), d_n = working("d_n", shape_.width);
   record_gradient(gradients["mlp_gate"], n, d_a);
   record_gradient(gradients["mlp_up"], n, d_b);
   project_back(d_n, d_a, weights["mlp_gate"]);
   project_back(d_n, d_b, weights["mlp_up"], d_n);
   const Slice d_h = working("d_h", shape_.width);
-  record<RmsNormGradients>(schedule_, {tokens_, shape_.width, norm_epsilon},
+  record<RmsNormGradients>(schedule_, rows(shape_.width),
                            {h, weights["mlp_norm"].slice, d_n, d_out, d_h, gradients["mlp_norm"].slice});
   return d_h;
 }
@@ -134,27 +139,26 @@ LayerTensors Block::record_attention_backward(const LayerWeights& weights, const
   const Slice y = record_output(weights), d_y = working("d_gated", values);
   project_back(d_y, d_h, weights["output"]);
   record_gradient(gradients["output"], y, d_h);
-  const Rows heads{tokens_ * shape_.heads, shape_.d_v, norm_epsilon};
   Slice d_o = d_y;
   if (shape_.gates_output(kind_)) {
     d_o = working("d_o", values);
     d_gate = working("d_u", values);
-    record<GatedNormGradients>(schedule_, heads,
+    record<GatedNormGradients>(schedule_, head_rows(),
                                {kept("o"), kept("u"), weights["output_norm"].slice, d_y, d_o, d_gate,
                                 gradients["output_norm"].slice});
   } else if (kind_ == Attention::linear) {
     d_o = working("d_o", values);
     record<RmsNormGradients>(
-        schedule_, heads,
+        schedule_, head_rows(),
         {kept("o"), weights["output_norm"].slice, d_y, {}, d_o, gradients["output_norm"].slice});
   }
   LayerTensors x{.q = kept("q"), .k = kept("k"), .v = kept("v"), .d_o = d_o};
-  x.dq = schedule_.scratch("dq", x.q.count);
-  x.dk = schedule_.scratch("dk", x.k.count);
-  x.dv = schedule_.scratch("dv", x.v.count);
+  x.dq = schedule_.scratch("dq", x.q.count, layer_.dtype);
+  x.dk = schedule_.scratch("dk", x.k.count, layer_.dtype);
+  x.dv = schedule_.scratch("dv", x.v.count, layer_.dtype);
   if (shape_.has_gates(kind_)) {
     x.g = kept("g");
-    x.dg = schedule_.scratch("dg", x.g.count);
+    x.dg = schedule_.scratch("dg", x.g.count, layer_.dtype);
   }
   layer_.pass = Pass::backward;
   (*layer_.saved)["out"] = kept("o");  // as softmax methods call it
@@ -168,9 +172,8 @@ LayerTensors Block::record_attention_backward(const LayerWeights& weights, const
 /// The gradient of t, between the two projections of the gates.
 Slice Block::record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                    const Slice& d_g) {
-  const Slice d_z = schedule_.scratch("d_z", d_g.count), d_t = working("d_t", shape_.gate_rank);
-  record<LogGateGradients>(schedule_, {tokens_, shape_.heads * shape_.d_k, gate_factor},
-                           {kept("g"), d_g, d_z, gradients["gate_bias"].slice});
+  const Slice d_z = schedule_.scratch("d_z", d_g.count, layer_.dtype), d_t = working("d_t", shape_.gate_rank);
+  record<LogGateGradients>(schedule_, gate_rows(), {kept("g"), d_g, d_z, gradients["gate_bias"].slice});
   record_gradient(gradients["gate_up"], kept("t"), d_z);
   project_back(d_t, d_z, weights["gate_up"]);
   return d_t;
@@ -191,7 +194,7 @@ void Block::record_backward(const LayerWeights& weights, const LayerWeights& gra
     project_back(d_n, d_y, weights[name], sum);
     sum = d_n;
   }
-  record<RmsNormGradients>(schedule_, {tokens_, shape_.width, norm_epsilon},
+  record<RmsNormGradients>(schedule_, rows(shape_.width),
                            {kept("x"), weights["norm"].slice, d_n, d_h, d_x, gradients["norm"].slice});
 }
 

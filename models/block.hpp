@@ -7,6 +7,8 @@
 // swiglu(a, b) W
 //   backward:  the same in reverse; d_x = d_h + what comes through the norm
 //
+// Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
+//
 // Kept for the backward pass: x, q, k, v, t, g, u, o, h, a, b and what the method saves. Made again
 // in it: norms and swiglu, by the kernels that made them. No product is made twice, and z = t W is
 // not needed again (LogGateGradients).
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "collectives/schedule/schedule.hpp"
+#include "models/kernels/block.hpp"
 #include "models/shape.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -27,8 +30,9 @@ namespace baton {
 /// share it; what is kept does not.
 class Block {
  public:
-  /// `layer` has the method's choices: mode, blocks and scan. Its share and its pass are set here.
-  /// Names of what is kept end in `label`. Everything else but `layer` must outlive the block.
+  /// `layer` has the method's choices, mode, blocks and scan, and the tensors' dtype. Its share and
+  /// its pass are set here. Names of what is kept end in `label`. Everything else but `layer` must
+  /// outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
         std::int64_t tokens, const std::string& label = {});
 
@@ -39,7 +43,12 @@ class Block {
                        const Slice& d_x);
 
  private:
-  Slice working(const std::string& name, std::int64_t row) { return schedule_.scratch(name, tokens_ * row); }
+  Slice working(const std::string& name, std::int64_t row) {
+    return schedule_.scratch(name, tokens_ * row, layer_.dtype);
+  }
+  Rows rows(std::int64_t width) const { return {tokens_, width, norm_epsilon, layer_.dtype}; }
+  Rows head_rows() const { return {tokens_ * shape_.heads, shape_.d_v, norm_epsilon, layer_.dtype}; }
+  Rows gate_rows() const { return {tokens_, shape_.heads * shape_.d_k, gate_factor, layer_.dtype}; }
   Slice kept(const std::string& name, std::int64_t row);
   const Slice& kept(const std::string& name) const { return kept_.at(name); }
 

@@ -24,7 +24,7 @@ class Recorder {
   Recorder(Schedule& schedule, const Stack& stack) : s_(schedule), stack_(stack) {
     for (int layer = 0; layer < count(); ++layer) {
       const std::int64_t shard = weight_count(layer) / (stack.shards_weights ? s_.ranks() : 1);
-      weights_.push_back(s_.input(layer_buffer("weights", layer), shard));
+      weights_.push_back(s_.input(layer_buffer("weights", layer), shard, dtype()));
       gradients_.push_back(s_.output(layer_buffer("d_weights", layer), shard));
       blocks_.push_back(std::make_unique<Block>(s_, stack.shape, kind(layer), stack.method(kind(layer)),
                                                 stack.layer, stack.tokens, layer_buffer("", layer)));
@@ -34,7 +34,7 @@ class Recorder {
   void record() {
     Slice x = first_hidden();
     for (int layer = 0; layer < count(); ++layer) x = record_forward(layer, x);
-    Slice d_y = stack_.has_head ? record_head(x) : s_.input("d_y", hidden_count());
+    Slice d_y = stack_.has_head ? record_head(x) : s_.input("d_y", hidden_count(), dtype());
     for (int layer = count() - 1; layer >= 0; --layer) d_y = record_backward(layer, d_y);
     if (stack_.has_head) record_embedding_backward(d_y);
     for (int layer = 0; stack_.has_optimizer && layer < count(); ++layer) record_optimizer(layer);
@@ -45,8 +45,18 @@ class Recorder {
   Attention kind(int layer) const { return stack_.shape.layers[layer]; }
   std::int64_t weight_count(int layer) const { return stack_.weight_count(kind(layer), s_.ranks()); }
   std::int64_t hidden_count() const { return stack_.tokens * stack_.shape.width; }
-  TokenRows token_rows() const { return {stack_.tokens, stack_.shape.vocabulary, stack_.shape.width}; }
-  Rows hidden_rows() const { return {stack_.tokens, stack_.shape.width, norm_epsilon}; }
+  Dtype dtype() const { return stack_.layer.dtype; }
+  TokenRows token_rows() const {
+    return {stack_.tokens, stack_.shape.vocabulary, stack_.shape.width, dtype()};
+  }
+  Rows hidden_rows() const { return {stack_.tokens, stack_.shape.width, norm_epsilon, dtype()}; }
+  Slice hidden(const std::string& name) { return s_.scratch(name, hidden_count(), dtype()); }
+  /// A product of what has the type of `a`, into what has that of `out`.
+  static Product product(Product p, const Slice& a, const Slice& out) {
+    p.dtype = a.dtype;
+    p.out = out.dtype;
+    return p;
+  }
 
   Slice first_hidden();
   LayerWeights whole_weights(int layer, int next);
@@ -71,10 +81,10 @@ class Recorder {
 };
 
 Slice Recorder::first_hidden() {
-  if (!stack_.has_head) return s_.input("x", hidden_count());
+  if (!stack_.has_head) return s_.input("x", hidden_count(), dtype());
   ids_ = s_.input("ids", stack_.tokens);
-  const Slice table = s_.input("table", stack_.shape.vocabulary * stack_.shape.width);
-  const Slice x = s_.scratch("embedded", hidden_count());
+  const Slice table = s_.input("table", stack_.shape.vocabulary * stack_.shape.width, dtype());
+  const Slice x = hidden("embedded");
   baton::record<Embed>(s_, token_rows(), {ids_, table, x});
   return x;
 }
@@ -84,7 +94,7 @@ void Recorder::gather(int layer) {
   auto& [held, memory] = gathered_[layer % 2];
   if (held == layer) return;
   if (memory.count != weight_count(layer))
-    memory = s_.scratch(layer_buffer("gathered", layer % 2), weight_count(layer));
+    memory = s_.scratch(layer_buffer("gathered", layer % 2), weight_count(layer), dtype());
   held = layer;
   // In place, so that a send waits for the memory as the receive beside it does: otherwise it may
   // join an earlier group than that receive (docs/decisions/0001-grouping-rule.md).
@@ -105,7 +115,7 @@ Slice Recorder::record_forward(int layer, const Slice& x) {
   const LayerWeights weights = whole_weights(layer, layer + 1);
   const bool is_output = layer + 1 == count() && !stack_.has_head;
   const Slice out =
-      is_output ? s_.output("y", hidden_count()) : s_.scratch(layer_buffer("hidden", layer), hidden_count());
+      is_output ? s_.output("y", hidden_count(), true, dtype()) : hidden(layer_buffer("hidden", layer));
   const Pooled pooled(s_, pool_);
   blocks_[layer]->record_forward(weights, x, out);
   return out;
@@ -114,10 +124,10 @@ Slice Recorder::record_forward(int layer, const Slice& x) {
 Slice Recorder::record_backward(int layer, const Slice& d_out) {
   const LayerWeights weights = whole_weights(layer, layer - 1);
   const bool is_output = layer == 0 && !stack_.has_head;
-  const Slice output = is_output ? s_.output("d_x", hidden_count()) : Slice{};
+  const Slice output = is_output ? s_.output("d_x", hidden_count(), true, dtype()) : Slice{};
   const Pooled pooled(s_, pool_);
   // Two take turns: that of this layer is read while that of the one before is written.
-  const Slice d_x = is_output ? output : s_.scratch(layer_buffer("d_hidden", layer % 2), hidden_count());
+  const Slice d_x = is_output ? output : hidden(layer_buffer("d_hidden", layer % 2));
   const Slice all = stack_.shards_weights
                         ? s_.scratch(layer_buffer("whole_gradients", layer % 2), weight_count(layer))
                         : gradients_[layer];
@@ -129,21 +139,24 @@ Slice Recorder::record_backward(int layer, const Slice& d_out) {
 
 /// The gradient of the last layer's output, through norm, head and loss.
 Slice Recorder::record_head(const Slice& y) {
-  const auto& [tokens, vocabulary, width] = token_rows();
-  const Slice weight = s_.input("last_norm", width), head = s_.input("head", width * vocabulary);
+  const std::int64_t tokens = stack_.tokens, vocabulary = stack_.shape.vocabulary, width = stack_.shape.width;
+  const Slice weight = s_.input("last_norm", width, dtype()),
+              head = s_.input("head", width * vocabulary, dtype());
   const Slice targets = s_.input("targets", tokens), losses = s_.output("losses", tokens);
   const Slice d_weight = s_.output("d_last_norm", width), d_head = s_.output("d_head", width * vocabulary);
-  const Slice n = s_.scratch("last_normed", hidden_count()),
-              logits = s_.scratch("logits", tokens * vocabulary);
+  const Slice n = hidden("last_normed"), logits = s_.scratch("logits", tokens * vocabulary, dtype());
   baton::record<RmsNorm>(s_, hidden_rows(), {y, weight, n});
-  baton::record<Matmul>(s_, {.rows = tokens, .columns = vocabulary, .depth = width},
+  baton::record<Matmul>(s_, product({.rows = tokens, .columns = vocabulary, .depth = width}, n, logits),
                         {.a = n, .b = head, .out = logits});
-  baton::record<CrossEntropy>(s_, {tokens, vocabulary, tokens * s_.ranks()}, {targets, logits, losses});
-  baton::record<Matmul>(s_, {.rows = width, .columns = vocabulary, .depth = tokens, .transposes_a = true},
-                        {.a = n, .b = logits, .out = d_head});
-  const Slice d_n = s_.scratch("d_last_normed", hidden_count()), d_y = s_.scratch("d_last", hidden_count());
-  baton::record<Matmul>(s_, {.rows = tokens, .columns = width, .depth = vocabulary, .transposes_b = true},
-                        {.a = logits, .b = head, .out = d_n});
+  baton::record<CrossEntropy>(s_, {tokens, vocabulary, tokens * s_.ranks(), dtype()},
+                              {targets, logits, losses});
+  baton::record<Matmul>(
+      s_, product({.rows = width, .columns = vocabulary, .depth = tokens, .transposes_a = true}, n, d_head),
+      {.a = n, .b = logits, .out = d_head});
+  const Slice d_n = hidden("d_last_normed"), d_y = hidden("d_last");
+  baton::record<Matmul>(
+      s_, product({.rows = tokens, .columns = width, .depth = vocabulary, .transposes_b = true}, logits, d_n),
+      {.a = logits, .b = head, .out = d_n});
   baton::record<RmsNormGradients>(s_, hidden_rows(), {y, weight, d_n, {}, d_y, d_weight});
   return d_y;
 }
@@ -156,11 +169,13 @@ void Recorder::record_embedding_backward(const Slice& d_x) {
 void Recorder::record_optimizer(int layer) {
   const std::int64_t own = weights_[layer].count;
   const auto input = [&](const char* name) { return s_.input(layer_buffer(name, layer), own); };
-  const auto output = [&](const char* name) { return s_.output(layer_buffer(name, layer), own); };
-  const Slice m = input("first_moment"), v = input("second_moment"), new_weights = output("new_weights"),
-              new_m = output("new_first_moment");
+  const auto output = [&](const char* name, Dtype dtype = Dtype::f32) {
+    return s_.output(layer_buffer(name, layer), own, true, dtype);
+  };
+  const Slice m = input("first_moment"), v = input("second_moment"),
+              new_weights = output("new_weights", dtype()), new_m = output("new_first_moment");
   baton::record<AdamW>(
-      s_, {.count = own},
+      s_, {.count = own, .dtype = dtype()},
       {weights_[layer], gradients_[layer], m, v, new_weights, new_m, output("new_second_moment")});
 }
 

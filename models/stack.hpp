@@ -67,9 +67,11 @@ Refusal unsupported(const Stack& stack, int ranks);
 /// several kinds, whose busiest ranks may differ, and where the method claims nothing.
 std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split);
 
-/// One rank's schedule. Inputs: "x" [tokens, width] and "d_y" [tokens, width], or with a head "ids"
-/// and "targets" [tokens], "table", "last_norm" and "head"; "weights_0" .. of each layer, or of
-/// this rank's shard of it; with an optimiser "first_moment_0", "second_moment_0" .. as many.
+/// One rank's schedule. Tensors and weights have the layer's dtype; gradients of weights, moments,
+/// losses and numbers of tokens are f32.
+/// Inputs: "x" [tokens, width] and "d_y" [tokens, width], or with a head "ids" and "targets"
+/// [tokens], "table", "last_norm" and "head"; "weights_0" .. of each layer, or of this rank's shard
+/// of it; with an optimiser "first_moment_0", "second_moment_0" .. as many.
 /// Outputs: "y" and "d_x" [tokens, width], or with a head "losses" [tokens], "d_table",
 /// "d_last_norm" and "d_head"; "d_weights_0" ..; with an optimiser "new_weights_0",
 /// "new_first_moment_0", "new_second_moment_0" .. .

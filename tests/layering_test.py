@@ -13,7 +13,7 @@ from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
 
 # Which library a system header belongs to; a name with neither dot nor slash is the standard library's.
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
-             ("cuDNN", r"cudnn.*\.h"), ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
+             ("cuDNN", r"cudnn.*\.h"), ("cuBLAS", r"cublas.*\.h"), ("CUDA", r"cuda.*|cooperative_groups.*|cub/.*"),
              ("the version of CLI11", r"CLI/Version\.hpp"), ("CLI11", r"CLI/.*"), ("fmt", r"fmt/.*"), ("JSON", r"nlohmann/.*"),
              ("Google Benchmark", r"benchmark/.*"), ("Eigen", r"Eigen/.*"), ("BLAS", r"cblas\.h"), ("protocol buffers", r"google/protobuf/.*"),
              ("the standard library", r"\w+"), ("the operating system", r".*\.h"))
@@ -81,16 +81,20 @@ RULES = {
                     "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
 # A library that is opened when a program runs, and memory that lasts from call to call.
+LASTING = ("collectives/executors/cuda/memory.cuh", "collectives/executors/cuda/library_search.hpp")
+RULES["models/kernels/device"] = rule(*SHAPES, *CUDA_STEPS, *LASTING, "sp_methods/kernels/",
+                                      "sp_methods/kernels/device/**", "models/kernels/",
+                                      libraries=SYSTEM | {"CUDA", "cuBLAS"})
 DEVICE = RULES["sp_methods/kernels/device"]
-RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, "collectives/executors/cuda/memory.cuh",
-                                                libraries=SYSTEM | {"CUDA", "cuDNN"})
+RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, *LASTING, libraries=SYSTEM | {"CUDA", "cuDNN"})
 RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
                        libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))
 RULES["harness/models"] = RULES["harness/layers"]._replace(
-    headers=(*RULES["harness/layers"].headers, "models/", "models/kernels/", "models/reference/"))
+    headers=(*RULES["harness/layers"].headers, "sp_methods/kernels/reference/", "models/", "models/kernels/",
+             "models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
 RULES["harness/report"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
 RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake

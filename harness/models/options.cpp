@@ -8,8 +8,6 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/models/workload.hpp"
-#include "models/kernels/block.hpp"
-#include "models/kernels/ends.hpp"
 #include "models/reference/oracle.hpp"
 
 namespace baton {
@@ -30,9 +28,6 @@ struct RawModels {
 };
 
 const Choices<Line> line_choices{{"dp", Line::dp}, {"split", Line::split}, {"full", Line::full}};
-
-/// The most flop of an oracle, some minutes of one core.
-constexpr double most_oracle_flop = 4e11;
 
 /// Methods of one kind of attention that exchange something and keep contiguous tokens.
 std::vector<std::string> method_names(Attention attention) {
@@ -109,27 +104,10 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& r
   return all;
 }
 
-/// Refuses GPUs, for which these kernels have no bodies.
-void refuse_gpus(const std::vector<std::string>& executors) {
-  const std::vector<std::string> kernels{Matmul::name,
-                                         RmsNorm::name,
-                                         RmsNormGradients::name,
-                                         GatedNorm::name,
-                                         GatedNormGradients::name,
-                                         LogGates::name,
-                                         LogGateGradients::name,
-                                         SwiGlu::name,
-                                         SwiGluGradients::name,
-                                         Embed::name,
-                                         EmbedGradients::name,
-                                         CrossEntropy::name,
-                                         AdamW::name};
-  for (const std::string& name : executors)
-    if (find_backend(name).tensors == Dtype::bf16)
-      throw UsageError(
-          fmt::format("--executor {}: models run on processors alone; on GPUs these kernels have no "
-                      "body: {}",
-                      name, fmt::join(kernels, ", ")));
+/// True if tensors are bf16 on all of these executors, which is so on GPUs.
+bool are_on_gpus(const std::vector<std::string>& executors) {
+  return std::all_of(executors.begin(), executors.end(),
+                     [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; });
 }
 
 /// Refuses measured cases that nobody could verify in time.
@@ -140,7 +118,7 @@ void refuse_unverifiable(const Stack& stack, const Axes& axes) {
   const int ranks = *std::max_element(axes.ranks.begin(), axes.ranks.end());
   const double flop = 2 * static_cast<double>(stack.tokens) * ranks *
                       stack.shape.flops_a_token(stack.tokens * ranks, stack.has_head);
-  if (any_measured && flop > most_oracle_flop)
+  if (any_measured && stack.layer.dtype == Dtype::f32 && flop > most_oracle_flop)
     throw UsageError(
         fmt::format("--tokens {}: a model is verified in double precision, and {:.0f} Gflop of that are "
                     "more than the {:.0f} that are worth waiting for; give fewer --tokens, --layers or "
@@ -210,12 +188,14 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   if (!own.scan.empty()) resolve_names("scan", {own.scan}, scan_names());
   if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
   Axes axes = axes_of(*raw);
-  refuse_gpus(axes.executors);
+  const bool on_gpus = are_on_gpus(axes.executors);
   axes.baseline = options.baseline;
   for (const std::int64_t tokens : own.tokens) {
     Stack stack{.shape = shape, .tokens = tokens};
     stack.layer.groups = own.groups;
     stack.layer.scan = own.scan;
+    stack.layer.dtype = on_gpus ? Dtype::bf16 : Dtype::f32;
+    stack.layer.segmented = on_gpus;
     stack.shards_weights = own.fsdp;
     stack.has_head = own.head;
     stack.has_optimizer = own.optimizer;

@@ -89,9 +89,12 @@ Refusal ModelWorkload::unsupported(int ranks) const { return baton::unsupported(
 Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
                                   std::uint64_t seed, Oracles& oracles) const {
   const ModelProblem problem{stack_, static_cast<int>(schedules.size()), seed};
+  if (stack_.layer.dtype == Dtype::bf16 && model_oracle_flop(problem) > most_oracle_flop)
+    return compare_sampled_steps(executor, schedules, problem);
   // Methods share what this names: results do not depend on who carries the states.
-  const std::string key = fmt::format("model {}, {} ranks{}, seed {}", shape_name(), problem.ranks,
-                                      stack_.is_alone() ? " alone" : "", seed);
+  const std::string key =
+      fmt::format("model {}, {}, {} ranks{}, seed {}", shape_name(), to_string(stack_.layer.dtype),
+                  problem.ranks, stack_.is_alone() ? " alone" : "", seed);
   const double bytes = 8.0 * problem.ranks * static_cast<double>(stack_.shape.parameters(stack_.has_head));
   const auto oracle = oracles.get<ModelOracle>(key, bytes, [&] { return ModelOracle(problem); });
   return compare_model(executor, schedules, *oracle);
@@ -100,6 +103,8 @@ Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Sc
 /// Two layers, or the first four of a hybrid, as narrow as the method takes.
 std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   Stack small = stack_;
+  small.layer.dtype = Dtype::f32;  // the same text, on a host
+  small.layer.segmented = false;
   ModelShape& s = small.shape;
   const bool is_hybrid = stack_.linear != nullptr && stack_.softmax != nullptr;
   s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid ? 4 : 2));
@@ -136,7 +141,7 @@ Description ModelWorkload::describe() const {
                                       .mode = stack_.is_alone() ? "compute_only" : "overlapped",
                                       .gate = to_string(gate),
                                       .gates = "layer",
-                                      .dtype = "f32",
+                                      .dtype = to_string(stack_.layer.dtype),
                                       .scan = stack_.is_alone() ? "" : scan(),
                                       .chunk = s.chunk,
                                       .groups = stack_.layer.groups,

@@ -43,9 +43,11 @@ std::vector<std::string> model_names();
 /// Parses the command line of model_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_model_options(int argc, char** argv);
 
+/// The most flop of an oracle, some minutes of one core.
+inline constexpr double most_oracle_flop = 4e11;
+
 /// The largest ||got - expected|| / ||expected|| of an output of a model with these results:
-/// rounding in f32, and what the norms of small heads make of it. Five times the largest of both
-/// found.
+/// rounding in the tensors' dtype, and what the norms of small heads make of it.
 double model_tolerance(const ModelOracle& oracle);
 
 /// Writes the problem's inputs into, and poison over the outputs of, this process's ranks.
@@ -56,5 +58,12 @@ void write_model(Executor& executor, std::span<const Schedule> schedules, const 
 /// by weight, those of a shard together.
 Comparison compare_model(const Executor& executor, std::span<const Schedule> schedules,
                          const ModelOracle& oracle);
+
+/// Compares steps of models that are too large for the oracle with their own operands: three rows
+/// of every product and of every norm, gate and MLP whose operands no later step has overwritten,
+/// and one head of the first layer's attention, forward, on ranks whose tokens need no others. The
+/// seed chooses rows and head, and a third of the products that sum over tokens.
+Comparison compare_sampled_steps(const Executor& executor, std::span<const Schedule> schedules,
+                                 const ModelProblem& problem);
 
 }  // namespace baton

@@ -9,14 +9,16 @@
 //   swiglu       m = silu(a) (.) b
 //
 // Each of the others has a twin that makes gradients; gradients of weights are sums over the rows
-// of this rank. Nothing but what these contracts name is kept from the forward pass: norms are made
-// again.
+// of this rank, in f32. Nothing but what these contracts name is kept from the forward pass: norms
+// are made again.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <tuple>
 
 #include "sp_methods/kernels/contracts.hpp"
+#include "sp_methods/kernels/ring_contracts.hpp"
 
 namespace baton {
 
@@ -28,6 +30,10 @@ struct Product {
   bool transposes_a = false;  ///< a lies as [depth, rows].
   bool transposes_b = false;  ///< b lies as [columns, depth].
   bool adds = false;          ///< There is a c.
+  Dtype dtype = Dtype::f32;   ///< Of a and b.
+  Dtype out = Dtype::f32;     ///< Of c and out.
+
+  auto operator<=>(const Product&) const = default;
 };
 
 struct Matmul {
@@ -37,8 +43,8 @@ struct Matmul {
   struct Operands {
     In<A, Tensor> a{};
     In<A, Tensor> b{};
-    In<A, Tensor> c{};  ///< What the product is added to, which may be `out`; null means zero.
-    Out<A, Tensor> out{};
+    In<A, TypedByParameters> c{};  ///< What the product is added to, which may be `out`; null means zero.
+    Out<A, TypedByParameters> out{};
     auto reads() { return std::tie(a, b, c); }
     auto writes() { return std::tie(out); }
   };
@@ -46,8 +52,8 @@ struct Matmul {
     return 2.0 * static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
   }
   static double bytes(const Product& p) {
-    return 4.0 * static_cast<double>(p.rows * p.depth + p.depth * p.columns +
-                                     (p.adds ? 2 : 1) * p.rows * p.columns);
+    return static_cast<double>(bytes_of(p.dtype) * (p.rows * p.depth + p.depth * p.columns) +
+                               bytes_of(p.out) * (p.adds ? 2 : 1) * p.rows * p.columns);
   }
   static void on_host(const Operands<OnHost>& x, const Product& p);
 };
@@ -58,10 +64,11 @@ struct Rows {
   std::int64_t width = 0;
   /// Of norms: added to the mean square. Of gates: the factor of the log.
   float constant = 0;
+  Dtype dtype = Dtype::f32;
 
   double elements() const { return static_cast<double>(count) * static_cast<double>(width); }
   /// Bytes of so many matrices of these rows.
-  double bytes(double matrices) const { return 4.0 * matrices * elements(); }
+  double bytes(double matrices) const { return static_cast<double>(bytes_of(dtype)) * matrices * elements(); }
 };
 
 struct RmsNorm {
@@ -90,7 +97,7 @@ struct RmsNormGradients {
     In<A, Tensor> d_y{};         ///< [count, width]
     In<A, Tensor> d_residual{};  ///< [count, width], added to d_x; null means zero.
     Out<A, Tensor> d_x{};        ///< [count, width]
-    Out<A, Tensor> d_weight{};   ///< [width]
+    Out<A, State> d_weight{};    ///< [width]
     auto reads() { return std::tie(x, weight, d_y, d_residual); }
     auto writes() { return std::tie(d_x, d_weight); }
   };
@@ -122,13 +129,13 @@ struct GatedNormGradients {
   using Parameters = Rows;
   template <class A>
   struct Operands {
-    In<A, Tensor> o{};          ///< [count, width]
-    In<A, Tensor> gate{};       ///< [count, width]
-    In<A, Tensor> weight{};     ///< [width]
-    In<A, Tensor> d_y{};        ///< [count, width]
-    Out<A, Tensor> d_o{};       ///< [count, width]
-    Out<A, Tensor> d_gate{};    ///< [count, width]
-    Out<A, Tensor> d_weight{};  ///< [width]
+    In<A, Tensor> o{};         ///< [count, width]
+    In<A, Tensor> gate{};      ///< [count, width]
+    In<A, Tensor> weight{};    ///< [width]
+    In<A, Tensor> d_y{};       ///< [count, width]
+    Out<A, Tensor> d_o{};      ///< [count, width]
+    Out<A, Tensor> d_gate{};   ///< [count, width]
+    Out<A, State> d_weight{};  ///< [width]
     auto reads() { return std::tie(o, gate, weight, d_y); }
     auto writes() { return std::tie(d_o, d_gate, d_weight); }
   };
@@ -159,10 +166,10 @@ struct LogGateGradients {
   using Parameters = Rows;
   template <class A>
   struct Operands {
-    In<A, Tensor> g{};        ///< [count, width]
-    In<A, Tensor> d_g{};      ///< [count, width]
-    Out<A, Tensor> d_z{};     ///< [count, width]
-    Out<A, Tensor> d_bias{};  ///< [width]
+    In<A, Tensor> g{};       ///< [count, width]
+    In<A, Tensor> d_g{};     ///< [count, width]
+    Out<A, Tensor> d_z{};    ///< [count, width]
+    Out<A, State> d_bias{};  ///< [width]
     auto reads() { return std::tie(g, d_g); }
     auto writes() { return std::tie(d_z, d_bias); }
   };

@@ -15,6 +15,7 @@ struct TokenRows {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
   std::int64_t width = 0;
+  Dtype dtype = Dtype::f32;
 
   double elements() const { return static_cast<double>(tokens) * static_cast<double>(width); }
 };
@@ -32,7 +33,9 @@ struct Embed {
     auto writes() { return std::tie(x); }
   };
   static double flops(const TokenRows&) { return 0; }
-  static double bytes(const TokenRows& p) { return 8 * p.elements(); }
+  static double bytes(const TokenRows& p) {
+    return 2 * static_cast<double>(bytes_of(p.dtype)) * p.elements();
+  }
   static void on_host(const Operands<OnHost>& x, const TokenRows& p);
 };
 
@@ -42,15 +45,16 @@ struct EmbedGradients {
   using Parameters = TokenRows;
   template <class A>
   struct Operands {
-    In<A, State> ids{};        ///< [tokens]
-    In<A, Tensor> d_x{};       ///< [tokens, width]
-    Out<A, Tensor> d_table{};  ///< [vocabulary, width]
+    In<A, State> ids{};       ///< [tokens]
+    In<A, Tensor> d_x{};      ///< [tokens, width]
+    Out<A, State> d_table{};  ///< [vocabulary, width]
     auto reads() { return std::tie(ids, d_x); }
     auto writes() { return std::tie(d_table); }
   };
   static double flops(const TokenRows& p) { return p.elements(); }
   static double bytes(const TokenRows& p) {
-    return 4 * (2 * p.elements() + static_cast<double>(p.vocabulary) * static_cast<double>(p.width));
+    return (static_cast<double>(bytes_of(p.dtype)) + 4) * p.elements() +
+           4 * static_cast<double>(p.vocabulary) * static_cast<double>(p.width);
   }
   static void on_host(const Operands<OnHost>& x, const TokenRows& p);
 };
@@ -63,6 +67,7 @@ struct CrossEntropy {
     std::int64_t tokens = 0;
     std::int64_t vocabulary = 0;
     std::int64_t all_tokens = 0;
+    Dtype dtype = Dtype::f32;
   };
   template <class A>
   struct Operands {
@@ -76,7 +81,8 @@ struct CrossEntropy {
     return 5 * static_cast<double>(p.tokens) * static_cast<double>(p.vocabulary);
   }
   static double bytes(const Parameters& p) {
-    return 8 * static_cast<double>(p.tokens) * static_cast<double>(p.vocabulary);
+    return 2.0 * static_cast<double>(bytes_of(p.dtype)) * static_cast<double>(p.tokens) *
+           static_cast<double>(p.vocabulary);
   }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
@@ -88,18 +94,21 @@ struct AdamW {
   struct Parameters {
     std::int64_t count = 0;
     float rate = 1e-3F, beta_1 = 0.9F, beta_2 = 0.95F, epsilon = 1e-8F, decay = 0.1F;
+    Dtype dtype = Dtype::f32;
   };
   template <class A>
   struct Operands {
-    In<A, Tensor> weights{}, gradients{};  ///< [count]
-    In<A, State> m{}, v{};                 ///< [count]
-    Out<A, Tensor> new_weights{};          ///< [count]
-    Out<A, State> new_m{}, new_v{};        ///< [count]
+    In<A, Tensor> weights{};             ///< [count]
+    In<A, State> gradients{}, m{}, v{};  ///< [count]
+    Out<A, Tensor> new_weights{};        ///< [count]
+    Out<A, State> new_m{}, new_v{};      ///< [count]
     auto reads() { return std::tie(weights, gradients, m, v); }
     auto writes() { return std::tie(new_weights, new_m, new_v); }
   };
   static double flops(const Parameters& p) { return 15 * static_cast<double>(p.count); }
-  static double bytes(const Parameters& p) { return 28 * static_cast<double>(p.count); }
+  static double bytes(const Parameters& p) {
+    return static_cast<double>((20 + 2 * bytes_of(p.dtype)) * p.count);
+  }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
 

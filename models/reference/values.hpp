@@ -25,12 +25,13 @@ struct ModelProblem {
 /// "second_moment_0".
 ///
 /// Hidden states are N(0, 1), their gradients too; a table N(0, 1); a second moment is 1/2 plus the
-/// square of N(0, 1). Tokens are uniform.
+/// square of N(0, 1). Tokens are uniform. What the stack has as bf16 is rounded to it.
 std::vector<float> input_values(const ModelProblem& problem, const std::string& name, std::int64_t first,
                                 std::int64_t count);
 
 /// All weights of a layer as its buffer has them, without padding: matrices N(0, 1) / sqrt(rows),
-/// norms 1 + N(0, 1) / 8, the bias of gates N(0, 1).
+/// norms 1 + N(0, 1) / 8, the bias of gates N(0, 1). Half the variance of linear attention's keys is
+/// that of their queries.
 std::vector<float> layer_weight_values(const ModelProblem& problem, int layer);
 
 /// The values of the input called `name` on one rank: its tokens, its shard, or all.

@@ -3,7 +3,7 @@
 // gradients, under every registered method that keeps contiguous tokens, those of tomorrow
 // included.
 //
-//   every_model_test local|mpi [GoogleTest's flags]
+//   every_model_test local|mpi|nccl|peer [GoogleTest's flags]
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -111,13 +111,24 @@ std::vector<Problem> problems(const std::string& executor) {
   return all;
 }
 
+/// What a device has kernels for: bf16, in segments, heads of 64 channels, a short last chunk.
+void run_on_gpus(Stack& stack) {
+  stack.layer.dtype = Dtype::bf16;
+  stack.layer.segmented = true;
+  stack.shape.heads = stack.shape.kv_heads = 2;
+  stack.shape.d_k = stack.shape.d_v = stack.shape.chunk = 64;
+  stack.tokens = 200;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return launched_tests(argc, argv, [](ExecutorsUnderTest& executors) {
-    for (const Problem& problem : problems(executors.name()))
+    for (Problem problem : problems(executors.name())) {
+      if (find_backend(executors.name()).tensors == Dtype::bf16) run_on_gpus(problem.stack);
       testing::RegisterTest(
           problem.stack.first_method().name.c_str(), problem.name().c_str(), nullptr, nullptr, __FILE__,
           __LINE__, [&executors, problem]() -> testing::Test* { return new EveryModel(executors, problem); });
+    }
   });
 }

@@ -65,5 +65,41 @@ TEST(CompareModel, SeesWhatWasNotWritten) {
   EXPECT_EQ(run.compared_with(Mode::overlapped).wrong, 1);
 }
 
+/// What comparing steps with their own operands finds after `spoil` has changed a tensor of rank 0.
+Comparison sampled_after(const std::string& buffer, float factor, std::uint64_t seed = 1) {
+  FinishedRun run(Mode::overlapped);
+  const Slice slice = run.schedules[0].buffer(buffer);
+  std::vector<float> values(slice.count);
+  run.executor->read(values, 0, slice);
+  for (float& value : values) value *= factor;
+  run.executor->write(0, slice, values);
+  return compare_sampled_steps(*run.executor, run.schedules, {run.stack, ranks, seed});
+}
+
+TEST(CompareSampledSteps, IsContentWithARightRun) {
+  const Comparison found = sampled_after("q_0", 1);
+  EXPECT_EQ(found.wrong, 0) << found.first;
+  EXPECT_GT(found.relative_error, 0);
+  EXPECT_LT(found.relative_error, 1e-5);
+}
+
+TEST(CompareSampledSteps, SeesAWrongProduct) {
+  const Comparison found = sampled_after("u_0", 1.01F);
+  EXPECT_GT(found.wrong, 0);
+  EXPECT_NE(found.first.find("(matmul)"), std::string::npos) << found.first;
+}
+
+TEST(CompareSampledSteps, SeesWrongGates) { EXPECT_GT(sampled_after("g_1", 1.01F).wrong, 0); }
+
+TEST(CompareSampledSteps, SeesWrongAttention) {
+  EXPECT_NE(sampled_after("v_0", 1.01F).first.find("attention"), std::string::npos);
+}
+
+TEST(CompareSampledSteps, SeesAWrongGradientOfAWeightUnderSomeSeed) {
+  std::int64_t wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) wrong += sampled_after("d_weights_0", 1.01F, seed).wrong;
+  EXPECT_GE(wrong, 3);
+}
+
 }  // namespace
 }  // namespace baton

@@ -5,7 +5,6 @@
 // Source: NVIDIA/cudnn-frontend, docs/operations/Attention.md.
 #include <cudnn_frontend.h>
 #include <dlfcn.h>
-#include <glob.h>
 
 #include <array>
 #include <bit>
@@ -14,6 +13,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "collectives/executors/cuda/library_search.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/kernels/device/cudnn/attention_plan.cuh"
@@ -38,37 +38,6 @@ enum Uid : std::int64_t { uid_q = 1, uid_k, uid_v, uid_o, uid_stats, uid_d_o, ui
 bool is_deterministic() {
   const char* value = std::getenv(deterministic_variable);
   return value != nullptr && std::string(value) != "0" && *value != '\0';
-}
-
-/// Files that match a pattern of a shell, in the order of names.
-std::vector<std::string> files_like(const std::string& pattern) {
-  std::vector<std::string> files;
-  glob_t found{};
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  return files;
-}
-
-/// Files below the packages of the Pythons that PATH leads to, whose bin/ lies beside lib/.
-std::vector<std::string> in_pythons(const std::string& file) {
-  std::vector<std::string> files;
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');)
-    for (const char* packages : {"/../lib/python3*/site-packages/", "/../lib/python3*/dist-packages/"})
-      for (std::string& one : files_like(folder + packages + file)) files.push_back(std::move(one));
-  return files;
-}
-
-/// Opens the first of these that opens; a null pointer if none does.
-void* opened(const std::vector<std::string>& names, std::string* which = nullptr) {
-  for (const std::string& name : names)
-    if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      if (which != nullptr) *which = name;
-      return library;
-    }
-  return nullptr;
 }
 
 /// cudnn-frontend opens a CUDA runtime too, by a name that the loader may not find, and warns of
