@@ -12,6 +12,7 @@ from units import Units
 FILES_A_THOUSAND_LINES = 7
 SMALL_FILES = 25
 FILES_A_FOLDER = 30
+SERIES = {"docs/decisions"}  # read one at a time by their numbers, and none is ever removed
 LINES_A_FILE = 300
 
 
@@ -23,7 +24,8 @@ class Structure(unittest.TestCase):
         self.assertFalse(found, "".join(f"\n{one}" for one in found))
 
     def test_no_folder_is_crowded(self):
-        self.assert_none([f"{folder}: {own} files" for folder, own in numbers.folder_sizes() if own > FILES_A_FOLDER])
+        self.assert_none([f"{folder}: {own} files" for folder, own in numbers.folder_sizes()
+                          if own > FILES_A_FOLDER and str(folder) not in SERIES])
 
     def test_no_file_repeats_its_folder(self):
         self.assert_none(numbers.repeated_names())
