@@ -38,6 +38,7 @@ DRAWN = "collectives/drawn_numbers.hpp"
 EXECUTOR = "collectives/executors/"
 TIMES = ("collectives/executors/timing.hpp",)
 LAUNCH_PLAN = "collectives/executors/cuda/launch_plan.hpp"  # host code, as the compiler that makes plans
+MATRICES = "collectives/executors/cuda/matrices.hpp"  # host code: which product composes two matrices
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
 SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/errors.hpp")
 
@@ -58,7 +59,7 @@ RULES = {
     "collectives/executors/peer": rule(SCHEDULE, EXECUTOR, "collectives/executors/cuda/",
                                        "collectives/executors/peer/compiler/", "collectives/executors/peer/device/",
                                        libraries=DEVICES),
-    "collectives/executors/peer/compiler": rule(SCHEDULE, LAUNCH_PLAN),
+    "collectives/executors/peer/compiler": rule(SCHEDULE, LAUNCH_PLAN, MATRICES),
     "collectives/executors/peer/device": rule(SCHEDULE, "collectives/executors/cuda/",
                                               "collectives/executors/peer/compiler/", libraries=STD | {"CUDA"}),
     "collectives/executors/peer/natives": rule(SCHEDULE, COLLECTIVE, SLICES, EXECUTOR, "collectives/executors/cuda/",

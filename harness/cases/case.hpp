@@ -234,7 +234,7 @@ struct MatrixCost {
   double product_flops = 0;
 };
 
-/// The above of a collective under affine maps, counted from its schedules in f32; empty for others.
+/// The above of a collective under affine maps, counted from its schedules; empty for others.
 std::optional<MatrixCost> matrix_cost_of(const Case& bench_case, int blocks);
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.

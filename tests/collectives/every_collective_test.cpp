@@ -64,7 +64,7 @@ Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Sh
 }
 
 /// Scans and gathers of maps that are not diagonal. d_k != d_v; one head; as many heads as ranks;
-/// more values than keys; matrices of one element; rows of 64 and 128, which GPUs multiply on tensor
+/// more values than keys; matrices of one element; rows of 64 and 128, for which GPUs have tensor
 /// cores, also in blocks that are no whole tiles.
 void add_other_maps(const std::string& executor, std::vector<Case>& all) {
   const bool is_local = !find_executor(executor).process_a_rank;

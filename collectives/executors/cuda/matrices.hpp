@@ -62,8 +62,8 @@ inline unsigned tile_rows(unsigned row, unsigned width) {
 /// False for rows too long for a tile.
 inline bool has_tile(std::int64_t row) { return row * whole_rows(row) <= most_tile_elements; }
 
-/// The product that composes the matrices of two maps, and which operand of `combine_on_host` is its
-/// left factor, whose rows become those of the result.
+/// The product that composes the matrices of two maps, and which operand of `combine_on_host` is
+/// its left factor, whose rows become those of the result.
 struct MatrixProduct {
   bool left_is_later = true;
   Combine by;

@@ -44,10 +44,10 @@ __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], uns
 
 /// The products of a block with rows of `width` elements, whose parts lie in two tiles.
 ///
-/// A warp makes 16 rows and 16 columns of a tile, from one half of the elements that are summed; two
-/// warps share a result, so that four of a multiprocessor's quarter have work at once. In a group of
-/// 16 elements that are summed, lane t of four takes elements 4t to 4t+3, two a multiplication; so
-/// it loads them at once. The columns of its two results are 4t to 4t+3 likewise.
+/// A warp makes 16 rows and 16 columns of a tile from one half of the elements that are summed. Two
+/// warps share a result, so each quarter of a multiprocessor has four warps with work. Of 16
+/// elements that are summed lane t of four takes elements 4t to 4t+3, two a multiplication, so it
+/// loads them at once. The columns of its two results are 4t to 4t+3 likewise.
 template <unsigned width>
 class Products {
  public:
@@ -147,27 +147,30 @@ class Products {
       for (int i = 0; i < 4; ++i) sums[j][i] += small_sums[j][0][i] + small_sums[j][1][i];
   }
 
+  /// All loads before the first use, so that they are under way together.
   __device__ void load(unsigned head) {
     head_ = head;
     const float* const matrix = by_.first + std::size_t{head} * width * width;
-    const unsigned n = lane() / 4;
+    const unsigned n = lane() / 4, first = half() * width / 2 + quad() * 4;
+    const auto column = [n](unsigned j) { return warp_column() + 4 * (n / 2) + 2 * j + n % 2; };
+    float v[groups][2][4];
+    if (by_.transposed) {
 #pragma unroll
-    for (unsigned group = 0; group < groups; ++group)
+      for (unsigned i = 0; i < groups * 8; ++i)
+        v[i / 8][i / 4 % 2][i % 4] =
+            __ldcg(matrix + (first + i / 8 * 16 + i % 4) * width + column(i / 4 % 2));
+    } else {
 #pragma unroll
-      for (unsigned j = 0; j < 2; ++j) {
-        const unsigned column = warp_column() + 4 * (n / 2) + 2 * j + n % 2,
-                       first = half() * width / 2 + group * 16 + quad() * 4;
-        float v[4];
-        if (by_.transposed) {
-#pragma unroll
-          for (unsigned i = 0; i < 4; ++i) v[i] = __ldcg(matrix + (first + i) * width + column);
-        } else {
-          const float4 four = __ldcg(reinterpret_cast<const float4*>(matrix + column * width + first));
-          v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
-        }
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) matrix_[group][j][i] = tf32_parts(v[i]);
+      for (unsigned i = 0; i < groups * 2; ++i) {
+        const float* const at = matrix + column(i % 2) * width + first + i / 2 * 16;
+        const float4 four = __ldcg(reinterpret_cast<const float4*>(at));
+        float(&to)[4] = v[i / 2][i % 2];
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
       }
+    }
+#pragma unroll
+    for (unsigned i = 0; i < groups * 8; ++i)
+      matrix_[i / 8][i / 4 % 2][i % 4] = tf32_parts(v[i / 8][i / 4 % 2][i % 4]);
   }
 
   const Matrices& by_;

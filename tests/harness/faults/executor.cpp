@@ -128,6 +128,7 @@ const RegisteredExecutor registered{{
     .process_a_rank = true,
     .make = [](int ranks) { return std::make_unique<FaultyExecutor>(ranks); },
     .runs_native = [](const std::string& name) { return find_executor("mpi").runs_native(name); },
+    .shares_gpus = true,
 }};
 
 }  // namespace

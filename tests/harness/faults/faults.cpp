@@ -36,60 +36,60 @@ Edit loses_at_random() {
                         });
 }
 
-bool has_matrices(const Schedule&, const Step& step) { return step.combine.form.kind == MapKind::affine; }
+bool has_matrices(const Step& step) {
+  return step.verb == Verb::combine && step.combine.form.kind == MapKind::affine;
+}
+
+/// An edit of combines with matrices that executors on GPUs can run too.
+template <class Record>
+Edit other_products(const Record& record) {
+  return [=](Schedule& into, const Schedule&, const Step& step) {
+    if (has_matrices(step)) record(into, CombinedMaps(step));
+    return has_matrices(step);
+  };
+}
 
 /// Matrices are left out: identities stand in their place.
-Edit matrix_dropped() {
-  return other_combines(has_matrices, [](const Step& step) -> Body {
-    return [by = step.combine](const HostOperands& x) {
-      HostOperands wrong = x;
-      auto& matrices = wrong.reads[x.reads.size() - 2];
-      std::vector<float> identities(matrices.size(), 0.0F);
-      const std::size_t unit = by.form.unit(by.row);
-      for (std::size_t i = 0; i < identities.size(); ++i)
-        if (i % unit % (by.row + 1) == 0) identities[i] = 1;
-      matrices = identities;
-      combine_on_host(wrong, by);
-    };
-  });
+void drop_matrix(Schedule& into, const CombinedMaps& maps) {
+  into.add(maps.into.state, maps.earlier.state, maps.later.state);
+  if (!maps.into.is_state()) into.copy(maps.into.decay, maps.earlier.decay);
 }
 
 /// Matrices count as zero, which they nearly are where gates are strong.
-Edit matrix_zeroed() { return forgets(has_matrices); }
+void zero_matrix(Schedule& into, const CombinedMaps& maps) {
+  into.copy(maps.into.state, maps.later.state);
+  if (!maps.into.is_state()) into.copy(maps.into.decay, into.scratch("zeros", maps.into.decay.count));
+}
 
-Edit matrix_transposed() {
-  return other_combines(has_matrices, [](const Step& step) -> Body {
-    return [by = step.combine](const HostOperands& x) {
-      Combine wrong = by;
-      wrong.form.transposed = !by.form.transposed;
-      combine_on_host(x, wrong);
-    };
-  });
+void transpose_matrix(Schedule& into, CombinedMaps maps) {
+  maps.later.form.transposed = !maps.later.form.transposed;
+  into.combine(maps.into, maps.earlier, maps.later);
 }
 
 /// LASP-2's fold takes its matrices from the map of the rank behind.
 bool matrix_of_another_rank(Schedule& into, const Schedule& from, const Step& step) {
   if (step.verb != Verb::combine || from.buffers()[step.reads[1].buffer].name != "maps") return false;
-  std::vector<Slice> reads = step.reads;
+  CombinedMaps wrong(step);
   const Slice maps = from.buffer("maps");
-  reads[1].offset = (reads[1].offset + maps.count / from.ranks()) % maps.count;
-  into.compute({.name = "wrong_combine", .body = combine_of(step)}, step.writes, reads, step.source);
+  Slice& decay = wrong.later.decay;
+  decay.offset = (decay.offset + maps.count / from.ranks()) % maps.count;
+  into.combine(wrong.into, wrong.earlier, wrong.later, step.source);
   return true;
 }
 
-/// Composed matrices are multiplied the wrong way round.
-Edit composition_swapped() {
-  const auto composes = [](const Schedule& from, const Step& step) {
-    return has_matrices(from, step) && step.writes.size() == 2;
-  };
-  return other_combines(composes, [](const Step& step) -> Body {
-    return [by = step.combine](const HostOperands& x) {
-      combine_on_host(x, by);
-      Combine swapped = by;
-      swapped.form.transposed = !by.form.transposed;
-      compose_decays(x.writes[0], x.reads[0], x.reads[2], swapped);
-    };
-  });
+/// Composed matrices are multiplied the wrong way round: as rows of a state, on each of which the
+/// other matrix acts.
+void swap_composition(Schedule& into, const CombinedMaps& maps) {
+  into.combine(maps.into.only_state(), maps.earlier.only_state(), maps.later);
+  if (maps.into.is_state()) return;
+  const bool is_transposed = maps.later.form.transposed;
+  const Slice left = is_transposed ? maps.later.decay : maps.earlier.decay,
+              right = is_transposed ? maps.earlier.decay : maps.later.decay;
+  const std::int64_t row = maps.later.row;
+  const MapForm form{.kind = MapKind::affine, .share = row, .transposed = true};
+  const Slice zeros = into.scratch("zeros", left.count), product = into.scratch("product", left.count);
+  into.combine({{}, product, row, form}, {{}, left, row, form}, {right, zeros, row, form});
+  into.copy(maps.into.decay, product);
 }
 
 /// The step's own rows from 2048 on are combined with a decay of one.
@@ -246,11 +246,11 @@ const std::map<std::string, Edit>& step_faults() {
       {"wire_of_bf16", rounds_to_bf16()},
       {"rank_0_dropped", forgets(is_first_of_fold)},
       {"nearest_rank_alone", forgets([](auto&, auto& step) { return is_of(step, "all_scan"); })},
-      {"matrix_dropped", matrix_dropped()},
-      {"matrix_zeroed", matrix_zeroed()},
-      {"matrix_transposed", matrix_transposed()},
+      {"matrix_dropped", other_products(drop_matrix)},
+      {"matrix_zeroed", other_products(zero_matrix)},
+      {"matrix_transposed", other_products(transpose_matrix)},
       {"matrix_of_another_rank", matrix_of_another_rank},
-      {"composition_swapped", composition_swapped()},
+      {"composition_swapped", other_products(swap_composition)},
       {"prefix_ignored", forgets([](auto&, auto&) { return true; })},
   };
   return all;

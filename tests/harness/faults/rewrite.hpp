@@ -15,6 +15,20 @@ using Edit = std::function<bool(Schedule& into, const Schedule& from, const Step
 
 using Body = std::function<void(const HostOperands&)>;
 
+/// The maps of a combine step.
+struct CombinedMaps {
+  Map into, earlier, later;
+
+  explicit CombinedMaps(const Step& step) {
+    const auto& [form, row] = step.combine;
+    const bool composes = step.writes.size() == 2;
+    const std::size_t at = composes ? 1 : 0;
+    into = {composes ? step.writes[0] : Slice{}, step.writes.back(), row, form};
+    earlier = {composes ? step.reads[0] : Slice{}, step.reads[at], row, form};
+    later = {step.reads[at + 1], step.reads[at + 2], row, form};
+  }
+};
+
 /// The right body of a combine step.
 inline Body combine_of(const Step& step) {
   return [by = step.combine](const HostOperands& x) { combine_on_host(x, by); };
@@ -34,9 +48,11 @@ inline Schedule rewritten(const Schedule& from, const Edit& edit) {
       case Verb::send: into.send(step.peer, step.reads[0], step.source); break;
       case Verb::recv: into.recv(step.writes[0], step.peer, step.source); break;
       case Verb::copy: into.copy(step.writes[0], step.reads[0], step.source); break;
-      case Verb::combine:
-        into.compute({.name = "combine", .body = combine_of(step)}, step.writes, step.reads, step.source);
+      case Verb::combine: {
+        const CombinedMaps maps(step);
+        into.combine(maps.into, maps.earlier, maps.later, step.source);
         break;
+      }
       case Verb::compute:
         into.compute(from.kernels()[step.body], step.writes, step.reads, step.source);
         break;

@@ -84,8 +84,8 @@ bool adjoin(const PeerMessage& a, const PeerMessage& b, std::int64_t packets) {
   return a.peer == b.peer && a.packet + packets == b.packet;
 }
 
-/// True where the decays of `b` are those of the rows behind the `rows` rows of `a`. Blocks that cut a
-/// head both have its decay or matrix.
+/// True where the decays of `b` are those of the rows behind the `rows` rows of `a`. Blocks that
+/// cut a head both have its decay or matrix.
 bool decays_adjoin(const PeerFold& a, std::int64_t rows, const PeerFold& b) {
   const MapForm& form = a.by.form;
   const std::int64_t next = form.first + rows;

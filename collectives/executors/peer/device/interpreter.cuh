@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/executors/cuda/matrices.hpp"
 #include "collectives/executors/peer/device/instruction.hpp"
+#include "collectives/executors/peer/device/product_tiles.cuh"
 #include "collectives/executors/peer/device/round.cuh"
 
 namespace baton {
@@ -173,97 +173,20 @@ class Interpreter {
 
   __device__ void run_product(const PeerDeviceInstruction& in, bool opens) {
     begin(in, opens);
-    const Matrices by{in.decay, in.row, in.share, in.before, in.transposed};
     switch (in.width) {
-      case 128: multiply_tiles<128>(in, by); break;
-      case 64: multiply_tiles<64>(in, by); break;
-      default: multiply_tiles<0>(in, by);
+      case 128: multiply_tiles<128>(in); break;
+      case 64: multiply_tiles<64>(in); break;
+      default: multiply_tiles<0>(in);
     }
     end(in);
   }
 
-  /// Each block takes neighbouring tiles, the same on all ranks, so that a tile goes from rank to
-  /// rank while others of the same head still arrive.
   template <unsigned width>
-  __device__ void multiply_tiles(const PeerDeviceInstruction& in, const Matrices& by) {
-    typename Machine::template Products<width> products(by);
-    const unsigned tile = in.tile, tiles = (in.count + tile - 1) / tile;
-    const auto edge = [&](unsigned block) {
-      return static_cast<unsigned>(std::uint64_t{tiles} * block / Machine::blocks()) * tile;
+  __device__ void multiply_tiles(const PeerDeviceInstruction& in) {
+    const auto arrived = [&](unsigned packet) {
+      return await(in.arrival, packet, in.step, in.arrival_peer, true);
     };
-    const unsigned end = Machine::min(edge(Machine::block() + 1), in.count);
-    Machine::sync();  // another product may have had another shape of tiles
-    for (unsigned at = edge(Machine::block()); at < end; at += tile) {
-      const unsigned count = Machine::min(tile, end - at);
-      products.prepare(at / in.row);
-      gather_tile<width>(in, at, count);
-      Machine::sync();
-      products.multiply(Machine::tile(1), Machine::tile(0), Machine::tile(3), Machine::tile(2), at / in.row,
-                        count / in.row);
-      Machine::sync();
-      scatter_tile<width>(in, at, count);
-    }
-  }
-
-  /// The earlier operand of a tile into shared memory, and the later one to where the products are
-  /// added to it.
-  template <unsigned width>
-  __device__ void gather_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
-    for (unsigned e = Machine::thread() * E; e < count; e += Machine::threads() * E) {
-      const unsigned n = Machine::min(static_cast<unsigned>(E), count - e), packet = (at + e) / E;
-      Pack other{};
-      if (in.other != nullptr) other = Machine::template load_elements<E>(in.other + at + e, n, in.whole);
-      const Pack x = in.arrival != nullptr
-                         ? await(in.arrival, packet, in.step, in.arrival_peer, true)
-                         : Machine::template load_elements<E>(in.from + at + e, n, in.whole);
-      put_rows<width>(e, n, in.x_is_later ? other : x);
-      put<width>(Machine::tile(1), e, n, in.x_is_later ? x : other);
-      if (thread_.gave_up()) continue;
-      for (int i = 0; i < in.sent; ++i)
-        if ((in.sends_y >> i & 1) == 0)
-          Machine::store_packet(thread_.now(slot(in.sends[i], packet)), Format::pack(x));
-      for (int i = 0; i < in.kept; ++i)
-        Machine::template store_elements<E>(in.keep[i] + at + e, x, n, in.whole);
-    }
-  }
-
-  /// Sends and stores the results of a tile.
-  template <unsigned width>
-  __device__ void scatter_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
-    for (unsigned e = Machine::thread() * E; e < count && !thread_.gave_up(); e += Machine::threads() * E) {
-      const unsigned n = Machine::min(static_cast<unsigned>(E), count - e);
-      const Pack y = Machine::template load_shared<E>(Machine::tile(1) + place<width>(e), n, width > 0);
-      for (int i = 0; i < in.sent; ++i)
-        if (in.sends_y >> i & 1)
-          Machine::store_packet(thread_.now(slot(in.sends[i], (at + e) / E)), Format::pack(y));
-      for (int i = 0; i < in.resulting; ++i)
-        Machine::template store_elements<E>(in.results[i] + at + e, y, n, in.whole);
-    }
-  }
-
-  /// The place of element `e` in a tile of shared memory. Rows of plain tiles lie side by side, and a
-  /// packet there may be short or of two rows.
-  template <unsigned width>
-  __device__ static unsigned place(unsigned e) {
-    if constexpr (width == 0)
-      return e;
-    else
-      return e / width * Machine::template Products<width>::stride + e % width;
-  }
-
-  template <unsigned width>
-  __device__ static void put_rows(unsigned e, unsigned n, const Pack& x) {
-    if constexpr (width == 0) return put<width>(Machine::tile(0), e, n, x);
-    Pack high, low;
-#pragma unroll
-    for (int i = 0; i < E; ++i) high.v[i] = Machine::split(x.v[i], low.v[i]);
-    put<width>(Machine::tile(0), e, n, high);
-    put<width>(Machine::tile(3), e, n, low);
-  }
-
-  template <unsigned width>
-  __device__ static void put(float* tile, unsigned e, unsigned n, const Pack& x) {
-    Machine::template store_elements<E>(tile + place<width>(e), x, n, width > 0);
+    ProductTiles<Machine, Format, width>(in, thread_).run(arrived);
   }
 
   /// Waits for a packet of a message. `clears` empties its slot of the round before.

@@ -46,9 +46,9 @@ TEST(PeerProgram, RightForEveryCollectiveInAnyOrderOfThreads) {
 TEST(PeerProgram, RightForMapsOfEveryKind) {
   int checked = 0;
   for (const Collective* collective : collectives())
-    for (int ranks : {2, 3, 4, 6})
+    for (int ranks : {3, 6})
       for (MapKind map : {MapKind::scalar, MapKind::affine})
-        for (const Shape& shape : {Shape{3, 5, 4, 1, map}, Shape{1, 8, 16, 1, map}, Shape{6, 6, 3, 1, map}})
+        for (const Shape& shape : {Shape{3, 5, 4, 1, map}, Shape{6, 6, 3, 1, map}})
           for (const Direction direction : {Direction::forward, Direction::reverse})
             for (const HostDeviceOptions& options :
                  {HostDeviceOptions{}, HostDeviceOptions{.merges = false, .blocks = 3},
@@ -68,7 +68,23 @@ TEST(PeerProgram, RightForMapsOfEveryKind) {
                     << collective->name << ", " << ranks << " ranks: " << comparison.first;
               }
             }
-  EXPECT_GT(checked, 1000);
+  EXPECT_GT(checked, 300);
+}
+
+/// Tiles of several heads, and rows of 64, of which GPUs make tiles for tensor cores.
+TEST(PeerProgram, RightForMatricesOfManyTiles) {
+  for (const char* name : {"all_scan", "all_gather_scan_trimmed", "recursive_doubling"})
+    for (const Shape& shape : {Shape{2, 64, 96, 1, MapKind::affine}, Shape{90, 6, 7, 1, MapKind::affine}})
+      for (int blocks : {1, 5}) {
+        const HostDeviceOptions options{.blocks = 3, .threads = 32};
+        HostDevice device(build_all(find_collective(name), shape, {.ranks = 4, .blocks = blocks}), options,
+                          1);
+        const Subject subject{Kind::exclusive_scan, shape, 4, Direction::forward, 7};
+        write_inputs(device, subject);
+        device.run();
+        const Comparison comparison = compare(device, subject);
+        ASSERT_EQ(comparison.wrong, 0) << name << ": " << comparison.first;
+      }
 }
 
 TEST(PeerProgram, RightForEveryMethodWhateverTheStreamsDo) {
