@@ -30,8 +30,8 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
                                 std::int64_t count);
 
 /// All weights of a layer as its buffer has them, without padding: matrices N(0, 1) / sqrt(rows),
-/// norms 1 + N(0, 1) / 8, the bias of gates N(0, 1). Half the variance of linear attention's keys is
-/// that of their queries.
+/// norms 1 + N(0, 1) / 8, the bias of gates N(0, 1). Half the variance of linear attention's keys
+/// is that of their queries.
 std::vector<float> layer_weight_values(const ModelProblem& problem, int layer);
 
 /// The values of the input called `name` on one rank: its tokens, its shard, or all.

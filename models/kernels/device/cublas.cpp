@@ -107,6 +107,9 @@ void choose(const Functions& library, Plan& plan) {
     check(library.prefer(preference, which, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, SharedWorkspace::bytes);
+  // Where the depth is split, parts are added up in f32 too.
+  constexpr std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reduction);
   // Weights lie side by side in a buffer, so 16 bytes are all that is certain.
   constexpr std::uint32_t alignment = 16;
   for (const auto operand :
