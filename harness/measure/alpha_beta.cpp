@@ -208,7 +208,7 @@ double Probes::combine_seconds(std::int64_t bytes, int busy) {
 double Probes::product_flops_a_second(std::int64_t heads, int busy) {
   const MapForm form{.kind = MapKind::affine, .share = row};
   double flops = 0;
-  const double seconds = seconds_of_one([&](Schedule& s, int times) {
+  const double seconds = seconds_of_one(heads * row * row * element_bytes, [&](Schedule& s, int times) {
     const Map own = s.scratch_map("own", {{}, {0, 0, heads * row * row}, row, form});
     Map from = s.scratch_map("a", own).only_state(), to = s.scratch_map("b", own).only_state();
     for (int i = 0; i < times && s.rank() < busy; ++i, std::swap(from, to)) s.combine(to, from, own);
