@@ -97,7 +97,7 @@ class Wheel(unittest.TestCase):
             ends = self.ranks(3, "-c", ALL_MAPS, "--map", "diagonal,scalar,affine", "--direction", direction, "--heads", "2",
                               "--d-k", "8", "--d-v", "6", "-n", "5", "-J", "maps.jsonl")
             self.assertEqual([code for _, _, code in ends], [0, 0, 0], ends)
-        told = self.in_venv("import baton; print(sorted((r['map'], r['wrong'], 'seconds' in r) for r in "
+        told = self.in_venv("import baton; print(sorted((r.get('map', 'diagonal'), r['wrong'], 'seconds' in r) for r in "
                             "baton.read('maps.jsonl') if r['name'] == 'any_map'))")
         self.assertEqual(told.stdout, str(sorted(2 * [(kind, 0, True) for kind in ("affine", "diagonal", "scalar")])) + "\n",
                          told.stderr + ends[0][0])
