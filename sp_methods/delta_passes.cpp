@@ -32,7 +32,8 @@ class DeltaPass : public LinearPass {
   DeltaPass(Schedule& schedule, const PassInputs& inputs)
       : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
         makes_(inputs.makes),
-        corrects_(inputs.corrects) {
+        corrects_(inputs.corrects),
+        dtype_(inputs.layer.dtype) {
     const GlaShape& own = share();
     if (corrects_ && !inputs.is_first)
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
@@ -46,10 +47,10 @@ class DeltaPass : public LinearPass {
       if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
       if (makes_.state)
         record<DeltaStateGradients>(
-            schedule_, {share(), work(g)},
+            schedule_, {share(), work(g), dtype_},
             {.in = tensors().delta_inputs(), .d_o = tensors().d_o, .map_state = state});
     } else if (makes_.matrix || makes_.state) {
-      record<DeltaMap>(schedule_, {share(), work(g)},
+      record<DeltaMap>(schedule_, {share(), work(g), dtype_},
                        {.in = tensors().delta_inputs(),
                         .map_matrix = makes_.matrix ? map(g).decay : Slice{},
                         .map_state = state});
@@ -58,32 +59,33 @@ class DeltaPass : public LinearPass {
 
   void record_overlappable() override {
     if (!corrects_) return;
-    record<DeltaOutput>(schedule_, {share()},
+    record<DeltaOutput>(schedule_, {share(), {}, dtype_},
                         {.in = tensors().delta_inputs(), .incoming = {}, .o = tensors().o});
     if (!correction_.empty())
-      record<DeltaCorrection>(schedule_, {share()},
+      record<DeltaCorrection>(schedule_, {share(), {}, dtype_},
                               {.in = tensors().delta_inputs(), .correction = correction_});
   }
 
   void record_outputs(int g) override {
     if (is_backward())
-      return record<DeltaGradients>(schedule_, {share(), work(g)},
+      return record<DeltaGradients>(schedule_, {share(), work(g), dtype_},
                                     {.in = tensors().delta_inputs(),
                                      .d_o = tensors().d_o,
                                      .before = prefix(g),
                                      .after = arrived(g),
                                      .out = tensors().delta_gradients()});
     if (!corrects_)
-      return record<DeltaOutput>(schedule_, {share(), work(g)},
+      return record<DeltaOutput>(schedule_, {share(), work(g), dtype_},
                                  {.in = tensors().delta_inputs(), .incoming = arrived(g), .o = tensors().o});
     if (!correction_.empty())
-      record<DeltaCorrect>(schedule_, {share(), work(g)},
+      record<DeltaCorrect>(schedule_, {share(), work(g), dtype_},
                            {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
   }
 
  private:
   MapUse makes_;
   bool corrects_;
+  Dtype dtype_;
   Slice correction_;  // of the ranks that a state comes to
   Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
 };
