@@ -59,7 +59,7 @@ void time_shape(const GlaShape& s, float strength = 1.0F / 16.0F) {
               static_cast<int>(s.heads), static_cast<int>(s.d_k), static_cast<int>(s.d_v),
               static_cast<int>(s.gate_width()), strength);
   const Chunks p{s, {}, Dtype::bf16};
-  char* const records = reinterpret_cast<char*>(Workspace::shared().get());
+  char* const records = delta_workspace();
   const auto timed = [&](const char* what, double bytes, const std::function<void(const DeltaRank&)>& call) {
     print_time(what, bytes, [&](int i) { call(*all.ranks[size(i % sets)]); });
   };

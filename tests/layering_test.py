@@ -70,7 +70,9 @@ RULES = {
     "sp_methods/kernels/reference": rule(*SHAPES, "sp_methods/kernels/", libraries=STD | {"Eigen"}),
     "sp_methods/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "sp_methods/kernels/host/**",
                                     libraries=STD | {"Eigen"}),
-    "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "sp_methods/kernels/", "sp_methods/kernels/device/**",
+    # Memory: what lasts between the kernels of a body.
+    "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "collectives/executors/cuda/memory.cuh",
+                                      "sp_methods/kernels/", "sp_methods/kernels/device/**",
                                       libraries=STD | {"CUDA"}),
     "models": rule(SCHEDULE, COLLECTIVE, "sp_methods/", "sp_methods/kernels/", "models/kernels/"),
     "models/kernels": rule(*SHAPES, "sp_methods/kernels/"),
@@ -80,10 +82,9 @@ RULES = {
     "harness": rule(SCHEDULE, COLLECTIVE, DRAWN, EXECUTOR, "collectives/executors/host/process_state.hpp",
                     "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
-# A library that is opened when a program runs, and memory that lasts from call to call.
+# A library that is opened when a program runs.
 DEVICE = RULES["sp_methods/kernels/device"]
-RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, "collectives/executors/cuda/memory.cuh",
-                                                libraries=SYSTEM | {"CUDA", "cuDNN"})
+RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, libraries=SYSTEM | {"CUDA", "cuDNN"})
 RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
                        libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.

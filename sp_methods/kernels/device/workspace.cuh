@@ -2,8 +2,8 @@
 // Device memory that all calls of a process share, one after the other in a stream: what a body
 // keeps between its own kernels.
 //
-//   reserve(bytes)    when a schedule is prepared: grows it; a refusal if there is not so much
-//   get()             while the schedule runs, also while it is captured
+//   grow(bytes)    when a schedule is prepared
+//   get()          while it runs, also while it is captured
 //
 // It only grows, and while it does nothing may run that was recorded with it.
 #pragma once
@@ -24,8 +24,7 @@ class Workspace {
     memory_.reset();  // first: both need not fit at once
     memory_ = std::make_unique<DeviceBytes>(bytes);
   }
-  std::byte* get() const { return memory_ ? memory_->get() : nullptr; }
-  std::size_t bytes() const { return memory_ ? memory_->bytes() : 0; }
+  std::byte* get() const { return memory_->get(); }
 
   static Workspace& shared() {
     static Workspace& one = *new Workspace;  // stays: the device may be gone when statics end

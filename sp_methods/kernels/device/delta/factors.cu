@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of all chunks under a delta rule (layer.cuh): one block a head and chunk.
 //
-//   q', k', k" and the decays            by the walks of gla/gate_walk.cuh
-//   G, A                                 products; strong vector gates pair by pair (gla/scores.cuh)
-//   N = (I + G B)^{-1}                   in fp32 (inverse.cuh)
-//   W = N k',  U^T = v^T N^T             products of bf16 tiles
+//   q', k', k" and the decays      scaling.cuh
+//   G, A                           products; strong vector gates pair by pair (gla/scores.cuh)
+//   N = (I + G B)^{-1}             in fp32 (inverse.cuh)
+//   W = N k',  U^T = v^T N^T       products of bf16 tiles
 //
-// A gate a head needs no reference: scores of plain queries and keys are multiplied by e^{b_i - b_j},
-// whose exponent is never above zero.
-// Cost: tokens (2 (64 (2 d_k) + 64 (d_k + d_v)) + 64^2 / 3) flop a head, half of that used; q, k, v, g
-// read and the record written once.
+// A gate a head needs no reference: scores of plain queries and keys are multiplied by
+// e^{b_i - b_j}, whose exponent is never above zero, and W = (N e^b) k, so only the records have
+// scaled rows.
+// Cost: tokens (64 (3 d_k + d_v) + 64^2 / 3) flop a head beside zeros; q, k, v, g read and the
+// record written once.
 // Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484; "Kimi Linear",
 // arXiv 2510.26692.
 #include "sp_methods/kernels/device/delta/inverse.cuh"
@@ -37,12 +38,18 @@ class FactorsBlock {
   static constexpr int k_bytes = Bf16Tile<d_k>::bytes(device_chunk),
                        v_bytes = Bf16Tile<d_v>::bytes(device_chunk);
   static constexpr int lower_stride = device_chunk + 4;
-  // The inverse takes the room of q, which has gone to the record by then.
-  static constexpr int q_bytes = std::max(k_bytes, ChunkMatrix::bytes(device_chunk));
-  static constexpr int in_at = q_bytes, out_at = in_at + k_bytes, v_at = out_at + k_bytes, g_at = v_at + v_bytes;
-  static constexpr int lower_at = g_at + Gates::bytes(),
-                       narrow_at = lower_at + ChunkMatrix::bytes(lower_stride);
-  static constexpr int floats_at = narrow_at + Pairs::bytes(device_chunk);
+  static constexpr bool by_channel = kind == GateKind::vector;
+  // Scaled tiles need more room: then the inverse takes that of q, which has gone to the record.
+  static constexpr int inverse_bytes = ChunkMatrix::bytes(device_chunk);
+  static constexpr int q_bytes = by_channel ? std::max(k_bytes, inverse_bytes) : k_bytes;
+  static constexpr int in_at = q_bytes, out_at = by_channel ? in_at + k_bytes : in_at,
+                       v_at = out_at + k_bytes;
+  static constexpr int g_at = v_at + v_bytes, lower_at = g_at + Gates::bytes();
+  static constexpr int narrow_at = lower_at + ChunkMatrix::bytes(lower_stride);
+  static constexpr int decayed_at = narrow_at + (kind == GateKind::scalar ? Pairs::bytes(device_chunk) : 0);
+  static constexpr int after_pairs = decayed_at + Pairs::bytes(device_chunk);
+  static constexpr int inverse_at = by_channel ? 0 : after_pairs;
+  static constexpr int floats_at = after_pairs + (by_channel ? 0 : inverse_bytes);
   static constexpr int shared_bytes = floats_at + 2 * device_chunk * 4;
 
   __device__ FactorsBlock(const DeviceLayer& layer, const DeltaInputs<OnDevice>& in, char* records,
@@ -56,18 +63,18 @@ class FactorsBlock {
     load();
     wait_for_copies<0>();
     __syncthreads();
-    if constexpr (kind == GateKind::vector) {
+    if constexpr (by_channel) {
       put_vector_scores();
+      __syncthreads();
+      if (parts_.queries) copy_out(record_.q(), q(), [](int) { return 1.0F; });
+      copy_out(record_.k(), keys_out(), [](int) { return 1.0F; });
     } else {
       if (warp() == 0) sum_gates_of_head(sums_of_gates(), gates());
       __syncthreads();
       put_pieces();
+      put_scaled_rows();
       __syncthreads();
-      scale_from_edges();
     }
-    __syncthreads();
-    if (parts_.queries) copy_out(record_.q(), q());
-    copy_out(record_.k(), keys_out());
     scale_lower();
     __syncthreads();
     invert(inverse(), lower());
@@ -75,11 +82,16 @@ class FactorsBlock {
     __syncthreads();
     put_w();
     put_u();
+    __syncthreads();
+    copy_bytes<k_bytes>(record_.w().memory, w().memory);
+    copy_bytes<Record::value_bytes>(record_.u().memory, u().memory);
   }
 
  private:
   __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
-  __device__ static ChunkMatrix inverse() { return {reinterpret_cast<float*>(shared_space()), device_chunk}; }
+  __device__ static ChunkMatrix inverse() {
+    return {reinterpret_cast<float*>(shared_space() + inverse_at), device_chunk};
+  }
   __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
   __device__ static Bf16Tile<d_k> keys_out() { return {shared_space() + out_at}; }
   __device__ static Bf16Tile<d_v> v() { return {shared_space() + v_at}; }
@@ -88,6 +100,11 @@ class FactorsBlock {
     return {reinterpret_cast<float*>(shared_space() + lower_at), lower_stride};
   }
   __device__ static Pairs narrow() { return {shared_space() + narrow_at}; }
+  /// W and U^T before they go to the record, where q or the inverse, and L were.
+  __device__ static Bf16Tile<d_k> w() { return {shared_space()}; }
+  __device__ static Pairs u() { return {shared_space() + lower_at}; }
+  /// N e^b, the operand of W.
+  __device__ static Pairs decayed() { return {shared_space() + decayed_at}; }
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   /// b of every token, where the gate is a number a head.
   __device__ static float* sums_of_gates() { return beta() + device_chunk; }
@@ -96,7 +113,7 @@ class FactorsBlock {
     const auto loader = layer_.template loader<d_k>();
     if (parts_.queries) loader.load(q(), in_.of.q, chunk_);
     loader.load(keys_in(), in_.of.k, chunk_);
-    loader.load(keys_out(), in_.of.k, chunk_);
+    if constexpr (by_channel) loader.load(keys_out(), in_.of.k, chunk_);
     layer_.template loader<d_v>().load(v(), in_.of.v, chunk_);
     gates().load(layer_, loader, in_.of.g, chunk_);
     commit_copies();
@@ -138,7 +155,8 @@ class FactorsBlock {
     const auto of_keys = scores_product(keys, keys_in(), keys_out(), row, column);
     if (parts_.queries) {
       add_products(of_keys, scores_product(queries, q(), keys_out(), row, column));
-      if constexpr (kind != GateKind::vector) decay_piece(queries, sums_of_gates(), row, column, power_of_2(log2_scale<d_k>));
+      if constexpr (kind != GateKind::vector)
+        decay_piece(queries, sums_of_gates(), row, column, power_of_2(log2_scale<d_k>));
       put_lower(record_.pairs(), queries, row, column);
     } else {
       add_products(of_keys);
@@ -150,22 +168,44 @@ class FactorsBlock {
     });
   }
 
-  /// Scales plain tiles towards the chunk's edges.
-  __device__ void scale_from_edges() const {
-    if (!Walk::takes_part()) return;
-    const Walk walk(gates());
-    walk.scale(q(), query_factor<d_k>({0.0F, 0.0F}), keys_out(), key_factor(walk.all));
-    walk.scale(keys_in(), in_factor({0.0F, 0.0F}));
-    put_decays(walk, {1.0F, 1.0F}, {1.0F, 1.0F});
+  /// q' and k" from plain rows, and the decays.
+  __device__ void put_scaled_rows() const {
+    const float* b = sums_of_gates();
+    const float scale = power_of_2(log2_scale<d_k>), all = b[device_chunk - 1];
+    if (parts_.queries) copy_out(record_.q(), q(), [&](int row) { return scale * decay_of(b[row]); });
+    copy_out(record_.k(), keys_out(), [&](int row) { return decay_of(all - b[row]); });
+    const int channel = static_cast<int>(threadIdx.x);
+    if (channel >= d_k) return;
+    record_.to()[channel] = 1.0F;
+    record_.from()[channel] = 1.0F;
+    record_.gamma()[channel] = decay_of(all);
   }
 
-  template <int width>
-  __device__ static void copy_out(const Bf16Tile<width>& into, const Bf16Tile<width>& from) {
-    constexpr int units = Bf16Tile<width>::bytes(device_chunk) / 16;
+  template <int bytes>
+  __device__ static void copy_bytes(char* into, const char* from) {
+#pragma unroll
+    for (int i = 0; i < bytes / 16 / tile_threads; ++i) {
+      const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
+      reinterpret_cast<uint4*>(into)[unit] = reinterpret_cast<const uint4*>(from)[unit];
+    }
+  }
+
+  /// Copies a tile to the record, row i times factor(i); gates a channel are in the tile already.
+  template <class Factor>
+  __device__ static void copy_out(const Bf16Tile<d_k>& into, const Bf16Tile<d_k>& from, Factor factor) {
+    constexpr int units = Bf16Tile<d_k>::bytes(device_chunk) / 16;
 #pragma unroll
     for (int i = 0; i < units / tile_threads; ++i) {
       const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
-      reinterpret_cast<uint4*>(into.memory)[unit] = reinterpret_cast<const uint4*>(from.memory)[unit];
+      uint4 x = reinterpret_cast<const uint4*>(from.memory)[unit];
+      if constexpr (!by_channel) {
+        const float f = factor(unit / (d_k / 8));
+        for (std::uint32_t* pair : {&x.x, &x.y, &x.z, &x.w}) {
+          const float2 scaled = f * unpacked_pair(*pair);
+          *pair = packed_pair(scaled.x, scaled.y);
+        }
+      }
+      reinterpret_cast<uint4*>(into.memory)[unit] = x;
     }
   }
 
@@ -192,6 +232,10 @@ class FactorsBlock {
       const int row = pair / (device_chunk / 2), column = pair % (device_chunk / 2) * 2;
       const float2 x{inverse().at(row, column), inverse().at(row, column + 1)};
       narrow().set_pair(Pairs::offset(row, column), x);
+      if constexpr (kind == GateKind::scalar) {
+        const float* b = sums_of_gates() + column;
+        decayed().set_pair(Pairs::offset(row, column), x * decay_of(float2{b[0], b[1]}));
+      }
       if (parts_.gradients) record_.t().set_pair(Pairs::offset(row, column), beta()[row] * x);
     }
   }
@@ -200,9 +244,9 @@ class FactorsBlock {
     const int row = 16 * warp_row(), column = warp_column() * (d_k / 4);
     Sums<1, d_k / 64> w;
     w.clear();
-    add_product<device_chunk / 16>(w, left_operand<RowsAre::outer>(narrow(), row),
+    add_product<device_chunk / 16>(w, left_operand<RowsAre::outer>(decayed(), row),
                                    right_operand<RowsAre::summed>(keys_in(), column), 0, warp_row() + 1);
-    put_sums(record_.w(), row, column, w);
+    put_sums(this->w(), row, column, w);
   }
 
   __device__ void put_u() const {
@@ -212,7 +256,7 @@ class FactorsBlock {
     u.clear();
     add_product<device_chunk / 16>(u, left_operand<RowsAre::summed>(v(), row),
                                    right_operand<RowsAre::outer>(narrow(), column));
-    put_sums(record_.u(), row, column, u);
+    put_sums(this->u(), row, column, u);
   }
 
   const DeviceLayer& layer_;
@@ -223,9 +267,10 @@ class FactorsBlock {
 };
 
 template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(tile_threads, 2) void delta_factors_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ DeltaInputs<OnDevice> in, char* records,
-    RecordParts parts) {
+__global__ __launch_bounds__(tile_threads,
+                             2) void delta_factors_kernel(const __grid_constant__ DeviceLayer layer,
+                                                          const __grid_constant__ DeltaInputs<OnDevice> in,
+                                                          char* records, RecordParts parts) {
   FactorsBlock<d_k, d_v, kind>(layer, in, records, parts).run();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes the gradients of a chunk under a delta rule, what the
-// workspace keeps for it, and the sums over tokens that make the gradient of the gates.
+// The shared memory of a block that computes the gradients of a chunk under a delta rule, and what
+// the workspace keeps for it.
 //
 //   room                 first            then
 //   T                                     sums of dbeta, R of dg, totals
@@ -57,7 +57,8 @@ struct DeltaGradientMemory {
   static constexpr int d_queries_at = g_at + pair_bytes, d_keys_at = d_queries_at + pair_bytes;
   static constexpr int state_at = d_keys_at + pair_bytes, state_bytes = Bf16Tile<d_k>::bytes(d_v);
   static constexpr int floats_at =
-      state_at + std::max(2 * state_bytes, kind == GateKind::vector ? FloatTile<d_k>::bytes(device_chunk) : 0);
+      state_at +
+      std::max(2 * state_bytes, kind == GateKind::vector ? FloatTile<d_k>::bytes(device_chunk) : 0);
   static constexpr int shared_bytes = floats_at + 4 * (3 * device_chunk + 2 * d_k);
   static_assert(4 * (8 * device_chunk + 12 * d_k) <= pair_bytes && Gates::bytes() <= 2 * pair_bytes);
 
@@ -95,110 +96,5 @@ struct DeltaGradientMemory {
   __device__ static float* leaving() { return passing() + 4 * d_k; }
   __device__ static float* totals() { return leaving() + 4 * d_k; }
 };
-
-/// The sum over the 8 rows that lanes have of a pair of columns, in every lane.
-__device__ inline float2 sum_over_rows(float2 x) {
-#pragma unroll
-  for (int apart = 4; apart < 32; apart *= 2) x = x + shuffled(x, lane() ^ apart);
-  return x;
-}
-
-/// Puts a 16 x 16 piece of which only what is below the diagonal counts.
-__device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
-                                          int column) {
-  sums.for_each([&](int r, int c, float2& x) {
-    if (column + c >= row + r) x.x = 0.0F;
-    if (column + c + 1 >= row + r) x.y = 0.0F;
-  });
-  put_sums(into, row, column, sums);
-}
-
-/// Sets a warp's part of the sum over keys of k (.) y.
-template <int d_k>
-__device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
-                                   const Sums<1, d_k / 64>& y) {
-  const SumsPlace<Bf16Tile<d_k>> place(row, column);
-#pragma unroll
-  for (int n = 0; n < d_k / 32; ++n) {
-    float2 sum{0.0F, 0.0F};
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      sum = sum + keys.pair(place.at(0, half, n)) * float2{y.c[0][n][2 * half], y.c[0][n][2 * half + 1]};
-    sum = sum_over_rows(sum);
-    if (lane() < 4) *reinterpret_cast<float2*>(into + column + 8 * n + 2 * lane()) = sum;
-  }
-}
-
-/// dg of a gate a channel: the sum of terms from each token on, and what passes the right edge.
-template <int d_k>
-__device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
-                                               float* totals, const float* passing, int row, int column) {
-  float2 suffix[2][d_k / 32];  // of both halves of the warp's 16 rows
-#pragma unroll
-  for (int n = 0; n < d_k / 32; ++n) {
-#pragma unroll
-    for (int half = 1; half >= 0; --half) {
-      float2 sum{terms.c[0][n][2 * half], terms.c[0][n][2 * half + 1]};
-#pragma unroll
-      for (int apart = 4; apart < 32; apart *= 2) {
-        const float2 later{__shfl_down_sync(0xffffffffU, sum.x, apart),
-                           __shfl_down_sync(0xffffffffU, sum.y, apart)};
-        if (lane() + apart < 32) sum = sum + later;
-      }
-      if (half == 0) sum = sum + shuffled(suffix[1][n], lane() & 3);
-      suffix[half][n] = sum;
-    }
-    if (lane() < 4)
-      *reinterpret_cast<float2*>(totals + row / 16 * d_k + column + 8 * n + 2 * lane()) = suffix[0][n];
-  }
-  __syncthreads();
-#pragma unroll
-  for (int n = 0; n < d_k / 32; ++n) {
-    const int channel = column + 8 * n + 2 * (lane() & 3);
-    float2 right{0.0F, 0.0F};
-    for (int part = 0; part < 8; ++part)
-      right = right + *reinterpret_cast<const float2*>(passing + part * d_k + channel);
-    for (int later = row / 16 + 1; later < 4; ++later)
-      right = right + *reinterpret_cast<const float2*>(totals + later * d_k + channel);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int token = row + 8 * half + (lane() >> 2);
-      if (token < dg.count) store_pair(dg.row(token) + channel, suffix[half][n] + right);
-    }
-  }
-}
-
-/// dg of a gate a head: the same of sums over channels; `totals` has room for 4 numbers a token.
-template <int d_k>
-__device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
-                                           float* totals, const float* passing, int row) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float sum = 0.0F;
-#pragma unroll
-    for (int n = 0; n < d_k / 32; ++n) sum += terms.c[0][n][2 * half] + terms.c[0][n][2 * half + 1];
-    sum += __shfl_xor_sync(0xffffffffU, sum, 1);
-    sum += __shfl_xor_sync(0xffffffffU, sum, 2);
-    const int token = row + 8 * half + (lane() >> 2);
-    if ((lane() & 3) == 0) totals[warp_column() * device_chunk + token] = sum;
-  }
-  __syncthreads();
-  if (warp() > 0) return;
-  float right = 0.0F;
-  for (int i = lane(); i < 8 * d_k; i += 32) right += passing[i];
-  right = warp_sum(right);
-  float2 own{0.0F, 0.0F};
-  for (int part = 0; part < 4; ++part)
-    own = own + *reinterpret_cast<const float2*>(totals + part * device_chunk + 2 * lane());
-  float sum = own.x + own.y;
-#pragma unroll
-  for (int apart = 1; apart < 32; apart *= 2) {
-    const float later = __shfl_down_sync(0xffffffffU, sum, apart);
-    if (lane() + apart < 32) sum += later;
-  }
-  const int token = 2 * lane();
-  if (token < dg.count) *dg.row(token) = __float2bfloat16(sum + right);
-  if (token + 1 < dg.count) *dg.row(token + 1) = __float2bfloat16(sum - own.x + right);
-}
 
 }  // namespace baton

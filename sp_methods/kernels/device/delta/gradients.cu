@@ -2,21 +2,21 @@
 // All gradients of one chunk under a delta rule, from the state S before it, the gradient D behind
 // it, what the writes lacked (R) and the gradient of the writes (dVn): one block a head and chunk.
 //
-//   dv = T^T dVn            Z = dVn - G^T dv            dbeta = rowsum(Z (.) R)         Vn = B R
-//   dA = tril_{-1}(dO Vn^T),  own = s diag(dO Vn^T)     dG = -tril_{-1}(dv Vn^T)
-//   X  = to (dO S)   + dA k"                            dq = s e^{b-r} X  + own k
-//   Yl = -to (dv S)  + dG k"                            dk = e^{b-r} Yl + e^{r-b} Yr + own q
+//   dv = T^T dVn           Z = dVn - G^T dv          dbeta = rowsum(Z (.) R)        Vn = B R
+//   dA = tril_{-1}(dO Vn^T),  own = s diag(dO Vn^T)  dG = -tril_{-1}(dv Vn^T)
+//   X  = to (dO S)   + dA k"
+//   Yl = -to (dv S)  + dG k"                         then gradient_rows.cuh
 //   Yr = from (Vn D) + dA^T q' + dG^T k'
-//   dg_i = gamma colsum(S (.) D) + sum over u of k" Yr of D + sum over u >= i of q' X + k' Yl - k" Yr
+//   what passes the right edge, for dg:  gamma colsum(S (.) D) + sum over u of k" (from (Vn D))
 //
-// Pairs that do not pass a gate stand in the last sum twice with the same rounded factors and cancel
-// to fp32 accuracy. Where the gate is one a head or none, rows are plain, dA and dG are decayed
+// Pairs that do not pass a gate stand in dg's sum twice with the same rounded factors and cancel to
+// fp32 accuracy. Where the gate is one a head or none, rows are plain, dA and dG are decayed
 // instead (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are summed
 // one by one (gla/scores.cuh).
-// Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq, dk,
-// dv, dg, dbeta written once.
+// Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq,
+// dk, dv, dg, dbeta written once.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
-#include "sp_methods/kernels/device/delta/gradient_memory.cuh"
+#include "sp_methods/kernels/device/delta/gradient_rows.cuh"
 
 namespace baton {
 namespace {
@@ -26,7 +26,6 @@ class ChunkGradients {
  public:
   using Memory = DeltaGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
-  using KeySums = Sums<1, d_k / 64>;
   static constexpr bool by_channel = kind == GateKind::vector;
 
   __device__ ChunkGradients(const DeviceLayer& layer, const DeltaGradients::Operands<OnDevice>& x,
@@ -58,7 +57,6 @@ class ChunkGradients {
     if constexpr (by_channel) put_sums_of_gates();
     __syncthreads();
     write_rows(strong);
-    if constexpr (kind != GateKind::none) write_gates();
   }
 
  private:
@@ -162,23 +160,23 @@ class ChunkGradients {
 
   /// What X, Yl and Yr have from S and D.
   __device__ void set_sums_of_states(bool strong) {
-    queries_.clear(), later_.clear(), earlier_.clear();
+    sums_.queries.clear(), sums_.later.clear(), sums_.earlier.clear();
     const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
-    add_products(product<d_v / 16>(queries_, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
-                 product<d_v / 16>(later_, left_operand<RowsAre::outer>(Memory::dv(), row()), state));
-    add_product<d_v / 16>(earlier_, left_operand<RowsAre::summed>(Memory::missing(), row()),
+    add_products(product<d_v / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
+                 product<d_v / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::dv(), row()), state));
+    add_product<d_v / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::missing(), row()),
                           right_operand<RowsAre::summed>(Memory::gradient(), column()));
     const float scale = power_of_2(log2_scale<d_k>), all = Memory::sums()[device_chunk - 1];
     const auto edge = [&](float* decays, int c) {
       return *reinterpret_cast<const float2*>(decays + column() + c);
     };
-    queries_.for_each([&](int r, int c, float2& x) {
+    sums_.queries.for_each([&](int r, int c, float2& x) {
       x = by_channel ? x * edge(Memory::to(), c) : scale * decay_of(Memory::sums()[row() + r]) * x;
     });
-    later_.for_each([&](int r, int c, float2& x) {
+    sums_.later.for_each([&](int r, int c, float2& x) {
       x = by_channel ? -1.0F * (x * edge(Memory::to(), c)) : -decay_of(Memory::sums()[row() + r]) * x;
     });
-    earlier_.for_each([&](int r, int c, float2& x) {
+    sums_.earlier.for_each([&](int r, int c, float2& x) {
       x = Memory::beta()[row() + r] * x;
       x = by_channel ? x * edge(Memory::from(), c) : decay_of(all - Memory::sums()[row() + r]) * x;
     });
@@ -187,7 +185,8 @@ class ChunkGradients {
   /// The parts of dg's sum that pass the chunk's right edge: four of S (.) D, four of k" Yr.
   __device__ void put_passing() {
     if constexpr (kind == GateKind::none) return;
-    put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(), earlier_);
+    put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(),
+                     sums_.earlier);
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
     const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
     if (part >= 4) return;
@@ -204,13 +203,13 @@ class ChunkGradients {
   __device__ void add_pairs() {
     const auto keys = right_operand<RowsAre::summed>(Memory::keys_out(), column());
     const int piece = warp_row();
-    add_product<device_chunk / 16>(queries_, left_operand<RowsAre::outer>(Memory::d_queries(), row()), keys, 0,
-                                   piece + 1);
-    add_product<device_chunk / 16>(later_, left_operand<RowsAre::outer>(Memory::d_keys(), row()), keys, 0,
-                                   piece + 1);
-    add_product<device_chunk / 16>(earlier_, left_operand<RowsAre::summed>(Memory::d_queries(), row()),
+    add_product<device_chunk / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_queries(), row()),
+                                   keys, 0, piece + 1);
+    add_product<device_chunk / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::d_keys(), row()), keys,
+                                   0, piece + 1);
+    add_product<device_chunk / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::d_queries(), row()),
                                    right_operand<RowsAre::summed>(Memory::q(), column()), piece, 4);
-    add_product<device_chunk / 16>(earlier_, left_operand<RowsAre::summed>(Memory::d_keys(), row()),
+    add_product<device_chunk / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::d_keys(), row()),
                                    right_operand<RowsAre::summed>(Memory::keys_in(), column()), piece, 4);
   }
 
@@ -241,76 +240,17 @@ class ChunkGradients {
     *reinterpret_cast<float2*>(Memory::from() + walk.channel) = walk.all;
   }
 
-  /// dq and dk; leaves the terms of dg in queries_.
+  /// dq, dk and dg.
   __device__ void write_rows(bool strong) {
-    const auto dq = layer_.rows(x_.out.of.dq, d_k, chunk_), dk = layer_.rows(x_.out.of.dk, d_k, chunk_);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int token = row() + 8 * half + (lane() >> 2);
-      const float own = Memory::own()[token];
-#pragma unroll
-      for (int n = 0; n < d_k / 32; ++n) {
-        const int channel = column() + 8 * n + 2 * (lane() & 3);
-        PairGradients x{pair_of(queries_, half, n), pair_of(later_, half, n), pair_of(earlier_, half, n)};
-        const float2 term = finished(x, token, channel, strong);
-        queries_.c[0][n][2 * half] = term.x;
-        queries_.c[0][n][2 * half + 1] = term.y;
-        if (token >= dq.count) continue;
-        store_pair(dq.row(token) + channel, x.query + own * load_pair(rows_.k.row(token) + channel));
-        store_pair(dk.row(token) + channel,
-                   x.later + x.earlier + own * load_pair(rows_.q.row(token) + channel));
-      }
-    }
-  }
-
-  /// The gradients of two channels of a token, as a query and as either key of pairs.
-  struct PairGradients {
-    float2 query, later, earlier;
-  };
-  __device__ static float2 pair_of(const KeySums& sums, int half, int n) {
-    return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
-  }
-
-  /// Finishes them; returns their term of dg.
-  __device__ float2 finished(PairGradients& x, int token, int channel, bool strong) const {
-    const int at = Bf16Tile<d_k>::offset(token, channel);
-    const float2 q = Memory::q().pair(at), in = Memory::keys_in().pair(at), out = Memory::keys_out().pair(at);
-    const float2 term = q * x.query + in * x.later - out * x.earlier;
-    if constexpr (by_channel) {
-      const float2 b = Memory::sums_by_channel().pair(FloatTile<d_k>::offset(token, channel));
-      const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);
-      const float2 end = strong ? *reinterpret_cast<const float2*>(Memory::from() + channel) : r;
-      x.query = query_factor<d_k>(r).at(b) * x.query;
-      x.later = in_factor(r).at(b) * x.later;
-      x.earlier = key_factor(end).at(b) * x.earlier;
-      if (strong) return term + add_strong_pairs(x, token, channel);
-    }
-    return term;
-  }
-
-  /// Adds the pairs of a strong chunk one by one; returns their term of dg.
-  __device__ float2 add_strong_pairs(PairGradients& x, int token, int channel) const {
-    if (token >= rows_.q.count) return {0.0F, 0.0F};
-    const float s = power_of_2(log2_scale<d_k>);
-    const auto gates = Memory::gates_again();
-    const float2 query = s * strong_query_sum(Memory::d_queries(), gates, rows_.k, token, channel);
-    const float2 later = strong_query_sum(Memory::d_keys(), gates, rows_.k, token, channel);
-    const float2 earlier = s * strong_key_sum(Memory::d_queries(), gates, rows_.q, token, channel) +
-                           strong_key_sum(Memory::d_keys(), gates, rows_.k, token, channel);
-    x.query = x.query + query;
-    x.later = x.later + later;
-    x.earlier = x.earlier + earlier;
-    const float2 q = load_pair(rows_.q.row(token) + channel), k = load_pair(rows_.k.row(token) + channel);
-    return q * query + k * (later - earlier);
-  }
-
-  /// dg from the terms.
-  __device__ void write_gates() {
+    const FinishedRows<d_k, d_v, kind> finished{rows_, strong};
+    finished.write(sums_, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),
+                   row(), column());
+    if constexpr (kind == GateKind::none) return;
     const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
     if constexpr (by_channel) {
-      write_gates_of_channels<d_k>(dg, queries_, Memory::totals(), Memory::passing(), row(), column());
+      write_gates_of_channels<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row(), column());
     } else {
-      write_gates_of_head<d_k>(dg, queries_, Memory::totals(), Memory::passing(), row());
+      write_gates_of_head<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row());
     }
   }
 
@@ -319,7 +259,7 @@ class ChunkGradients {
   const ChunkInWorkspace<d_k, d_v>& kept_;
   int chunk_;
   QueryKeyRows rows_;
-  KeySums queries_, later_, earlier_;
+  KeyGradientSums<d_k> sums_;
 };
 
 template <int d_k, int d_v, GateKind kind>
@@ -331,26 +271,24 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
 }
 
 const RegisteredCudaKernel registered =
-    device_body<DeltaGradients>(delta_gradients, nullptr, delta_room_lacks<true>);
+    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients);
 
 }  // namespace
 
 cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                             const Chunks& p) {
   const DeltaRoom room(p, true);
-  char* const memory = reinterpret_cast<char*>(Workspace::shared().get());
+  char* const memory = delta_workspace();
   auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
   auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
   cudaError_t code = delta_factors(stream, memory, x.in, p, {.queries = true, .gradients = true});
   if (code == cudaSuccess)
     code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p);
   if (code == cudaSuccess)
-    code = reverse_sweep(stream,
-                         {.d_o = x.d_o,
-                          .after = x.after,
-                          .gradients = gradients,
-                          .d_written = memory + room.d_written},
-                         memory, p);
+    code = reverse_sweep(
+        stream,
+        {.d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written},
+        memory, p);
   if (code != cudaSuccess) return code;
   const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
   return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {

@@ -37,33 +37,41 @@ __device__ inline void invert_diagonal_column(const ChunkMatrix& inverse, const 
   }
 }
 
-/// From the inverses of halves of `half` on the diagonal to those of twice as many; all threads.
+/// sum over m < half of x[m] rows(m), four columns at once; the rows of `rows` are `stride` apart.
+template <int half>
+__device__ inline float4 row_times(const float* x, const float* rows, int stride) {
+  float4 sum{0.0F, 0.0F, 0.0F, 0.0F};
+#pragma unroll 8
+  for (int m = 0; m < half; ++m) {
+    const float4 row = *reinterpret_cast<const float4*>(rows + m * stride);
+    sum.x = fmaf(x[m], row.x, sum.x);
+    sum.y = fmaf(x[m], row.y, sum.y);
+    sum.z = fmaf(x[m], row.z, sum.z);
+    sum.w = fmaf(x[m], row.w, sum.w);
+  }
+  return sum;
+}
+
+/// From the inverses of halves of `half` on the diagonal to those of twice as many; all threads
+/// call it, and a part of them has a row and four columns each.
 template <int half>
 __device__ inline void join_halves(const ChunkMatrix& inverse, const ChunkMatrix& lower) {
-  constexpr int elements = device_chunk * half / 2, turns = elements / tile_threads;
-#pragma unroll
-  for (int product = 0; product < 2; ++product) {
-#pragma unroll
-    for (int turn = 0; turn < turns; ++turn) {
-      const int element = static_cast<int>(threadIdx.x) + turn * tile_threads;
-      const int first = element / (half * half) * 2 * half;
-      const int row = element / half % half, column = element % half;
-      float sum = 0.0F;
-#pragma unroll 8
-      for (int m = 0; m < half; ++m) {
-        sum += product == 0 ? lower.at(first + half + row, first + m) * inverse.at(first + m, first + column)
-                            : inverse.at(first + half + row, first + half + m) *
-                                  lower.at(first + m, first + half + column);
-      }
-      if (product == 0) {
-        lower.at(first + row, first + half + column) = sum;
-        inverse.at(first + row, first + half + column) = 0.0F;
-      } else {
-        inverse.at(first + half + row, first + column) = -sum;
-      }
-    }
-    __syncthreads();
+  const int four = static_cast<int>(threadIdx.x), first = four / (half * half / 4) * 2 * half;
+  const int row = four / (half / 4) % half, column = 4 * (four % (half / 4));
+  const bool takes_part = four < device_chunk * half / 8;
+  if (takes_part) {
+    *reinterpret_cast<float4*>(&lower.at(first + row, first + half + column)) = row_times<half>(
+        &lower.at(first + half + row, first), &inverse.at(first, first + column), inverse.stride);
+    *reinterpret_cast<float4*>(&inverse.at(first + row, first + half + column)) = {};
   }
+  __syncthreads();
+  if (takes_part) {
+    const float4 sum = row_times<half>(&inverse.at(first + half + row, first + half),
+                                       &lower.at(first, first + half + column), lower.stride);
+    *reinterpret_cast<float4*>(&inverse.at(first + half + row, first + column)) = {-sum.x, -sum.y, -sum.z,
+                                                                                   -sum.w};
+  }
+  __syncthreads();
 }
 
 /// Sets `inverse` to (I + lower)^{-1}, zero above its diagonal, and destroys `lower` above its own.

@@ -22,7 +22,6 @@
 
 #include "sp_methods/kernels/delta_contracts.hpp"
 #include "sp_methods/kernels/device/gla/layer.cuh"
-#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 
@@ -77,16 +76,11 @@ struct DeltaRoom {
   }
 };
 
-/// Room for a call in the workspace, for which device_body asks.
-template <bool has_gradients>
-Refusal delta_room_lacks(const Chunks& p) {
-  try {
-    Workspace::shared().grow(static_cast<std::size_t>(DeltaRoom(p, has_gradients).end));
-    return {};
-  } catch (const SystemError& error) {
-    return error.what();
-  }
-}
+/// Makes room for calls in the workspace; the reason why there is none.
+Refusal lacks_delta_room(const Chunks& p);
+Refusal lacks_delta_room_of_gradients(const Chunks& p);
+/// The workspace.
+char* delta_workspace();
 
 /// Parts of the records that a call needs beside W, k", U and the decays.
 struct RecordParts {
@@ -107,7 +101,7 @@ struct ForwardSweepOutputs {
   Bf16* states = nullptr;       ///< [heads, chunks, d_v, d_k]
   char* missing = nullptr;      ///< [heads, chunks] tiles [d_v, 64]
 };
-cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, const char* records,
+cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
                           const float* incoming, const Chunks& p);
 
 /// The same right to left, for gradients; null is left out, a null `after` is zero.
@@ -118,8 +112,7 @@ struct ReverseSweepOperands {
   Bf16* gradients = nullptr;     ///< [heads, chunks, d_v, d_k]: behind every chunk.
   char* d_written = nullptr;     ///< [heads, chunks] tiles [d_v, 64]: of Vn^T.
 };
-cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, const char* records,
-                          const Chunks& p);
+cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p);
 
 /// The bodies, for tests and benches. Each needs its room first.
 cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decays of one chunk under a delta rule, as its record and its gradients both need them.
 //
-//   a gate a channel:     q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, r in the chunk's middle;
-//                         where that is too strong q' = s q e^b, k' = k e^b, k" = k e^{all-b}
-//   a gate a head, none:  scores of plain rows are multiplied by e^{b_i - b_j}, never above 1
+//   a gate a channel:      q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, r in the middle;
+//                          where that is too strong q' = s q e^b, k' = k e^b, k" = k e^{all-b}
+//   a gate a head, none:   scores of plain rows are multiplied by e^{b_i - b_j}, never above 1
 //
 // Cost: one exponential a number of q', k' and k", or one a pair.
 #pragma once

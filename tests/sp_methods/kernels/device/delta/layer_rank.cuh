@@ -41,7 +41,7 @@ struct DeltaRank {
         map_gradient(states()),
         before(states()),
         after(states()) {
-    if (const Refusal lack = delta_room_lacks<true>(share)) throw UsageError(lack.reason());
+    if (const Refusal lack = lacks_delta_room_of_gradients(share)) throw UsageError(lack.reason());
   }
   std::int64_t states() const { return share.work.heads(share.shape) * share.shape.d_v * share.shape.d_k; }
 
@@ -63,8 +63,8 @@ struct DeltaRank {
                        share));
   }
   void state_gradients() const {
-    cuda(delta_state_gradients(
-        {}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()}, share));
+    cuda(delta_state_gradients({}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()},
+                               share));
   }
   void gradients() const {
     cuda(delta_gradients({},

@@ -217,4 +217,39 @@ TEST(DeltaDevice, LayersAgreeWithTheRecurrence) {
   for (std::size_t i = 0; i < all.size(); ++i) expect_solved(all[i], oracles[i].get());
 }
 
+/// Ranks that a sequence is cut into must not show in its output and gradients.
+TEST(DeltaDevice, ACutSequenceHasTheResultsOfTheWhole) {
+  if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
+  for (const float gate : {0.02F, 0.3F, 8.0F}) {
+    std::vector<std::vector<double>> whole;
+    for (const int ranks : {1, 3}) {
+      const DeviceProblem problem{{{900, 2, 128, 128, 64, GateKind::vector}, gate, 41}, ranks};
+      const DeltaLayerMemory memory(problem.layer.shape);
+      const DeltaTensors x = drawn(problem);
+      write_inputs(memory, x);
+      const Ranks all = ranks_of(memory, problem, {});
+      fold(all, x);
+      for (const auto& rank : all) rank->output(), rank->gradients();
+      cuda(cudaDeviceSynchronize());
+      const DeviceArray<Bf16>* results[] = {&memory.of.o,  &memory.of.dq, &memory.of.dk,
+                                            &memory.of.dv, &memory.of.dg, &memory.dbeta};
+      for (std::size_t i = 0; i < std::size(results); ++i) {
+        const std::vector<float> got = read(*results[i]);
+        if (ranks == 1) whole.emplace_back(got.begin(), got.end());
+        EXPECT_LE(test::relative_error(got, whole[i]), 1.5 * tolerance)  // both are rounded
+            << "result " << i << " of o, dq, dk, dv, dg, dbeta, " << problem.name();
+      }
+    }
+  }
+}
+
+TEST(DeltaDevice, OtherTypesAndWidthsAreRefused) {
+  const GlaShape narrow{64, 1, 32, 128, 64, GateKind::none}, fits{64, 1, 128, 128, 64, GateKind::none};
+  for (const auto& p : {Chunks{narrow, {}, Dtype::bf16}, Chunks{fits, {}, Dtype::f32}})
+    for (const Kernel& kernel :
+         {kernel_of<DeltaMap>(p), kernel_of<DeltaOutput>(p), kernel_of<DeltaGradients>(p)})
+      EXPECT_EQ(unsupported_on_device(kernel).reason(),
+                "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128");
+}
+
 }  // namespace
