@@ -28,6 +28,8 @@ using test::DeltaProblem;
 using test::DeltaTensors;
 
 constexpr double tolerance = 5e-3;
+/// dbeta is a product of two rounded tensors, and a matrix is rounded once a chunk.
+constexpr double strength_tolerance = 6e-3, matrix_tolerance = 2e-2;
 constexpr double least_norm = 1e-20;
 
 /// A layer, and how it is cut.
@@ -173,7 +175,7 @@ void expect_solved(const DeviceProblem& problem, const Oracle& oracle) {
     append(matrices, groups.back().front()->map_matrix.host());
   }
   const Comparison comparison(problem);
-  if (problem.ranks == 1) comparison.expect("A", matrices, oracle.matrices, 4 * tolerance);
+  if (problem.ranks == 1) comparison.expect("A", matrices, oracle.matrices, matrix_tolerance);
   comparison.expect("state", final, oracle.results.final);
   comparison.expect("d_before", d_before, oracle.results.d_before);
   const auto each = [&](const auto& call) {
@@ -191,7 +193,7 @@ void expect_solved(const DeviceProblem& problem, const Oracle& oracle) {
   comparison.expect("dk", read(memory.of.dk), oracle.results.of.dk);
   comparison.expect("dv", read(memory.of.dv), oracle.results.of.dv);
   comparison.expect("dg", read(memory.of.dg), oracle.results.of.dg);
-  comparison.expect("dbeta", read(memory.dbeta), oracle.results.dbeta);
+  comparison.expect("dbeta", read(memory.dbeta), oracle.results.dbeta, strength_tolerance);
 }
 
 std::vector<DeviceProblem> problems() {
