@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "micro/device_times.cuh"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 
 namespace baton {
@@ -18,43 +19,6 @@ namespace {
 
 void fill(const DeviceArray<Bf16>& x, unsigned seed, float strength) {
   cuda(fill_normal(x.at(), x.count(), seed, strength));
-}
-
-using Timed = std::function<void(int)>;
-
-/// Median seconds of every work(0), work(1), .. between two events; works take turns.
-std::vector<double> median_seconds(const std::vector<Timed>& works) {
-  constexpr int warm_up = 5, rounds = 50;
-  cudaEvent_t start, stop;
-  cuda(cudaEventCreate(&start));
-  cuda(cudaEventCreate(&stop));
-  std::vector<std::vector<float>> times(works.size());
-  for (int i = 0; i < warm_up + rounds; ++i) {
-    for (std::size_t w = 0; w < works.size(); ++w) {
-      cuda(cudaEventRecord(start));
-      works[w](i);
-      cuda(cudaEventRecord(stop));
-      cuda(cudaEventSynchronize(stop));
-      float milliseconds = 0;
-      cuda(cudaEventElapsedTime(&milliseconds, start, stop));
-      if (i >= warm_up) times[w].push_back(milliseconds);
-    }
-  }
-  cuda(cudaEventDestroy(start));
-  cuda(cudaEventDestroy(stop));
-  std::vector<double> medians;
-  for (auto& of_work : times) {
-    std::nth_element(of_work.begin(), of_work.begin() + rounds / 2, of_work.end());
-    medians.push_back(of_work[rounds / 2] * 1e-3);
-  }
-  return medians;
-}
-
-void print_time(const char* what, double bytes, const std::function<void(int)>& work) {
-  const double seconds = median_seconds({work}).front();
-  std::printf("  %-34s %8.4f ms", what, seconds * 1e3);
-  if (bytes > 0) std::printf("  %7.1f MB  %5.2f TB/s", bytes * 1e-6, bytes / seconds * 1e-12);
-  std::printf("\n");
 }
 
 constexpr int sets = 2;  // of inputs, which turn

@@ -54,7 +54,8 @@ class MatrixPass : public LinearPass {
   MatrixPass(Schedule& schedule, const PassInputs& inputs)
       : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
         makes_(inputs.makes),
-        corrects_(inputs.corrects) {
+        corrects_(inputs.corrects),
+        dtype_(inputs.layer.dtype) {
     const GlaShape& own = share();
     if (corrects_ && !inputs.is_first)
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
@@ -68,10 +69,10 @@ class MatrixPass : public LinearPass {
       if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
       if (makes_.state)
         record<typename Kernels::StateGradients>(
-            schedule_, {share(), work(g)},
+            schedule_, {share(), work(g), dtype_},
             {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .map_state = state});
     } else if (makes_.matrix || makes_.state) {
-      record<typename Kernels::Map>(schedule_, {share(), work(g)},
+      record<typename Kernels::Map>(schedule_, {share(), work(g), dtype_},
                                     {.in = Kernels::inputs(tensors()),
                                      .map_matrix = makes_.matrix ? map(g).decay : Slice{},
                                      .map_state = state});
@@ -80,16 +81,16 @@ class MatrixPass : public LinearPass {
 
   void record_overlappable() override {
     if (!corrects_) return;
-    record<typename Kernels::Output>(schedule_, {share()},
+    record<typename Kernels::Output>(schedule_, {share(), {}, dtype_},
                                      {.in = Kernels::inputs(tensors()), .incoming = {}, .o = tensors().o});
     if (!correction_.empty())
-      record<typename Kernels::Correction>(schedule_, {share()},
+      record<typename Kernels::Correction>(schedule_, {share(), {}, dtype_},
                                            {.in = Kernels::inputs(tensors()), .correction = correction_});
   }
 
   void record_outputs(int g) override {
     if (is_backward())
-      return record<typename Kernels::Gradients>(schedule_, {share(), work(g)},
+      return record<typename Kernels::Gradients>(schedule_, {share(), work(g), dtype_},
                                                  {.in = Kernels::inputs(tensors()),
                                                   .d_o = tensors().d_o,
                                                   .before = prefix(g),
@@ -97,16 +98,17 @@ class MatrixPass : public LinearPass {
                                                   .out = Kernels::gradients(tensors())});
     if (!corrects_)
       return record<typename Kernels::Output>(
-          schedule_, {share(), work(g)},
+          schedule_, {share(), work(g), dtype_},
           {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .o = tensors().o});
     if (!correction_.empty())
-      record<DeltaCorrect>(schedule_, {share(), work(g)},
+      record<DeltaCorrect>(schedule_, {share(), work(g), dtype_},
                            {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
   }
 
  private:
   MapUse makes_;
   bool corrects_;
+  Dtype dtype_;
   Slice correction_;  // of the ranks that a state comes to
   Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
 };

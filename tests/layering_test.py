@@ -71,7 +71,9 @@ RULES = {
     "sp_methods/kernels/reference": rule(*SHAPES, "sp_methods/kernels/", libraries=STD | {"Eigen"}),
     "sp_methods/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "sp_methods/kernels/host/**",
                                     libraries=STD | {"Eigen"}),
-    "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "sp_methods/kernels/", "sp_methods/kernels/device/**",
+    # Memory: what lasts between the kernels of a body.
+    "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "collectives/executors/cuda/memory.cuh",
+                                      "sp_methods/kernels/", "sp_methods/kernels/device/**",
                                       libraries=STD | {"CUDA"}),
     "models": rule(SCHEDULE, COLLECTIVE, "sp_methods/", "sp_methods/kernels/", "models/kernels/"),
     "models/kernels": rule(*SHAPES, "sp_methods/kernels/"),
@@ -81,13 +83,11 @@ RULES = {
     "harness": rule(SCHEDULE, COLLECTIVE, DRAWN, EXECUTOR, "collectives/executors/host/process_state.hpp",
                     "collectives/simulator/**", "harness/**", libraries=WRITING),
 }
-# A library that is opened when a program runs, and memory that lasts from call to call.
-LASTING = ("collectives/executors/cuda/memory.cuh", "collectives/executors/cuda/library_search.hpp")
-RULES["models/kernels/device"] = rule(*SHAPES, *CUDA_STEPS, *LASTING, "sp_methods/kernels/",
-                                      "sp_methods/kernels/device/**", "models/kernels/",
-                                      libraries=SYSTEM | {"CUDA", "cuBLAS"})
+# A library that is opened when a program runs.
+SEARCH = "collectives/executors/cuda/library_search.hpp"
 DEVICE = RULES["sp_methods/kernels/device"]
-RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, *LASTING, libraries=SYSTEM | {"CUDA", "cuDNN"})
+RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, SEARCH, libraries=SYSTEM | {"CUDA", "cuDNN"})
+RULES["models/kernels/device"] = rule(*DEVICE.headers, SEARCH, "models/kernels/", libraries=SYSTEM | {"CUDA", "cuBLAS"})
 RULES["doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
                        libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.

@@ -50,17 +50,19 @@ struct DeltaCost {
         pairs(p.own().chunk_pairs() * heads),
         d_k(static_cast<double>(p.shape.d_k)),
         d_v(static_cast<double>(p.shape.d_v)),
-        gate(static_cast<double>(p.shape.gate_width())) {}
+        gate(static_cast<double>(p.shape.gate_width())),
+        element(static_cast<double>(bytes_of(p.dtype))) {}
 
   /// Bytes of `row` numbers a token and head, with so many states and matrices.
   double bytes(double row, double states, double matrices = 0) const {
-    return 4.0 * (rows * row + heads * d_k * (states * d_v + matrices * d_k));
+    return element * rows * row + 4.0 * heads * d_k * (states * d_v + matrices * d_k);
   }
 
   double heads;
   double rows;   ///< tokens * heads
   double pairs;  ///< The sum over heads and chunks of (tokens of the chunk)^2.
   double d_k, d_v, gate;
+  double element;  ///< Bytes of a tensor's number; states are f32.
 };
 
 /// Writes the map of a rank's tokens. q is not read.

@@ -11,6 +11,7 @@
 // 2507.01004.
 #pragma once
 
+#include <array>
 #include <tuple>
 
 #include "sp_methods/kernels/contracts.hpp"
@@ -22,7 +23,9 @@ namespace baton {
 struct Chunks {
   GlaShape shape;
   Work work = {};
+  Dtype dtype = Dtype::f32;  ///< Of the tensors.
 
+  std::array<std::int64_t, 2> widths() const { return {shape.d_k, shape.d_v}; }
   /// The shape with the call's heads alone, for costs.
   GlaShape own() const {
     GlaShape own = shape;

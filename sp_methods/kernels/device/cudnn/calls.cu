@@ -6,33 +6,13 @@
 #include <stdexcept>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "collectives/executors/cuda/memory.cuh"
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 namespace {
 
 constexpr std::size_t most_runs = 4;
-
-/// Memory that all calls of a process share, one after the other in a stream. It only grows, and
-/// while it does nothing may run that was recorded with it.
-class Workspace {
- public:
-  void grow(std::size_t bytes) {
-    if (memory_ && memory_->bytes() >= bytes) return;
-    memory_.reset();  // first: both need not fit at once
-    memory_ = std::make_unique<DeviceBytes>(bytes);
-  }
-  std::byte* get() const { return memory_->get(); }
-
-  static Workspace& shared() {
-    static Workspace& one = *new Workspace;  // stays: the device may be gone when statics end
-    return one;
-  }
-
- private:
-  std::unique_ptr<DeviceBytes> memory_;
-};
 
 /// Parts of the workspace, one after the other.
 class Places {

@@ -66,9 +66,9 @@ struct LaneChannels {
 };
 
 /// Row i of the scores, up to the end of its 16 x 16 piece on the diagonal.
-template <GateKind kind, int d_k>
-__device__ inline void strong_score_row(const Bf16Tile<device_chunk>& scores,
-                                        const GateTile<kind, d_k>& gates, const QueryKeyRows& rows, int i) {
+template <GateKind kind, int d_k, class Scores>
+__device__ inline void strong_score_row(const Scores& scores, const GateTile<kind, d_k>& gates,
+                                        const QueryKeyRows& rows, int i) {
   for (int j = lane(); j <= (i | 15); j += 32) scores.set(i, j, 0.0F);
   __syncwarp();
   LaneChannels<d_k> q, k, decay;
@@ -91,8 +91,8 @@ __device__ inline void strong_score_row(const Bf16Tile<device_chunk>& scores,
 }
 
 /// The lower triangle of a chunk's scores.
-template <GateKind kind, int d_k>
-__device__ inline void strong_scores(const Bf16Tile<device_chunk>& scores, const GateTile<kind, d_k>& gates,
+template <GateKind kind, int d_k, class Scores>
+__device__ inline void strong_scores(const Scores& scores, const GateTile<kind, d_k>& gates,
                                      const QueryKeyRows& rows) {
 #pragma unroll 1
   for (int turn = 0; turn < 4; ++turn) {  // every warp gets rows of the same total length

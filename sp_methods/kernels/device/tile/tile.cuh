@@ -196,15 +196,17 @@ using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::templa
 /// Registers the device body of a contract. If the contract's parameters have `dtype` and
 /// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits; if they have
 /// `key_heads()`, as many heads of keys as of queries. `of_cudnn` refuses what cuDNN cannot, for
-/// parameters that name it as the body.
+/// parameters that name it as the body; `of_memory` refuses calls for whose own memory there is no
+/// room, and makes it.
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body,
-                                 Refusal (*of_cudnn)(const typename Contract::Parameters&) = nullptr) {
+                                 Refusal (*of_cudnn)(const typename Contract::Parameters&) = nullptr,
+                                 Refusal (*of_memory)(const typename Contract::Parameters&) = nullptr) {
   const auto run = [body](const CudaKernelCall& x) {
     const auto operands = bind_operands<typename Contract::template Operands<OnDevice>>(x.operands);
     cuda(body(x.stream, operands, parameters_of<Contract>(x.kernel)));
   };
-  const auto unsupported = [of_cudnn](const Kernel& kernel) -> Refusal {
+  const auto unsupported = [of_cudnn, of_memory](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
     if constexpr (requires { parameters.latent; })
       if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
@@ -222,7 +224,7 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body,
     if constexpr (requires { parameters.key_heads(); })
       if (parameters.key_heads() != parameters.heads)
         return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
-    return {};
+    return of_memory == nullptr ? Refusal{} : of_memory(parameters);
   };
   return {Contract::name, run, unsupported};
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shared memory of a block that computes the gradients of a chunk under a delta rule, and what
+// the workspace keeps for it.
+//
+//   room                 first            then
+//   T                                     sums of dbeta, R of dg, totals
+//   dA, dG               gates            dA, dG
+//   dVn                  dVn              gates once more
+//   S, D                 S, D             b of every token and channel
+//
+// At d_k = d_v = 128: 226 KiB, one block a multiprocessor.
+#pragma once
+
+#include "sp_methods/kernels/device/delta/layer.cuh"
+#include "sp_methods/kernels/device/delta/scaling.cuh"
+
+namespace baton {
+
+/// Starts the copy of a tile as it lies in global memory.
+template <int bytes>
+__device__ inline void copy_tile_async(char* into, const char* from) {
+#pragma unroll
+  for (int i = 0; i < bytes / 16 / tile_threads; ++i) {
+    const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
+    copy_16_async(shared_address(into) + 16 * unit, from + 16 * unit, true);
+  }
+}
+
+/// What the sweeps have left of this block's chunk.
+template <int d_k, int d_v>
+struct ChunkInWorkspace {
+  ChunkRecord<d_k, d_v> record;
+  const Bf16 *state, *gradient;
+  const char *missing, *d_written;
+
+  __device__ ChunkInWorkspace(char* memory, const DeltaRoom& room, int chunks) {
+    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * chunks + blockIdx.y;
+    record = {memory + room.records + number * ChunkRecord<d_k, d_v>::bytes};
+    state = reinterpret_cast<const Bf16*>(memory + room.states) + number * d_v * d_k;
+    gradient = reinterpret_cast<const Bf16*>(memory + room.gradients) + number * d_v * d_k;
+    missing = memory + room.missing + number * ChunkRecord<d_k, d_v>::value_bytes;
+    d_written = memory + room.d_written + number * ChunkRecord<d_k, d_v>::value_bytes;
+  }
+};
+
+template <int d_k, int d_v, GateKind kind>
+struct DeltaGradientMemory {
+  using Pairs = Bf16Tile<device_chunk>;
+  using Gates = GateTile<kind, d_k>;
+  static constexpr int key_bytes = Bf16Tile<d_k>::bytes(device_chunk);
+  static constexpr int value_bytes = Pairs::bytes(d_v), pair_bytes = Pairs::bytes(device_chunk);
+  static constexpr int in_at = key_bytes, out_at = 2 * key_bytes, d_o_at = 3 * key_bytes;
+  static constexpr int dv_at = d_o_at + value_bytes, missing_at = dv_at + value_bytes;
+  static constexpr int d_written_at = missing_at + value_bytes;
+  // The gates come once more where dVn was, and may need more room than it.
+  static constexpr int t_at = d_written_at + std::max(value_bytes, Gates::bytes()), g_at = t_at + pair_bytes;
+  static constexpr int d_queries_at = g_at + pair_bytes, d_keys_at = d_queries_at + pair_bytes;
+  static constexpr int state_at = d_keys_at + pair_bytes, state_bytes = Bf16Tile<d_k>::bytes(d_v);
+  static constexpr int floats_at =
+      state_at +
+      std::max(2 * state_bytes, kind == GateKind::vector ? FloatTile<d_k>::bytes(device_chunk) : 0);
+  static constexpr int shared_bytes = floats_at + 4 * (3 * device_chunk + 2 * d_k);
+  static_assert(4 * (8 * device_chunk + 12 * d_k) <= pair_bytes && Gates::bytes() <= 2 * pair_bytes);
+
+  __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
+  __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
+  /// Plain keys are the same either way.
+  __device__ static Bf16Tile<d_k> keys_out() {
+    return {shared_space() + (kind == GateKind::vector ? out_at : in_at)};
+  }
+  __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
+  __device__ static Bf16Tile<d_v> dv() { return {shared_space() + dv_at}; }
+  __device__ static Pairs missing() { return {shared_space() + missing_at}; }
+  __device__ static Pairs d_written() { return {shared_space() + d_written_at}; }
+  __device__ static Gates gates_again() { return {shared_space() + d_written_at}; }
+  __device__ static Pairs t() { return {shared_space() + t_at}; }
+  __device__ static Pairs g() { return {shared_space() + g_at}; }
+  __device__ static Pairs d_queries() { return {shared_space() + d_queries_at}; }
+  __device__ static Pairs d_keys() { return {shared_space() + d_keys_at}; }
+  __device__ static Gates gates() { return {shared_space() + d_queries_at}; }
+  __device__ static Bf16Tile<d_k> state() { return {shared_space() + state_at}; }
+  __device__ static Bf16Tile<d_k> gradient() { return {shared_space() + state_at + state_bytes}; }
+  __device__ static FloatTile<d_k> sums_by_channel() { return {shared_space() + state_at}; }
+
+  __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
+  __device__ static float* own() { return beta() + device_chunk; }
+  /// b of every token, where the gate is one a head.
+  __device__ static float* sums() { return own() + device_chunk; }
+  /// The decays to and from the reference, later r and b at the chunk's end.
+  __device__ static float* to() { return sums() + device_chunk; }
+  __device__ static float* from() { return to() + d_k; }
+
+  __device__ static float* strengths() { return reinterpret_cast<float*>(shared_space() + t_at); }
+  /// Eight parts of what passes the chunk's right edge: four of S (.) D, four of keys.
+  __device__ static float* passing() { return strengths() + 8 * device_chunk; }
+  __device__ static float* leaving() { return passing() + 4 * d_k; }
+  __device__ static float* totals() { return leaving() + 4 * d_k; }
+};
+
+}  // namespace baton

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last part of a chunk's gradients under a delta rule: from the sums X, Yl, Yr of gradients.cu
+// to dq, dk and dg.
+//
+//   dq = s e^{b-r} X + own k        dk = e^{b-r} Yl + e^{r-b} Yr + own q
+//   terms of dg = q' X + k' Yl - k" Yr;   dg_i = what passes the right edge + their sum from i on
+//
+// A lane has pairs of channels of two tokens, as the sums lie. Terms are summed over tokens by
+// shuffles within a warp, then over the warps' totals.
+#pragma once
+
+#include "sp_methods/kernels/device/delta/gradient_memory.cuh"
+
+namespace baton {
+
+/// A warp's gradients of 16 tokens and a quarter of the channels: of queries, and of keys as the
+/// later and as the earlier one of a pair.
+template <int d_k>
+struct KeyGradientSums {
+  Sums<1, d_k / 64> queries, later, earlier;
+};
+
+/// The sum over the 8 rows that lanes have of a pair of columns, in every lane.
+__device__ inline float2 sum_over_rows(float2 x) {
+#pragma unroll
+  for (int apart = 4; apart < 32; apart *= 2) x = x + shuffled(x, lane() ^ apart);
+  return x;
+}
+
+/// Puts a 16 x 16 piece of which only what is below the diagonal counts.
+__device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
+                                          int column) {
+  sums.for_each([&](int r, int c, float2& x) {
+    if (column + c >= row + r) x.x = 0.0F;
+    if (column + c + 1 >= row + r) x.y = 0.0F;
+  });
+  put_sums(into, row, column, sums);
+}
+
+/// Sets a warp's part of the sum over keys of k (.) y.
+template <int d_k>
+__device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
+                                   const Sums<1, d_k / 64>& y) {
+  const SumsPlace<Bf16Tile<d_k>> place(row, column);
+#pragma unroll
+  for (int n = 0; n < d_k / 32; ++n) {
+    float2 sum{0.0F, 0.0F};
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      sum = sum + keys.pair(place.at(0, half, n)) * float2{y.c[0][n][2 * half], y.c[0][n][2 * half + 1]};
+    sum = sum_over_rows(sum);
+    if (lane() < 4) *reinterpret_cast<float2*>(into + column + 8 * n + 2 * lane()) = sum;
+  }
+}
+
+/// dg of a gate a channel: the sum of terms from each token on, and what passes the right edge.
+template <int d_k>
+__device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
+                                               float* totals, const float* passing, int row, int column) {
+  float2 suffix[2][d_k / 32];  // of both halves of the warp's 16 rows
+#pragma unroll
+  for (int n = 0; n < d_k / 32; ++n) {
+#pragma unroll
+    for (int half = 1; half >= 0; --half) {
+      float2 sum{terms.c[0][n][2 * half], terms.c[0][n][2 * half + 1]};
+#pragma unroll
+      for (int apart = 4; apart < 32; apart *= 2) {
+        const float2 later{__shfl_down_sync(0xffffffffU, sum.x, apart),
+                           __shfl_down_sync(0xffffffffU, sum.y, apart)};
+        if (lane() + apart < 32) sum = sum + later;
+      }
+      if (half == 0) sum = sum + shuffled(suffix[1][n], lane() & 3);
+      suffix[half][n] = sum;
+    }
+    if (lane() < 4)
+      *reinterpret_cast<float2*>(totals + row / 16 * d_k + column + 8 * n + 2 * lane()) = suffix[0][n];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int n = 0; n < d_k / 32; ++n) {
+    const int channel = column + 8 * n + 2 * (lane() & 3);
+    float2 right{0.0F, 0.0F};
+    for (int part = 0; part < 8; ++part)
+      right = right + *reinterpret_cast<const float2*>(passing + part * d_k + channel);
+    for (int later = row / 16 + 1; later < 4; ++later)
+      right = right + *reinterpret_cast<const float2*>(totals + later * d_k + channel);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int token = row + 8 * half + (lane() >> 2);
+      if (token < dg.count) store_pair(dg.row(token) + channel, suffix[half][n] + right);
+    }
+  }
+}
+
+/// dg of a gate a head: the same of sums over channels; `totals` has room for 4 numbers a token.
+template <int d_k>
+__device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
+                                           float* totals, const float* passing, int row) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = 0.0F;
+#pragma unroll
+    for (int n = 0; n < d_k / 32; ++n) sum += terms.c[0][n][2 * half] + terms.c[0][n][2 * half + 1];
+    sum += __shfl_xor_sync(0xffffffffU, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffU, sum, 2);
+    const int token = row + 8 * half + (lane() >> 2);
+    if ((lane() & 3) == 0) totals[warp_column() * device_chunk + token] = sum;
+  }
+  __syncthreads();
+  if (warp() > 0) return;
+  float right = 0.0F;
+  for (int i = lane(); i < 8 * d_k; i += 32) right += passing[i];
+  right = warp_sum(right);
+  float2 own{0.0F, 0.0F};
+  for (int part = 0; part < 4; ++part)
+    own = own + *reinterpret_cast<const float2*>(totals + part * device_chunk + 2 * lane());
+  float sum = own.x + own.y;
+#pragma unroll
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const float later = __shfl_down_sync(0xffffffffU, sum, apart);
+    if (lane() + apart < 32) sum += later;
+  }
+  const int token = 2 * lane();
+  if (token < dg.count) *dg.row(token) = __float2bfloat16(sum + right);
+  if (token + 1 < dg.count) *dg.row(token + 1) = __float2bfloat16(sum - own.x + right);
+}
+
+/// How the sums become the gradients of rows.
+template <int d_k, int d_v, GateKind kind>
+struct FinishedRows {
+  using Memory = DeltaGradientMemory<d_k, d_v, kind>;
+
+  QueryKeyRows rows;
+  bool strong;
+
+  /// Writes dq and dk; leaves the terms of dg in sums.queries.
+  __device__ void write(KeyGradientSums<d_k>& sums, const HeadRows<Bf16>& dq, const HeadRows<Bf16>& dk,
+                        int row, int column) const {
+#pragma unroll
+    for (int i = 0; i < d_k / 16; ++i) {
+      const int half = i / (d_k / 32), n = i % (d_k / 32);
+      const int token = row + 8 * half + (lane() >> 2), channel = column + 8 * n + 2 * (lane() & 3);
+      const float own = Memory::own()[token];
+      Pairs x{pair_of(sums.queries, half, n), pair_of(sums.later, half, n), pair_of(sums.earlier, half, n)};
+      const float2 term = finish(x, token, channel);
+      sums.queries.c[0][n][2 * half] = term.x;
+      sums.queries.c[0][n][2 * half + 1] = term.y;
+      if (token >= dq.count) continue;
+      store_pair(dq.row(token) + channel, x.query + own * load_pair(rows.k.row(token) + channel));
+      store_pair(dk.row(token) + channel, x.later + x.earlier + own * load_pair(rows.q.row(token) + channel));
+    }
+  }
+
+ private:
+  /// The gradients of two channels of a token.
+  struct Pairs {
+    float2 query, later, earlier;
+  };
+  __device__ static float2 pair_of(const Sums<1, d_k / 64>& sums, int half, int n) {
+    return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
+  }
+
+  /// Scales them back from the reference; returns their term of dg.
+  __device__ float2 finish(Pairs& x, int token, int channel) const {
+    const int at = Bf16Tile<d_k>::offset(token, channel);
+    const float2 q = Memory::q().pair(at), in = Memory::keys_in().pair(at), out = Memory::keys_out().pair(at);
+    const float2 term = q * x.query + in * x.later - out * x.earlier;
+    if constexpr (kind == GateKind::vector) {
+      const float2 b = Memory::sums_by_channel().pair(FloatTile<d_k>::offset(token, channel));
+      const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);
+      const float2 end = strong ? *reinterpret_cast<const float2*>(Memory::from() + channel) : r;
+      x.query = query_factor<d_k>(r).at(b) * x.query;
+      x.later = in_factor(r).at(b) * x.later;
+      x.earlier = key_factor(end).at(b) * x.earlier;
+      if (strong) return term + add_strong_pairs(x, token, channel);
+    }
+    return term;
+  }
+
+  /// Adds the pairs of a strong chunk one by one; returns their term of dg.
+  __device__ float2 add_strong_pairs(Pairs& x, int token, int channel) const {
+    if (token >= rows.q.count) return {0.0F, 0.0F};
+    const float s = power_of_2(log2_scale<d_k>);
+    const auto gates = Memory::gates_again();
+    const float2 query = s * strong_query_sum(Memory::d_queries(), gates, rows.k, token, channel);
+    const float2 later = strong_query_sum(Memory::d_keys(), gates, rows.k, token, channel);
+    const float2 earlier = s * strong_key_sum(Memory::d_queries(), gates, rows.q, token, channel) +
+                           strong_key_sum(Memory::d_keys(), gates, rows.k, token, channel);
+    x.query = x.query + query;
+    x.later = x.later + later;
+    x.earlier = x.earlier + earlier;
+    const float2 q = load_pair(rows.q.row(token) + channel), k = load_pair(rows.k.row(token) + channel);
+    return q * query + k * (later - earlier);
+  }
+};
+
+}  // namespace baton

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// All gradients of one chunk under a delta rule, from the state S before it, the gradient D behind
+// it, what the writes lacked (R) and the gradient of the writes (dVn): one block a head and chunk.
+//
+//   dv = T^T dVn           Z = dVn - G^T dv          dbeta = rowsum(Z (.) R)        Vn = B R
+//   dA = tril_{-1}(dO Vn^T),  own = s diag(dO Vn^T)  dG = -tril_{-1}(dv Vn^T)
+//   X  = to (dO S)   + dA k"
+//   Yl = -to (dv S)  + dG k"                         then gradient_rows.cuh
+//   Yr = from (Vn D) + dA^T q' + dG^T k'
+//   what passes the right edge, for dg:  gamma colsum(S (.) D) + sum over u of k" (from (Vn D))
+//
+// Pairs that do not pass a gate stand in dg's sum twice with the same rounded factors and cancel to
+// fp32 accuracy. Where the gate is one a head or none, rows are plain, dA and dG are decayed
+// instead (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are summed
+// one by one (gla/scores.cuh).
+// Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq,
+// dk, dv, dg, dbeta written once.
+// Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
+#include "sp_methods/kernels/device/delta/gradient_rows.cuh"
+
+namespace baton {
+namespace {
+
+template <int d_k, int d_v, GateKind kind>
+class ChunkGradients {
+ public:
+  using Memory = DeltaGradientMemory<d_k, d_v, kind>;
+  using Walk = GateWalk<kind, d_k>;
+  static constexpr bool by_channel = kind == GateKind::vector;
+
+  __device__ ChunkGradients(const DeviceLayer& layer, const DeltaGradients::Operands<OnDevice>& x,
+                            const ChunkInWorkspace<d_k, d_v>& kept)
+      : layer_(layer),
+        x_(x),
+        kept_(kept),
+        chunk_(static_cast<int>(blockIdx.y)),
+        rows_{layer.rows(x.in.of.q, d_k, chunk_), layer.rows(x.in.of.k, d_k, chunk_)} {}
+
+  __device__ void run() {
+    load();
+    wait_for_copies<0>();
+    __syncthreads();
+    const bool strong = scale();
+    put_values();
+    __syncthreads();
+    put_strengths();
+    put_pair_gradients();
+    set_sums_of_states(strong);
+    put_passing();
+    __syncthreads();
+    if constexpr (by_channel) {
+      Memory::gates_again().load(layer_, layer_.template loader<d_k>(), x_.in.of.g, chunk_);
+      commit_copies();
+    }
+    if (!strong) add_pairs();
+    write_strengths();
+    if constexpr (by_channel) put_sums_of_gates();
+    __syncthreads();
+    write_rows(strong);
+  }
+
+ private:
+  __device__ static int row() { return 16 * warp_row(); }
+  __device__ static int column() { return warp_column() * (d_k / 4); }
+
+  __device__ void load() const {
+    const auto keys = layer_.template loader<d_k>();
+    keys.load(Memory::q(), x_.in.of.q, chunk_);
+    keys.load(Memory::keys_in(), x_.in.of.k, chunk_);
+    if constexpr (by_channel) keys.load(Memory::keys_out(), x_.in.of.k, chunk_);
+    Memory::gates().load(layer_, keys, x_.in.of.g, chunk_);
+    layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
+    copy_tile_async<Memory::value_bytes>(Memory::missing().memory, kept_.missing);
+    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
+    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, kept_.record.t().memory);
+    copy_tile_async<Memory::pair_bytes>(Memory::g().memory, kept_.record.g().memory);
+    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
+    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradient);
+    commit_copies();
+    const int i = static_cast<int>(threadIdx.x);
+    if (i < device_chunk) Memory::beta()[i] = kept_.record.beta()[i];
+    if (i < d_k) Memory::to()[i] = kept_.record.to()[i], Memory::from()[i] = kept_.record.from()[i];
+  }
+
+  /// Scales the rows where gates are a channel's; true where they are strong.
+  __device__ bool scale() const {
+    if constexpr (by_channel) {
+      return scale_by_channel(
+          ScaledChunk<kind, d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates(), rows_},
+          [](const Walk&, bool) {});
+    } else {
+      if (warp() == 0) sum_gates_of_head(Memory::sums(), Memory::gates());
+      return false;
+    }
+  }
+
+  /// dv.
+  __device__ void put_values() const {
+    const int first = warp_column() * (d_v / 4);
+    Sums<1, d_v / 64> dv;
+    dv.clear();
+    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::t(), row()),
+                                   right_operand<RowsAre::outer>(Memory::d_written(), first), warp_row(), 4);
+    put_sums(Memory::dv(), row(), first, dv);
+    auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
+    store_sums(HeadRows<Bf16>{rows.row(row()) + first, rows.stride, rows.count - row()}, dv);
+  }
+
+  /// The sums of Z (.) R over 16 values, for dbeta.
+  __device__ static void put_strengths() {
+    constexpr int pieces = d_v / 16, tokens = d_v / 4;
+    const int piece = warp() % pieces, first = warp() / pieces * tokens;
+    Sums<1, d_v / 64> z;
+    z.clear();
+    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::dv(), 16 * piece),
+                                   right_operand<RowsAre::summed>(Memory::g(), first));
+    const SumsPlace<Bf16Tile<device_chunk>> place(16 * piece, first);
+#pragma unroll
+    for (int n = 0; n < d_v / 32; ++n) {
+      float2 sum{0.0F, 0.0F};
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int at = place.at(0, half, n);
+        const float2 minus{z.c[0][n][2 * half], z.c[0][n][2 * half + 1]};
+        sum = sum + (Memory::d_written().pair(at) - minus) * Memory::missing().pair(at);
+      }
+      sum = sum_over_rows(sum);
+      if (lane() < 4)
+        *reinterpret_cast<float2*>(Memory::strengths() + piece * device_chunk + first + 8 * n + 2 * lane()) =
+            sum;
+    }
+  }
+
+  /// dA and dG below the diagonal, and `own` on it.
+  __device__ static void put_pair_gradients() {
+    if (warp_column() > warp_row()) return;
+    const int first = 16 * warp_column();
+    Sums<1, 1> queries, keys;
+    queries.clear();
+    keys.clear();
+    const auto missing = right_operand<RowsAre::summed>(Memory::missing(), first);
+    add_products(product<d_v / 16>(queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), missing),
+                 product<d_v / 16>(keys, left_operand<RowsAre::outer>(Memory::dv(), row()), missing));
+    const float scale = power_of_2(log2_scale<d_k>);
+    queries.for_each([&](int r, int c, float2& x) {
+      x = x * *reinterpret_cast<const float2*>(Memory::beta() + first + c);
+      if (row() + r == first + c) Memory::own()[row() + r] = scale * x.x;
+      if (row() + r == first + c + 1) Memory::own()[row() + r] = scale * x.y;
+    });
+    keys.for_each([&](int, int c, float2& x) {
+      x = -1.0F * (x * *reinterpret_cast<const float2*>(Memory::beta() + first + c));
+    });
+    if constexpr (!by_channel) {
+      decay_piece(queries, Memory::sums(), row(), first, scale);
+      decay_piece(keys, Memory::sums(), row(), first, 1.0F);
+    }
+    put_strictly_lower(Memory::d_queries(), queries, row(), first);
+    put_strictly_lower(Memory::d_keys(), keys, row(), first);
+  }
+
+  /// What X, Yl and Yr have from S and D.
+  __device__ void set_sums_of_states(bool strong) {
+    sums_.queries.clear(), sums_.later.clear(), sums_.earlier.clear();
+    const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
+    add_products(product<d_v / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
+                 product<d_v / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::dv(), row()), state));
+    add_product<d_v / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::missing(), row()),
+                          right_operand<RowsAre::summed>(Memory::gradient(), column()));
+    const float scale = power_of_2(log2_scale<d_k>), all = Memory::sums()[device_chunk - 1];
+    const auto edge = [&](float* decays, int c) {
+      return *reinterpret_cast<const float2*>(decays + column() + c);
+    };
+    sums_.queries.for_each([&](int r, int c, float2& x) {
+      x = by_channel ? x * edge(Memory::to(), c) : scale * decay_of(Memory::sums()[row() + r]) * x;
+    });
+    sums_.later.for_each([&](int r, int c, float2& x) {
+      x = by_channel ? -1.0F * (x * edge(Memory::to(), c)) : -decay_of(Memory::sums()[row() + r]) * x;
+    });
+    sums_.earlier.for_each([&](int r, int c, float2& x) {
+      x = Memory::beta()[row() + r] * x;
+      x = by_channel ? x * edge(Memory::from(), c) : decay_of(all - Memory::sums()[row() + r]) * x;
+    });
+  }
+
+  /// The parts of dg's sum that pass the chunk's right edge: four of S (.) D, four of k" Yr.
+  __device__ void put_passing() {
+    if constexpr (kind == GateKind::none) return;
+    put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(),
+                     sums_.earlier);
+    const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
+    const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
+    if (part >= 4) return;
+    float2 sum{0.0F, 0.0F};
+    for (int value = part; value < d_v; value += 4) {
+      const int at = Bf16Tile<d_k>::offset(value, channel);
+      sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
+    }
+    *reinterpret_cast<float2*>(Memory::passing() + part * d_k + channel) =
+        *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
+  }
+
+  /// What X, Yl and Yr have from pairs within the chunk.
+  __device__ void add_pairs() {
+    const auto keys = right_operand<RowsAre::summed>(Memory::keys_out(), column());
+    const int piece = warp_row();
+    add_product<device_chunk / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_queries(), row()),
+                                   keys, 0, piece + 1);
+    add_product<device_chunk / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::d_keys(), row()), keys,
+                                   0, piece + 1);
+    add_product<device_chunk / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::d_queries(), row()),
+                                   right_operand<RowsAre::summed>(Memory::q(), column()), piece, 4);
+    add_product<device_chunk / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::d_keys(), row()),
+                                   right_operand<RowsAre::summed>(Memory::keys_in(), column()), piece, 4);
+  }
+
+  __device__ void write_strengths() const {
+    const int token = static_cast<int>(threadIdx.x);
+    const auto rows = layer_.rows(x_.out.dbeta, 1, chunk_);
+    if (token >= rows.count) return;
+    float sum = 0.0F;
+#pragma unroll
+    for (int piece = 0; piece < d_v / 16; ++piece) sum += Memory::strengths()[piece * device_chunk + token];
+    *rows.row(token) = __float2bfloat16(sum);
+  }
+
+  /// b of every token and channel, r and b at the chunk's end, where S and D were.
+  __device__ void put_sums_of_gates() const {
+    wait_for_copies<0>();
+    __syncthreads();
+    if (!Walk::takes_part()) return;
+    const Walk walk(Memory::gates_again());
+    float2 b = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      b = b + walk.gate[i];
+      Memory::sums_by_channel().set_pair(FloatTile<d_k>::offset(walk.first + i, walk.channel), b);
+    }
+    if (!walk.is_first_lane()) return;
+    *reinterpret_cast<float2*>(Memory::to() + walk.channel) = walk.middle;
+    *reinterpret_cast<float2*>(Memory::from() + walk.channel) = walk.all;
+  }
+
+  /// dq, dk and dg.
+  __device__ void write_rows(bool strong) {
+    const FinishedRows<d_k, d_v, kind> finished{rows_, strong};
+    finished.write(sums_, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),
+                   row(), column());
+    if constexpr (kind == GateKind::none) return;
+    const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
+    if constexpr (by_channel) {
+      write_gates_of_channels<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row(), column());
+    } else {
+      write_gates_of_head<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row());
+    }
+  }
+
+  const DeviceLayer& layer_;
+  const DeltaGradients::Operands<OnDevice>& x_;
+  const ChunkInWorkspace<d_k, d_v>& kept_;
+  int chunk_;
+  QueryKeyRows rows_;
+  KeyGradientSums<d_k> sums_;
+};
+
+template <int d_k, int d_v, GateKind kind>
+__global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ DeltaGradients::Operands<OnDevice> x,
+    char* workspace, const __grid_constant__ DeltaRoom room) {
+  const ChunkInWorkspace<d_k, d_v> kept(workspace, room, layer.chunks());
+  ChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
+}
+
+const RegisteredCudaKernel registered =
+    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients);
+
+}  // namespace
+
+cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+                            const Chunks& p) {
+  const DeltaRoom room(p, true);
+  char* const memory = delta_workspace();
+  auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
+  auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
+  cudaError_t code = delta_factors(stream, memory, x.in, p, {.queries = true, .gradients = true});
+  if (code == cudaSuccess)
+    code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p);
+  if (code == cudaSuccess)
+    code = reverse_sweep(
+        stream,
+        {.d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written},
+        memory, p);
+  if (code != cudaSuccess) return code;
+  const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+  return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
+    return launch_on_segments(stream, chunks, DeltaGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
+                              delta_gradients_kernel<d_k(), d_v(), kind()>, x, memory, room);
+  });
+}
+
+}  // namespace baton

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the device kernels of linear attention with a delta rule keep of every chunk, and where.
+//
+// With r a reference of the chunk's gates, q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, and
+// (I + G B) N = I, a chunk has a record
+//
+//   W = N k'   k"   q'   A = tril(s q k^T decayed)        tiles [64, d_k], A [64, 64]
+//   U^T = (N V)^T                                         tile [d_v, 64]
+//   to = e^r, from = e^{all-r}, gamma = e^all             fp32 [d_k] each
+//   beta                                                  fp32 [64]
+//   T = B N,  G                                           tiles [64, 64], for gradients alone
+//
+// from which all passes over chunks follow without q, k, g (X [rows, d_k] a state, values first):
+//
+//   R = U - W (to X)^T      Vn = B R      O = q' (to X)^T + A Vn
+//   X <- gamma X + from (Vn^T k")
+//
+// A chunk with vector gates has r in its middle; where gates are too strong for that, and where the
+// gate is one a head or none, r = 0 for q' and k', k" = k e^{all-b}, to = from = 1.
+// All passes of a call share the workspace; a record of d_k = d_v = 128 has 90 KiB.
+#pragma once
+
+#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/device/gla/layer.cuh"
+
+namespace baton {
+
+/// Bytes of a chunk's record.
+constexpr int chunk_record_bytes(int d_k, int d_v) {
+  return 2 * device_chunk * (3 * d_k + d_v + 3 * device_chunk) + 4 * (3 * d_k + device_chunk);
+}
+
+/// The places in a chunk's record.
+template <int d_k, int d_v>
+struct ChunkRecord {
+  static constexpr int key_bytes = Bf16Tile<d_k>::bytes(device_chunk);
+  static constexpr int value_bytes = Bf16Tile<device_chunk>::bytes(d_v);
+  static constexpr int pair_bytes = Bf16Tile<device_chunk>::bytes(device_chunk);
+  static constexpr int w_at = 0, k_at = key_bytes, q_at = 2 * key_bytes, pairs_at = 3 * key_bytes;
+  static constexpr int u_at = pairs_at + pair_bytes, floats_at = u_at + value_bytes;
+  static constexpr int float_bytes = (3 * d_k + device_chunk) * 4;
+  static constexpr int t_at = floats_at + float_bytes, g_at = t_at + pair_bytes, bytes = g_at + pair_bytes;
+  static_assert(bytes == chunk_record_bytes(d_k, d_v));
+
+  char* memory;
+
+  __device__ Bf16Tile<d_k> w() const { return {memory + w_at}; }
+  __device__ Bf16Tile<d_k> k() const { return {memory + k_at}; }
+  __device__ Bf16Tile<d_k> q() const { return {memory + q_at}; }
+  __device__ Bf16Tile<device_chunk> pairs() const { return {memory + pairs_at}; }
+  __device__ Bf16Tile<device_chunk> u() const { return {memory + u_at}; }
+  __device__ Bf16Tile<device_chunk> t() const { return {memory + t_at}; }
+  __device__ Bf16Tile<device_chunk> g() const { return {memory + g_at}; }
+  __device__ float* to() const { return reinterpret_cast<float*>(memory + floats_at); }
+  __device__ float* from() const { return to() + d_k; }
+  __device__ float* gamma() const { return from() + d_k; }
+  __device__ float* beta() const { return gamma() + d_k; }
+};
+
+/// What a call keeps in the workspace: records, and for gradients of every chunk the state before
+/// it and the gradient behind it [d_v, d_k], R^T and the gradient of Vn^T as tiles [d_v, 64].
+struct DeltaRoom {
+  std::int64_t records = 0, states = 0, gradients = 0, missing = 0, d_written = 0, end = 0;
+
+  DeltaRoom(const Chunks& p, bool has_gradients) {
+    const GlaShape& s = p.shape;
+    const std::int64_t chunks = p.work.heads(s) * ((s.tokens + device_chunk - 1) / device_chunk);
+    states = chunks * chunk_record_bytes(static_cast<int>(s.d_k), static_cast<int>(s.d_v));
+    end = states;
+    if (!has_gradients) return;
+    const std::int64_t state = chunks * s.d_v * s.d_k * 2, values = chunks * s.d_v * device_chunk * 2;
+    gradients = states + state;
+    missing = gradients + state;
+    d_written = missing + values;
+    end = d_written + values;
+  }
+};
+
+/// Makes room for calls in the workspace; the reason why there is none.
+Refusal lacks_delta_room(const Chunks& p);
+Refusal lacks_delta_room_of_gradients(const Chunks& p);
+/// The workspace.
+char* delta_workspace();
+
+/// Parts of the records that a call needs beside W, k", U and the decays.
+struct RecordParts {
+  bool queries = true;     ///< q' and A
+  bool gradients = false;  ///< T and G
+};
+
+/// Writes the records of all chunks.
+cudaError_t delta_factors(cudaStream_t stream, char* records, const DeltaInputs<OnDevice>& in,
+                          const Chunks& p, RecordParts parts);
+
+/// What a sweep over the chunks of every head starts from, and what it leaves; null is left out.
+struct ForwardSweepOutputs {
+  float* map_state = nullptr;   ///< [heads, d_v, d_k]
+  float* map_matrix = nullptr;  ///< [heads, d_k, d_k]
+  Bf16* o = nullptr;            ///< [tokens, heads, d_v]
+  Bf16* correction = nullptr;   ///< [tokens, heads, d_k]
+  Bf16* states = nullptr;       ///< [heads, chunks, d_v, d_k]
+  char* missing = nullptr;      ///< [heads, chunks] tiles [d_v, 64]
+};
+cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
+                          const float* incoming, const Chunks& p);
+
+/// The same right to left, for gradients; null is left out, a null `after` is zero.
+struct ReverseSweepOperands {
+  const Bf16* d_o = nullptr;     ///< [tokens, heads, d_v]
+  const float* after = nullptr;  ///< [heads, d_v, d_k]
+  float* map_state = nullptr;    ///< [heads, d_v, d_k]: the gradient before the first token.
+  Bf16* gradients = nullptr;     ///< [heads, chunks, d_v, d_k]: behind every chunk.
+  char* d_written = nullptr;     ///< [heads, chunks] tiles [d_v, 64]: of Vn^T.
+};
+cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p);
+
+/// The bodies, for tests and benches. Each needs its room first.
+cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p);
+cudaError_t delta_output(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x, const Chunks& p);
+cudaError_t delta_correction(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
+                             const Chunks& p);
+cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDevice>& x, const Chunks& p);
+cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients::Operands<OnDevice>& x,
+                                  const Chunks& p);
+cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+                            const Chunks& p);
+
+}  // namespace baton

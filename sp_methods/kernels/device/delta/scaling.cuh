@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decays of one chunk under a delta rule, as its record and its gradients both need them.
+//
+//   a gate a channel:      q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, r in the middle;
+//                          where that is too strong q' = s q e^b, k' = k e^b, k" = k e^{all-b}
+//   a gate a head, none:   scores of plain rows are multiplied by e^{b_i - b_j}, never above 1
+//
+// Cost: one exponential a number of q', k' and k", or one a pair.
+#pragma once
+
+#include "sp_methods/kernels/device/gla/scores.cuh"
+
+namespace baton {
+
+/// e^{b - r}.
+__device__ inline DecayFactor in_factor(float2 r) { return {log2_e, {-log2_e * r.x, -log2_e * r.y}}; }
+
+/// A chunk's tiles while they are scaled, and its rows in global memory.
+template <GateKind kind, int d_k>
+struct ScaledChunk {
+  Bf16Tile<d_k> q, keys_in, keys_out;
+  GateTile<kind, d_k> gates;
+  QueryKeyRows rows;
+};
+
+/// Scales plain tiles by gates a channel. All threads call it, behind a barrier and before one;
+/// decays(walk, strong) is called by every walk. Returns true where the chunk is strong.
+template <GateKind kind, int d_k, class Decays>
+__device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays decays) {
+  using Walk = GateWalk<kind, d_k>;
+  bool strong = false;
+  if (Walk::takes_part()) {
+    const Walk walk(x.gates);
+    strong = walk.is_strong();
+    walk.scale(x.q, query_factor<d_k>(walk.middle), x.keys_out, key_factor(walk.middle));
+    walk.scale(x.keys_in, in_factor(walk.middle));
+    decays(walk, false);
+  }
+  if (!__syncthreads_or(strong)) return false;
+  scale_strongly(x.gates, x.q, x.keys_out, x.rows.q, x.rows.k);
+  if (Walk::takes_part()) {
+    const Walk walk(x.gates);
+    walk.scale_from(x.rows.k, x.keys_in, in_factor({0.0F, 0.0F}));
+    decays(walk, true);
+  }
+  return true;
+}
+
+/// Sets b [64] of a gate a head; one warp calls it, and its lanes scan two tokens each.
+template <GateKind kind, int d_k>
+__device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {
+  const float2 gate{gates.pair(0, 2 * lane()).x, gates.pair(0, 2 * lane() + 1).x};
+  float sum = gate.x + gate.y;
+#pragma unroll
+  for (int apart = 1; apart < 32; apart *= 2) {
+    const float earlier = __shfl_up_sync(0xffffffffU, sum, apart);
+    if (lane() >= apart) sum += earlier;
+  }
+  b[2 * lane()] = sum - gate.y;
+  b[2 * lane() + 1] = sum;
+}
+
+/// Multiplies a 16 x 16 piece over pairs of tokens by their decays. What decays above the diagonal
+/// may be infinite.
+__device__ inline void decay_piece(Sums<1, 1>& sums, const float* b, int row, int column, float scale) {
+  sums.for_each([&](int r, int c, float2& x) {
+    const float from = b[row + r];
+    x.x *= scale * decay_of(from - b[column + c]);
+    x.y *= scale * decay_of(from - b[column + c + 1]);
+  });
+}
+
+}  // namespace baton

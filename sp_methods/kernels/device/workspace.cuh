@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory that all calls of a process share, one after the other in a stream: what a body
+// keeps between its own kernels.
+//
+//   grow(bytes)    when a schedule is prepared
+//   get()          while it runs, also while it is captured
+//
+// It only grows, and while it does nothing may run that was recorded with it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "collectives/executors/cuda/memory.cuh"
+#include "collectives/schedule/errors.hpp"
+
+namespace baton {
+
+class Workspace {
+ public:
+  /// Throws SystemError if there is not enough memory.
+  void grow(std::size_t bytes) {
+    if (memory_ && memory_->bytes() >= bytes) return;
+    memory_.reset();  // first: both need not fit at once
+    memory_ = std::make_unique<DeviceBytes>(bytes);
+  }
+  std::byte* get() const { return memory_->get(); }
+
+  static Workspace& shared() {
+    static Workspace& one = *new Workspace;  // stays: the device may be gone when statics end
+    return one;
+  }
+
+ private:
+  std::unique_ptr<DeviceBytes> memory_;
+};
+
+}  // namespace baton

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer with a delta rule in device memory, one rank's share of it, and the calls of its two
+// passes: for the test of the device bodies and for the benches.
+#pragma once
+
+#include <memory>
+
+#include "sp_methods/kernels/device/delta/layer.cuh"
+#include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
+
+namespace baton {
+
+/// The inputs and results of a whole layer.
+struct DeltaLayerMemory {
+  LayerMemory of;
+  DeviceArray<Bf16> beta, dbeta, correction;
+
+  explicit DeltaLayerMemory(const GlaShape& s)
+      : of(s), beta(of.rows(s)), dbeta(of.rows(s)), correction(of.rows(s) * s.d_k) {}
+  DeltaInputs<OnDevice> inputs(const GlaShape& s, std::int64_t token) const {
+    return {of.inputs(s, token), beta.at(token * s.heads)};
+  }
+  DeltaGradientsOut<OnDevice> gradients(const GlaShape& s, std::int64_t token) const {
+    return {of.gradients(s, token), dbeta.at(token * s.heads)};
+  }
+};
+
+/// One rank's share of a head group: its tokens, its map, and the states that come to it.
+struct DeltaRank {
+  Chunks share;
+  const DeltaLayerMemory& layer;
+  std::int64_t token;
+  DeviceArray<float> map_matrix, map_state, map_gradient, before, after;
+
+  DeltaRank(const DeltaLayerMemory& memory, const GlaShape& shape, const Work& work, std::int64_t first)
+      : share{shape, work, Dtype::bf16},
+        layer(memory),
+        token(first),
+        map_matrix(work.heads(shape) * shape.d_k * shape.d_k),
+        map_state(states()),
+        map_gradient(states()),
+        before(states()),
+        after(states()) {
+    if (const Refusal lack = lacks_delta_room_of_gradients(share)) throw UsageError(lack.reason());
+  }
+  std::int64_t states() const { return share.work.heads(share.shape) * share.shape.d_v * share.shape.d_k; }
+
+  DeltaInputs<OnDevice> in() const { return layer.inputs(share.shape, token); }
+  Bf16* values(const DeviceArray<Bf16>& x) const { return x.at(token * share.shape.heads * share.shape.d_v); }
+  Bf16* correction() const { return layer.correction.at(token * share.shape.heads * share.shape.d_k); }
+
+  void map() const {
+    cuda(delta_map({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()}, share));
+  }
+  void output(bool from_zero = false) const {
+    cuda(delta_output(
+        {}, {.in = in(), .incoming = from_zero ? nullptr : before.at(), .o = values(layer.of.o)}, share));
+  }
+  /// After output(true).
+  void corrected() const {
+    cuda(delta_correction({}, {.in = in(), .correction = correction()}, share));
+    cuda(delta_correct({}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)},
+                       share));
+  }
+  void state_gradients() const {
+    cuda(delta_state_gradients({}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()},
+                               share));
+  }
+  void gradients() const {
+    cuda(delta_gradients({},
+                         {.in = in(),
+                          .d_o = values(layer.of.d_o),
+                          .before = before.at(),
+                          .after = after.at(),
+                          .out = layer.gradients(share.shape, token)},
+                         share));
+  }
+};
+
+}  // namespace baton
