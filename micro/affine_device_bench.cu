@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/products.cuh"
+#include "collectives/executors/cuda/steps.cuh"
 #include "collectives/schedule/schedule.hpp"
 
 namespace baton {
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(product_threads)
   for (int i = 0; i < times; ++i) {
     __syncthreads();
     if constexpr (tensor_cores)
-      products.multiply(y, x, x, room, 0, 16);
+      products.multiply(y, x, room, 0, 16);
     else
       plain.multiply(y, x, 144);
     __syncthreads();

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string>
 
-#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/products.cuh"
+#include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {
 namespace {
@@ -49,14 +49,6 @@ __device__ inline void await_loads() {
   asm volatile("cp.async.wait_group %0;" ::"n"(under_way) : "memory");
 }
 
-/// Leaves the high parts where the numbers were.
-__device__ inline void split(float4& x, float4& low) {
-  const Tf32Parts parts[] = {tf32_parts(x.x), tf32_parts(x.y), tf32_parts(x.z), tf32_parts(x.w)};
-  const auto number = [](unsigned bits) { return __uint_as_float(bits); };
-  x = {number(parts[0].high), number(parts[1].high), number(parts[2].high), number(parts[3].high)};
-  low = {number(parts[0].low), number(parts[1].low), number(parts[2].low), number(parts[3].low)};
-}
-
 /// Whole rows of `width` elements on 16 bytes: a thread moves four elements of each tile. Three
 /// tiles take turns, of which two are under way.
 template <unsigned width>
@@ -67,7 +59,7 @@ __global__ void __launch_bounds__(product_threads)
   extern __shared__ float4 shared[];
   float* const room = reinterpret_cast<float*>(shared);
   const auto tile_of = [&](unsigned tile, unsigned which) {
-    return room + (2 + tile % stages * 2 + which) * most_tile_elements;
+    return room + (1 + tile % stages * 2 + which) * most_tile_elements;
   };
   const unsigned e = threadIdx.x * 4, place = e / width * Products<width>::stride + e % width;
   const auto load = [&](unsigned tile, unsigned end) {
@@ -87,10 +79,9 @@ __global__ void __launch_bounds__(product_threads)
     products.prepare(tile * o.tile_rows);
     load(tile + stages - 1, mine.end);
     await_loads<stages - 1>();
-    float *const x = tile_of(tile, 0), *const y = tile_of(tile, 1), *const low = room + most_tile_elements;
-    split(reinterpret_cast<float4&>(x[place]), reinterpret_cast<float4&>(low[place]));
     __syncthreads();
-    products.multiply(y, x, low, room, tile * o.tile_rows, o.tile_rows);
+    float* const y = tile_of(tile, 1);
+    products.multiply(y, tile_of(tile, 0), room, tile * o.tile_rows, o.tile_rows);
     __syncthreads();
     const std::size_t at = std::size_t{tile} * elements + e;
     if (at < std::size_t{o.rows} * width)
@@ -112,7 +103,7 @@ __global__ void __launch_bounds__(product_threads)
       y[e] = o.added != nullptr ? o.added[at + e] : 0;
     }
     __syncthreads();
-    products.multiply(y, x, nullptr, nullptr, row, rows);
+    products.multiply(y, x, nullptr, row, rows);
     __syncthreads();
     for (unsigned e = threadIdx.x; e < count; e += product_threads) o.into[at + e] = y[e];
     __syncthreads();
@@ -130,15 +121,15 @@ bool lies_whole(const void* pointer) { return reinterpret_cast<std::uintptr_t>(p
 
 template <unsigned width>
 void launch_tensor(cudaStream_t stream, int blocks, const Operands& operands, const Matrices& by) {
-  constexpr int bytes = 8 * most_tile_elements * sizeof(float);
+  constexpr int bytes = 7 * most_tile_elements * sizeof(float);
   static const cudaError_t allowed =
       cudaFuncSetAttribute(tensor_kernel<width>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   cuda(allowed);
   tensor_kernel<width><<<blocks, product_threads, bytes, stream>>>(operands, by);
 }
 
-}  // namespace
-
+/// Enqueues into = x times the matrices, row by row, plus `added` unless it is empty. `into` may be
+/// x or `added`, and shares nothing with the matrices.
 void multiply_on_device(cudaStream_t stream, std::span<float> into, std::span<const float> x,
                         std::span<const float> matrices, std::span<const float> added, const Combine& by) {
   const auto row = static_cast<unsigned>(by.row);
@@ -158,6 +149,8 @@ void multiply_on_device(cudaStream_t stream, std::span<float> into, std::span<co
     plain_kernel<<<blocks, product_threads, 0, stream>>>(operands, matrix);
   cuda_launched();
 }
+
+}  // namespace
 
 void combine_affine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by) {
   const auto& [writes, reads] = operands;

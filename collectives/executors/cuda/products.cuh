@@ -42,7 +42,7 @@ __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], uns
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// The products of a block with rows of `width` elements, whose parts lie in two tiles.
+/// The products of a block with rows of `width` elements.
 ///
 /// A warp makes 16 rows and 16 columns of a tile from one half of the elements that are summed. Two
 /// warps share a result, so each quarter of a multiprocessor has four warps with work. Of 16
@@ -63,16 +63,14 @@ class Products {
     if (head != head_) load(head);
   }
 
-  /// y += the rows x, given by their parts, times their matrix; tiles in shared memory, with room
-  /// for another one. `at` is the number of the tile's first row in the slice. All threads of the
-  /// block call it, between barriers.
-  __device__ void multiply(float* y, const float* high, const float* low, float* second_half, unsigned at,
-                           unsigned /*rows*/) {
+  /// y += the rows x times their matrix, tiles in shared memory, with room for another tile. `at`
+  /// is the number of the tile's first row in the slice. All threads of the block call it, between
+  /// barriers.
+  __device__ void multiply(float* y, const float* x, float* second_half, unsigned at, unsigned /*rows*/) {
     prepare(at);
     const unsigned row = warp_row() + lane() / 4, place = row * stride + warp_column() + quad() * 4;
     float sums[2][4] = {};
-    const unsigned first = row * stride + half() * width / 2 + quad() * 4;
-    add_products(sums, high + first, low + first);
+    add_products(sums, x + row * stride + half() * width / 2 + quad() * 4);
     const auto at_row = [&](float* tile, int lower) -> float4& {
       return *reinterpret_cast<float4*>(tile + place + lower * 8 * stride);
     };
@@ -99,18 +97,6 @@ class Products {
   static constexpr unsigned groups = width / 32;   // of elements that a warp sums
   static constexpr unsigned no_head = ~0U;
 
-  /// Sixteen elements of 16 rows, a thread's part of two multiplications.
-  struct Fragments {
-    unsigned v[2][4];
-
-    __device__ explicit Fragments(const float* at) {
-      const uint4 upper = *reinterpret_cast<const uint4*>(at),
-                  lower = *reinterpret_cast<const uint4*>(at + 8 * stride);
-      v[0][0] = upper.x, v[0][1] = lower.x, v[0][2] = upper.y, v[0][3] = lower.y;
-      v[1][0] = upper.z, v[1][1] = lower.z, v[1][2] = upper.w, v[1][3] = lower.w;
-    }
-  };
-
   __device__ static unsigned lane() { return threadIdx.x % 32; }
   __device__ static unsigned quad() { return lane() % 4; }
   __device__ static unsigned warp_column() { return threadIdx.x / 32 % columns * 16; }
@@ -123,21 +109,28 @@ class Products {
     asm volatile("bar.sync %0, 64;" ::"r"(result) : "memory");
   }
 
-  /// Adds the products of the rows at `highs` and `lows` and of those eight below, over half of the
-  /// elements.
-  __device__ void add_products(float (&sums)[2][4], const float* highs, const float* lows) const {
+  /// Adds the products of the rows at `x` and eight rows below, over half of the elements.
+  __device__ void add_products(float (&sums)[2][4], const float* x) const {
     float small_sums[2][2][4] = {};
 #pragma unroll
     for (unsigned group = 0; group < groups; ++group) {
-      const Fragments high(highs + group * 16), low(lows + group * 16);
+      const float4 upper = *reinterpret_cast<const float4*>(x + group * 16),
+                   lower = *reinterpret_cast<const float4*>(x + group * 16 + 8 * stride);
+      const float four[2][4] = {{upper.x, lower.x, upper.y, lower.y}, {upper.z, lower.z, upper.w, lower.w}};
 #pragma unroll
       for (unsigned step = 0; step < 2; ++step) {
+        unsigned high[4], low[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const Tf32Parts parts = tf32_parts(four[step][i]);
+          high[i] = parts.high, low[i] = parts.low;
+        }
 #pragma unroll
         for (unsigned j = 0; j < 2; ++j) {
           const Tf32Parts b0 = matrix_[group][j][2 * step], b1 = matrix_[group][j][2 * step + 1];
-          multiply_add(sums[j], high.v[step], b0.high, b1.high);
-          multiply_add(small_sums[j][0], high.v[step], b0.low, b1.low);
-          multiply_add(small_sums[j][1], low.v[step], b0.high, b1.high);
+          multiply_add(sums[j], high, b0.high, b1.high);
+          multiply_add(small_sums[j][0], high, b0.low, b1.low);
+          multiply_add(small_sums[j][1], low, b0.high, b1.high);
         }
       }
     }
@@ -147,30 +140,27 @@ class Products {
       for (int i = 0; i < 4; ++i) sums[j][i] += small_sums[j][0][i] + small_sums[j][1][i];
   }
 
-  /// All loads before the first use, so that they are under way together.
   __device__ void load(unsigned head) {
     head_ = head;
     const float* const matrix = by_.first + std::size_t{head} * width * width;
-    const unsigned n = lane() / 4, first = half() * width / 2 + quad() * 4;
-    const auto column = [n](unsigned j) { return warp_column() + 4 * (n / 2) + 2 * j + n % 2; };
-    float v[groups][2][4];
-    if (by_.transposed) {
+    const unsigned n = lane() / 4;
 #pragma unroll
-      for (unsigned i = 0; i < groups * 8; ++i)
-        v[i / 8][i / 4 % 2][i % 4] =
-            __ldcg(matrix + (first + i / 8 * 16 + i % 4) * width + column(i / 4 % 2));
-    } else {
+    for (unsigned group = 0; group < groups; ++group)
 #pragma unroll
-      for (unsigned i = 0; i < groups * 2; ++i) {
-        const float* const at = matrix + column(i % 2) * width + first + i / 2 * 16;
-        const float4 four = __ldcg(reinterpret_cast<const float4*>(at));
-        float(&to)[4] = v[i / 2][i % 2];
-        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+      for (unsigned j = 0; j < 2; ++j) {
+        const unsigned column = warp_column() + 4 * (n / 2) + 2 * j + n % 2,
+                       first = half() * width / 2 + group * 16 + quad() * 4;
+        float v[4];
+        if (by_.transposed) {
+#pragma unroll
+          for (unsigned i = 0; i < 4; ++i) v[i] = __ldcg(matrix + (first + i) * width + column);
+        } else {
+          const float4 four = __ldcg(reinterpret_cast<const float4*>(matrix + column * width + first));
+          v[0] = four.x, v[1] = four.y, v[2] = four.z, v[3] = four.w;
+        }
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) matrix_[group][j][i] = tf32_parts(v[i]);
       }
-    }
-#pragma unroll
-    for (unsigned i = 0; i < groups * 8; ++i)
-      matrix_[i / 8][i / 4 % 2][i % 4] = tf32_parts(v[i / 8][i / 4 % 2][i % 4]);
   }
 
   const Matrices& by_;
@@ -186,8 +176,7 @@ class Products<0> {
 
   __device__ void prepare(unsigned /*at*/) const {}
 
-  __device__ void multiply(float* y, const float* x, const float* /*low*/, float* /*room*/, unsigned at,
-                           unsigned rows) const {
+  __device__ void multiply(float* y, const float* x, float* /*room*/, unsigned at, unsigned rows) const {
     const unsigned d = by_.row;
     for (unsigned i = threadIdx.x; i < rows * d; i += blockDim.x) {
       const unsigned row = i / d, column = i % d;

@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {

@@ -3,9 +3,9 @@
 #include <type_traits>
 
 #include "collectives/executors/cuda/error.cuh"
+#include "collectives/executors/cuda/products.cuh"
 #include "collectives/executors/peer/device/gpu.cuh"
 #include "collectives/executors/peer/device/interpreter.cuh"
-#include "collectives/executors/peer/device/multiplying_gpu.cuh"
 #include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
@@ -14,6 +14,34 @@ namespace {
 constexpr unsigned most_threads = 512;
 static_assert(product_threads <= most_threads);
 constexpr unsigned staged = 32;  // instructions that a block keeps in shared memory
+
+/// The machine of kernels that multiply: a GPU whose blocks share tiles of rows.
+struct MultiplyingGpu : Gpu {
+  template <unsigned width>
+  using Products = baton::Products<width>;
+
+  /// Tile 0 has the rows, tile 1 the results, and tile 2 is room for the products.
+  __device__ static float* tile(int which) {
+    __shared__ alignas(16) float tiles[3][most_tile_elements];
+    return tiles[which];
+  }
+
+  template <int count>
+  __device__ static Elements<count> load_shared(const float* from, unsigned n, bool whole) {
+    Elements<count> x;
+    if (whole) {
+#pragma unroll
+      for (int i = 0; i < count; i += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(from + i);
+        x.v[i] = four.x, x.v[i + 1] = four.y, x.v[i + 2] = four.z, x.v[i + 3] = four.w;
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < count; ++i) x.v[i] = i < n ? from[i] : 0.0F;
+    }
+    return x;
+  }
+};
 
 /// The first instruction comes with the launch: a thread need not fetch it before it can load its
 /// first operands. Where it is the only one, as in a chain of merged blocks, it is read in place.

@@ -9,18 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collectives/executors/cuda/matrices.hpp"
+#include "collectives/executors/peer/device/aligned.cuh"
 #include "collectives/executors/peer/device/instruction.hpp"
-#include "collectives/executors/peer/device/product_tiles.cuh"
 #include "collectives/executors/peer/device/round.cuh"
 
 namespace baton {
-
-/// The properties of an aligned instruction that its loop is compiled for.
-template <bool does_arrive, bool does_fold>
-struct LoopForm {
-  static constexpr bool arrives = does_arrive;
-  static constexpr bool folds = does_fold;
-};
 
 /// One thread of a rank. Only one that `multiplies` runs products.
 template <class Machine, class Format, PeerTransport transport, bool multiplies = false>
@@ -75,7 +69,7 @@ class Interpreter {
   /// Loads the operands of the next packet while this one is awaited.
   template <class F>
   __device__ void run_aligned(const PeerDeviceInstruction& in, bool opens) {
-    const Aligned<F> work(in);
+    const Aligned<Machine, Format, F> work(in);
     const unsigned packets = in.packets;
     unsigned packet = first_packet(in);
     auto ahead = work.load(packet, packets);
@@ -88,70 +82,12 @@ class Interpreter {
       if (thread_.gave_up()) continue;
       const Packet sent = Format::pack(work.value(x, here));
 #pragma unroll
-      for (int i = 0; i < Aligned<F>::receivers; ++i)
+      for (int i = 0; i < Aligned<Machine, Format, F>::receivers; ++i)
         if (work.sends[i] != nullptr) Machine::store_packet(thread_.now(slot(work.sends[i], packet)), sent);
       if (work.keep != nullptr) Machine::template store_elements<E>(work.keep + packet * E, x, E, true);
     }
     end(in);
   }
-
-  /// An aligned instruction in registers.
-  template <class F>
-  struct Aligned {
-    static constexpr int receivers = F::arrives || F::folds ? 1 : PeerLimits::sends;
-    struct Operands {
-      Pack x;      // if it comes from memory
-      Pack other;  // the later state of a fold
-      float decay;
-    };
-
-    __device__ explicit Aligned(const PeerDeviceInstruction& in)
-        : from(in.from),
-          arrival(in.arrival),
-          other(in.other),
-          decay(in.decay),
-          keep(in.keep[0]),
-          row(in.row),
-          before(in.before),
-          step(in.step),
-          peer(in.arrival_peer) {
-#pragma unroll
-      for (int i = 0; i < receivers; ++i) sends[i] = in.sends[i];
-    }
-
-    __device__ Operands load(unsigned packet, unsigned packets) const {
-      Operands loaded{};
-      if (packet >= packets) return loaded;
-      if constexpr (!F::arrives) loaded.x = Machine::template load_elements<E>(from + packet * E, E, true);
-      if constexpr (F::folds) {
-        loaded.other = Machine::template load_elements<E>(other + packet * E, E, true);
-        loaded.decay = Machine::load(decay + (before + packet * E) / row);
-      }
-      return loaded;
-    }
-
-    __device__ Pack value(const Pack& x, const Operands& operands) const {
-      if constexpr (!F::folds) {
-        return x;
-      } else {
-        Pack y;
-#pragma unroll
-        for (int i = 0; i < E; ++i) y.v[i] = Machine::fma(operands.decay, x.v[i], operands.other.v[i]);
-        return y;
-      }
-    }
-
-    const float* from;
-    std::byte* arrival;
-    const float* other;
-    const float* decay;
-    float* keep;
-    unsigned row;
-    unsigned before;
-    int step;
-    int peer;
-    std::byte* sends[receivers];
-  };
 
   __device__ void run_any(const PeerDeviceInstruction& in, bool opens) {
     begin(in, opens);
@@ -173,20 +109,86 @@ class Interpreter {
 
   __device__ void run_product(const PeerDeviceInstruction& in, bool opens) {
     begin(in, opens);
+    const Matrices by{in.decay, in.row, in.share, in.before, in.transposed};
     switch (in.width) {
-      case 128: multiply_tiles<128>(in); break;
-      case 64: multiply_tiles<64>(in); break;
-      default: multiply_tiles<0>(in);
+      case 128: multiply_tiles<128>(in, by); break;
+      case 64: multiply_tiles<64>(in, by); break;
+      default: multiply_tiles<0>(in, by);
     }
     end(in);
   }
 
+  /// Each block takes neighbouring tiles, the same on all ranks, so that a tile goes from rank to
+  /// rank while others of the same head still arrive.
   template <unsigned width>
-  __device__ void multiply_tiles(const PeerDeviceInstruction& in) {
-    const auto arrived = [&](unsigned packet) {
-      return await(in.arrival, packet, in.step, in.arrival_peer, true);
+  __device__ void multiply_tiles(const PeerDeviceInstruction& in, const Matrices& by) {
+    typename Machine::template Products<width> products(by);
+    const unsigned tile = in.tile, tiles = (in.count + tile - 1) / tile;
+    const auto edge = [&](unsigned block) {
+      return static_cast<unsigned>(std::uint64_t{tiles} * block / Machine::blocks()) * tile;
     };
-    ProductTiles<Machine, Format, width>(in, thread_).run(arrived);
+    const unsigned end = Machine::min(edge(Machine::block() + 1), in.count);
+    Machine::sync();  // another product may have had another shape of tiles
+    for (unsigned at = edge(Machine::block()); at < end; at += tile) {
+      const unsigned count = Machine::min(tile, end - at);
+      products.prepare(at / in.row);
+      gather_tile<width>(in, at, count);
+      Machine::sync();
+      products.multiply(Machine::tile(1), Machine::tile(0), Machine::tile(2), at / in.row, count / in.row);
+      Machine::sync();
+      scatter_tile<width>(in, at, count);
+    }
+  }
+
+  /// The earlier operand of a tile into shared memory, and the later one to where the products are
+  /// added to it.
+  template <unsigned width>
+  __device__ void gather_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
+    for (unsigned e = Machine::thread() * E; e < count; e += Machine::threads() * E) {
+      const unsigned n = Machine::min(static_cast<unsigned>(E), count - e), packet = (at + e) / E;
+      Pack other{};
+      if (in.other != nullptr) other = Machine::template load_elements<E>(in.other + at + e, n, in.whole);
+      const Pack x = in.arrival != nullptr
+                         ? await(in.arrival, packet, in.step, in.arrival_peer, true)
+                         : Machine::template load_elements<E>(in.from + at + e, n, in.whole);
+      put<width>(Machine::tile(0), e, n, in.x_is_later ? other : x);
+      put<width>(Machine::tile(1), e, n, in.x_is_later ? x : other);
+      if (thread_.gave_up()) continue;
+      for (int i = 0; i < in.sent; ++i)
+        if ((in.sends_y >> i & 1) == 0)
+          Machine::store_packet(thread_.now(slot(in.sends[i], packet)), Format::pack(x));
+      for (int i = 0; i < in.kept; ++i)
+        Machine::template store_elements<E>(in.keep[i] + at + e, x, n, in.whole);
+    }
+  }
+
+  /// Sends and stores the results of a tile.
+  template <unsigned width>
+  __device__ void scatter_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
+    for (unsigned e = Machine::thread() * E; e < count && !thread_.gave_up(); e += Machine::threads() * E) {
+      const unsigned n = Machine::min(static_cast<unsigned>(E), count - e);
+      const Pack y = Machine::template load_shared<E>(Machine::tile(1) + place<width>(e), n, width > 0);
+      for (int i = 0; i < in.sent; ++i)
+        if (in.sends_y >> i & 1)
+          Machine::store_packet(thread_.now(slot(in.sends[i], (at + e) / E)), Format::pack(y));
+      for (int i = 0; i < in.resulting; ++i)
+        Machine::template store_elements<E>(in.results[i] + at + e, y, n, in.whole);
+    }
+  }
+
+  /// The place of element `e` in a tile of shared memory. Rows of plain tiles lie side by side, and
+  /// a packet there may be short or of two rows.
+  template <unsigned width>
+  __device__ static unsigned place(unsigned e) {
+    if constexpr (width == 0)
+      return e;
+    else
+      return e / width * Machine::template Products<width>::stride + e % width;
+  }
+
+  template <unsigned width>
+  __device__ static void put(float* tile, unsigned e, unsigned n, const Pack& x) {
+    Machine::template store_elements<E>(tile + place<width>(e), x, n, width > 0);
   }
 
   /// Waits for a packet of a message. `clears` empties its slot of the round before.

@@ -157,15 +157,9 @@ struct Host {
   }
   static unsigned& shared_word() { return Fibers::current().shared->word; }
 
-  /// A high part of 11 bits and the rest.
-  static float split(float x, float& low) {
-    const float high = std::bit_cast<float>((std::bit_cast<unsigned>(x) + 0x1000U) & 0xffffe000U);
-    low = x - high;
-    return high;
-  }
   static float* tile(int which) {
     auto& tiles = Fibers::current().shared->tiles;
-    if (tiles.empty()) tiles.resize(5);
+    if (tiles.empty()) tiles.resize(4);
     auto* const address = tiles[static_cast<std::size_t>(which)].data();
     return reinterpret_cast<float*>((reinterpret_cast<std::uintptr_t>(address) + 15) / 16 * 16);
   }
@@ -178,15 +172,14 @@ struct Host {
     explicit Products(const Matrices& by) : by_(by) {}
 
     void prepare(unsigned /*at*/) const {}
-    void multiply(float* y, const float* x, const float* low, float* /*room*/, unsigned at,
-                  unsigned rows) const {
+    void multiply(float* y, const float* x, float* /*room*/, unsigned at, unsigned rows) const {
       const unsigned d = by_.row, line = width == 0 ? d : stride;
       for (unsigned i = thread(); i < rows * d; i += threads()) {
         const unsigned row = i / d, column = i % d;
         const float* const matrix = by_.first + std::size_t{(by_.before + at + row) / by_.share} * d * d;
         for (unsigned b = 0; b < d; ++b)
-          y[row * line + column] += (x[row * line + b] + (width == 0 ? 0 : low[row * line + b])) *
-                                    matrix[by_.transposed ? b * d + column : column * d + b];
+          y[row * line + column] +=
+              x[row * line + b] * matrix[by_.transposed ? b * d + column : column * d + b];
       }
     }
 

@@ -56,7 +56,7 @@ TEST(PeerProgram, RightForMapsOfEveryKind) {
                   HostDeviceOptions{.format = ElementFormat::bf16, .blocks = 3, .threads = 8}}) {
               if (collective->kind != Kind::exclusive_scan) continue;
               auto schedules =
-                  build_all(*collective, shape, {.ranks = ranks, .blocks = 3, .direction = direction});
+                  build_all(*collective, shape, {.ranks = ranks, .blocks = 4, .direction = direction});
               if (unsupported_by_peer(schedules)) continue;
               const Subject subject{collective->kind, shape, ranks, direction, 7};
               HostDevice device(std::move(schedules), options, ++checked);
@@ -71,7 +71,8 @@ TEST(PeerProgram, RightForMapsOfEveryKind) {
   EXPECT_GT(checked, 300);
 }
 
-/// Tiles of several heads, and rows of 64, of which GPUs make tiles for tensor cores.
+/// Blocks that cut heads; tiles of several heads; rows of 64, of which GPUs make tiles for tensor
+/// cores.
 TEST(PeerProgram, RightForMatricesOfManyTiles) {
   for (const char* name : {"all_scan", "all_gather_scan_trimmed", "recursive_doubling"})
     for (const Shape& shape : {Shape{2, 64, 96, 1, MapKind::affine}, Shape{90, 6, 7, 1, MapKind::affine}})
