@@ -61,7 +61,9 @@ TEST(ProveScan, EveryRegisteredScanIsRightOrHasNoWords) {
 TEST(ProveScan, EveryRegisteredScanIsRightWithMapsOfEveryKind) {
   for (const MapKind map : {MapKind::scalar, MapKind::affine})
     for (const Collective* collective : collectives())
-      if (collective->kind == Kind::exclusive_scan) EXPECT_NO_THROW(prove_scan(*collective, 8, map));
+      if (collective->kind == Kind::exclusive_scan) {
+        EXPECT_NO_THROW(prove_scan(*collective, 8, map));
+      }
 }
 
 TEST(ProveScan, AScanThatForgetsHowMatricesActIsNamed) {
