@@ -10,7 +10,7 @@ target_link_libraries(_harness PRIVATE harness collectives)
 install(TARGETS _harness LIBRARY DESTINATION baton COMPONENT python)
 
 if(BATON_CUDA)
-  add_library(_cuda MODULE python/native/nccl.cu)
+  add_library(_cuda MODULE)
   set_target_properties(_cuda PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN")
   baton_add_cuda(_cuda collectives/*.cu)
   target_include_directories(_cuda PRIVATE ${PROJECT_SOURCE_DIR})

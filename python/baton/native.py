@@ -32,11 +32,9 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python", view
     [heads, d_k, d_k] in place of `decay`, a state is [heads, d_v, d_k], and the map is x -> x @ matrix + state. `map` is the
     kind as a text.
 
-    All are of f32 and share the harness's memory. On executor tcp they are NumPy arrays, or what `views`, such as
-    torch.from_dlpack, makes of objects with __dlpack__; on executor nccl, memory of the GPU, handed through `views` as well.
-    `send(array, to)` and `receive(array, from)` carry arrays over TCP on executor tcp; any other library will do as well.
-    Ranks are counted in scan order, and `home(rank)` is that of the launcher. On executor nccl the function enqueues on
-    `stream`, a number, must not wait for the GPU, and is done when what it enqueued is.
+    All are of f32 and share the harness's memory: NumPy arrays, or what `views`, such as torch.from_dlpack, makes of objects with
+    __dlpack__. `send(array, to)` and `receive(array, from)` carry arrays over TCP; any other library will do as well. Ranks are
+    counted in scan order, and `home(rank)` is that of the launcher.
 
     `bytes`, sent by the rank that sends most, and `hops`, messages on the longest chain, are what you claim: numbers, or texts
     of +, -, * and // over P, the ranks, and N, the bytes of a state. With both the row has a bound. Raises Error for one alone.

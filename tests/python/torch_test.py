@@ -35,11 +35,6 @@ def missing():
     return ""
 
 
-def gpus():
-    found = python("-c", "import torch; print(torch.cuda.device_count())")
-    return int(found.stdout.split()[-1])
-
-
 class Torch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -73,11 +68,6 @@ class Torch(unittest.TestCase):
 
     def test_ranks_of_torch_where_the_scan_runs_against_them(self):
         self.assert_timed(self.rows(3, "torch_gloo.py", "--direction", "reverse"), ("all_scan", "gloo_chain", "torch_gather"), 3)
-
-    def test_nccl(self):
-        if gpus() < 2 or not os.path.exists(f"{self.package}/baton/_cuda.so"):
-            self.skipTest("two GPUs and the wheel of ./run wheel --cuda are needed")
-        self.assert_timed(self.rows(2, "torch_nccl.py", "--executor", "nccl"), ("all_scan", "torch_chain"), 2)
 
 
 if __name__ == "__main__":
