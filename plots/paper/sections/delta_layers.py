@@ -35,7 +35,7 @@ def section(sources):
              f"{zeco_name(SCAN)} is All-Scan's method with another scan."),
         Text("The rates of the kernels were measured on one H200 at 16384 tokens, and are taken for other lengths and for the "
              "H100, which has the same multiprocessors. The products of an exchange have the peak of fp32 without tensor "
-             "cores, of which ours reach a third to a half. So times are for comparing exchanges, and where the local work "
+             "cores, of which ours reach two thirds at most. So times are for comparing exchanges, and where the local work "
              f"hides them, methods cannot be told apart. A difference below {100 * fastest.TYPICAL_ERROR:.0f} % is none."),
         *(Figure(f"delta_{model.name}", f"The fastest method of {title(model)}",
                  f"simulated: {MANY_H100}; rates of kernels measured on one H200", "methods", found,
