@@ -48,6 +48,9 @@ double median_seconds(const std::function<void(cudaStream_t, int)>& enqueue) {
   }
   cuda(cudaGraphExecDestroy(recording));
   cuda(cudaGraphDestroy(graph));
+  cuda(cudaEventDestroy(start));
+  cuda(cudaEventDestroy(stop));
+  cuda(cudaStreamDestroy(stream));
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
   return times[rounds / 2] * 1e-3 / launches;
 }

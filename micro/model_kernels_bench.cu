@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of the kernels of a model's block on one device, built by preset cuda.
 //
-// Medians of 20 runs after 3 at the sizes of gla-1b-h16 with 32768 tokens. Their results are
+// Medians of 50 runs after 5 at the sizes of gla-1b-h16 with 32768 tokens. Their results are
 // checked by tests/models/kernels/device/bodies_test.cu.
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <vector>
 
+#include "micro/device_times.cuh"
 #include "models/kernels/device/product.cuh"
 #include "tests/models/kernels/device/steps.cuh"
 
@@ -17,33 +16,13 @@ namespace {
 
 constexpr std::int64_t tokens = 32768, width = 2048, heads = 16, d_v = 128, mlp = 5632, vocabulary = 32000;
 
-double median_seconds(const DeviceStep& step) {
-  constexpr int warm_up = 3, rounds = 20;
-  cudaEvent_t start, stop;
-  cuda(cudaEventCreate(&start));
-  cuda(cudaEventCreate(&stop));
-  std::vector<float> times;
-  for (int i = 0; i < warm_up + rounds; ++i) {
-    cuda(cudaEventRecord(start));
-    step.enqueue(nullptr);
-    cuda(cudaEventRecord(stop));
-    cuda(cudaEventSynchronize(stop));
-    float milliseconds = 0;
-    cuda(cudaEventElapsedTime(&milliseconds, start, stop));
-    if (i >= warm_up) times.push_back(milliseconds);
-  }
-  cuda(cudaEventDestroy(start));
-  cuda(cudaEventDestroy(stop));
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[rounds / 2] * 1e-3;
-}
-
 void print(const std::string& what, const DeviceStep& step) {
   if (const Refusal refusal = step.unsupported()) {
     std::printf("  %-34s %s\n", what.c_str(), refusal.reason().c_str());
     return;
   }
-  const double seconds = median_seconds(step), flops = step.kernel().flops, bytes = step.kernel().bytes;
+  const double seconds = median_seconds({[&](int) { step.enqueue(nullptr); }}).front(),
+               flops = step.kernel().flops, bytes = step.kernel().bytes;
   std::printf("  %-34s %8.4f ms %7.1f MB %5.2f TB/s %7.1f Tflop/s\n", what.c_str(), seconds * 1e3,
               bytes * 1e-6, bytes / seconds * 1e-12, flops / seconds * 1e-12);
   std::fflush(stdout);

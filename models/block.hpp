@@ -3,8 +3,8 @@
 // and the attention of any method.
 //
 //   forward:   n = norm(x);  q, k, v, t, u = n W;  g = log_gates(t W);  o = attention(q, k, v, g)
-//              y = gated_norm(o, u);  h = x + y W_o;  n = norm(h);  a, b = n W;  out = h +
-// swiglu(a, b) W
+//              y = gated_norm(o, u);  h = x + y W_o;  n = norm(h);  a, b = n W
+//              out = h + swiglu(a, b) W
 //   backward:  the same in reverse; d_x = d_h + what comes through the norm
 //
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.

@@ -128,7 +128,7 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
       .one_of(words_of(gate_kind_choices));
   flags
       .add("--dtype", raw.dtype,
-           "of the tensors; states are f32. bf16 runs on GPUs, with local work in segments of tokens; "
+           "of the tensors; states are f32. bf16 runs on GPUs alone; "
            "auto: bf16 if all executors run on GPUs")
       .one_of({"auto", "f32", "bf16"});
   flags

@@ -38,7 +38,10 @@ inline Curve rising(const std::vector<Curve::Point>& found) {
   };
   std::vector<Curve::Point> read;
   std::copy_if(found.begin(), found.end(), std::back_inserter(read), [](auto& p) { return p.seconds > 0; });
-  if (read.size() < 2) read = found;
+  if (read.size() < 2) {  // a curve needs two points
+    read = found;
+    for (Curve::Point& point : read) point.seconds = std::max(point.seconds, 1e-12);
+  }
   std::vector<Pool> pools;
   for (const Curve::Point& point : read) {
     Pool pool{std::log(point.seconds), 1};

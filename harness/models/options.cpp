@@ -104,10 +104,14 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& r
   return all;
 }
 
-/// True if tensors are bf16 on all of these executors, which is so on GPUs.
+/// True if tensors are bf16 on these executors, as on GPUs. Throws UsageError for both kinds.
 bool are_on_gpus(const std::vector<std::string>& executors) {
-  return std::all_of(executors.begin(), executors.end(),
-                     [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; });
+  const auto is_gpu = [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; };
+  const bool any = std::any_of(executors.begin(), executors.end(), is_gpu);
+  if (any && !std::all_of(executors.begin(), executors.end(), is_gpu))
+    throw UsageError(
+        "--executor: models are bf16 on GPUs and f32 elsewhere, so a run takes one kind of them");
+  return any;
 }
 
 /// Refuses measured cases that nobody could verify in time.

@@ -32,14 +32,15 @@ std::vector<Part> parts_of(const Buffer& buffer, const Stack& stack) {
   return parts;
 }
 
-/// Of a layer whose tensors are bf16.
+/// Of one layer whose tensors are bf16; errors of layers are independent. Two layers of width 128
+/// were off by 9.9e-3 (docs/decisions/0031).
 constexpr double bf16_tolerance = 1.5e-2;
 
 }  // namespace
 
 double model_tolerance(const ModelOracle& oracle) {
   const int layers = std::max(2, oracle.problem().stack.shape.count());
-  if (oracle.problem().stack.layer.dtype == Dtype::bf16) return bf16_tolerance * layers;
+  if (oracle.problem().stack.layer.dtype == Dtype::bf16) return bf16_tolerance * std::sqrt(layers);
   // The norm of a small output enlarges its error, and the gradient through that norm, which is as
   // much larger, makes that one token a large part of the sum.
   const double enlarged = 4e-9 * oracle.enlargement() * oracle.enlargement();

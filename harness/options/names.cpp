@@ -106,9 +106,10 @@ std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& argu
   return taken;
 }
 
-void require_export(const Export& asked, std::size_t cases) {
+void require_export(const Export& asked, const std::vector<Case>& cases) {
   if (asked.format.empty()) return;
-  if (export_formats().find(asked.format) == nullptr) {
+  const ExportFormat* const format = export_formats().find(asked.format);
+  if (format == nullptr) {
     std::string known;
     for (const ExportFormat* format : export_formats().all())
       known += (known.empty() ? "" : ", ") + format->name;
@@ -117,8 +118,12 @@ void require_export(const Export& asked, std::size_t cases) {
                                      ? "no format, for libprotobuf was not there (Debian's libprotobuf-dev)"
                                      : "only " + known));
   }
-  if (cases != 1)
-    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases));
+  if (cases.size() != 1)
+    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases.size()));
+  const Case& only = cases.front();
+  if (const Refusal refusal = only.workload->unsupported(only.ranks))
+    throw UsageError("--export: " + refusal.reason());
+  format->text(only.workload->build_rank(0, only.split(1)), only.name());  // which may refuse
 }
 
 }  // namespace baton

@@ -289,7 +289,7 @@ void require_outputs(const Options& options) {
   if (!options.trace.empty() && options.cases.size() != 1)
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
-  require_export(options.exported, options.cases.size());
+  require_export(options.exported, options.cases);
   if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
   std::vector<NamedFile> outputs = outputs_of(options);
   require_files(outputs, {{"--resume", options.resume}});

@@ -105,8 +105,9 @@ void refuse_too_many_processes(const Options& options);
 /// a trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
-/// Throws UsageError if the format is not built in or there is not exactly one case.
-void require_export(const Export& asked, std::size_t cases);
+/// Throws UsageError if the format is not built in, if there is not exactly one case, or if that
+/// cannot run or cannot be told in the format.
+void require_export(const Export& asked, const std::vector<Case>& cases);
 
 /// One declared flag.
 class Flag {

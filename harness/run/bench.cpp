@@ -59,11 +59,11 @@ void run_cases(const Options& options, const std::optional<Topology>& topology, 
 }
 
 void dry_run(const Options& options) {
-  require_export(options.exported, options.cases.size());
+  require_export(options.exported, options.cases);
   print_dry_run(options.cases, options.print_schedules);
+  if (options.exported.format.empty()) return;
   const Case& first = options.cases.front();
-  if (!first.workload->unsupported(first.ranks))
-    fmt::print("{}", export_case(options.exported, first, dry_blocks(first)));
+  fmt::print("{}", export_case(options.exported, first, dry_blocks(first)));
 }
 
 int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {

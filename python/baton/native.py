@@ -60,8 +60,8 @@ def main(arguments=None):
         arguments += ["--collectives", ",".join(["all_scan", *_names])]
     if not _harness().is_launched():
         sys.exit(f"baton: {NOT_LAUNCHED}")
-    if devices.missing and "--executor nccl" in " ".join(arguments).replace("=", " "):
-        print(f"baton: executor nccl is not there: {devices.missing}", file=sys.stderr)
+    if devices.missing and {"nccl", "peer"} & set(",".join(arguments).replace("=", ",").split(",")):
+        print(f"baton: executors of GPUs are not there: {devices.missing}", file=sys.stderr)
     sys.stdout.flush()
     sys.exit(_harness().run([sys.argv[0], *arguments]))
 

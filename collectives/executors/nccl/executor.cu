@@ -82,12 +82,13 @@ class NcclExecutor : public CudaExecutor {
 };
 
 Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
+  Refusal refusal;  // of this rank alone: below, all ranks agree
   for (const Schedule& schedule : schedules) {
     for (const NativeCall& native : schedule.natives())
       if (nccl_natives().find(native.name) == nullptr) return native.name + " is no native of nccl";
-    if (const Refusal refusal = lacks_device_body(schedule)) return refusal;
+    if (!refusal) refusal = lacks_device_body(schedule);
   }
-  Refusal refusal = lacks_memory(schedules);
+  if (!refusal) refusal = lacks_memory(schedules);
   if (!refusal && nccl_groups(schedules).empty())
     refusal = "messages of one rank to another would have to overtake one another";
   if (memory_for(schedules[0]) == NcclMemory::plain) return refusal;

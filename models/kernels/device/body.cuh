@@ -15,6 +15,7 @@
 #include "models/kernels/device/product.cuh"
 #include "models/kernels/ends.hpp"
 #include "sp_methods/kernels/device/tile/tile.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 
@@ -69,7 +70,11 @@ RegisteredCudaKernel model_body(DeviceBody<Contract> body,
   const auto unsupported = [refusal](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
     if (parameters.dtype != Dtype::bf16) return "the device body of " + kernel.name + " is for bf16 tensors";
-    SharedWorkspace::memory();  // while nothing runs
+    try {
+      Workspace::shared().grow(model_workspace_bytes);  // while nothing runs
+    } catch (const SystemError& error) {
+      return error.what();
+    }
     return refusal(parameters);
   };
   return {Contract::name, run, unsupported};

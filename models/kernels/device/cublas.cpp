@@ -15,6 +15,7 @@
 #include "collectives/executors/cuda/library_search.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "models/kernels/device/product.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 namespace {
@@ -106,7 +107,7 @@ void choose(const Functions& library, Plan& plan) {
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, const auto& value) {
     check(library.prefer(preference, which, &value, sizeof value), "cublasLtMatmulPreferenceSetAttribute");
   };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, SharedWorkspace::bytes);
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, model_workspace_bytes);
   // Where the depth is split, parts are added up in f32 too.
   constexpr std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reduction);
@@ -170,7 +171,7 @@ void enqueue_product(cudaStream_t stream, const ProductOperands& x, const Produc
   const float one = 1, addend = x.c == nullptr ? 0.0F : 1.0F;
   check(library.multiply(library.handle, plan.description, &one, x.b, plan.left, x.a, plan.right, &addend,
                          x.c == nullptr ? x.out : x.c, plan.out, x.out, plan.out, &plan.choice.algo,
-                         SharedWorkspace::memory(), SharedWorkspace::bytes, stream),
+                         Workspace::shared().get(), model_workspace_bytes, stream),
         "cublasLtMatmul");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices on a device, by a library that is opened when the program runs, and the
-// workspace.
+// Products of matrices on a device, by a library that is opened when the program runs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +8,6 @@
 #include <functional>
 #include <string>
 
-#include "collectives/executors/cuda/memory.cuh"
 #include "collectives/schedule/errors.hpp"
 #include "models/kernels/block.hpp"
 
@@ -40,17 +38,8 @@ inline ProductLibrary& product_library() {
   return library;
 }
 
-/// Device memory that the bodies of a model share, one after the other in the stream of compute
-/// steps. It is allocated when a schedule is checked, never in a round, and stays.
-class SharedWorkspace {
- public:
-  /// What cuBLASLt's guide recommends for Hopper; sums over rows need less.
-  static constexpr std::size_t bytes = std::size_t{32} << 20;
-
-  static void* memory() {
-    static DeviceBytes& one = *new DeviceBytes(bytes);  // the device may be gone when statics end
-    return one.get();
-  }
-};
+/// Bytes that the bodies of a model take of the shared workspace. It is what cuBLASLt's guide
+/// recommends for Hopper; sums over rows need less.
+inline constexpr std::size_t model_workspace_bytes = std::size_t{32} << 20;
 
 }  // namespace baton

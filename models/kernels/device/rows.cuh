@@ -120,7 +120,7 @@ template <class Operation, int lanes, int most>
 cudaError_t launch_rows(cudaStream_t stream, const Operation& operation, const Rows& p, float* column_sums) {
   const int packs = static_cast<int>(p.width / pack);
   constexpr int groups = row_threads / lanes;
-  float* partial = column_sums == nullptr ? nullptr : static_cast<float*>(SharedWorkspace::memory());
+  float* partial = column_sums == nullptr ? nullptr : reinterpret_cast<float*>(Workspace::shared().get());
   const std::size_t shared = partial == nullptr ? 0 : static_cast<std::size_t>(p.width) * sizeof(float);
   const auto kernel = row_kernel<Operation, lanes, most>;
   const auto blocks = static_cast<int>(

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "collectives/executors/cuda/ranks.cuh"
 #include "models/kernels/device/product.cuh"
 #include "tests/models/kernels/device/steps.cuh"
 
@@ -26,8 +27,7 @@ double error_of(const std::vector<float>& got, const std::vector<float>& expecte
 /// Compares a step's results, and those of a second run to the last bit.
 void expect_right(const DeviceStep& step, const std::string& what, double tolerance = of_bf16) {
   SCOPED_TRACE(what);
-  const Refusal refusal = step.unsupported();
-  if (refusal) GTEST_SKIP() << refusal.reason();
+  ASSERT_EQ(step.unsupported().reason(), "");
   const auto expected = step.on_host(), got = step.on_device();
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_LE(error_of(got[i], expected[i]), tolerance) << "result " << i;
@@ -41,8 +41,19 @@ void expect_same_again(const DeviceStep& step) {
 constexpr std::int64_t counts[]{1, 37, 3001};
 constexpr std::int64_t widths[]{8, 64, 128, 200, 512, 2048};
 
+/// Steps on a GPU; skipped where there is none.
+class DeviceBodies : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Refusal refusal = lacks_gpus(1)) GTEST_SKIP() << refusal.reason();
+  }
+};
+
+using Products = DeviceBodies;
+using Ends = DeviceBodies;
+
 template <class Contract>
-class RowBody : public testing::Test {};
+class RowBody : public DeviceBodies {};
 using RowContracts = testing::Types<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates,
                                     LogGateGradients, SwiGlu, SwiGluGradients>;
 TYPED_TEST_SUITE(RowBody, RowContracts);
@@ -65,7 +76,7 @@ TYPED_TEST(RowBody, RefusesRowsThatAreNoMultipleOfEight) {
   EXPECT_TRUE(row_step<TypeParam>(3, 12).unsupported());
 }
 
-TEST(Matmul, ComputesEveryFormOfAProduct) {
+TEST_F(Products, ComputesEveryFormOfAProduct) {
   for (const Dtype out : {Dtype::bf16, Dtype::f32})
     for (int form = 0; form < 16; ++form) {
       const Product p{.rows = 96,
@@ -76,6 +87,7 @@ TEST(Matmul, ComputesEveryFormOfAProduct) {
                       .adds = (form & 4) != 0,
                       .out = out};
       const DeviceStep step = product_step(p, (form & 8) != 0);
+      if (const Refusal lacking = step.unsupported()) GTEST_SKIP() << lacking.reason();
       expect_right(step, "form " + std::to_string(form), out == Dtype::bf16 ? of_bf16 : 1e-6);
     }
 }
@@ -96,7 +108,7 @@ double error_at_rows(const DeviceStep& step, const Product& p) {
   return error_of(rows, expected);
 }
 
-TEST(Matmul, ComputesProductsOfTheTimedSize) {
+TEST_F(Products, ComputesProductsOfTheTimedSize) {
   constexpr std::int64_t tokens = 8192, width = 2048, mlp = 5632;
   for (const Product& p :
        {Product{.rows = tokens, .columns = mlp, .depth = width, .out = Dtype::bf16},
@@ -112,9 +124,9 @@ TEST(Matmul, ComputesProductsOfTheTimedSize) {
   }
 }
 
-TEST(Ends, EmbedTakesRowsOfTheTable) { expect_right(embed_step({300, 40, 136, Dtype::bf16}), "embed", 0); }
+TEST_F(Ends, EmbedTakesRowsOfTheTable) { expect_right(embed_step({300, 40, 136, Dtype::bf16}), "embed", 0); }
 
-TEST(Ends, TheGradientOfTheTableIsASumInOrder) {
+TEST_F(Ends, TheGradientOfTheTableIsASumInOrder) {
   for (const std::int64_t width : {136, 4096}) {
     const DeviceStep step = embed_gradients_step({1000, 40, width, Dtype::bf16});
     expect_right(step, "embed_gradients", 1e-6);
@@ -122,9 +134,9 @@ TEST(Ends, TheGradientOfTheTableIsASumInOrder) {
   }
 }
 
-TEST(Ends, TheLossIsThatOfTheHost) { expect_right(loss_step(70, 32000), "cross_entropy"); }
+TEST_F(Ends, TheLossIsThatOfTheHost) { expect_right(loss_step(70, 32000), "cross_entropy"); }
 
-TEST(Ends, AdamWTakesItsStep) { expect_right(adamw_step(100003), "adamw"); }
+TEST_F(Ends, AdamWTakesItsStep) { expect_right(adamw_step(100003), "adamw"); }
 
 }  // namespace
 }  // namespace baton

@@ -210,8 +210,13 @@ std::vector<DeviceProblem> problems() {
   return out;
 }
 
+Refusal lacks_what_layers_need() {
+  if (Refusal lack = lacks_gpus(1)) return lack;
+  return lacks_delta_room({{64, 1, 64, 64, 64, GateKind::none}, {}, Dtype::bf16});
+}
+
 TEST(DeltaDevice, LayersAgreeWithTheRecurrence) {
-  if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
+  if (const Refusal lack = lacks_what_layers_need()) GTEST_SKIP() << lack.reason();
   const auto all = problems();
   std::vector<std::future<Oracle>> oracles;
   for (const DeviceProblem& problem : all)
@@ -221,7 +226,7 @@ TEST(DeltaDevice, LayersAgreeWithTheRecurrence) {
 
 /// Ranks that a sequence is cut into must not show in its output and gradients.
 TEST(DeltaDevice, ACutSequenceHasTheResultsOfTheWhole) {
-  if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
+  if (const Refusal lack = lacks_what_layers_need()) GTEST_SKIP() << lack.reason();
   for (const float gate : {0.02F, 0.3F, 8.0F}) {
     std::vector<std::vector<double>> whole;
     for (const int ranks : {1, 3}) {
