@@ -103,14 +103,18 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   return rate;
 }
 
-/// The mean relative distance of messages, at sizes between the points, from the curve.
+/// The mean relative distance of messages, at sizes between the points, from the curve. No time
+/// at all is no reading; 1 if there is none.
 double residual(Probes& probes, const LinkModel& link, const Probes::Groups& groups) {
   double sum = 0;
   int count = 0;
-  for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4, ++count)
-    sum += std::abs(
-        std::log(probes.message_seconds(groups, bytes) / link.message_seconds(static_cast<double>(bytes))));
-  return std::exp(sum / count) - 1;
+  for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4) {
+    const double seconds = probes.message_seconds(groups, bytes);
+    if (seconds <= 0) continue;
+    sum += std::abs(std::log(seconds / link.message_seconds(static_cast<double>(bytes))));
+    ++count;
+  }
+  return count > 0 ? std::exp(sum / count) - 1 : 1;
 }
 
 /// The links of a topology whose nodes are set, and how well they fit. Ranks that share no host
