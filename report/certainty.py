@@ -49,7 +49,7 @@ def ranks_on_cores(records):
         ranks[SUBJECTS[record["bench"]]].add(record["ranks"])
     listed = {subject: f"{words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items())}
     told = ", ".join(f"{subject} of {text}{', two busy threads each,' * (subject != 'exchanges')}"
-                     for subject, text in listed.items())
+                     for subject, text in listed.items()).replace(",,", ",")
     if len(listed) > 1 and "exchanges" in listed and len(set(listed.values())) == 1:
         told = next(iter(listed.values()))
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
