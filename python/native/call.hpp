@@ -6,24 +6,23 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
-#include "python/native/natives.hpp"
+#include "collectives/executors/tcp/native.hpp"
+#include "collectives/schedule/slice.hpp"
 
 namespace baton {
 
 /// Valid during the call. Views share the executor's memory. They are NumPy arrays, or what
-/// `converts` makes of objects with `__dlpack__`. Memory of a GPU has no NumPy arrays, so without
-/// `converts` those objects are handed out.
+/// `converts` makes of objects with `__dlpack__`.
 class Call {
  public:
-  Call(const Given& given, nanobind::handle converts) : given_(given), converts_(converts) {}
+  Call(TcpCall& given, nanobind::handle converts) : given_(given), converts_(converts) {}
 
   int rank() const { return given_.rank; }
   int ranks() const { return given_.ranks; }
-  int home(int place) const { return given_.reversed ? given_.ranks - 1 - place : place; }
+  int home(int place) const { return given_.home(place); }
   const char* map() const { return to_string(given_.form.kind); }
-  /// cudaStream_t as a number, or None.
-  nanobind::object stream() const;
 
   nanobind::object own() const;
   /// [rows, 1], or [heads, 1, 1] of a scalar map: it multiplies a state. Raises AttributeError if
@@ -36,18 +35,18 @@ class Call {
   nanobind::object state() const;
   nanobind::object into() const;
 
-  /// Raises RuntimeError where the executor has no messages for natives.
-  void send(std::span<const float> from, int to) const;
-  void receive(std::span<float> into, int from) const;
+  void send(std::span<const float> from, int to) const { given_.send(from, to); }
+  void receive(std::span<float> into, int from) const { given_.receive(into, from); }
 
  private:
   using Sizes = std::initializer_list<std::int64_t>;
-  std::int64_t decays() const { return static_cast<std::int64_t>(given_.own.size() - given_.into.size()); }
+  std::span<const float> map_and_state() const { return given_.operands.reads[0]; }
+  std::span<float> result() const { return given_.operands.writes[0]; }
+  std::int64_t decays() const { return static_cast<std::int64_t>(map_and_state().size() - result().size()); }
   nanobind::object state_view(const float* first) const;
   nanobind::object view(const float* first, Sizes sizes, Sizes strides = {}) const;
-  TcpCall& messages() const;
 
-  const Given& given_;
+  TcpCall& given_;
   nanobind::handle converts_;
 };
 

@@ -3,7 +3,7 @@
 // bodies are Python functions.
 //
 //   add_native:  registers a collective with one step, the native, and a body that calls the
-//                function, with each executor that takes natives in Python
+//                function, with executor tcp
 //   run:         the main function of collective_bench
 //
 // The global lock is free while the bench runs, and is held during a call of a body. It is a part of
@@ -26,17 +26,10 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/run/experiment.hpp"
 #include "python/native/call.hpp"
-#include "python/native/natives.hpp"
 
 namespace nb = nanobind;
 
 namespace baton {
-
-Registry<TakeNative>& python_executors() {
-  static Registry<TakeNative> all("executor of natives in Python");
-  return all;
-}
-
 namespace {
 
 /// Any one-dimensional or larger array of floats of the user's, on a processor and without gaps.
@@ -52,19 +45,6 @@ struct Kept {
   std::optional<Count> hops;
 };
 
-void take_on_tcp(const std::string& name, const PythonBody& body) {
-  tcp_natives().add(name, [body](TcpCall& call) {
-    body({.into = call.operands.writes[0],
-          .own = call.operands.reads[0],
-          .row = call.row,
-          .form = call.form,
-          .rank = call.rank,
-          .ranks = call.ranks,
-          .reversed = call.home(0) > 0,
-          .messages = &call});
-  });
-}
-
 /// Registers an exclusive scan of maps whose body is `body`, which gets its views by `converts`.
 /// `bytes` and `hops` make its claim.
 void add_native(const std::string& name, const nb::callable& body, const nb::object& converts,
@@ -72,11 +52,10 @@ void add_native(const std::string& name, const nb::callable& body, const nb::obj
                 const std::optional<Count>& hops) {
   // Registries outlive the interpreter, so what they hold of it is never given back.
   const auto* const kept = new Kept{body, converts, bytes, hops};
-  for (const TakeNative* take : python_executors().all())
-    (*take)(name, [kept](const Given& given) {
-      const nb::gil_scoped_acquire lock;
-      kept->body(Call(given, kept->converts));
-    });
+  tcp_natives().add(name, [kept](TcpCall& call) {
+    const nb::gil_scoped_acquire lock;
+    kept->body(Call(call, kept->converts));
+  });
   const Registered registered({
       .name = name,
       .kind = Kind::exclusive_scan,
@@ -108,7 +87,6 @@ void define_call(nb::module_& m) {
       .def_prop_ro("ranks", &Call::ranks)
       .def("home", &Call::home, nb::arg("place"), "The rank of the launcher that has a place in scan order.")
       .def_prop_ro("map", &Call::map, "The kind of the map: diagonal, scalar or affine.")
-      .def_prop_ro("stream", &Call::stream, "The CUDA stream to enqueue in, as a number; None on processors.")
       .def_prop_ro("own", &Call::own, "This rank's map in one row: decays or matrices, then the state.")
       .def_prop_ro("decay", &Call::decay, "The decays, so that decay * into + state is the map after into.")
       .def_prop_ro("matrix", &Call::matrix,
@@ -134,7 +112,6 @@ void define_call(nb::module_& m) {
 
 NB_MODULE(_harness, m) {
   nb::set_leak_warnings(false);  // registries keep the bodies until the process ends
-  baton::python_executors().add("tcp", baton::take_on_tcp);
   baton::define_call(m);
   m.def("add_native", baton::add_native, nb::arg("name"), nb::arg("body"), nb::arg("converts").none(),
         nb::arg("summary"), nb::arg("bytes").none(), nb::arg("hops").none());

@@ -37,9 +37,6 @@ struct NcclCall {
   int ranks = 1;
   bool reversed = false;
   int blocks = 1;
-  /// Of the maps: elements of a row and the form; 0 if the schedule did not tell.
-  std::int64_t row = 0;
-  MapForm form = {};
   const DeviceOperands& operands;
 
   /// The home rank of a place in scan order.
@@ -139,8 +136,6 @@ inline void NcclRound::enqueue_native(int index, cudaStream_t stream) const {
              .ranks = ranks,
              .reversed = native.reversed,
              .blocks = native.blocks,
-             .row = native.row,
-             .form = native.form,
              .operands = operands_[index]});
 }
 

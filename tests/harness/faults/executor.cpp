@@ -4,8 +4,6 @@
 //
 //   prepare: schedules recorded once more under the fault's edit (faults.cpp)
 //   run:     a fault of rounds, or of the collective that is prepared (collectives.cpp)
-#include "collectives/executors/executor.hpp"
-
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -18,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/forwarding_executor.hpp"
 #include "tests/harness/faults/rewrite.hpp"
 
 namespace baton {
@@ -30,35 +29,17 @@ std::string variable(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-class FaultyExecutor : public Executor {
+class FaultyExecutor : public ForwardingExecutor {
  public:
   explicit FaultyExecutor(int ranks)
-      : fault_(variable("BATON_FAULT", "")),
-        inner_(find_executor(variable("BATON_FAULT_IN", "mpi")).make(ranks)) {
+      : ForwardingExecutor(variable("BATON_FAULT_IN", "mpi"), ranks), fault_(variable("BATON_FAULT", "")) {
     const bool is_of_rounds = fault_ == "garbage_once" || fault_ == "idle_after_four" || fault_ == "slow5";
     if (!fault_.empty() && !is_of_rounds && !step_faults().contains(fault_))
       throw UsageError("there is no fault '" + fault_ + "'");
   }
 
-  std::vector<int> local_ranks() const override { return inner_->local_ranks(); }
-  Refusal unsupported(std::span<const Schedule> schedules) const override {
-    return inner_->unsupported(schedules);
-  }
   void prepare(std::vector<Schedule> schedules) override;
-  void write(int rank, const Slice& into, std::span<const float> from) override {
-    inner_->write(rank, into, from);
-  }
-  void read(std::span<float> into, int rank, const Slice& from) const override {
-    inner_->read(into, rank, from);
-  }
-  void synchronise() override { inner_->synchronise(); }
   double run() override;
-  std::vector<StepTime> run_traced() override { return inner_->run_traced(); }
-  double one_way_seconds(std::int64_t bytes, int from, int to) override {
-    return inner_->one_way_seconds(bytes, from, to);
-  }
-  Dtype wire_dtype() const override { return inner_->wire_dtype(); }
-  Device* device() override { return inner_->device(); }
 
  private:
   /// What the prepared collective does to this process.
@@ -69,7 +50,6 @@ class FaultyExecutor : public Executor {
   }
 
   std::string fault_;
-  std::unique_ptr<Executor> inner_;
   std::vector<std::string> regions_;
   Slice output_;
   bool is_all_scan_ = false;
@@ -89,7 +69,7 @@ void FaultyExecutor::prepare(std::vector<Schedule> schedules) {
   const auto edit = step_faults().find(fault_);
   if (edit != step_faults().end())
     for (Schedule& schedule : schedules) schedule = rewritten(schedule, edit->second);
-  inner_->prepare(std::move(schedules));
+  ForwardingExecutor::prepare(std::move(schedules));
 }
 
 double FaultyExecutor::run() {
@@ -97,7 +77,7 @@ double FaultyExecutor::run() {
   if (fault_ == "idle_after_four" && rounds_ > 4) return 5e-8;
   if (local_ranks().front() == 1 && rounds_ == 4) misbehave();
   const auto start = Clock::now();
-  double seconds = inner_->run();
+  double seconds = ForwardingExecutor::run();
   if (fault_ == "garbage_once" && rounds_ == 6) write_garbage();
   if (fault_ != "slow5" || !is_all_scan_) return seconds;
   const std::chrono::duration<double> longer(seconds * 1.05);
@@ -118,8 +98,7 @@ void FaultyExecutor::misbehave() {
 
 void FaultyExecutor::write_garbage() {
   const float garbage = 1234.5F;
-  if (!output_.empty())
-    inner_->write(local_ranks().front(), output_.part(output_.count / 2, 1), {&garbage, 1});
+  if (!output_.empty()) write(local_ranks().front(), output_.part(output_.count / 2, 1), {&garbage, 1});
 }
 
 const RegisteredExecutor registered{{

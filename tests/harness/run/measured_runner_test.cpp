@@ -11,6 +11,7 @@
 
 #include "harness/process/world.hpp"
 #include "harness/run/experiment.hpp"
+#include "tests/forwarding_executor.hpp"
 
 namespace {
 
@@ -32,24 +33,13 @@ MadeTimes& made_times() {
 }
 
 /// The executor `local` with made-up times.
-class MadeUp : public Executor {
+class MadeUp : public ForwardingExecutor {
  public:
-  explicit MadeUp(int ranks) : inner_(find_executor("local").make(ranks)) {}
+  explicit MadeUp(int ranks) : ForwardingExecutor("local", ranks) {}
 
-  std::vector<int> local_ranks() const override { return inner_->local_ranks(); }
-  Refusal unsupported(std::span<const Schedule> schedules) const override {
-    return inner_->unsupported(schedules);
-  }
-  void prepare(std::vector<Schedule> schedules) override { inner_->prepare(std::move(schedules)); }
-  void write(int rank, const Slice& into, std::span<const float> from) override {
-    inner_->write(rank, into, from);
-  }
-  void read(std::span<float> into, int rank, const Slice& from) const override {
-    inner_->read(into, rank, from);
-  }
   void synchronise() override {}
   double run() override {
-    inner_->run();
+    ForwardingExecutor::run();
     has_run_ = true;
     return made_times().round_seconds;
   }
@@ -59,7 +49,6 @@ class MadeUp : public Executor {
   }
 
  private:
-  std::unique_ptr<Executor> inner_;
   bool has_run_ = false;
 };
 
