@@ -6,7 +6,7 @@ import collections
 import choice
 import words
 from contests import METHODS, is_oversubscribed, key_of
-from rows import reading, results, row_name
+from rows import captions, reading, row_name
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -140,7 +140,7 @@ def failures(session):
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
-    size = "" if contest.is_layer else f"{results.binary_size(contest.key.state_bytes)}, "
+    size = "" if contest.is_layer else f"{captions.binary_size(contest.key.state_bytes)}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
             f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")
