@@ -7,7 +7,6 @@
 // are checked by tests/collectives/executors/cuda/affine_test.cu.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "collectives/executors/cuda/products.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 #include "collectives/schedule/schedule.hpp"
+#include "micro/device_times.cuh"
 
 namespace baton {
 namespace {
@@ -164,11 +164,4 @@ void time_all() {
 }  // namespace
 }  // namespace baton
 
-int main() {
-  try {
-    baton::time_all();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "affine_device_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return baton::run_device_bench("affine_device_bench", baton::time_all); }

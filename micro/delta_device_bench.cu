@@ -5,7 +5,6 @@
 // checked by tests/sp_methods/kernels/device/delta/passes_test.cu.
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -94,11 +93,4 @@ void time_all() {
 }  // namespace
 }  // namespace baton
 
-int main() {
-  try {
-    baton::time_all();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "delta_device_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return baton::run_device_bench("delta_device_bench", baton::time_all); }

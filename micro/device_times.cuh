@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of work on one device for the device benches: medians of 50 runs after 5, between two
-// events. Works that are compared take turns.
+// What the device benches share: times of work on one device, and the end of a bench. A time is the
+// median of 50 runs after 5, between two events. Works that are compared take turns.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -49,6 +50,17 @@ inline void print_time(const char* what, double bytes, const std::function<void(
   std::printf("  %-34s %8.4f ms", what, seconds * 1e3);
   if (bytes > 0) std::printf("  %7.1f MB  %5.2f TB/s", bytes * 1e-6, bytes / seconds * 1e-12);
   std::printf("\n");
+}
+
+/// Runs `body` and returns the exit code of `bench`: an exception becomes one line and a 1.
+inline int run_device_bench(const char* bench, const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", bench, error.what());
+    return 1;
+  }
 }
 
 }  // namespace baton

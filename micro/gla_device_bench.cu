@@ -5,7 +5,6 @@
 // checked by tests/sp_methods/kernels/device/gla/layer_test.cu.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -133,11 +132,4 @@ void time_all() {
 }  // namespace
 }  // namespace baton
 
-int main() {
-  try {
-    baton::time_all();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gla_device_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return baton::run_device_bench("gla_device_bench", baton::time_all); }

@@ -4,7 +4,6 @@
 // Medians of 50 runs after 5 at the sizes of gla-1b-h16 with 32768 tokens. Their results are
 // checked by tests/models/kernels/device/bodies_test.cu.
 #include <cstdio>
-#include <exception>
 #include <string>
 
 #include "micro/device_times.cuh"
@@ -78,12 +77,4 @@ void run() {
 }  // namespace
 }  // namespace baton
 
-int main() {
-  try {
-    baton::run();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "model_kernels_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return baton::run_device_bench("model_kernels_bench", baton::run); }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
+#include "micro/device_times.cuh"
 #include "sp_methods/sp_method.hpp"
 #include "tests/collectives/executors/cuda/ranks_on_one_gpu.cuh"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
@@ -125,16 +125,12 @@ int main(int count, char** arguments) {
   baton::GlaShape share{argument(1, 16384),   argument(2, 16), argument(3, 128), argument(3, 128), 64,
                         baton::GateKind::none};
   const int ranks = static_cast<int>(argument(4, 2));
-  try {
+  return baton::run_device_bench("ring_device_bench", [&] {
     baton::time_softmax(share, ranks);
     baton::time_method("ring_attention", share, ranks);
     for (const auto gate : {baton::GateKind::vector, baton::GateKind::scalar}) {
       share.gate = gate;
       baton::time_method("ring_attention", share, ranks);
     }
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ring_device_bench: %s\n", error.what());
-    return 1;
-  }
+  });
 }

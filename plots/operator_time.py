@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import lib
-from lib import launches, looks, operators, results, style
+from lib import captions, launches, looks, operators, results, style
 from lib.style import plt
 
 NAME = "operator_time"
@@ -194,8 +194,8 @@ def title(record):
 
 def subtitle(bars):
     newest = max((one.record for one in bars), key=lambda record: record["time"])
-    machine, what, chunks, shape, cadence = results.describe(newest)
-    of_launches, crowded = origin(bars), results.crowded_ranks([one.record for one in bars])
+    machine, what, chunks, shape, cadence = captions.describe(newest)
+    of_launches, crowded = origin(bars), captions.crowded_ranks([one.record for one in bars])
     statistic = "one round in virtual time" if results.is_simulated(newest) else (
         f"medians of {newest['rounds']} rounds after {newest['warmup']} of warm-up, each the slowest rank's")
     return "\n".join([

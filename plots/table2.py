@@ -12,7 +12,7 @@ import collections
 import pathlib
 
 import lib
-from lib import launches, results, tables
+from lib import captions, launches, results, tables
 from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table2.csv"
@@ -74,7 +74,7 @@ def markdown(cells, published):
 
 def markdown_rows(row, ranks, cells, published):
     here = [cells.get((row.collective, count)) for count in ranks]
-    of_launches, kind = launches.Launches(timed(cells)), results.kind_word(cells.values())
+    of_launches, kind = launches.Launches(timed(cells)), captions.kind_word(cells.values())
     if row.published:
         yield table_line(row.title, "published mean",
                          [published.get((row.title, count), {}).get("value", "") for count in ranks])

@@ -31,9 +31,9 @@ def why_not(records):
 
 
 def save(folder, tables, reasons):
-    page = Page("Exchanges of states between GPUs", ["Medians, and the bound of each method's own traffic.",
-                                                                *reasons],
-                           [Section(table.title.split(",")[0], [table]) for table in tables])
+    page = Page("Exchanges of states between GPUs",
+                ["Medians, and the bound of each method's own traffic.", *reasons],
+                [Section(table.title.split(",")[0], [table]) for table in tables])
     files.write(folder, {"exchange.md": markdown(page, {}), **dict(map(as_csv, tables))})
     print(f"Table: {folder}/{', '.join(['exchange.md', *(f'{table.name}.csv' for table in tables)])}")
 

@@ -12,7 +12,7 @@ import pathlib
 import re
 
 import lib
-from lib import launches, operators, results, tables
+from lib import captions, launches, operators, results, tables
 from lib.tables import cell, mean_text, median_text, table_line
 
 PAPER = tables.PAPER / "zeco_table_operator_16k.csv"
@@ -113,7 +113,7 @@ class Section:
         records = {Column(record["pass"], record["ranks"]): record for record in self.measured
                    if operators.row(record) == row}
         here = [records.get(column) for column in self.columns()]
-        kind = results.kind_word(self.measured)
+        kind = captions.kind_word(self.measured)
         yield table_line(f"`{label}`", f"{kind} here, mean", [cell(record, mean_text, self.launches) for record in here])
         if kind == "measured":
             yield table_line("", "median [95 % interval]", [cell(record, median_text, self.launches) for record in here])

@@ -13,7 +13,7 @@ import pathlib
 import matplotlib.ticker
 
 import lib
-from lib import launches, looks, results, style
+from lib import captions, launches, looks, results, style
 from lib.style import plt
 
 # The scale is logarithmic only if times differ by this factor.
@@ -68,12 +68,12 @@ def room_for(lines):
 
 def subtitle(records, lines):
     newest = max(records, key=lambda record: record["time"])
-    machine, *setting = results.describe(newest)
+    machine, *setting = captions.describe(newest)
     statistic = "one round in virtual time" if results.is_simulated(newest) else (
         f"median of {newest['rounds']} rounds, each the slowest rank's, with its 95 % interval")
     drawn = room_for(lines)
     left_out = [f"{len(drawn)} of {len(lines)} methods: the papers' and the fastest"] * (len(drawn) < len(lines))
-    crowded = [text] if (text := results.crowded_ranks(records)) else []
+    crowded = [text] if (text := captions.crowded_ranks(records)) else []
     return "\n".join([machine, ", ".join(setting), "; ".join([statistic, *left_out]), *crowded,
                       origin(drawn).told("filled marks")])
 
@@ -94,7 +94,7 @@ def draw(lines, subtitle_text):
                      looks.look(records[-1]["name"]).colour))
     shape_axes(axes, lines)
     style.label_lines(axes, ends)
-    kind = results.kind_word([record for line in lines.values() for record in line])
+    kind = captions.kind_word([record for line in lines.values() for record in line])
     style.add_titles(figure, axes, "Time against ranks" + (", simulated" if kind == "simulated" else ""), subtitle_text)
     return figure
 

@@ -11,7 +11,7 @@ import pathlib
 import matplotlib.ticker
 
 import lib
-from lib import exchanges, launches, looks, results, style
+from lib import captions, exchanges, launches, looks, results, style
 from lib.style import plt
 
 NAME = "time_against_size"
@@ -107,7 +107,7 @@ def shape_axes(axes, contest):
     axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
     medians = [record["median_seconds"] * 1e6 for record in shown]
     axes.set_ylim(min(medians) / 1.3, max(medians) * 1.3)
-    axes.set_xticks(sizes, [results.binary_size(size) for size in sizes])
+    axes.set_xticks(sizes, [captions.binary_size(size) for size in sizes])
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")

@@ -14,7 +14,7 @@ import findings
 import growth
 import words
 from contests import heads_of, passes
-from rows import reading, results
+from rows import captions, reading
 
 MOST_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
@@ -144,7 +144,7 @@ def title(contest):
         what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {heads_of(key)}, "
                 f"{key.dtype}")
     else:
-        what = f"Exclusive scan of {results.binary_size(key.state_bytes)} a rank"
+        what = f"Exclusive scan of {captions.binary_size(key.state_bytes)} a rank"
     cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
     return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} competitors."
 

@@ -5,8 +5,8 @@ import collections
 
 import choice
 import words
-from contests import is_oversubscribed, key_of
-from rows import reading, results, row_name
+from contests import METHODS, is_oversubscribed, key_of
+from rows import captions, reading, row_name
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -20,7 +20,7 @@ REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "heat", 0x40: "heat
 def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if reading.state_of(record) == reading.TIMED]
-    layers = near(session, used)
+    layers = layers_beside(session, used)
     found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
              load(timed), few_launches(used)]
     return [text for text in found if text]
@@ -43,15 +43,14 @@ def shared(timed):
 
 
 def ranks_on_cores(records):
-    """Such as `4 ranks on 2 cores`, or `exchanges of 4 ranks, layers of 2 and 4 ranks on 2 cores`."""
-    ranks = collections.defaultdict(set)
-    for record in records:
-        ranks[SUBJECTS[record["bench"]]].add(record["ranks"])
-    listed = {subject: f"{words.names(map(str, sorted(found)))} ranks" for subject, found in sorted(ranks.items())}
-    told = ", ".join(f"{subject} of {text}{', two busy threads each,' * (subject != 'exchanges')}"
-                     for subject, text in listed.items()).replace(",,", ",")
-    if len(listed) > 1 and "exchanges" in listed and len(set(listed.values())) == 1:
-        told = next(iter(listed.values()))
+    """Such as `exchanges of 4 ranks, layers and models of 2 ranks with two busy threads each on 2 cores`."""
+    alike = collections.defaultdict(list)
+    for bench, subject in SUBJECTS.items():
+        ranks = sorted({record["ranks"] for record in records if record["bench"] == bench})
+        threads = " with two busy threads each" if bench in METHODS else ""
+        if ranks:
+            alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)
+    told = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
     return f"{told} on {words.count(cores, 'core')}"
 
@@ -70,7 +69,7 @@ def few_launches(used):
     return f"{', '.join(told).capitalize()}: another launch may say otherwise." if told else ""
 
 
-def near(session, used):
+def layers_beside(session, used):
     """The layers that were measured where the answer's layer was: on GPUs or on processors."""
     families = {contest.key.family for contest in used if contest.is_layer}
     return [contest for contest in choice.layers(session) if contest.key.family in families]
@@ -141,7 +140,7 @@ def failures(session):
     wrong = sum(row.state == reading.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != reading.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
-    size = "" if contest.is_layer else f"{results.binary_size(contest.key.state_bytes)}, "
+    size = "" if contest.is_layer else f"{captions.binary_size(contest.key.state_bytes)}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
             f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")

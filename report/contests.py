@@ -7,7 +7,7 @@ a delta rule, or wires of unlike elements.
 
 import collections
 
-from rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, reading, results, row_name
+from rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, captions, reading, results, row_name
 
 CPU, GPU = "processors", "GPUs"
 FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
@@ -125,7 +125,7 @@ class Contest:
                       f"{key.tokens} tokens a rank, {heads_of(key)}", key.dtype]
         else:
             words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
-                      *([f"{key.map} maps"] if key.map != DIAGONAL else []), results.binary_size(key.state_bytes)]
+                      *([f"{key.map} maps"] if key.map != DIAGONAL else []), captions.binary_size(key.state_bytes)]
         words += [self.where, key.cadence, *([f"{key.wire} on the wire"] if key.wire != "f32" else [])]
         return ", ".join(words)
 
@@ -177,7 +177,7 @@ def _work(record):
             record["state_bytes"], tokens,
             results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
             record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
-            (record["warmup"], record["rounds"]), results.model_words(record) if record["bench"] == MODEL else "")
+            (record["warmup"], record["rounds"]), captions.model_words(record) if record["bench"] == MODEL else "")
 
 
 def machine_of(record):

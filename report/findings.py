@@ -6,7 +6,7 @@ import collections
 import choice
 import ranking
 import words
-from rows import COMPUTE_ONLY, EXPOSED, LEVEL, results, student
+from rows import COMPUTE_ONLY, EXPOSED, LEVEL, captions, student
 
 MATTERS = 0.05  # of a layer: an exchange that costs less when it is waited for hardly matters
 
@@ -78,7 +78,7 @@ def elsewhere(contest, found):
 
 def difference(other, contest):
     """What tells a contest from the chosen one, such as `128 KiB, graph`."""
-    size = results.binary_size(other.key.state_bytes)
+    size = captions.binary_size(other.key.state_bytes)
     ranks = f"{other.key.ranks} ranks"
     told = [size] * (other.key.state_bytes != contest.key.state_bytes) \
         + [ranks] * (other.key.ranks != contest.key.ranks) \

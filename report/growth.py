@@ -8,7 +8,7 @@ import choice
 import ranking
 import words
 from contests import is_oversubscribed
-from rows import reading, results
+from rows import captions, reading, results
 
 OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
 
@@ -56,7 +56,7 @@ def sentence(subject, contests, before=""):
     last = contests[-1]
     told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
             for number, (names, ranks) in enumerate(leaders(contests))]
-    size = "" if last.is_layer else f" of {results.binary_size(last.key.state_bytes)}"
+    size = "" if last.is_layer else f" of {captions.binary_size(last.key.state_bytes)}"
     text = f"~ {before}{subject}{size} on {last.key.topology}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):

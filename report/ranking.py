@@ -12,7 +12,7 @@ import itertools
 
 from rows import LEVEL
 
-NO_DIFFERENCE = 1.01  # one program under two names differs by 0.7 % on GPUs, in every launch (docs/metrics.md)
+NO_DIFFERENCE = 1.01  # one program under two names differs by 0.7 % on GPUs, in every launch (docs/runs.md)
 MODEL_TELLS = 1.1  # simulated times that are nearer to one another than this are called equal
 ALL_GATHER_SCAN, LASP2, LASP1, ZECO = "all_gather_scan", "lasp2", "lasp1", "zeco"
 

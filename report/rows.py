@@ -14,7 +14,7 @@ import sys
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "compare"))
 import reading  # pylint: disable=wrong-import-position
 import student  # pylint: disable=wrong-import-position
-from lib import results  # pylint: disable=wrong-import-position
+from lib import captions, results  # pylint: disable=wrong-import-position
 
 LOCAL = "local"  # the layer without any exchange
 OVERLAPPED, EXPOSED, COMPUTE_ONLY = "overlapped", "exposed", "compute_only"

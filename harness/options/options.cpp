@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags that all benches share, from their declaration to the axes of a sweep; and checks of
-// what was asked for.
+// The flags that all benches share, from their declaration to the axes of a sweep.
 #include "harness/options/options.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
@@ -90,7 +87,7 @@ void declare_axes(Flags& flags, RawOptions& raw) {
   flags.add("--baseline", raw.options.baseline, "the row that all ratios refer to");
 }
 
-void declare_run(Flags& flags, RawOptions& raw) {
+void declare_rounds(Flags& flags, RawOptions& raw) {
   Options& options = raw.options;
   flags.add("-w,--warmup", options.warmup, "rounds before the measured ones").range(0, 1000000);
   flags.add("-n,--rounds", options.rounds, "measured rounds").range(1, 1000000);
@@ -113,13 +110,17 @@ void declare_run(Flags& flags, RawOptions& raw) {
   flags.add("-c,--check", options.checks, "verifications before the timing; nothing unverified is timed")
       .range(1, 1000);
   flags.add("--seed", options.seed, "seed of the inputs");
-  flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
-  flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
-  flags.add("--wide", options.wide, "print all columns, wider than a terminal, and ratios to --baseline");
   flags.add("-T,--timeout", options.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags.add("--nvls", executor_choices().multicast,
             "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
+}
+
+void declare_output(Flags& flags, RawOptions& raw) {
+  Options& options = raw.options;
+  flags.add("-J,--json", options.journal, "append a JSON line for each case to this file");
+  flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
+  flags.add("--wide", options.wide, "print all columns, wider than a terminal, and ratios to --baseline");
   flags.add("--list", raw.list, "print what is registered and stop");
   const Flag dry_run = flags.add("--dry-run", options.dry_run, "check and count all schedules, run nothing");
   flags
@@ -149,7 +150,8 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
                                  "\nGoogle Benchmark's own flags (--benchmark_filter, "
                                  "--benchmark_list_tests, --benchmark_out) work too.");
   declare_axes(flags, raw);
-  declare_run(flags, raw);
+  declare_rounds(flags, raw);
+  declare_output(flags, raw);
   bench.declare(flags, raw.options);
   std::vector<std::string> arguments(argv, argv + argc);
   raw.options.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
@@ -171,16 +173,6 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
   return std::nullopt;
 }
 
-std::vector<std::string> resolve_workloads(const std::string& what, const std::vector<std::string>& words,
-                                           const std::vector<std::string>& known,
-                                           const std::string& baseline) {
-  if (!baseline.empty()) resolve_names("baseline", {baseline}, known);
-  const auto names = resolve_names(what, words, known);
-  if (!baseline.empty() && std::find(names.begin(), names.end(), baseline) == names.end())
-    throw UsageError("--baseline " + quoted(baseline) + " is not among what runs");
-  return names;
-}
-
 Axes axes_of(const RawOptions& raw) {
   return {.executors = resolve_names("executor", raw.executors, backend_names()),
           .ranks = distinct(raw.ranks),
@@ -193,108 +185,11 @@ Axes axes_of(const RawOptions& raw) {
           .comparison_groups = {}};
 }
 
-void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
-  constexpr double most_bytes = 8.0 * (std::uint64_t{1} << 40);
-  const double bytes = 4.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
-  if (bytes > most_bytes)
-    throw UsageError(fmt::format(
-        "--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large, at most {:.0f}",
-        bytes / (std::uint64_t{1} << 40), most_bytes / (std::uint64_t{1} << 40)));
-}
-
 int Options::processes() const {
   int most = 0;
   for (const Case& bench_case : cases)
     if (find_backend(bench_case.executor).process_a_rank) most = std::max(most, bench_case.ranks);
   return dry_run ? 0 : most;
-}
-
-int Options::calibrated_ranks() const {
-  int most = 0;
-  bool has_kernels = false;
-  std::string measured;
-  for (const Case& bench_case : cases) {
-    if (!find_backend(bench_case.executor).is_measured) continue;
-    if (!measured.empty() && measured != bench_case.executor)
-      throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
-                       bench_case.executor);
-    measured = bench_case.executor;
-    most = std::max(most, bench_case.ranks);
-    has_kernels |= bench_case.workload->describe().layer.has_value();
-  }
-  if (calibrates_kernels_alone()) {
-    if (most != 1 || !has_kernels)
-      throw UsageError(
-          "--calibrate with --topology takes the links of that file and measures the kernels of layers "
-          "on --ranks 1; to measure links, leave out --topology");
-  } else if (most < 2) {
-    throw UsageError(
-        "--calibrate needs an executor that runs, and at least two ranks; with one rank give it the links "
-        "of a --topology");
-  }
-  return most;
-}
-
-std::optional<Topology> read_machine(const Options& options) {
-  std::optional<Topology> topology;
-  if (!options.topology.empty()) topology = read_topology(options.topology);
-  for (const Case& bench_case : options.cases) {
-    if (find_backend(bench_case.executor).is_measured) continue;
-    if (!topology)
-      throw UsageError("executor " + bench_case.executor +
-                       " needs a machine: --topology topologies/NAME.json");
-    if (bench_case.ranks > topology->ranks())
-      throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", bench_case.ranks,
-                                   topology->name, topology->nodes, topology->ranks_a_node,
-                                   topology->ranks()));
-  }
-  return topology;
-}
-
-void refuse_if_nothing_runs(const Options& options) {
-  std::string reason;
-  for (const Case& bench_case : options.cases) {
-    const Refusal lack = find_backend(bench_case.executor).lacking(bench_case.ranks);
-    if (!lack) return;
-    if (reason.empty()) reason = "executor " + bench_case.executor + " cannot run: " + lack.reason();
-  }
-  throw UsageError(reason);
-}
-
-void refuse_too_many_processes(const Options& options) {
-  // More would only wait for one another; and each takes memory of its own.
-  const int most = std::max(64, 16 * online_cores());
-  if (is_launched() || options.processes() <= most) return;
-  throw UsageError(
-      fmt::format("--ranks: {} processes on this host with {} cores, at most {} are started here; "
-                  "start them on several hosts with your own mpirun or srun, or take --executor "
-                  "simulator or local",
-                  options.processes(), online_cores(), most));
-}
-
-/// The files that a run replaces or appends to, but for that of --json.
-std::vector<NamedFile> outputs_of(const Options& options) {
-  constexpr std::string_view benchmark_out = "--benchmark_out";
-  std::vector<NamedFile> outputs{
-      {"--csv", options.csv}, {"--trace", options.trace}, {"--calibrate", options.calibrate}};
-  if (const ExportFormat* format = export_formats().find(options.exported.format))
-    outputs.push_back({"--export", options.exported.path + ".0" + format->suffix});
-  for (const std::string& argument : options.benchmark_arguments)
-    if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
-      outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
-  return outputs;
-}
-
-void require_outputs(const Options& options) {
-  if (!options.trace.empty() && options.cases.size() != 1)
-    throw UsageError(
-        fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
-  require_export(options.exported, options.cases);
-  if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
-  std::vector<NamedFile> outputs = outputs_of(options);
-  require_files(outputs, {{"--resume", options.resume}});
-  outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
-  require_files(outputs, {{"--topology", options.topology}});
 }
 
 }  // namespace baton

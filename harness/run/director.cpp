@@ -167,12 +167,8 @@ std::vector<std::string> Director::command_of_launch() const {
 
 /// Notes that a case failed in the present launch, with its row and its record.
 void Director::fail(int index, Failure failure) {
-  Record record;
-  record.bench_case = options_.cases[index];
-  record.warmup = options_.warmup;
-  record.rounds = options_.rounds;
-  record.failure = std::move(failure);
-  const std::string line = json_line(record, provenance_of(options_, ledger_.run(), ledger_.launch()));
+  const std::string line = json_line(failed_record(options_, index, std::move(failure)),
+                                     provenance_of(options_, ledger_.run(), ledger_.launch()));
   Journal(options_.journal).append(line);
   CsvFile(options_.csv).append(line);
   ledger_.end(index, line);

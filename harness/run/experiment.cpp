@@ -105,6 +105,15 @@ Provenance provenance_of(const Options& options, const std::string& run, int lau
           .baseline = options.baseline};
 }
 
+Record failed_record(const Options& options, int index, Failure failure) {
+  Record record;
+  record.bench_case = options.cases[index];
+  record.warmup = options.warmup;
+  record.rounds = options.rounds;
+  record.failure = std::move(failure);
+  return record;
+}
+
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
                        Ledger& ledger, Display* display, const std::string& interrupted)
     : options_(options),
@@ -167,12 +176,8 @@ BenchmarkCase::Result Experiment::run_unsettled(int index) {
 
 /// Keeps a case whose schedules are wrong as a failed one.
 BenchmarkCase::Result Experiment::refuse(int index, const std::string& error) {
-  Record record;
-  record.bench_case = options_.cases[index];
-  record.warmup = options_.warmup;
-  record.rounds = options_.rounds;
-  record.failure = Failure{.reason = error, .rank = {}, .step = {}, .exit_code = ExitCode::schedule};
-  keep(index, record);
+  keep(index, failed_record(options_, index,
+                            {.reason = error, .rank = {}, .step = {}, .exit_code = ExitCode::schedule}));
   return {{}, error};
 }
 

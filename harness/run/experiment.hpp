@@ -227,6 +227,9 @@ class Experiment {
 /// Where the records of a run come from.
 Provenance provenance_of(const Options& options, const std::string& run, int launch);
 
+/// The record of a case that gave no time though nothing refused it.
+Record failed_record(const Options& options, int index, Failure failure);
+
 /// The process that the user started: runs the cases of `options` in launches of this program with
 /// the arguments of `argv`, prints what they measure and outlives them. A case that ends its launch
 /// becomes a failed row, and the launch is started again for the others. Names what gave no time at

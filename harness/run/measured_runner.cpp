@@ -39,6 +39,15 @@ bool has_affine_maps(const std::vector<Case>& cases, const std::string& executor
   });
 }
 
+/// `link` with the better latencies and rates of two readings of it.
+AlphaBeta best_of(AlphaBeta link, const AlphaBeta& again) {
+  link.alpha_seconds = std::min(link.alpha_seconds, again.alpha_seconds);
+  link.beta = std::max(link.beta, again.beta);
+  link.between_alpha_seconds = std::min(link.between_alpha_seconds, again.between_alpha_seconds);
+  link.between_beta = std::max(link.between_beta, again.between_beta);
+  return link;
+}
+
 class MeasuredRunner : public CaseRunner {
  public:
   MeasuredRunner(const Options& options, const std::optional<Topology>& topology, const std::string& name,
@@ -210,15 +219,9 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
   const auto is_possible = [&] { return found + std::min(skew, alpha_beta_.alpha_seconds) >= bound() / 2; };
   if (is_possible()) return {};
   for (int tries = 0; tries < most_tries && !is_possible(); ++tries) {
-    const AlphaBeta again = measure_alpha_beta(*executor_, team(), placement_);
-    alpha_beta_.alpha_seconds = std::min(alpha_beta_.alpha_seconds, again.alpha_seconds);
-    alpha_beta_.beta = std::max(alpha_beta_.beta, again.beta);
-    alpha_beta_.between_alpha_seconds =
-        std::min(alpha_beta_.between_alpha_seconds, again.between_alpha_seconds);
-    alpha_beta_.between_beta = std::max(alpha_beta_.between_beta, again.between_beta);
-    if (alpha_beta_.product_flops_a_second > 0)
-      alpha_beta_.product_flops_a_second =
-          std::max(alpha_beta_.product_flops_a_second, measure_products(*executor_, team(), ranks_, 1));
+    alpha_beta_ = best_of(alpha_beta_, measure_alpha_beta(*executor_, team(), placement_));
+    double& products = alpha_beta_.product_flops_a_second;
+    if (products > 0) products = std::max(products, measure_products(*executor_, team(), ranks_, 1));
   }
   executor_->prepare(prepared.schedules);
   const bool shared = team().max(conditions().shared_cores() ? 1.0 : 0.0) > 0;  // ranks read loads apart

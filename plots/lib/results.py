@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the suite's records (JSON lines) and picks what a table or figure shows.
 
-Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it
-together. A *setting* is
-everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
+Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it together. A
+*setting* is everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
 run never takes a full one's place; a *point* is what a table or figure has one place for in it.
 """
 
@@ -162,11 +161,6 @@ def is_simulated(record):
     return record["executor"] == SIMULATOR
 
 
-def kind_word(records):
-    """Returns what the records of one setting are, in a word. No setting has both."""
-    return "simulated" if any(map(is_simulated, records)) else "measured"
-
-
 def matching(records, **wanted):
     """Returns the records whose fields equal the wanted values. A value of None matches everything."""
     return [record for record in records
@@ -222,60 +216,9 @@ def why_no_time(record):
     return f"{record['wrong']} wrong elements" if record["wrong"] else None
 
 
-def describe(record):
-    """Returns the setting of a record in words, as a list that begins with the machine."""
-    machine = record["machine"]
-    if record["executor"] == SIMULATOR:
-        machine = {"cpu": f"simulated: {record['topology']}"}
-    cores = f", {machine['cores']} cores" if "cores" in machine else ""
-    width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
-             else f"d_k={record['d_k']}, d_v={record['d_v']}")
-    grouped = f", {record['kv_heads']} of keys" if "kv_heads" in record else ""
-    grouped += ", latent" * latent(record)
-    return [f"{machine.get('cpu', 'unknown machine')}{cores}",
-            *_asked(record),
-            f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
-            *([f"blocks by {kernel(record)} {record.get('kernel_version', '')}"] * (kernel(record) != "own")),
-            f"{record['cadence']} rounds"]
-
-
-def model_words(record):
-    """Returns the model of a record in words, and what it has beside its blocks."""
-    beside = f", {record['beside']}" if record["beside"] else ""
-    return f"{record['model']}: {record['layers']} layers of width {record['width']}{beside}"
-
-
 def crowded(record):
     """Returns why a measurement is none of the exchange: ranks that shared cores or a GPU. Nothing if they did not."""
     if (record.get("conditions") or {}).get("oversubscribed"):
         return "oversubscribed"
     shared = record.get("ranks_per_gpu") or 1
     return f"{shared} ranks on a GPU" if shared > 1 else ""
-
-
-def crowded_ranks(records):
-    """Says for a caption on how many ranks the measurements are none of the exchange. Nothing if on none."""
-    found = collections.defaultdict(set)
-    for record in records:
-        if crowded(record):
-            found[crowded(record)].add(record["ranks"])
-    return "; ".join(f"{why}, so no measure of the exchange: {', '.join(map(str, sorted(ranks)))} ranks"
-                     for why, ranks in sorted(found.items()))
-
-
-def _asked(record):
-    if record["bench"] == "model":
-        return [f"{model_words(record)}, executor {record['executor']}",
-                f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
-    if record["bench"] == "operator":
-        return [f"operator of one layer, executor {record['executor']}",
-                f"{dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
-    return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
-
-
-def binary_size(size, units=(" B", " KiB", " MiB", " GiB")):
-    for unit in units[:-1]:
-        if size < 1024:
-            return f"{size:g}{unit}"
-        size /= 1024
-    return f"{size:g}{units[-1]}"

@@ -5,7 +5,7 @@ import csv
 import io
 import pathlib
 
-from lib import checks, files, launches, results
+from lib import captions, checks, files, launches, results
 from lib.checks import ResultsError
 
 PAPER = pathlib.Path(__file__).resolve().parents[2] / "results" / "paper"
@@ -83,8 +83,8 @@ def caption(records):
     last = max(timed, key=lambda record: record["time"])
     rounds = "one round in virtual time" if results.is_simulated(last) else \
         f"{last['warmup']} warm-up and {last['rounds']} measured rounds, each the maximum over ranks"
-    yield f"- {results.kind_word(timed).capitalize()} here: {'; '.join(results.describe(last))}; {rounds}."
-    crowded = results.crowded_ranks(timed)
+    yield f"- {captions.kind_word(timed).capitalize()} here: {'; '.join(captions.describe(last))}; {rounds}."
+    crowded = captions.crowded_ranks(timed)
     if crowded:
         yield f"- {crowded.capitalize()}."
     yield f"- From {launches.Launches(timed).told()}; newest of these records: {last['time']}."

@@ -4,7 +4,7 @@
 A sentence says that two times differ only if their intervals do. A finding whose records are missing is left out.
 """
 
-from lib import exchanges, operators, results
+from lib import captions, exchanges, operators, results
 from paper import cells, goals
 from paper.cells import digits
 from paper.page import Figure, Finding, Line
@@ -85,7 +85,7 @@ def exchange(sources):
         size: (record["bound_seconds"] * US,) * 3 for size in contest.sizes()
         if (record := contest.at(exchanges.BASE, size)) and record["bound_seconds"]})
     return Finding(
-        f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {results.binary_size(goals.PAPER_STATE)} of state in "
+        f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {captions.binary_size(goals.PAPER_STATE)} of state in "
         f"{digits(scan['median_seconds'] * US)} µs{share}.",
         f"{told}Measured, medians of {launches_of([scan])}.", "Exchanges between GPUs",
         Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",

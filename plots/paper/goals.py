@@ -3,7 +3,7 @@
 
 import collections
 
-from lib import results
+from lib import captions
 from lib.exchanges import AUTO, FEW_MULTIPROCESSORS, FUSED, INTERPRETED, LASP1, LASP2, NARROW, TWO_SHOT
 from paper import cells
 from paper.cells import Row
@@ -86,9 +86,9 @@ def worst_ratio(goal, contest, limit):
 def where(limit, worst):
     least, most, _ = limit
     if least == most:
-        return results.binary_size(least)
-    worst_at = f", worst at {results.binary_size(worst.size)}" if worst else ""
-    return f"{results.binary_size(least)} to {results.binary_size(most)}{worst_at}"
+        return captions.binary_size(least)
+    worst_at = f", worst at {captions.binary_size(worst.size)}" if worst else ""
+    return f"{captions.binary_size(least)} to {captions.binary_size(most)}{worst_at}"
 
 
 # --- Ratios -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 import matplotlib.ticker
 
-from lib import looks, results, style
+from lib import captions, looks, style
 from lib.style import plt
 from paper import bars as wide_bars
 from paper.cells import DERIVED, PUBLISHED, SIMULATED
@@ -61,7 +61,7 @@ def form(one):
 def shape(axes, places):
     shown = places if len(places) <= MOST_TICKS else places[::-2][::-1]
     axes.set_xlim(places[0] / 1.15, places[-1] * 1.15)
-    axes.set_xticks(shown, [results.binary_size(x) if x >= BYTES else str(x) for x in shown])
+    axes.set_xticks(shown, [captions.binary_size(x) if x >= BYTES else str(x) for x in shown])
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     wide_bars.plain_log(axes.yaxis)
     style.add_grid(axes, "y")

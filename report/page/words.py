@@ -3,7 +3,7 @@
 
 import html
 
-from rows import results
+from rows import captions
 
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
@@ -30,4 +30,4 @@ def axis_time(seconds):
 
 def size(of_bytes):
     """Returns "512K" for 524288, as the benches write and read sizes."""
-    return results.binary_size(of_bytes, ("", "K", "M", "G"))
+    return captions.binary_size(of_bytes, ("", "K", "M", "G"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file that README.md, CONTRIBUTING.md and docs/ name exists: paths in backticks from the root, sources in backticks
-without a folder anywhere, links from the page."""
+without a folder anywhere, links from the page with the headings that they lead to."""
 
 import pathlib
 import re
@@ -12,11 +12,12 @@ FOLDERS = ("cmake", "collectives", "docs", "doctor", "harness", "micro", "models
 NAMED = re.compile(r"`((?:{})/[\w./*-]+)`".format("|".join(FOLDERS)))
 BARE = re.compile(r"`(\w+\.(?:hpp|cpp|cuh|cu|py|sh))`")
 LINKED = re.compile(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)")
+TO_HEADINGS = re.compile(r"\]\(([^)\s#:]*)#([^)\s]+)\)")
 # What a run makes, and what a reader of a document is asked to write.
 MADE = re.compile(r"results/(local|NAME)\b")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results/README.md", ROOT / "peers/README.md",
-         *sorted((ROOT / "docs").glob("*.md"))]
+         *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 SOURCES = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")}
@@ -29,7 +30,15 @@ def missing(page, text):
     paths = [name for name in NAMED.findall(text) if not MADE.match(name) and name not in asked]
     return [*(name for name in paths if not is_there(name)),
             *(name for name in BARE.findall(text) if name not in SOURCES),
-            *(name for name in LINKED.findall(text) if not (page.parent / name).exists())]
+            *(name for name in LINKED.findall(text) if not (page.parent / name).exists()),
+            *(f"{name}#{heading}" for name, heading in TO_HEADINGS.findall(text)
+              if heading not in headings(page.parent / name if name else page))]
+
+
+def headings(page):
+    """The names by which links reach the headings of a page."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE) if page.is_file() else []
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in found}
 
 
 def is_there(name):
@@ -61,8 +70,9 @@ class Paths(unittest.TestCase):
 
     def test_a_missing_file_is_found(self):
         text = ("`collectives/nothing.cpp` `none.hpp` [a](nothing.md) and `collectives/*.cpp` `all_scan.cpp` "
-                "`results/local/` [b](design.md#laws)")
-        self.assertEqual(missing(ROOT / "docs/page.md", text), ["collectives/nothing.cpp", "none.hpp", "nothing.md"])
+                "`results/local/` [b](design.md#laws) [c](design.md#no-heading)")
+        self.assertEqual(missing(ROOT / "docs/page.md", text),
+                         ["collectives/nothing.cpp", "none.hpp", "nothing.md", "design.md#no-heading"])
 
 
 if __name__ == "__main__":

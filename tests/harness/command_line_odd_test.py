@@ -2,7 +2,7 @@
 """500 odd inputs, generated: python3 command_line_odd_test.py COLLECTIVE_BENCH OPERATOR_BENCH
 
 BATON_SEED chooses others. Whatever the input is, nothing crashes or hangs, an error is one clear line that names the flag or
-the file, its exit code is that of docs/metrics.md, no row is without a time or a reason, and no output is lost.
+the file, its exit code is that of docs/runs.md, no row is without a time or a reason, and no output is lost.
 """
 
 import json

@@ -7,6 +7,7 @@ import unittest
 from report.example import (crowded, failed, gpu_scan, launches, layer, local, paragraphs, scan, session, simulated, told,
                             with_conditions)
 
+import certainty
 import contests
 
 
@@ -71,7 +72,7 @@ class Oversubscribed(unittest.TestCase):
 
     def test_a_rank_of_a_layer_has_two_busy_threads(self):
         made = [{**one, "ranks": 2} for one in layer() + layer("lasp2", 1.2)]
-        self.assertIn("Layer Nothing can be said: layers of 2 ranks, two busy threads each, on 2 cores", told(rivals(ranks=2), crowded(made, 2)))
+        self.assertIn("Layer Nothing can be said: layers of 2 ranks with two busy threads each on 2 cores", told(rivals(ranks=2), crowded(made, 2)))
         self.assertIn("Fastest: zeco", told(crowded(made, 4)))
 
     def test_a_rank_of_a_gpu_has_one(self):
@@ -83,6 +84,14 @@ class Oversubscribed(unittest.TestCase):
         text = told(rivals(ranks=2), *(crowded(made, 2) for made in wrong_way))
         self.assertIn("2 ranks on processors; 2 competitors. Fastest: all_scan", text)
         self.assertIn("2 oversubscribed rows left out: more busy threads than cores (exchanges of 4 ranks on 2", text)
+
+    def test_benches_that_shared_cores_alike_are_named_together(self):
+        made = crowded(scan(ranks=4) + scan("ring_scan", ranks=2) + layer(ranks=4), 2)
+        self.assertEqual(certainty.ranks_on_cores(made),
+                         "exchanges of 2 and 4 ranks, layers of 4 ranks with two busy threads each on 2 cores")
+        alike = [{**one, "bench": bench} for one in layer(ranks=2) for bench in ("operator", "model")]
+        self.assertEqual(certainty.ranks_on_cores(crowded(alike, 2)),
+                         "layers and models of 2 ranks with two busy threads each on 2 cores")
 
     def test_what_the_record_says_counts_more_than_the_machine(self):
         self.assertFalse(contests.is_oversubscribed(with_conditions(crowded(scan(), 2), cores=8)[0]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges between GPUs as measured: every method by size, its goals, and nccl-tests beside it."""
 
-from lib import exchanges, results
+from lib import captions, exchanges
 from paper import cells, goals, nccl_tests
 from paper.cells import Row
 from paper.page import Figure, Section, Table, Text
@@ -72,7 +72,7 @@ def table(contest, place, machine, name):
     ranks, cadence = place
     rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [results.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
+                 [captions.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
                  place != (goals.RANKS, goals.CADENCE))
 
 

@@ -3,7 +3,7 @@
 
 import collections
 
-from lib import results
+from lib import captions, results
 from paper import cells
 from paper.cells import Row, digits
 from paper.links import Links
@@ -73,7 +73,7 @@ def table(winners):
         rows.append(Row(f"{ranks} ranks", "simulated, winner", [winner_cell(one) for one in found]))
         rows.append(Row("", "time, ms", [time_cell(one) for one in found]))
     return Table("winners", "The fastest family and its time, simulated",
-                 [results.binary_size(size) for size in sizes], rows,
+                 [captions.binary_size(size) for size in sizes], rows,
                  ["A state is that of one rank. hierarchical: the better of its two forms."], True)
 
 

@@ -170,17 +170,12 @@ class Choosing(unittest.TestCase):
         self.assertIsNone(results.why_no_time(record()))
         self.assertEqual(results.why_no_time(record(ranks_per_gpu=4)), "4 ranks share a GPU, which measures no link")
 
+
 class Crowded(unittest.TestCase):
     def test_ranks_that_share_a_gpu_replace_no_others(self):
         alone, crowd = record(time="2030-01-01T00:00:00Z"), record(ranks_per_gpu=4, run="b", time="2031-01-01T00:00:00Z")
         self.assertEqual(len(results.newest([alone, crowd])), 2)
         self.assertEqual(results.widest_setting([alone, crowd, record(ranks=8, ranks_per_gpu=4)]), [alone])
-
-    def test_a_caption_names_the_rank_counts(self):
-        busy = {"conditions": {"oversubscribed": True}}
-        self.assertEqual(results.crowded_ranks([record(ranks=2), record(ranks=8, **busy), record(ranks=4, **busy)]),
-                         "oversubscribed, so no measure of the exchange: 4, 8 ranks")
-        self.assertEqual(results.crowded_ranks([record(conditions={"oversubscribed": False})]), "")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line may not ask for: everything that can be refused before a process starts is
+// refused here, in one line that names the flag.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <regex>
+#include <string_view>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/output.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+
+namespace baton {
+namespace {
+
+bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
+
+void require_expression(const std::string& name, const std::string& value) try {
+  std::regex(value, std::regex::extended);
+} catch (const std::regex_error& error) {
+  throw UsageError(name + ": " + quoted(value) + " is no regular expression: " + error.what());
+}
+
+/// Refuses a value that would make Google Benchmark end the process, or run none of the cases,
+/// without a word.
+void refuse_odd_value(const std::string& name, const std::string& value) {
+  constexpr std::size_t longest = 1000;  // its regular expressions recurse
+  if (value.size() > longest) throw UsageError(name + ": " + quoted(value) + " is too long");
+  if (name == "--benchmark_filter") require_expression(name, value);
+  if (name == "--benchmark_out_format" && value != "json" && value != "csv" && value != "console")
+    throw UsageError(name + ": " + quoted(value) + " is not one of json, csv, console");
+}
+
+/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
+/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
+/// hang.
+void refuse_unless_harmless(const std::string& argument) {
+  if (!is_of_benchmark(argument)) return;
+  const std::size_t end = std::min(argument.find('='), argument.size());
+  const std::string name = argument.substr(0, end);
+  for (const char* harmless :
+       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
+    if (name == std::string("--benchmark_") + harmless)
+      return refuse_odd_value(name, argument.substr(std::min(end + 1, argument.size())));
+  throw UsageError(name +
+                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
+                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
+}
+
+/// The files that a run replaces or appends to, but for that of --json.
+std::vector<NamedFile> outputs_of(const Options& options) {
+  constexpr std::string_view benchmark_out = "--benchmark_out";
+  std::vector<NamedFile> outputs{
+      {"--csv", options.csv}, {"--trace", options.trace}, {"--calibrate", options.calibrate}};
+  if (const ExportFormat* format = export_formats().find(options.exported.format))
+    outputs.push_back({"--export", options.exported.path + ".0" + format->suffix});
+  for (const std::string& argument : options.benchmark_arguments)
+    if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
+      outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
+                                                  const std::string& program) {
+  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
+  std::vector<std::string> taken{program};
+  taken.insert(taken.end(), theirs, arguments.end());
+  arguments.erase(theirs, arguments.end());
+  for (const std::string& argument : taken)
+    if (argument.find('=') == argument.size() - 1) throw UsageError(quoted(argument) + " has no value");
+  for (const std::string& argument : taken) refuse_unless_harmless(argument);
+  return taken;
+}
+
+void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
+  constexpr double most_bytes = 8.0 * (std::uint64_t{1} << 40);
+  const double bytes = 4.0 * static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
+  if (bytes > most_bytes)
+    throw UsageError(fmt::format(
+        "--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large, at most {:.0f}",
+        bytes / (std::uint64_t{1} << 40), most_bytes / (std::uint64_t{1} << 40)));
+}
+
+int Options::calibrated_ranks() const {
+  int most = 0;
+  bool has_kernels = false;
+  std::string measured;
+  for (const Case& bench_case : cases) {
+    if (!find_backend(bench_case.executor).is_measured) continue;
+    if (!measured.empty() && measured != bench_case.executor)
+      throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
+                       bench_case.executor);
+    measured = bench_case.executor;
+    most = std::max(most, bench_case.ranks);
+    has_kernels |= bench_case.workload->describe().layer.has_value();
+  }
+  if (calibrates_kernels_alone()) {
+    if (most != 1 || !has_kernels)
+      throw UsageError(
+          "--calibrate with --topology takes the links of that file and measures the kernels of layers "
+          "on --ranks 1; to measure links, leave out --topology");
+  } else if (most < 2) {
+    throw UsageError(
+        "--calibrate needs an executor that runs, and at least two ranks; with one rank give it the links "
+        "of a --topology");
+  }
+  return most;
+}
+
+std::optional<Topology> read_machine(const Options& options) {
+  std::optional<Topology> topology;
+  if (!options.topology.empty()) topology = read_topology(options.topology);
+  for (const Case& bench_case : options.cases) {
+    if (find_backend(bench_case.executor).is_measured) continue;
+    if (!topology)
+      throw UsageError("executor " + bench_case.executor +
+                       " needs a machine: --topology topologies/NAME.json");
+    if (bench_case.ranks > topology->ranks())
+      throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", bench_case.ranks,
+                                   topology->name, topology->nodes, topology->ranks_a_node,
+                                   topology->ranks()));
+  }
+  return topology;
+}
+
+void refuse_if_nothing_runs(const Options& options) {
+  std::string reason;
+  for (const Case& bench_case : options.cases) {
+    const Refusal lack = find_backend(bench_case.executor).lacking(bench_case.ranks);
+    if (!lack) return;
+    if (reason.empty()) reason = "executor " + bench_case.executor + " cannot run: " + lack.reason();
+  }
+  throw UsageError(reason);
+}
+
+void refuse_too_many_processes(const Options& options) {
+  // More would only wait for one another; and each takes memory of its own.
+  const int most = std::max(64, 16 * online_cores());
+  if (is_launched() || options.processes() <= most) return;
+  throw UsageError(
+      fmt::format("--ranks: {} processes on this host with {} cores, at most {} are started here; "
+                  "start them on several hosts with your own mpirun or srun, or take --executor "
+                  "simulator or local",
+                  options.processes(), online_cores(), most));
+}
+
+void require_export(const Export& asked, const std::vector<Case>& cases) {
+  if (asked.format.empty()) return;
+  const ExportFormat* const format = export_formats().find(asked.format);
+  if (format == nullptr) {
+    std::string known;
+    for (const ExportFormat* format : export_formats().all())
+      known += (known.empty() ? "" : ", ") + format->name;
+    throw UsageError(fmt::format("--export {}: this build knows {}", asked.format,
+                                 known.empty()
+                                     ? "no format, for libprotobuf was not there (Debian's libprotobuf-dev)"
+                                     : "only " + known));
+  }
+  if (cases.size() != 1)
+    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases.size()));
+  const Case& only = cases.front();
+  if (const Refusal refusal = only.workload->unsupported(only.ranks))
+    throw UsageError("--export: " + refusal.reason());
+  format->text(only.workload->build_rank(0, only.split(1)), only.name());  // which may refuse
+}
+
+void require_outputs(const Options& options) {
+  if (!options.trace.empty() && options.cases.size() != 1)
+    throw UsageError(
+        fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
+  require_export(options.exported, options.cases);
+  if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
+  std::vector<NamedFile> outputs = outputs_of(options);
+  require_files(outputs, {{"--resume", options.resume}});
+  outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
+  require_files(outputs, {{"--topology", options.topology}});
+}
+
+}  // namespace baton
