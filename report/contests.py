@@ -23,11 +23,11 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
 
 # What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
 # a layer, `way` the direction or the pass, `map` the kind of an exchange's maps. `kv_heads` is 0 where they are as many
-# as `heads`. `latent` keys hold their values. `kernel` says who computes softmax blocks. `topology` is empty for what
-# was measured, `model` but for models.
+# as `heads`. `latent` keys hold their values. `packed` is the mean length of packed documents, 0 for one document.
+# `kernel` says who computes softmax blocks. `topology` is empty for what was measured, `model` but for models.
 Key = collections.namedtuple("Key", (
     "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "map",
-    "cadence", "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "dtype", "kernel", "wire", "gate", "gates",
+    "cadence", "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "packed", "dtype", "kernel", "wire", "gate", "gates",
     "chunk", "groups", "rounds", "model"), defaults=("",))
 
 
@@ -122,7 +122,8 @@ class Contest:
         words = [f"~ simulated: {key.topology}"] if self.is_simulated else []
         if self.is_layer:
             words += [key.model or f"{key.kind} layer", passes(key.way),
-                      f"{key.tokens} tokens a rank, {heads_of(key)}", key.dtype]
+                      f"{key.tokens} tokens a rank", *([f"packed documents of {key.packed}"] if key.packed else []),
+                      heads_of(key), key.dtype]
         else:
             words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
                       *([f"{key.map} maps"] if key.map != DIAGONAL else []), captions.binary_size(key.state_bytes)]
@@ -174,7 +175,7 @@ def _work(record):
     return (kind, record["pass"] if is_layer else record["direction"], "" if is_layer else results.map_kind(record),
             record["cadence"],
             record["heads"], record.get("kv_heads", 0), results.latent(record), record["d_k"], record["d_v"],
-            record["state_bytes"], tokens,
+            record["state_bytes"], tokens, results.packed(record),
             results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
             record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
             (record["warmup"], record["rounds"]), captions.model_words(record) if record["bench"] == MODEL else "")

@@ -55,6 +55,34 @@ std::int64_t LayerProblem::width(const std::string& name) const {
   return share.d_v;
 }
 
+std::vector<std::int64_t> LayerProblem::edges() const {
+  std::vector<std::int64_t> all = starts;
+  for (std::int64_t rank = 0; rank <= ranks; ++rank)
+    if (alone || rank == 0 || rank == ranks) all.push_back(rank * share.tokens);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks,
+                                       std::uint64_t seed) {
+  const std::uint64_t key = key_of(seed, number_of("packed"));
+  std::vector<std::int64_t> starts;
+  for (std::int64_t at = 0; at < tokens * ranks;) {
+    starts.push_back(at);
+    at += 1 + static_cast<std::int64_t>(mixed(key + static_cast<std::uint64_t>(at)) %
+                                        static_cast<std::uint64_t>(2 * mean - 1));
+  }
+  if (ranks < 3) return starts;
+  const std::int64_t border = tokens * (1 + static_cast<std::int64_t>(mixed(key) % (ranks - 1)));
+  const auto nearest = std::lower_bound(starts.begin(), starts.end(), border);
+  if (nearest == starts.end())
+    starts.push_back(border);
+  else
+    *nearest = border;
+  return starts;
+}
+
 bool LayerProblem::is_of_keys(const std::string& name) {
   return name == "k" || name == "v" || name == "dk" || name == "dv";
 }

@@ -47,8 +47,12 @@ struct LayerProblem {
   /// Under a low-rank rule q, k and a have length one, and b is -a (.) the logistic function of
   /// N(0, 1).
   Rule rule = Rule::decay;
+  /// As those of a layer: where packed documents start.
+  std::vector<std::int64_t> starts = {};
 
-  /// Tokens of one sequence.
+  /// The positions, ascending, at which a sequence starts, and the end of the last one.
+  std::vector<std::int64_t> edges() const;
+  /// Tokens of one sequence, of the longest one if they differ.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
   /// Numbers that one token has in one head of the tensor called q, k, v, g, beta, a, b, d_o, o,
   /// dq, dk, dv, dg, dbeta, da, db or lse; v and dv have none where keys are latent.
@@ -65,6 +69,11 @@ struct LayerProblem {
   /// Elements of one token of such a tensor.
   std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
+
+/// Where packed documents start in the `tokens` of each rank: lengths are drawn uniformly from 1 to
+/// 2 mean - 1, and the first document starts at 0. Of three ranks or more, a drawn one begins with
+/// a document.
+std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed);
 
 /// The inputs q, k, v, g, beta, a, b and d_o of a layer, in numbers that its dtype holds exactly.
 class LayerInputValues {

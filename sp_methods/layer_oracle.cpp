@@ -34,13 +34,12 @@ LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work)
     work_.heads.resize(problem.share.heads);
     std::iota(work_.heads.begin(), work_.heads.end(), 0);
   }
+  const std::vector<std::int64_t> edges = problem.edges();
   for (const std::int64_t head : work_.heads)
-    for (std::int64_t first = 0; first < problem.share.tokens * problem.ranks; first += problem.sequence())
-      solve_head(head, first);
+    for (std::size_t i = 1; i < edges.size(); ++i) solve_head(head, edges[i - 1], edges[i] - edges[i - 1]);
 }
 
-void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token) {
-  const std::int64_t tokens = problem().sequence();
+void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::int64_t tokens) {
   const HeadInputs in(inputs_, head, first_token, tokens);
   HeadSums sums(problem(), tokens, work_.has_gradients);
   const int units = std::min(most_units(problem()), work_.parts * work_.threads);
@@ -122,8 +121,10 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
   std::vector<float>& all = states_before_[token];
   all.assign(share.heads * state, 0.0f);
   if (problem().alone || token == 0) return all;
+  const std::vector<std::int64_t> edges = problem().edges();
+  const std::int64_t first = *(std::lower_bound(edges.begin(), edges.end(), token) - 1);
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
-    const HeadInputs in(inputs_, head, 0, token);
+    const HeadInputs in(inputs_, head, first, token - first);
     const auto final_state = state_behind(in);
     std::copy(final_state.begin(), final_state.end(), all.begin() + head * state);
   });
@@ -133,6 +134,8 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
 std::vector<float> LayerOracle::matrices(std::int64_t token) const {
   const GlaShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);
+  const auto start = std::lower_bound(problem().starts.begin(), problem().starts.end(), token);
+  if (start != problem().starts.end() && *start < token + share.tokens) return all;
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
     const HeadInputs in(inputs_, head, token, share.tokens);
     const std::vector<double> matrix = matrix_of(in);

@@ -70,8 +70,8 @@ class LayerOracle {
 
   /// The values [tokens, heads, width] of an input called q, k, v, g, beta, a, b, d_o, out or lse
   /// of the tokens at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of
-  /// these tokens, [heads, d_v, d_k] where maps have matrices; of `map_matrix` the matrices [heads,
-  /// d_k, d_k] by which these tokens, one run, map a state.
+  /// these tokens, [heads, d_v, d_k] where maps have matrices, as the tokens before leave them; of
+  /// `map_matrix` the matrices [heads, d_k, d_k] by which these tokens, one run, map a state.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
   /// What the output called o, dq, dk, dv, dg, dbeta, da or db must hold at the first `tokens` of
@@ -86,7 +86,7 @@ class LayerOracle {
  private:
   using Tensor = std::vector<double>;  // [tokens, width] of one head
 
-  void solve_head(std::int64_t head, std::int64_t first_token);
+  void solve_head(std::int64_t head, std::int64_t first_token, std::int64_t tokens);
   void fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
                   std::span<float> rows) const;
   std::vector<float> prefixes(const Positions& positions) const;

@@ -218,6 +218,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .summary = summary,
       .attention = Attention::linear,
       .rules = rules,
+      .packs = true,
       .scan = text.scan,
       .build = [text](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, text); },
       .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },

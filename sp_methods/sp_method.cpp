@@ -44,10 +44,20 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   return x;
 }
 
+/// Why a method that takes packed documents or not cannot take those of this layer.
+Refusal refuse_packed(const Layer& layer, bool packs) {
+  if (layer.starts.empty()) return {};
+  if (!packs) return "it takes one document, not packed ones";
+  if (layer.segmented || layer.dtype != Dtype::f32)
+    return "packed documents have kernels of f32 tensors on hosts, none of " +
+           std::string(to_string(layer.dtype)) + " on GPUs";
+  return {};
+}
+
 /// Methods know some rules of linear attention. A state has one head of keys for each head of
 /// queries, and values of its own.
 void refuse_unknown_layers(SpMethod& method) {
-  method.unsupported = [own = method.unsupported, rules = method.rules,
+  method.unsupported = [own = method.unsupported, rules = method.rules, packs = method.packs,
                         is_linear = method.attention == Attention::linear](const Layer& layer,
                                                                            int ranks) -> Refusal {
     const GlaShape& share = layer.share;
@@ -58,6 +68,7 @@ void refuse_unknown_layers(SpMethod& method) {
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
+    if (Refusal reason = refuse_packed(layer, packs)) return reason;
     return own ? own(layer, ranks) : Refusal{};
   };
 }
@@ -122,7 +133,9 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node) {
   Schedule schedule(rank, ranks, ranks_a_node);
-  method.build(schedule, layer, declare(schedule, layer, tokens_of(method, rank, ranks, layer.share.tokens)));
+  Layer own = layer;
+  cut_at_starts(own.share, layer.starts, rank * layer.share.tokens);
+  method.build(schedule, own, declare(schedule, own, tokens_of(method, rank, ranks, layer.share.tokens)));
   return schedule;
 }
 

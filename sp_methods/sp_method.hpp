@@ -82,6 +82,9 @@ struct Layer {
   /// Where a schedule of several layers has the forward passes of all before their backward passes:
   /// what this layer's forward recording leaves to its backward recording, by name. Null elsewhere.
   std::shared_ptr<std::map<std::string, Slice>> saved = nullptr;
+  /// Packed documents: the positions, ascending, at which one starts in the tokens of all ranks. No
+  /// state passes a start. Empty: all tokens are one document.
+  std::vector<std::int64_t> starts = {};
 };
 
 /// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
@@ -128,6 +131,8 @@ struct SpMethod {
   Attention attention = Attention::linear;
   /// The rules of linear attention that its text knows. Once registered, it refuses others.
   std::vector<Rule> rules{Rule::decay};
+  /// True if its text takes packed documents. Once registered, others refuse them.
+  bool packs = false;
   /// The scan that it uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.
@@ -175,7 +180,8 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
 /// needs them, "beta" and "dbeta" under a delta rule, "a b" and "da db" under a low-rank rule.
-/// Ranks fill nodes of `ranks_a_node`; 0 for all on one node.
+/// Ranks fill nodes of `ranks_a_node`; 0 for all on one node. The chunks of the share are cut where
+/// packed documents start.
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
 
 /// The schedules of all ranks.

@@ -111,6 +111,7 @@ const RegisteredMethod linear({
     .summary = "all-to-all of heads for tokens, the whole sequence on each rank, and back",
     .attention = Attention::linear,
     .rules = {Rule::decay, Rule::delta, Rule::low_rank},
+    .packs = true,
     .build = ulysses<LocalLinear>,
     .claim = claim,
     .unsupported = unsupported,

@@ -36,6 +36,8 @@ struct Description {
     std::string layout;
     /// True if the values are the first channels of the keys.
     bool latent = false;
+    /// The mean length of packed documents in tokens; 0 for one document.
+    std::int64_t packed = 0;
     /// Who computes softmax blocks on GPUs: "own" or "cudnn", with the version of what is not ours;
     /// else empty.
     std::string kernel, kernel_version;

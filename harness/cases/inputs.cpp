@@ -50,12 +50,14 @@ float sign_of(std::uint64_t number) { return mixed(number) >> 63 == 0 ? 1.0F : -
 ExactInputs::ExactInputs(std::uint64_t seed, int ranks, MapKind map)
     : seed_(seed),
       ranks_(std::max(ranks, 1)),
+      places_between_resets_(map == MapKind::affine ? 4 : 8),
       ranks_between_halves_(std::max(2, (ranks + most_halves(ranks) - 1) / most_halves(ranks))),
       state_bits_(state_bits_for(map, ranks)) {}
 
-bool ExactInputs::is_reset(int rank, std::int64_t head) const {
-  const auto number = static_cast<std::uint64_t>(head);
-  return (seed_ + number) % 4 == 0 && static_cast<int>(key_of(seed_, number) % ranks_) == rank;
+bool ExactInputs::is_reset(int rank, std::int64_t place) const {
+  const auto number = static_cast<std::uint64_t>(place);
+  return (seed_ + number) % places_between_resets_ == 0 &&
+         static_cast<int>(key_of(seed_, number) % ranks_) == rank;
 }
 
 void ExactInputs::fill_matrices(int rank, std::span<float> matrices, std::int64_t d) const {
@@ -79,9 +81,10 @@ void ExactInputs::fill_matrices(int rank, std::span<float> matrices, std::int64_
 void ExactInputs::fill_decay(int rank, std::span<float> decay) const {
   // Each row halves at one rank of every run of ranks_between_halves_.
   const std::uint64_t key = mixed(seed_);
-  for (std::size_t row = 0; row < decay.size(); ++row)
-    decay[row] =
-        (mixed(key ^ row) + static_cast<std::uint64_t>(rank)) % ranks_between_halves_ == 0 ? 0.5f : 1.0f;
+  for (std::size_t row = 0; row < decay.size(); ++row) {
+    const bool halves = (mixed(key ^ row) + static_cast<std::uint64_t>(rank)) % ranks_between_halves_ == 0;
+    decay[row] = is_reset(rank, static_cast<std::int64_t>(row)) ? 0.0f : halves ? 0.5f : 1.0f;
+  }
 }
 
 void ExactInputs::fill_state(int rank, std::span<float> state) const {

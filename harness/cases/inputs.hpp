@@ -34,6 +34,7 @@ class Inputs {
 /// Whatever an algorithm computes on the way is a sum of at most P terms 2^-n s of different ranks
 /// with n <= h. It is a multiple of 2^-h of magnitude at most P 2^m, so 2^h times it is an integer
 /// of at most 2^24, which f32 holds. At P = 4 a state has 20 bits and a sign, at P = 64 it has 15.
+/// One decay in eight is zero at one rank, a reset.
 ///
 /// Up to 20 ranks a matrix is the sum of two signed permutations that share no entry, and m is
 /// 24 - P, at most 20: two entries of 1 or -1 in each row and column, so that A and A transposed at
@@ -51,12 +52,13 @@ class ExactInputs : public Inputs {
   /// m, the bits of the largest magnitude of a state.
   int state_bits() const { return state_bits_; }
 
-  /// True if `rank`'s map of `head` is a reset.
-  bool is_reset(int rank, std::int64_t head) const;
+  /// True if `rank`'s matrix of head `place`, or its decay of row `place`, is a reset.
+  bool is_reset(int rank, std::int64_t place) const;
 
  private:
   std::uint64_t seed_;
   int ranks_;
+  std::uint64_t places_between_resets_;
   std::uint64_t ranks_between_halves_;
   int state_bits_;
 };

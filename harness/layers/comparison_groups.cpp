@@ -83,7 +83,8 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators
         layer.share.gate = GateKind::none;
       else
         layer.kernels.softmax = SoftmaxBody::own;
-      all.push_back(operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw)));
+      all.push_back(
+          operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw), raw.packing));
     }
   return all;
 }

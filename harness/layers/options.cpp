@@ -87,30 +87,14 @@ std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
   return {by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own};
 }
 
-void declare(Flags& flags, RawOperators& raw, Options& options) {
-  flags
-      .add("--like", raw.like,
-           "ask what a public suite of softmax methods asks of 8 to 96 H100: its methods, passes, rounds, "
-           "heads, tokens and dtype; other flags override it, and --executor and --ranks are yours to give")
-      .one_of(suite_names())
-      .presets([&](const std::string& name) { ask_like(name, raw, options); });
-  flags.add("--methods", raw.methods, "names, or 'all'").list();
-  flags
-      .add("--attention", raw.attentions,
-           "layers of linear attention alone: linear is gated linear attention; gdn, kda and deltanet have a "
-           "delta rule with a gate a head, a gate a channel, or none; rwkv7 has a gate a channel and erases "
-           "by two keys of its own; or 'all'")
-      .list();
-  flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
-  flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
-  flags
-      .add("--kernel", raw.kernels,
-           "who computes softmax blocks on GPUs: own, cudnn, or both, a table each; auto: cudnn where it "
-           "is found, else own")
-      .list();
-  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
-  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+/// The flags of the layer itself: its sizes, its gates and its type.
+void declare_layer(Flags& flags, RawOperators& raw) {
   flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
+  flags
+      .add("--packed", raw.packing.mean,
+           "packed documents of so many tokens on average, whose lengths follow from --seed: no state "
+           "passes the start of one; of linear attention in f32 on hosts; 0: all tokens are one document")
+      .range(0, 1 << 24);
   flags.add("--heads", raw.heads, "attention heads").size();
   Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,
                             "heads of keys and values of softmax attention; 0: as many as --heads");
@@ -138,6 +122,32 @@ void declare(Flags& flags, RawOperators& raw, Options& options) {
       .one_of(words_of(gate_draw_choices));
 }
 
+void declare(Flags& flags, RawOperators& raw, Options& options) {
+  flags
+      .add("--like", raw.like,
+           "ask what a public suite of softmax methods asks of 8 to 96 H100: its methods, passes, rounds, "
+           "heads, tokens and dtype; other flags override it, and --executor and --ranks are yours to give")
+      .one_of(suite_names())
+      .presets([&](const std::string& name) { ask_like(name, raw, options); });
+  flags.add("--methods", raw.methods, "names, or 'all'").list();
+  flags
+      .add("--attention", raw.attentions,
+           "layers of linear attention alone: linear is gated linear attention; gdn, kda and deltanet have a "
+           "delta rule with a gate a head, a gate a channel, or none; rwkv7 has a gate a channel and erases "
+           "by two keys of its own; or 'all'")
+      .list();
+  flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
+  flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
+  flags
+      .add("--kernel", raw.kernels,
+           "who computes softmax blocks on GPUs: own, cudnn, or both, a table each; auto: cudnn where it "
+           "is found, else own")
+      .list();
+  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
+  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  declare_layer(flags, raw);
+}
+
 void print_list() {
   fmt::print("methods\n");
   for (const SpMethod* method : sp_methods())
@@ -159,6 +169,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;
+  own.packing.seed = options.seed;
   set_latent(own);
   const auto names = resolve_workloads("method", own.methods, method_names(), options.baseline);
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();

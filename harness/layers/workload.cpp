@@ -22,8 +22,12 @@ std::string heads_name(const GlaShape& s) {
 
 class OperatorWorkload : public Workload {
  public:
-  OperatorWorkload(const SpMethod& method, const Layer& layer, GateDraw gates)
-      : method_(method), layer_(layer), gates_(gates), scan_(layer.scan.empty() ? method.scan : layer.scan) {}
+  OperatorWorkload(const SpMethod& method, const Layer& layer, GateDraw gates, const Packing& packing)
+      : method_(method),
+        layer_(layer),
+        gates_(gates),
+        packing_(packing),
+        scan_(layer.scan.empty() ? method.scan : layer.scan) {}
 
   std::string name() const override { return method_.name; }
   std::string variant() const override {
@@ -33,10 +37,10 @@ class OperatorWorkload : public Workload {
     const GlaShape& s = layer_.share;
     // The word of a rule with matrices says the kind of its gates.
     const bool has_word = has_matrices(layer_.rule);
-    return fmt::format("{}/{}/gates:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
+    return fmt::format("{}/{}/gates:{}/tokens:{}{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
                        to_string(layer_.pass), has_word ? attention() : to_string(s.gate), to_string(gates_),
-                       s.tokens, heads_name(s), s.d_k, s.d_v, s.chunk, layer_.groups, to_string(layer_.dtype),
-                       is_by_cudnn() ? "/kernel:cudnn" : "");
+                       s.tokens, packed_name(), heads_name(s), s.d_k, s.d_v, s.chunk, layer_.groups,
+                       to_string(layer_.dtype), is_by_cudnn() ? "/kernel:cudnn" : "");
   }
   std::int64_t state_bytes() const override { return maps().state_bytes(); }
   std::int64_t state_rows() const override { return maps().rows(); }
@@ -47,10 +51,10 @@ class OperatorWorkload : public Workload {
   Refusal unsupported(int ranks) const override {
     if (is_by_cudnn() && layer_.dtype != Dtype::bf16)
       return "cuDNN computes blocks of bf16 tensors on GPUs, not of " + std::string(to_string(layer_.dtype));
-    return method_.unsupported ? method_.unsupported(layer_, ranks) : Refusal{};
+    return method_.unsupported ? method_.unsupported(packed(layer_, ranks), ranks) : Refusal{};
   }
   Schedule build_rank(int rank, const Split& split) const override {
-    Layer layer = layer_;
+    Layer layer = packed(layer_, split.ranks);
     layer.blocks = split.blocks;
     return baton::build(method_, layer, rank, split.ranks, split.ranks_a_node);
   }
@@ -76,6 +80,15 @@ class OperatorWorkload : public Workload {
   Description describe() const override;
 
  private:
+  /// The layer with its documents on so many ranks.
+  Layer packed(Layer layer, int ranks) const {
+    if (packing_.mean > 0)
+      layer.starts = drawn_starts(packing_.mean, layer.share.tokens, ranks, packing_.seed);
+    return layer;
+  }
+  std::string packed_name() const {
+    return packing_.mean > 0 ? fmt::format("/packed:{}", packing_.mean) : "";
+  }
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
   std::string oracle_key(const LayerProblem& problem) const;
   std::shared_ptr<const LayerOracle> oracle(const LayerProblem& problem, Oracles& oracles) const;
@@ -88,6 +101,7 @@ class OperatorWorkload : public Workload {
   const SpMethod& method_;
   Layer layer_;
   GateDraw gates_;
+  Packing packing_;
   std::string scan_;
 };
 
@@ -100,6 +114,9 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
+  Packing documents = packing_;  // about as many of them
+  if (documents.mean > 0)
+    documents.mean = std::max<std::int64_t>(2, documents.mean * small.share.tokens / layer_.share.tokens);
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
   const std::int64_t shared = layer_.share.group_heads();
   std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
@@ -109,9 +126,10 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
     small.share.kv_heads = shared > 1 ? count : 0;
   };
   set_key_heads(least);
-  while (method_.unsupported && method_.unsupported(small, ranks) && small.share.heads < layer_.share.heads)
+  while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
+         small.share.heads < layer_.share.heads)
     set_key_heads(small.share.key_heads() + 1);
-  return operator_workload(method_, small, gates_);
+  return operator_workload(method_, small, gates_, documents);
 }
 
 LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
@@ -122,16 +140,18 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .gates = gates_,
           .seed = seed,
           .dtype = layer_.dtype,
-          .rule = layer_.rule};
+          .rule = layer_.rule,
+          .starts = packed(layer_, static_cast<int>(ranks)).starts};
 }
 
 /// Methods share what this names, whatever pass they run.
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
   const GlaShape& s = problem.share;
-  return fmt::format("{} layer: {}/{}/{}, {} tokens, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
+  return fmt::format("{} layer: {}/{}/{}, {} tokens{}, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
                      attention_name(problem.attention, problem.rule, s.gate), to_string(s.gate),
-                     to_string(problem.gates), to_string(problem.dtype), s.tokens, heads_name(s), s.d_k,
-                     s.d_v, s.chunk, problem.ranks, problem.alone ? " alone" : "", problem.seed);
+                     to_string(problem.gates), to_string(problem.dtype), s.tokens, packed_name(),
+                     heads_name(s), s.d_k, s.d_v, s.chunk, problem.ranks, problem.alone ? " alone" : "",
+                     problem.seed);
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -211,15 +231,16 @@ Description OperatorWorkload::describe() const {
                                           .kv_heads = share.key_heads(),
                                           .layout = layout_of(method_, share.tokens),
                                           .latent = share.latent,
+                                          .packed = packing_.mean,
                                           .kernel = kernel().first,
                                           .kernel_version = kernel().second}};
 }
 
 }  // namespace
 
-std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer,
-                                                  GateDraw gates) {
-  return std::make_shared<OperatorWorkload>(method, layer, gates);
+std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates,
+                                                  const Packing& packing) {
+  return std::make_shared<OperatorWorkload>(method, layer, gates, packing);
 }
 
 }  // namespace baton

@@ -16,9 +16,17 @@
 
 namespace baton {
 
-/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks`,
-/// which the case sets.
-std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates);
+/// The packed documents of a layer: their mean length in tokens, 0 for one document, and the seed
+/// of their starts.
+struct Packing {
+  std::int64_t mean = 0;
+  std::uint64_t seed = 1;
+};
+
+/// A layer under a method as a workload. Keeps a reference to `method`; ignores `layer.blocks` and
+/// `layer.starts`, which the case and `packing` set.
+std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates,
+                                                  const Packing& packing = {});
 
 /// Parses the command line of operator_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_operator_options(int argc, char** argv);
@@ -43,6 +51,7 @@ struct RawOperators {
   std::int64_t d_v = 128;
   std::int64_t chunk = 64;
   std::string dtype = "auto";
+  Packing packing;
 };
 
 inline const Choices<GateKind> gate_kind_choices{

@@ -52,6 +52,7 @@ constexpr std::array fields{
     Field{"d_v", "/d_v"},
     Field{"map", "/map"},
     Field{"tokens", "/tokens"},
+    Field{"packed", "/packed"},
     Field{"state_bytes", "/state_bytes"},
     Field{"blocks", "/blocks"},
     Field{"cadence", "/cadence"},

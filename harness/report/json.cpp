@@ -47,6 +47,7 @@ void add_description(Json& json, const Description& d) {
   json["heads"] = d.heads;
   if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
   if (d.layer && d.layer->latent) json["latent"] = true;
+  if (d.layer && d.layer->packed > 0) json["packed"] = d.layer->packed;
   if (d.layer && !d.layer->kernel.empty()) json["kernel"] = d.layer->kernel;
   if (d.layer && !d.layer->kernel_version.empty()) json["kernel_version"] = d.layer->kernel_version;
   json["d_k"] = d.d_k;

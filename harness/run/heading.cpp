@@ -60,6 +60,7 @@ std::string maps(const Case& c) {
 
 std::string tokens(const Case& c) {
   const Description d = c.workload->describe();
+  if (d.layer && d.layer->packed > 0) return fmt::format("packed documents of {} tokens", d.layer->packed);
   const bool depends_on_tokens = !d.layer && moves_tokens(find_collective(d.name).kind);
   return depends_on_tokens ? fmt::format("{} tokens a rank", d.tokens) : "";
 }

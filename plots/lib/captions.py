@@ -25,6 +25,7 @@ def describe(record):
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
             f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            *([f"packed documents of {results.packed(record)} tokens"] * (results.packed(record) > 0)),
             *([f"blocks by {kernel} {record.get('kernel_version', '')}"] * (kernel != "own")),
             f"{record['cadence']} rounds"]
 

@@ -102,7 +102,7 @@ KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
                      "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
                      "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention", "model", "beside"), TEXT),
-    **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "chunk", "groups", "state_bytes", "blocks",
+    **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "packed", "chunk", "groups", "state_bytes", "blocks",
                      "rounds", "launch", "launches", "ranks_per_gpu", "layers", "width"), SIZE),
     **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
     **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),

@@ -34,8 +34,8 @@ BENCHES = {
     # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
     "operator": Bench(
         needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "chunk", "gates", "groups", "dtype", "kernel",
-                 "cadence", "warmup", "rounds"),
+        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "packed", "chunk", "gates", "groups", "dtype",
+                 "kernel", "cadence", "warmup", "rounds"),
         point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode")),
     # A line is the data-parallel one, a method without its exchange, or all of a method.
     "model": Bench(
@@ -106,6 +106,11 @@ def latent(record):
     return record.get("latent", False)
 
 
+def packed(record):
+    """Returns the mean length of packed documents in tokens, which a record says where there are some, else 0."""
+    return record.get("packed", 0)
+
+
 def attention(record):
     """Returns what the layer computes: softmax, linear (gated linear attention), or a word of DELTA_RULE."""
     is_softmax = "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
@@ -123,8 +128,8 @@ def kernel(record):
 
 
 # Fields that a record may lack.
-KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "kernel": kernel, "map": map_kind,
-         "attention": attention}
+KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "packed": packed, "kernel": kernel,
+         "map": map_kind, "attention": attention}
 
 
 def point(record):

@@ -12,7 +12,7 @@ TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "topologies"
 BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), ("d_k", "--d-k"), ("d_v", "--d-v"),
         ("cadence", "--cadence"))
 EXCHANGE = (("direction", "--direction"), ("map", "--map"), ("tokens", "--tokens"))
-LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("chunk", "--chunk"), ("dtype", "--dtype"),
+LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("packed", "--packed"), ("chunk", "--chunk"), ("dtype", "--dtype"),
          ("kernel", "--kernel"), ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
 MODEL = (("model", "--model"), ("layers", "--layers"), ("width", "--width"), ("line", "--lines"), ("tokens", "--tokens"),
          ("chunk", "--chunk"), ("groups", "--groups"))

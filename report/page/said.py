@@ -6,6 +6,7 @@ from page import words
 
 # The fields of a contest's key that a heading or a column may name, in that order: (field, title, words of a value).
 FIELDS = (("ranks", "P", str), ("state_bytes", "size", words.size), ("tokens", "tokens", str),
+          ("packed", "documents of", lambda mean: str(mean or "all tokens")),
           ("way", "way", str), ("map", "maps", str), ("cadence", "cadence", str), ("heads", "heads", str),
           ("kv_heads", "heads of keys", lambda count: str(count or "all")),
           ("latent", "keys", lambda latent: "latent" if latent else "with values"), ("d_k", "d_k", str),

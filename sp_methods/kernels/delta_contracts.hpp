@@ -42,7 +42,54 @@ struct DeltaGradientsOut {
   auto members() { return std::tuple_cat(of.members(), std::tie(dbeta)); }
 };
 
-/// Costs of chunkwise kernels with a delta rule.
+/// Operands of the kernels of a rule with matrices; `Inputs` and `Gradients` are the rule's own.
+template <class A, template <class> class Inputs>
+struct MapOperands {
+  Inputs<A> in{};
+  Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; null: left out.
+  Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; null: left out.
+  auto reads() { return in.members(); }
+  auto writes() { return std::tie(map_matrix, map_state); }
+};
+
+template <class A, template <class> class Inputs>
+struct OutputOperands {
+  Inputs<A> in{};
+  In<A, State> incoming{};  ///< [heads, d_v, d_k]; null means zero.
+  Out<A, Tensor> o{};       ///< [tokens, heads, d_v]
+  auto reads() { return std::tuple_cat(in.members(), std::tie(incoming)); }
+  auto writes() { return std::tie(o); }
+};
+
+template <class A, template <class> class Inputs>
+struct CorrectionOperands {
+  Inputs<A> in{};
+  Out<A, Tensor> correction{};  ///< [tokens, heads, d_k]
+  auto reads() { return in.members(); }
+  auto writes() { return std::tie(correction); }
+};
+
+template <class A, template <class> class Inputs>
+struct StateGradientOperands {
+  Inputs<A> in{};
+  In<A, Tensor> d_o{};        ///< [tokens, heads, d_v]
+  Out<A, State> map_state{};  ///< Dloc [heads, d_v, d_k]
+  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o)); }
+  auto writes() { return std::tie(map_state); }
+};
+
+template <class A, template <class> class Inputs, template <class> class Gradients>
+struct GradientOperands {
+  Inputs<A> in{};
+  In<A, Tensor> d_o{};    ///< [tokens, heads, d_v]
+  In<A, State> before{};  ///< State before the first token [heads, d_v, d_k]; null means zero.
+  In<A, State> after{};   ///< Gradient of the state behind the last token; null means zero.
+  Gradients<A> out{};
+  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after)); }
+  auto writes() { return out.members(); }
+};
+
+/// Costs of chunkwise kernels of a rule with matrices.
 struct DeltaCost {
   explicit DeltaCost(const Chunks& p)
       : heads(static_cast<double>(p.own().heads)),
@@ -70,13 +117,7 @@ struct DeltaMap {
   static constexpr const char* name = "delta_map";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    DeltaInputs<A> in{};
-    Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; null: left out.
-    Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; null: left out.
-    auto reads() { return in.members(); }
-    auto writes() { return std::tie(map_matrix, map_state); }
-  };
+  using Operands = MapOperands<A, DeltaInputs>;
   /// Those of both outputs.
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
@@ -94,13 +135,7 @@ struct DeltaOutput {
   static constexpr const char* name = "delta_output";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    DeltaInputs<A> in{};
-    In<A, State> incoming{};  ///< [heads, d_v, d_k]; null means zero.
-    Out<A, Tensor> o{};       ///< [tokens, heads, d_v]
-    auto reads() { return std::tuple_cat(in.members(), std::tie(incoming)); }
-    auto writes() { return std::tie(o); }
-  };
+  using Operands = OutputOperands<A, DeltaInputs>;
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (4 * c.d_k + 3 * c.d_v) + 6 * c.rows * c.d_k * c.d_v;
@@ -118,12 +153,7 @@ struct DeltaCorrection {
   static constexpr const char* name = "delta_correction";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    DeltaInputs<A> in{};
-    Out<A, Tensor> correction{};  ///< [tokens, heads, d_k]
-    auto reads() { return in.members(); }
-    auto writes() { return std::tie(correction); }
-  };
+  using Operands = CorrectionOperands<A, DeltaInputs>;
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * 7 * c.d_k + 6 * c.rows * c.d_k * c.d_k;
@@ -161,13 +191,7 @@ struct DeltaStateGradients {
   static constexpr const char* name = "delta_state_gradients";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    DeltaInputs<A> in{};
-    In<A, Tensor> d_o{};        ///< [tokens, heads, d_v]
-    Out<A, State> map_state{};  ///< Dloc [heads, d_v, d_k]
-    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o)); }
-    auto writes() { return std::tie(map_state); }
-  };
+  using Operands = StateGradientOperands<A, DeltaInputs>;
   static double flops(const Chunks& p) { return DeltaOutput::flops(p); }
   static double bytes(const Chunks& p) {
     const DeltaCost c(p);
@@ -182,15 +206,7 @@ struct DeltaGradients {
   static constexpr const char* name = "delta_gradients";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    DeltaInputs<A> in{};
-    In<A, Tensor> d_o{};    ///< [tokens, heads, d_v]
-    In<A, State> before{};  ///< State before the first token [heads, d_v, d_k]; null means zero.
-    In<A, State> after{};   ///< Gradient of the state behind the last token; null means zero.
-    DeltaGradientsOut<A> out{};
-    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after)); }
-    auto writes() { return out.members(); }
-  };
+  using Operands = GradientOperands<A, DeltaInputs, DeltaGradientsOut>;
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (12 * c.d_k + 8 * c.d_v) + 16 * c.rows * c.d_k * c.d_v;

@@ -48,13 +48,7 @@ struct LowRankMap {
   static constexpr const char* name = "low_rank_map";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    LowRankInputs<A> in{};
-    Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; null: left out.
-    Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; null: left out.
-    auto reads() { return in.members(); }
-    auto writes() { return std::tie(map_matrix, map_state); }
-  };
+  using Operands = MapOperands<A, LowRankInputs>;
   /// Those of both outputs.
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
@@ -72,13 +66,7 @@ struct LowRankOutput {
   static constexpr const char* name = "low_rank_output";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    LowRankInputs<A> in{};
-    In<A, State> incoming{};  ///< [heads, d_v, d_k]; null means zero.
-    Out<A, Tensor> o{};       ///< [tokens, heads, d_v]
-    auto reads() { return std::tuple_cat(in.members(), std::tie(incoming)); }
-    auto writes() { return std::tie(o); }
-  };
+  using Operands = OutputOperands<A, LowRankInputs>;
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (8 * c.d_k + 7 * c.d_v) + 8 * c.rows * c.d_k * c.d_v;
@@ -96,12 +84,7 @@ struct LowRankCorrection {
   static constexpr const char* name = "low_rank_correction";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    LowRankInputs<A> in{};
-    Out<A, Tensor> correction{};  ///< [tokens, heads, d_k]
-    auto reads() { return in.members(); }
-    auto writes() { return std::tie(correction); }
-  };
+  using Operands = CorrectionOperands<A, LowRankInputs>;
   static double flops(const Chunks& p) { return DeltaCorrection::flops(p); }
   static double bytes(const Chunks& p) {
     const DeltaCost c(p);
@@ -116,13 +99,7 @@ struct LowRankStateGradients {
   static constexpr const char* name = "low_rank_state_gradients";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    LowRankInputs<A> in{};
-    In<A, Tensor> d_o{};        ///< [tokens, heads, d_v]
-    Out<A, State> map_state{};  ///< Dloc [heads, d_v, d_k]
-    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o)); }
-    auto writes() { return std::tie(map_state); }
-  };
+  using Operands = StateGradientOperands<A, LowRankInputs>;
   static double flops(const Chunks& p) { return DeltaStateGradients::flops(p); }
   static double bytes(const Chunks& p) {
     const DeltaCost c(p);
@@ -137,15 +114,7 @@ struct LowRankGradients {
   static constexpr const char* name = "low_rank_gradients";
   using Parameters = Chunks;
   template <class A>
-  struct Operands {
-    LowRankInputs<A> in{};
-    In<A, Tensor> d_o{};    ///< [tokens, heads, d_v]
-    In<A, State> before{};  ///< State before the first token [heads, d_v, d_k]; null means zero.
-    In<A, State> after{};   ///< Gradient of the state behind the last token; null means zero.
-    LowRankGradientsOut<A> out{};
-    auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after)); }
-    auto writes() { return out.members(); }
-  };
+  using Operands = GradientOperands<A, LowRankInputs, LowRankGradientsOut>;
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (24 * c.d_k + 18 * c.d_v) + 22 * c.rows * c.d_k * c.d_v;

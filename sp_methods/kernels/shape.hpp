@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "sp_methods/kernels/contracts.hpp"
 
@@ -25,6 +27,13 @@ Number log_sigmoid(Number x) {
   return -std::log1p(std::exp(-x));
 }
 
+/// A run of a rank's tokens that are of one document.
+struct PackedChunk {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  bool starts = false;  ///< The document starts at its first token.
+};
+
 /// The sizes of one rank's share of a layer.
 struct GlaShape {
   std::int64_t tokens = 0;  ///< Tokens of this rank.
@@ -38,6 +47,9 @@ struct GlaShape {
   /// latent attention (arXiv 2405.04434) once its projections are part of q and o. There is no
   /// tensor v, and dk is the sum of both gradients.
   bool latent = false;
+  /// The chunks of a share with packed documents, of which no chunk has two (cut_at_starts); null:
+  /// no document starts among these tokens.
+  std::shared_ptr<const std::vector<PackedChunk>> packed = nullptr;
 
   /// Heads of keys and values. With fewer of them than of queries, query head h has key head
   /// h / group_heads() (grouped-query attention, arXiv 2305.13245).
@@ -46,8 +58,14 @@ struct GlaShape {
   std::int64_t group_heads() const { return heads / key_heads(); }
   /// Channels that a head of v has beside its key: d_v, or none.
   std::int64_t value_width() const { return latent ? 0 : d_v; }
-  /// Chunks of this rank, a short last one included.
-  std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
+  /// Chunks of this rank, short ones included.
+  std::int64_t chunks() const {
+    return packed ? static_cast<std::int64_t>(packed->size()) : (tokens + chunk - 1) / chunk;
+  }
+  /// True if a packed document starts with chunk n: no state comes into it.
+  bool starts_document(std::int64_t n) const {
+    return packed && (*packed)[static_cast<std::size_t>(n)].starts;
+  }
   /// Numbers that one token's gate has in one head: d_k, 1 or 0.
   std::int64_t gate_width() const {
     return gate == GateKind::vector ? d_k : gate == GateKind::scalar ? 1 : 0;
@@ -56,6 +74,12 @@ struct GlaShape {
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
   /// The sum over chunks of (tokens of the chunk)^2, counted once and not for every head.
   double chunk_pairs() const {
+    if (packed) {
+      double pairs = 0;
+      for (const PackedChunk& one : *packed)
+        pairs += static_cast<double>(one.count) * static_cast<double>(one.count);
+      return pairs;
+    }
     const auto c = static_cast<double>(chunk);
     const auto rest = static_cast<double>(tokens % chunk);
     return static_cast<double>(tokens / chunk) * c * c + rest * rest;
@@ -65,6 +89,24 @@ struct GlaShape {
   /// heads * d_k * d_v, the elements of one state.
   double state_elements() const { return static_cast<double>(heads * d_k * d_v); }
 };
+
+/// Cuts the chunks of a share whose first token is at position `first`, at the positions `starts`
+/// of packed documents, ascending. None leave it as it is.
+inline void cut_at_starts(GlaShape& share, const std::vector<std::int64_t>& starts, std::int64_t first) {
+  share.packed = nullptr;
+  if (starts.empty()) return;
+  std::vector<PackedChunk> chunks;
+  auto next = std::lower_bound(starts.begin(), starts.end(), first);
+  for (std::int64_t at = 0; at < share.tokens;) {
+    const bool is_start = next != starts.end() && *next == first + at;
+    if (is_start) ++next;
+    const std::int64_t to_start = next == starts.end() ? share.tokens : *next - first;
+    const std::int64_t count = std::min({share.chunk, share.tokens - at, to_start - at});
+    chunks.push_back({at, count, is_start});
+    at += count;
+  }
+  share.packed = std::make_shared<const std::vector<PackedChunk>>(std::move(chunks));
+}
 
 /// The inputs of a layer.
 template <class A>

@@ -225,10 +225,21 @@ class Operators(unittest.TestCase):
         self.assertEqual(gathered["sent_bytes"], 20 * 8 * (4 + 4), "keys, and their gradients")
         self.assertIn("latent", linear["skipped"])
 
+    def test_packed_documents(self):
+        wanted = ["--packed", "9", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "--chunk", "8",
+                  "-n", "3", "-w", "1"]
+        for attention in ("linear", "rwkv7"):
+            rows = self.records("--methods", "zeco,lasp2,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
+            self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 3)
+        zigzag, softmax = self.records("--methods", "zeco_zigzag,all_gather_kv", "--ranks", "2", layer=wanted)
+        for r in (zigzag, softmax):
+            self.assertEqual(r["skipped"], "it takes one document, not packed ones")
+
     def test_bad_input(self):
         for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi"),
                             (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
                             (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk"),
+                            (["--packed", "-1"], "--packed"),
                             (["--mla", "512"], "--mla needs two widths"),
                             (["--mla", "512,64", "--kv-heads", "2"], "--kv-heads excludes --mla")):
             ended = run(*words, bench=OPERATOR_BENCH)

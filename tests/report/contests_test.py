@@ -32,7 +32,7 @@ class Rows(unittest.TestCase):
                         {"kind": "all_gather"}, {"rounds": 50}, {"executor": "peer_bf16"}):
             self.assertEqual(len(self.keys(scan(), scan(**changes))), 2, changes)
         for changes in ({"which": "forward"}, {"tokens": 2048}, {"heads": 8}, {"kv_heads": 4}, {"latent": True}, {"gates": "mixed"},
-                        {"dtype": "bf16"}):
+                        {"dtype": "bf16"}, {"packed": 100}):
             self.assertEqual(len(self.keys(layer(), layer(**changes))), 2, changes)
         self.assertEqual(len(self.keys(layer(), layer("ring_attention_softmax"))), 2)
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered method, those of tomorrow included, against the double-precision recurrence over
 // the whole sequence: each pass, mode and gate kind, several rank counts, scans and head groups.
-// What knows a rule with matrices runs all of it under that rule too.
+// What takes packed documents has some, and what knows a rule with matrices runs all of it under
+// that rule too.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,6 +45,7 @@ struct Problem {
                                         : to_string(s.gate),
                to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
                layer.scan, seed, layer.segmented ? "/segmented" : "") +
+           (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
   }
 };
@@ -73,7 +76,7 @@ class EveryMethod : public testing::Test {
     executor.prepare(schedules);
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
       const LayerOracle oracle({method->attention, layer.share, ranks, problem_.is_alone(), gates,
-                                seed + round, layer.dtype, layer.rule});
+                                seed + round, layer.dtype, layer.rule, layer.starts});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -132,6 +135,19 @@ void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaSh
       }
 }
 
+/// Packed documents of a few tokens, and of more than a rank has: starts lie within chunks, at a
+/// rank's border, or nowhere in a rank.
+void add_packed(std::vector<Problem>& all, const SpMethod& method, int ranks) {
+  if (!method.packs) return;
+  for (const std::int64_t mean : {4, 30})
+    for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none}) {
+      const std::size_t first = all.size();
+      add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, false);
+      for (std::size_t i = first; i < all.size(); ++i)
+        all[i].layer.starts = drawn_starts(mean, 24, ranks, 10 + i);
+    }
+}
+
 /// Head groups, and every exclusive scan in the place of the method's own. Softmax methods have no
 /// scans, and grids of ranks, which need 4 of them.
 void add_choices(std::vector<Problem>& all, const SpMethod& method) {
@@ -152,8 +168,12 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method) {
   if (method.scan.empty()) return;
   for (const Collective* scan : collectives()) {
     if (scan->kind != Kind::exclusive_scan) continue;
-    all.push_back({&method, layer, ranks});
-    all.back().layer.scan = scan->name;
+    for (const bool is_packed : {false, method.packs}) {
+      if (is_packed) all.push_back(all.back());
+      if (!is_packed) all.push_back({&method, layer, ranks});
+      all.back().layer.scan = scan->name;
+      if (is_packed) all.back().layer.starts = drawn_starts(10, layer.share.tokens, ranks, 3);
+    }
   }
 }
 
@@ -237,6 +257,7 @@ std::vector<Problem> problems(const std::string& executor) {
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);
+    for (int ranks : {1, 2, 3, 4}) add_packed(all, *method, ranks);
     if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method);

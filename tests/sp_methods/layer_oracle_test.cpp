@@ -16,7 +16,7 @@ namespace {
 
 using namespace baton;
 
-constexpr GlaShape share{6, 2, 3, 4, 4, GateKind::vector};
+const GlaShape share{6, 2, 3, 4, 4, GateKind::vector};
 
 TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
   const LayerOracle together({Attention::linear, share, 2, false, GateDraw::layer, 5});

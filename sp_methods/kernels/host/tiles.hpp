@@ -33,6 +33,7 @@ struct Tokens {
 
 /// The tokens of chunk n; the last chunk may be shorter.
 inline Tokens chunk_tokens(const GlaShape& shape, Index n) {
+  if (shape.packed) return {(*shape.packed)[n].first, (*shape.packed)[n].count};
   return {n * shape.chunk, std::min(shape.chunk, shape.tokens - n * shape.chunk)};
 }
 
@@ -91,6 +92,38 @@ void for_heads(const Inputs& in, const Parameters& p, const Body& body) {
 inline Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
   if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
   return matrix_at(states, h, s.d_v, s.d_k);
+}
+
+/// Calls body(n) for all chunks in order; body moves the state x over chunk n. No state comes into
+/// a packed document.
+template <class Body>
+void walk_chunks(const GlaShape& shape, Tile& x, const Body& body) {
+  for (Index n = 0; n < shape.chunks(); ++n) {
+    if (shape.starts_document(n)) x.setZero();
+    body(n);
+  }
+}
+
+/// Calls body(n) for all chunks, the last one first; body moves the gradient of the state over
+/// chunk n. No gradient leaves a packed document.
+template <class Body>
+void walk_chunks_back(const GlaShape& shape, Tile& gradient, const Body& body) {
+  for (Index n = shape.chunks() - 1; n >= 0; --n) {
+    body(n);
+    if (shape.starts_document(n)) gradient.setZero();
+  }
+}
+
+/// Sets the gradients of all heads of a call, each by a `Gradients` of its own, which keeps the
+/// states before all chunks first.
+template <class Head, class Gradients, class Operands, class Parameters>
+void set_gradients_of_heads(const Operands& x, const Parameters& p) {
+  for_heads<Head>(x.in, p, [&](const Head& head, Index h) {
+    Gradients gradients(x.out, head, x.d_o);
+    gradients.keep_states(state_or_zero(x.before, h, p.shape));
+    Tile gradient = state_or_zero(x.after, h, p.shape);
+    walk_chunks_back(p.shape, gradient, [&](Index n) { gradients.set(gradient, n); });
+  });
 }
 
 // The left product multiplies query rows with key rows that all come earlier, in square tiles whose

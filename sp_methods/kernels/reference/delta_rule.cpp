@@ -95,15 +95,8 @@ ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const G
 DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
                                                  std::span<const double> d_final_state,
                                                  const GlaShape& shape) {
-  DeltaRule r(in, shape);
-  DeltaReferenceGradients out;
-  DeltaReverse reverse(out, r, d_o, head_state(d_final_state, shape));
-  walk_back(
-      r.tokens, head_state(in.of.initial_state, shape),
-      [&](HeadState& after, const HeadState& before, Index t) { r.step(after, before, t); },
-      [&](const HeadState& before, Index t) { reverse.step(before, t); });
-  out.of.initial_state = values_first(reverse.gradient());
-  return out;
+  return values_first_backward<DeltaRule, DeltaReverse, DeltaReferenceGradients>(in, d_o, d_final_state,
+                                                                                 shape);
 }
 
 std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape) {

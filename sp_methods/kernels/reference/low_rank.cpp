@@ -98,15 +98,8 @@ LowRankReferenceGradients low_rank_reference_backward(const LowRankReferenceInpu
                                                       std::span<const double> d_o,
                                                       std::span<const double> d_final_state,
                                                       const GlaShape& shape) {
-  LowRankRule r(in, shape);
-  LowRankReferenceGradients out;
-  LowRankReverse reverse(out, r, d_o, head_state(d_final_state, shape));
-  walk_back(
-      r.tokens, head_state(in.of.initial_state, shape),
-      [&](HeadState& after, const HeadState& before, Index t) { r.step(after, before, t); },
-      [&](const HeadState& before, Index t) { reverse.step(before, t); });
-  out.of.initial_state = values_first(reverse.gradient());
-  return out;
+  return values_first_backward<LowRankRule, LowRankReverse, LowRankReferenceGradients>(in, d_o, d_final_state,
+                                                                                       shape);
 }
 
 std::vector<double> low_rank_reference_matrix(const LowRankReferenceInputs& in, const GlaShape& shape) {

@@ -114,6 +114,22 @@ Outputs values_first_forward(Rule& rule, std::span<const double> initial, const 
   return out;
 }
 
+/// Reverse mode of a rule with matrices, for the gradient [d_v, d_k] of the state behind the last
+/// token. `Reverse` writes to `Gradients`, whose part `of` has that of the initial state.
+template <class Rule, class Reverse, class Gradients, class Inputs>
+Gradients values_first_backward(const Inputs& in, std::span<const double> d_o,
+                                std::span<const double> d_final_state, const GlaShape& shape) {
+  Rule rule(in, shape);
+  Gradients out;
+  Reverse reverse(out, rule, d_o, head_state(d_final_state, shape));
+  walk_back(
+      rule.tokens, head_state(in.of.initial_state, shape),
+      [&](HeadState& after, const HeadState& before, Eigen::Index t) { rule.step(after, before, t); },
+      [&](const HeadState& before, Eigen::Index t) { reverse.step(before, t); });
+  out.of.initial_state = values_first(reverse.gradient());
+  return out;
+}
+
 /// The matrix [d_k, d_k], row-major, of a rule: a layer without values maps the identity to it.
 template <class Rule, class Inputs>
 std::vector<double> matrix_without_values(Inputs in, const GlaShape& shape) {

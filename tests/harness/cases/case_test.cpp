@@ -157,6 +157,16 @@ TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
   EXPECT_LT(small.d_v, small.d_k);
 }
 
+TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
+  const Layer layer{.share = {200, 4, 96, 64, 8, GateKind::vector}};
+  const auto whole = operator_workload(find_method("zeco"), layer, GateDraw::layer, {.mean = 50, .seed = 3});
+  EXPECT_NE(whole->shape_name().find("/tokens:200/packed:50/heads:4/"), std::string::npos)
+      << whole->shape_name();
+  EXPECT_EQ(whole->reduced(4)->describe().layer->packed, 5) << "20 tokens in place of 200";
+  EXPECT_EQ(operator_workload(find_method("zeco"), layer, GateDraw::layer)->shape_name().find("packed"),
+            std::string::npos);
+}
+
 TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
   const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
   const auto small = operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)

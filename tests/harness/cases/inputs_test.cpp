@@ -117,7 +117,8 @@ TEST(ExactInputs, HoldTheirBoundEvenIfAllStatesAreTheLargest) {
     std::vector<double> smallest_decay(64, 1);
     for (int rank = 0; rank < ranks; ++rank) {
       inputs.fill_decay(rank, decay);
-      for (int i = 0; i < 64; ++i) smallest_decay[i] *= decay[i];
+      // A reset ends all terms of ranks before it.
+      for (int i = 0; i < 64; ++i) smallest_decay[i] *= decay[i] == 0 ? 1 : decay[i];
     }
     const double unit = *std::min_element(smallest_decay.begin(), smallest_decay.end());
     EXPECT_LE(ranks * largest / unit, 1 << 24) << ranks << " ranks";
@@ -139,6 +140,20 @@ TEST(ExactInputs, HaveBothDecaysAndDifferByRankSeedAndPlace) {
   for (float value : state)
     EXPECT_TRUE(value == std::round(value) && std::abs(value) <= 1 << inputs.state_bits());
   EXPECT_LT(std::count_if(state.begin(), state.end(), [](float v) { return from_bf16(to_bf16(v)) == v; }), 5);
+}
+
+TEST(ExactInputs, OneDecayInEightIsAResetOnOneRank) {
+  constexpr int rows = 64, ranks = 4;
+  const ExactInputs inputs(1, ranks);
+  std::vector<float> decay(rows);
+  std::vector<int> resets(ranks, 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    inputs.fill_decay(rank, decay);
+    for (int row = 0; row < rows; ++row) EXPECT_EQ(decay[row] == 0, inputs.is_reset(rank, row));
+    resets[rank] = static_cast<int>(std::count(decay.begin(), decay.end(), 0.0F));
+  }
+  EXPECT_EQ(std::accumulate(resets.begin(), resets.end(), 0), rows / 8);
+  EXPECT_LT(*std::max_element(resets.begin(), resets.end()), rows / 8) << "not all on one rank";
 }
 
 TEST(GaussianInputs, HaveMeanZeroAndVarianceOne) {

@@ -15,7 +15,7 @@ namespace {
 using namespace baton;
 
 constexpr int ranks = 3;
-constexpr GlaShape share{20, 4, 8, 8, 8, GateKind::vector};
+const GlaShape share{20, 4, 8, 8, 8, GateKind::vector};
 
 /// A method's workload on local ranks, and a way to spoil its outputs before they are compared.
 class LayerRun {

@@ -12,10 +12,10 @@ namespace {
 
 using namespace baton;
 
-nlohmann::json json_of(const char* method, const GlaShape& share) {
+nlohmann::json json_of(const char* method, const GlaShape& share, const Packing& packing = {}) {
   Record record;
   record.bench_case = {
-      .workload = operator_workload(find_method(method), Layer{.share = share}, GateDraw::layer),
+      .workload = operator_workload(find_method(method), Layer{.share = share}, GateDraw::layer, packing),
       .executor = "local",
       .ranks = 4};
   record.samples = {.first_seconds = {}, .seconds = {1, 2, 3}, .rank_seconds = {}};
@@ -36,6 +36,12 @@ TEST(RecordOfALayer, SaysThatKeysAreLatentWhereTheyAre) {
   for (const bool latent : {false, true})
     EXPECT_EQ(json_of("all_gather_kv", {20, 4, 6, 4, 8, GateKind::none, 1, latent}).contains("latent"),
               latent);
+}
+
+TEST(RecordOfALayer, SaysHowLongPackedDocumentsAreWhereThereAreSome) {
+  const GlaShape share{20, 4, 6, 4, 8, GateKind::none};
+  EXPECT_EQ(json_of("zeco", share, {.mean = 7})["packed"], 7);
+  EXPECT_FALSE(json_of("zeco", share).contains("packed"));
 }
 
 TEST(RecordOfALayer, SaysHowTheSequenceLiesOnTheRanks) {

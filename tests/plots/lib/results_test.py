@@ -140,6 +140,10 @@ class Choosing(unittest.TestCase):
     def test_latent_keys_are_another_setting(self):
         self.assertNotEqual(results.setting(layer()), results.setting(layer(latent=True)))
 
+    def test_packed_documents_are_another_setting(self):
+        self.assertNotEqual(results.setting(layer()), results.setting(layer(packed=100)))
+        self.assertIn("packed documents of 100 tokens", results.describe(layer(packed=100)))
+
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")
         new = record(blocks=16, blocks_asked="auto", time="2030-01-02T00:00:00Z", run="b")

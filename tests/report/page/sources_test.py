@@ -62,6 +62,7 @@ class Commands(unittest.TestCase):
     def test_of_a_layer_and_of_a_simulated_row(self):
         self.assertIn("./run bench operator --methods zeco", again.command(layer()[0]))
         self.assertIn("--kv-heads 4", again.command({**layer()[0], "kv_heads": 4}))
+        self.assertIn("--packed 100", again.command({**layer()[0], "packed": 100}))
         latent = again.command({**layer()[0], "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
         self.assertIn("--mla 512,64", latent)
         self.assertNotRegex(latent, "--kv-heads|--d-[kv]")

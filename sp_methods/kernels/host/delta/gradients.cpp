@@ -34,14 +34,14 @@ class HeadGradients {
   void keep_states(Tile x) {
     DeltaChunk chunk(head_, false);
     missing_.resize(head_.shape.chunks());
-    for (Index n = 0; n < head_.shape.chunks(); ++n) {
+    walk_chunks(head_.shape, x, [&](Index n) {
       chunk.set(n);
       Tile& missing = missing_[n];
       chunk.set_missing(missing, x, head_.of().v(chunk.tokens));
       states_.push_back(x);
       written_.noalias() = chunk.beta.asDiagonal() * missing;
       chunk.advance(x, written_);
-    }
+    });
   }
 
   /// Sets the gradients of chunk n and moves `gradient` [d_v, d_k] from behind it to before it.
@@ -92,15 +92,9 @@ class HeadGradients {
   void set_gates(const Tile& gradient, const Tile& state) {
     const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
     x_ = q.cwiseProduct(pairs_.dq) + k.cwiseProduct(pairs_.later_dk - pairs_.earlier_dk);
-    suffix_sum(x_);
-    Eigen::RowVectorXf passing = chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum());
-    for (Index i = 0; i < chunk_.tokens.count; ++i) {
-      x_.row(i) += passing;
-      passing += k.row(i).cwiseProduct(out_dk_.row(i));
-    }
-    auto dg = view(out_.of.dg, head_.shape.gate_width());
-    dg.setZero();
-    add_gate_gradient(dg, x_);
+    set_chunk_gate_gradient(view(out_.of.dg, head_.shape.gate_width()), x_,
+                            chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum()),
+                            k.cwiseProduct(out_dk_));
   }
 
   /// dq and dk, with the diagonal.
@@ -130,12 +124,7 @@ class HeadGradients {
 }  // namespace
 
 void DeltaGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
-  for_heads<DeltaHead>(x.in, p, [&](const DeltaHead& head, Index h) {
-    HeadGradients gradients(x.out, head, x.d_o);
-    gradients.keep_states(state_or_zero(x.before, h, p.shape));
-    Tile gradient = state_or_zero(x.after, h, p.shape);
-    for (Index n = p.shape.chunks() - 1; n >= 0; --n) gradients.set(gradient, n);
-  });
+  set_gradients_of_heads<DeltaHead, HeadGradients>(x, p);
 }
 
 }  // namespace baton

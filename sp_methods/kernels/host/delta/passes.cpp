@@ -28,13 +28,13 @@ void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
   const Index width = x.rows();
   DeltaChunk chunk(head, true);
   Tile written;
-  for (Index n = 0; n < head.shape.chunks(); ++n) {
+  walk_chunks(head.shape, x, [&](Index n) {
     chunk.set(n);
     chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(value_width));
     written = chunk.beta.asDiagonal() * written;
     chunk.set_output(head_rows(o, chunk.tokens, head.head, head.shape.heads, width), x, written);
     chunk.advance(x, written);
-  }
+  });
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
     DeltaChunk chunk(head, false);
     Tile x = Tile::Zero(state_rows + matrix_rows, d_k), written;
     x.bottomRows(matrix_rows).setIdentity();
-    for (Index n = 0; n < p.shape.chunks(); ++n) {
+    walk_chunks(p.shape, x, [&](Index n) {
       chunk.set(n);
       chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(state_rows));
       written = chunk.beta.asDiagonal() * written;
       chunk.advance(x, written);
-    }
+    });
     if (state_rows > 0) matrix_at(out.map_state, h, state_rows, d_k) = x.topRows(state_rows);
     if (matrix_rows > 0) matrix_at(out.map_matrix, h, d_k, d_k) = x.bottomRows(d_k).transpose();
   });
@@ -88,14 +88,14 @@ void DeltaStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) 
   for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
     DeltaChunk chunk(head, true);
     Tile gradient = Tile::Zero(s.d_v, s.d_k), dv;
-    for (Index n = s.chunks() - 1; n >= 0; --n) {
+    walk_chunks_back(s, gradient, [&](Index n) {
       chunk.set(n);
       const auto d_o = head_rows(out.d_o, chunk.tokens, head.head, s.heads, s.d_v);
       chunk.set_written_gradient(dv, d_o, gradient);
       chunk.solve_reverse(dv);
       dv = chunk.beta.asDiagonal() * dv;
       chunk.retreat(gradient, d_o, dv);
-    }
+    });
     matrix_at(out.map_state, h, s.d_v, s.d_k) = gradient;
   });
 }

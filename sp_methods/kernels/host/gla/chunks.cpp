@@ -10,7 +10,8 @@
 //                            D = gamma (.) D + s (q (.) e^b)^T do,            G = gamma G
 //              map = (G, D)
 //
-// All factors are <= 1, so any gate is safe.
+// Where a packed document starts with chunk n, S and G are zero before it, and behind it backward
+// (after n is done). All factors are <= 1, so any gate is safe.
 // Cost: 2 tokens heads d_k d_v flop, one state written a chunk; chunks in order, heads independent.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
 // 2507.01004.
@@ -49,22 +50,28 @@ void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass
   Eigen::ArrayXd gate(shape.d_k);
   Eigen::Map<Eigen::ArrayXXf> decays(out.decays + place * chunks * shape.d_k, shape.d_k, chunks);
   matrix_at(out.states, place * chunks + (forward ? 0 : chunks - 1), shape.d_k, shape.d_v).setZero();
+  bool is_cut = false;  // a document starts between the rank's edge and here
+  const auto outer_decay = [&]() -> Eigen::ArrayXf {
+    return is_cut ? Eigen::ArrayXf::Zero(shape.d_k) : decay_of(from_edge);
+  };
   for (Index step = 0; step < chunks; ++step) {
     const Index n = forward ? step : chunks - 1 - step;
     const Tokens t = chunk_tokens(shape, n);
-    decays.col(n) = decay_of(from_edge);
+    auto state = matrix_at(out.states, place * chunks + n, shape.d_k, shape.d_v);
+    if (forward && shape.starts_document(n)) state.setZero(), is_cut = true;
+    decays.col(n) = outer_decay();
     add_total_gate(gate.setZero(), in.g(t));
     from_edge += gate;
     scale_left(scaled, x, factor, in, pass, t);
-    const auto state = matrix_at(out.states, place * chunks + n, shape.d_k, shape.d_v);
     auto next = step + 1 == chunks
                     ? matrix_at(out.map_state, place, shape.d_k, shape.d_v)
                     : matrix_at(out.states, place * chunks + n + (forward ? 1 : -1), shape.d_k, shape.d_v);
     next = decay_of(gate).matrix().asDiagonal() * state;
     next.noalias() +=
         pass.scale * (scaled.transpose() * head_rows(pass.right, t, in.head, shape.heads, shape.d_v));
+    if (!forward && shape.starts_document(n)) next.setZero(), is_cut = true;
   }
-  Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * shape.d_k, shape.d_k) = decay_of(from_edge);
+  Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * shape.d_k, shape.d_k) = outer_decay();
 }
 
 template <class Out>

@@ -87,6 +87,19 @@ inline void add_gate_gradient(TileRef dg, const Tile& terms) {
   }
 }
 
+/// Sets dg [n, width] of a chunk from terms [n, d_k] of pairs within it, what passes all of it
+/// [d_k], and what leaves it from each of its tokens [n, d_k].
+inline void set_chunk_gate_gradient(TileRef dg, Tile& terms, Eigen::RowVectorXf passing,
+                                    const Tile& leaving) {
+  suffix_sum(terms);
+  for (Index i = 0; i < terms.rows(); ++i) {
+    terms.row(i) += passing;
+    passing += leaving.row(i);
+  }
+  dg.setZero();
+  add_gate_gradient(dg, terms);
+}
+
 /// Adds log gates g [n, width], summed over tokens, to total [d_k]; width 1 is broadcast, width 0
 /// is zero.
 inline void add_total_gate(Eigen::ArrayXd& total, const ConstTileRef& g) {

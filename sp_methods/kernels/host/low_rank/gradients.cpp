@@ -36,13 +36,13 @@ class HeadGradients {
   void keep_states(Tile x) {
     LowRankChunk chunk(head_, {false, true});
     read_.resize(head_.shape.chunks());
-    for (Index n = 0; n < head_.shape.chunks(); ++n) {
+    walk_chunks(head_.shape, x, [&](Index n) {
       chunk.set(n);
       const auto v = head_.of().v(chunk.tokens);
       states_.push_back(x);
       chunk.set_read(read_[n], x, v);
       chunk.advance(x, read_[n], v);
-    }
+    });
   }
 
   /// Sets the gradients of chunk n and moves `gradient` [d_v, d_k] from behind it to before it.
@@ -93,15 +93,9 @@ class HeadGradients {
     const Index last = chunk_.tokens.count - 1;
     x_ = q.cwiseProduct(pairs_.dq) - k.cwiseProduct(pairs_.dk) - b.cwiseProduct(pairs_.db);
     x_.topRows(last) += chunk_.reads.bottomRows(last).cwiseProduct(pairs_.d_reads.bottomRows(last));
-    suffix_sum(x_);
-    Eigen::RowVectorXf passing = chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum());
-    for (Index i = 0; i <= last; ++i) {
-      x_.row(i) += passing;
-      passing += k.row(i).cwiseProduct(out_dk_.row(i)) + b.row(i).cwiseProduct(out_db_.row(i));
-    }
-    auto dg = view(out_.of.dg, head_.shape.gate_width());
-    dg.setZero();
-    add_gate_gradient(dg, x_);
+    set_chunk_gate_gradient(view(out_.of.dg, head_.shape.gate_width()), x_,
+                            chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum()),
+                            k.cwiseProduct(out_dk_) + b.cwiseProduct(out_db_));
   }
 
   /// The gradients of rows, with the diagonal.
@@ -135,12 +129,7 @@ class HeadGradients {
 }  // namespace
 
 void LowRankGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
-  for_heads<LowRankHead>(x.in, p, [&](const LowRankHead& head, Index h) {
-    HeadGradients gradients(x.out, head, x.d_o);
-    gradients.keep_states(state_or_zero(x.before, h, p.shape));
-    Tile gradient = state_or_zero(x.after, h, p.shape);
-    for (Index n = p.shape.chunks() - 1; n >= 0; --n) gradients.set(gradient, n);
-  });
+  set_gradients_of_heads<LowRankHead, HeadGradients>(x, p);
 }
 
 }  // namespace baton

@@ -26,13 +26,13 @@ void set_output(float* o, Tile x, const LowRankHead& head, bool has_values) {
   const Index width = x.rows();
   LowRankChunk chunk(head, {true, has_values});
   Tile read;
-  for (Index n = 0; n < head.shape.chunks(); ++n) {
+  walk_chunks(head.shape, x, [&](Index n) {
     chunk.set(n);
     const auto v = head.of().v(chunk.tokens).leftCols(has_values ? width : 0);
     chunk.set_read(read, x, v);
     chunk.set_output(head_rows(o, chunk.tokens, head.head, head.shape.heads, width), x, read, v);
     chunk.advance(x, read, v);
-  }
+  });
 }
 
 }  // namespace
@@ -44,12 +44,12 @@ void LowRankMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
     LowRankChunk chunk(head, {false, state_rows > 0});
     Tile x = Tile::Zero(state_rows + matrix_rows, d_k), read;
     x.bottomRows(matrix_rows).setIdentity();
-    for (Index n = 0; n < p.shape.chunks(); ++n) {
+    walk_chunks(p.shape, x, [&](Index n) {
       chunk.set(n);
       const auto v = head.of().v(chunk.tokens).leftCols(state_rows);
       chunk.set_read(read, x, v);
       chunk.advance(x, read, v);
-    }
+    });
     if (state_rows > 0) matrix_at(out.map_state, h, state_rows, d_k) = x.topRows(state_rows);
     if (matrix_rows > 0) matrix_at(out.map_matrix, h, d_k, d_k) = x.bottomRows(d_k).transpose();
   });
@@ -72,12 +72,12 @@ void LowRankStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p
   for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index h) {
     LowRankChunk chunk(head, {true, false});
     Tile gradient = Tile::Zero(s.d_v, s.d_k), z;
-    for (Index n = s.chunks() - 1; n >= 0; --n) {
+    walk_chunks_back(s, gradient, [&](Index n) {
       chunk.set(n);
       const auto d_o = head_rows(out.d_o, chunk.tokens, head.head, s.heads, s.d_v);
       chunk.set_read_gradient(z, d_o, gradient);
       chunk.retreat(gradient, d_o, z);
-    }
+    });
     matrix_at(out.map_state, h, s.d_v, s.d_k) = gradient;
   });
 }
