@@ -128,7 +128,8 @@ class DistFlashAttention {
   }
 
   Slice room(const std::string& name, const Slice& like, int number) {
-    return s_.scratch(name + std::to_string(number), s_.ranks() > 1 ? like.count : 0, like.dtype);
+    return s_.scratch(name + "of_turn_" + std::to_string(number), s_.ranks() > 1 ? like.count : 0,
+                      like.dtype);
   }
 
   /// Makes room for visiting queries of two turns, and for results of `elements`.

@@ -35,8 +35,8 @@ struct LinearGradients {
 };
 
 LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, const std::vector<double>& d_o,
-                         const GlaShape& shape) {
-  if (head.rule == Rule::decay) return {gla_reference_backward(of, d_o, {}, shape), {}};
+                         const std::vector<double>& d_state, const GlaShape& shape) {
+  if (head.rule == Rule::decay) return {gla_reference_backward(of, d_o, d_state, shape), {}};
   if (head.rule == Rule::delta) {
     DeltaReferenceGradients all = delta_reference_backward({of, head.beta}, d_o, {}, shape);
     return {std::move(all.of), {{"dbeta", std::move(all.dbeta)}}};
@@ -49,13 +49,15 @@ LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, cons
 void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   const std::int64_t d_v = head.shape.d_v;
   const std::int64_t first = d_v * work.unit / work.units, last = d_v * (work.unit + 1) / work.units;
-  const std::vector<double> v = columns(head.v, d_v, first, last), d_o = columns(head.d_o, d_v, first, last);
+  const auto own = [&](const std::vector<double>& rows) { return columns(rows, d_v, first, last); };
+  const std::vector<double> v = own(head.v), d_o = own(head.d_o), state = own(head.state),
+                            d_state = own(head.d_state);
   GlaShape shape = head.shape;
   shape.d_v = last - first;
-  const ReferenceInputs of{head.q, head.k, v, head.g, {}};
+  const ReferenceInputs of{head.q, head.k, v, head.g, state};
   sums.add_columns("o", forward(head, of, shape).o, d_v, first, last);
   if (!has_gradients) return;
-  const LinearGradients gradients = backward(head, of, d_o, shape);
+  const LinearGradients gradients = backward(head, of, d_o, d_state, shape);
   sums.add_columns("dv", gradients.of.dv, d_v, first, last);
   sums.add("dq", gradients.of.dq, work.unit);
   sums.add("dk", gradients.of.dk, work.unit);

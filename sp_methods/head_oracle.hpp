@@ -23,11 +23,16 @@ namespace baton {
 struct HeadInputs {
   /// Draws those of `tokens` tokens from `first` on.
   HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens);
+  /// For values from elsewhere, of gated linear attention.
+  explicit HeadInputs(const GlaShape& of) : attention(Attention::linear), rule(Rule::decay), shape(of) {}
 
   Attention attention;
   Rule rule;
   GlaShape shape;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
+  /// Of gated linear attention: the state before the tokens and the gradient of the state behind
+  /// them [d_k, d_v]. Empty means zero.
+  std::vector<double> state, d_state;
 };
 
 /// One head's results, to which several threads add. Locks are of runs of elements, and each thread

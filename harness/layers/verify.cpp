@@ -65,22 +65,32 @@ double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule) {
   return of_arithmetic + times * bf16_rms_roundoff * std::pow(ranks, power);
 }
 
-OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
-  constexpr double seconds = 1, flop_a_second = 1.5e9;  // of one core
+namespace {
+
+/// The cores of the launch on the host that has fewest.
+double fewest_cores(const Team& team) { return -team.max(-static_cast<double>(cores_of_launch().size())); }
+
+}  // namespace
+
+OracleWork shared_work(const Team& team) {
   const std::vector<int> cores = cores_of_launch();
-  const double fewest = -team.max(-static_cast<double>(cores.size()));
   OracleWork work;
   work.part = team.rank();
   work.parts = team.size();
-  work.threads = std::max(1, static_cast<int>(fewest) / team.size());
-  const double heads =
-      seconds * flop_a_second * std::min(fewest, double(work.parts) * work.threads) / oracle_flop(problem);
-  work.heads = drawn_heads(problem, heads);
+  work.threads = std::max(1, static_cast<int>(fewest_cores(team)) / team.size());
   const int first = work.part * work.threads;
   std::vector<int> own;
   for (int i = 0; i < work.threads && !cores.empty(); ++i) own.push_back(cores[(first + i) % cores.size()]);
   work.for_each = [own](int count, const std::function<void(int)>& body) { run_on(own, count, body); };
   work.sum = [team](std::span<double> values) { team.sum(values); };
+  return work;
+}
+
+OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
+  constexpr double seconds = 1, flop_a_second = 1.5e9;  // of one core
+  OracleWork work = shared_work(team);
+  const double cores = std::min(fewest_cores(team), double(work.parts) * work.threads);
+  work.heads = drawn_heads(problem, seconds * flop_a_second * cores / oracle_flop(problem));
   return work;
 }
 

@@ -27,6 +27,9 @@ namespace baton {
 /// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
 double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule = Rule::decay);
 
+/// Work shared by the processes of `team` and their cores, for all heads.
+OracleWork shared_work(const Team& team);
+
 /// The oracle's work shared by the processes of `team` and their cores, for as many heads as about
 /// a second allows, at least one, drawn from the problem's seed. Equal on all processes.
 OracleWork oracle_work(const Team& team, const LayerProblem& problem);

@@ -8,7 +8,6 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/models/workload.hpp"
-#include "models/reference/oracle.hpp"
 
 namespace baton {
 namespace {
@@ -114,22 +113,6 @@ bool are_on_gpus(const std::vector<std::string>& executors) {
   return any;
 }
 
-/// Refuses measured cases that nobody could verify in time.
-void refuse_unverifiable(const Stack& stack, const Axes& axes) {
-  const bool any_measured =
-      std::any_of(axes.executors.begin(), axes.executors.end(),
-                  [](const std::string& name) { return find_backend(name).is_measured; });
-  const int ranks = *std::max_element(axes.ranks.begin(), axes.ranks.end());
-  const double flop = 2 * static_cast<double>(stack.tokens) * ranks *
-                      stack.shape.flops_a_token(stack.tokens * ranks, stack.has_head);
-  if (any_measured && stack.layer.dtype == Dtype::f32 && flop > most_oracle_flop)
-    throw UsageError(
-        fmt::format("--tokens {}: a model is verified in double precision, and {:.0f} Gflop of that are "
-                    "more than the {:.0f} that are worth waiting for; give fewer --tokens, --layers or "
-                    "--ranks, or simulate",
-                    stack.tokens, flop * 1e-9, most_oracle_flop * 1e-9));
-}
-
 void declare(Flags& flags, RawModels& raw) {
   flags.add("--model", raw.model, "tiny, one of models/ (--list), or a file such as models/gla-1b.json");
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
@@ -203,7 +186,6 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
     stack.shards_weights = own.fsdp;
     stack.has_head = own.head;
     stack.has_optimizer = own.optimizer;
-    refuse_unverifiable(stack, axes);
     axes.comparison_groups.push_back(comparison_group(own, stack, names));
   }
   options.cases = cases(axes);

@@ -7,7 +7,7 @@
 //     made again from what is there
 //     product:  256 neighbouring results in each of three rows, summed up in double precision
 //     others:   three rows of the operands through the host body
-//   the first layer's attention: one head, forward, by the recurrence over its own operands
+//   what is at the ends:  ends.cpp
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +19,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/models/workload.hpp"
+#include "harness/models/sampled.hpp"
 #include "models/kernels/block.hpp"
-#include "sp_methods/kernels/reference/attention.hpp"
-#include "sp_methods/layer_oracle.hpp"
 
 namespace baton {
 namespace {
 
 constexpr int sampled_rows = 3;
-constexpr double attention_tolerance = 5e-3;  // as for layers of bf16
 using Sample = std::array<std::int64_t, sampled_rows>;
 
 /// Rows from all thirds of `count`, others for each seed.
@@ -47,32 +44,6 @@ bool is_overwritten(const std::vector<Step>& steps, std::size_t from, const Slic
                        [&](const Slice& written) { return written.overlaps(slice); });
   });
 }
-
-/// What one rank has, read as it is asked for; a slice that is asked for twice in a row is kept.
-class RankTensors {
- public:
-  RankTensors(const Executor& executor, int rank) : executor_(executor), rank_(rank) {}
-
-  const std::vector<float>& all(const Slice& slice) {
-    for (auto& [held, values] : held_)
-      if (held == slice) return values;
-    auto& [held, values] = held_[turn_++ % held_.size()];
-    held = slice;
-    values = part(slice);
-    return values;
-  }
-  std::vector<float> part(const Slice& slice) const {
-    std::vector<float> values(slice.count);
-    executor_.read(values, rank_, slice);
-    return values;
-  }
-
- private:
-  const Executor& executor_;
-  int rank_;
-  std::size_t turn_ = 0;
-  std::array<std::pair<Slice, std::vector<float>>, 3> held_;
-};
 
 /// The host body of the kernel on rows that is called `name`.
 template <class Contract, class... Others>
@@ -144,16 +115,12 @@ std::size_t maker_of(const Schedule& schedule, std::size_t at, const Slice& matr
   return steps.size();
 }
 
-/// The factors of one row of a product; nothing if they are no longer there.
-std::vector<float> factors_of(RankTensors& tensors, const Schedule& schedule, std::size_t at,
-                              const Product& p, std::int64_t row) {
+/// The factors of one row of a product that does not sum over tokens; nothing if they are no longer
+/// there.
+std::vector<float> factors_of(const RankTensors& tensors, std::size_t at, const Product& p,
+                              std::int64_t row) {
+  const Schedule& schedule = tensors.schedule();
   const Slice& a = schedule.steps()[at].reads[0];
-  if (p.transposes_a) {
-    const std::vector<float>& whole = tensors.all(a);
-    std::vector<float> column(p.depth);
-    for (std::int64_t n = 0; n < p.depth; ++n) column[n] = whole[n * p.rows + row];
-    return column;
-  }
   if (!is_overwritten(schedule.steps(), at, a)) return tensors.part(a.part(row * p.depth, p.depth));
   const std::size_t maker = maker_of(schedule, at, a);
   if (maker == schedule.steps().size()) return {};
@@ -169,27 +136,61 @@ std::vector<float> factors_of(RankTensors& tensors, const Schedule& schedule, st
   return made;
 }
 
+/// What a window of one row of a product is made of: factors [depth], and b [depth, window].
+struct Window {
+  std::int64_t row, left, count;
+  std::vector<float> factors, b;
+};
+
+/// The windows of a product. Only some columns of a row: all of them would take longer than the
+/// rest of a case. Empty if the factors are no longer there.
+std::vector<Window> windows_of(const RankTensors& tensors, std::size_t at, const Product& p,
+                               const Sample& rows) {
+  const Step& step = tensors.schedule().steps()[at];
+  const std::int64_t count = std::min<std::int64_t>(p.columns, 256);
+  std::vector<Window> windows;
+  std::vector<Columns> of_a, of_b;
+  for (const std::int64_t row : rows) {
+    const std::int64_t left = row * 256 % (p.columns - count + 1);
+    windows.push_back({row, left, count, {}, {}});
+    of_a.push_back({row, 1});
+    of_b.push_back({left, count});
+    if (p.transposes_a) continue;
+    windows.back().factors = factors_of(tensors, at, p, row);
+    if (windows.back().factors.empty()) return {};
+  }
+  const auto a =
+      p.transposes_a ? tensors.columns(step.reads[0], p.rows, of_a) : std::vector<std::vector<float>>{};
+  for (std::size_t i = 0; i < a.size(); ++i) windows[i].factors = a[i];
+  if (!p.transposes_b) {
+    const auto b = tensors.columns(step.reads[1], p.columns, of_b);
+    for (std::size_t i = 0; i < b.size(); ++i) windows[i].b = b[i];
+    return windows;
+  }
+  for (Window& window : windows) {
+    const auto lines = tensors.part(step.reads[1].part(window.left * p.depth, count * p.depth));
+    window.b.resize(lines.size());
+    for (std::int64_t j = 0; j < count; ++j)
+      for (std::int64_t n = 0; n < p.depth; ++n) window.b[n * count + j] = lines[j * p.depth + n];
+  }
+  return windows;
+}
+
 /// The error of sampled rows of a product, or -1 if its factors are no longer there.
-double product_error(RankTensors& tensors, const Schedule& schedule, std::size_t at, const Product& p,
-                     const Sample& rows) {
-  const Step& step = schedule.steps()[at];
+double product_error(const RankTensors& tensors, std::size_t at, const Product& p, const Sample& rows) {
+  const Step& step = tensors.schedule().steps()[at];
   const Slice &c = step.reads[2], &out = step.writes[0];
   std::vector<float> got;
   std::vector<double> expected;
-  for (const std::int64_t row : rows) {
-    const std::vector<float> factors = factors_of(tensors, schedule, at, p, row);
-    if (factors.empty()) return -1;
-    const std::vector<float>& b = tensors.all(step.reads[1]);
-    // A window of the columns: all of them would take longer than the rest of a case.
-    const std::int64_t count = std::min<std::int64_t>(p.columns, 256),
-                       left = row * 256 % (p.columns - count + 1), at_out = row * p.columns + left;
+  const std::vector<Window> windows = windows_of(tensors, at, p, rows);
+  if (windows.empty()) return -1;
+  for (const auto& [row, left, count, factors, b] : windows) {
+    const std::int64_t at_out = row * p.columns + left;
     std::vector<double> sums(count, 0.0);
     if (!c.empty())
       for (std::int64_t j = 0; const float x : tensors.part(c.part(at_out, count))) sums[j++] = x;
-    for (std::int64_t n = 0; n < p.depth && !p.transposes_b; ++n)
-      for (std::int64_t j = 0; j < count; ++j) sums[j] += double{factors[n]} * b[n * p.columns + left + j];
-    for (std::int64_t j = 0; j < count && p.transposes_b; ++j)
-      for (std::int64_t n = 0; n < p.depth; ++n) sums[j] += double{factors[n]} * b[(left + j) * p.depth + n];
+    for (std::int64_t n = 0; n < p.depth; ++n)
+      for (std::int64_t j = 0; j < count; ++j) sums[j] += double{factors[n]} * b[n * count + j];
     const std::vector<float> of_row = tensors.part(out.part(at_out, count));
     got.insert(got.end(), of_row.begin(), of_row.end());
     expected.insert(expected.end(), sums.begin(), sums.end());
@@ -198,13 +199,14 @@ double product_error(RankTensors& tensors, const Schedule& schedule, std::size_t
 }
 
 /// The error of a step, or -1 if it is not compared.
-double step_error(RankTensors& tensors, const Schedule& schedule, std::size_t at, std::uint64_t seed) {
+double step_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed) {
+  const Schedule& schedule = tensors.schedule();
   const Step& step = schedule.steps()[at];
   if (step.verb != Verb::compute) return -1;
   const Kernel& kernel = schedule.kernels()[step.body];
   const auto* product = std::any_cast<Product>(&kernel.parameters);
   const auto* rows = std::any_cast<Rows>(&kernel.parameters);
-  if (product == nullptr && rows == nullptr) return -1;
+  if (product == nullptr && rows == nullptr) return end_error(tensors, at, seed);
   const auto is_lost = [&](std::size_t from, const Slice& slice) {
     return is_overwritten(schedule.steps(), from, slice);
   };
@@ -219,61 +221,27 @@ double step_error(RankTensors& tensors, const Schedule& schedule, std::size_t at
   const bool sums_tokens = product->transposes_a;
   if (sums_tokens && ((at + seed) % 3 != 0 || is_lost(at, step.reads[0]))) return -1;
   if (is_lost(at, step.reads[1]) || is_lost(at, step.reads[2])) return -1;
-  return product_error(tensors, schedule, at, *product, rows_of(product->rows, seed));
+  return product_error(tensors, at, *product, rows_of(product->rows, seed));
 }
 
-/// The error of one head of the first layer's attention, forward, on a rank whose tokens need no
-/// others; 0 where there is no such layer.
-double attention_error(const RankTensors& tensors, const Schedule& schedule, const Stack& stack,
-                       std::int64_t head) {
-  const Attention kind = stack.shape.layers.front();
-  if (kind != Attention::linear) return 0;
-  const GlaShape shape = stack.shape.share(kind, stack.tokens);
-  const auto of_head = [&](const char* name, std::int64_t width) {
-    const std::vector<float> all = tensors.part(schedule.buffer(layer_buffer(name, 0)));
-    std::vector<double> values;
-    values.reserve(shape.tokens * width);
-    for (std::int64_t t = 0; t < shape.tokens; ++t)
-      for (std::int64_t i = 0; i < width; ++i) values.push_back(all[(t * shape.heads + head) * width + i]);
-    return values;
-  };
-  const auto q = of_head("q", shape.d_k), k = of_head("k", shape.d_k), v = of_head("v", shape.d_v),
-             g = stack.shape.has_gates(kind) ? of_head("g", shape.d_k) : std::vector<double>{},
-             got = of_head("o", shape.d_v);
-  return relative_error({got.begin(), got.end()}, gla_reference_forward({q, k, v, g, {}}, shape).o);
-}
+/// Twice what rounding to bf16 can do, or what sums of f32 are off by.
+double step_tolerance(Dtype dtype) { return dtype == Dtype::bf16 ? bf16_roundoff : 2e-5; }
 
 }  // namespace
 
-Comparison compare_sampled_steps(const Executor& executor, std::span<const Schedule> schedules,
-                                 const ModelProblem& problem) {
-  const std::uint64_t seed = problem.seed;
-  const auto head = static_cast<std::int64_t>(seed) % problem.stack.shape.heads;
+Comparison compare_steps(const SampledRun& run) {
   Comparison result;
   int compared = 0;
   result.tokens = sampled_rows;
-  result.heads = {head};
-  result.tolerance = bf16_roundoff;
-  for (const int rank : executor.local_ranks()) {
-    RankTensors tensors(executor, rank);
-    if (rank == 0 || problem.stack.is_alone()) {
-      result.relative_error = attention_error(tensors, schedules[rank], problem.stack, head);
-      if (!(result.relative_error <= attention_tolerance)) {
-        result.wrong = 1;
-        result.first =
-            fmt::format("rank {}, attention of head {}: relative error {:.1e}, at most {:.1e} is right", rank,
-                        head, result.relative_error, attention_tolerance);
-      }
-    }
-    for (std::size_t at = 0; at < schedules[rank].steps().size(); ++at) {
-      const double error = step_error(tensors, schedules[rank], at, seed);
-      if (!(error < 0)) ++compared;
-      result.relative_error = std::max(result.relative_error, error);
-      if (error <= result.tolerance) continue;
-      if (result.wrong++ == 0)
-        result.first = fmt::format(
-            "rank {}, step {} ({}): relative error {:.1e} of sampled rows, at most {:.1e} is right", rank, at,
-            schedules[rank].kernels()[schedules[rank].steps()[at].body].name, error, result.tolerance);
+  for (const RankTensors& tensors : run.ranks) {
+    const Schedule& schedule = tensors.schedule();
+    for (std::size_t at = 0; at < schedule.steps().size(); ++at) {
+      const double error = step_error(tensors, at, run.problem.seed);
+      if (error < 0) continue;
+      ++compared;
+      note(result, error, step_tolerance(run.stack().layer.dtype),
+           fmt::format("rank {}, step {} ({}), sampled rows", tensors.rank(), at,
+                       schedule.kernels()[schedule.steps()[at].body].name));
     }
   }
   if (compared == 0 && result.wrong++ == 0) result.first = "no step could be compared with its operands";

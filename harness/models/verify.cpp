@@ -47,7 +47,26 @@ double model_tolerance(const ModelOracle& oracle) {
   return 5e-6 * layers + enlarged;
 }
 
-void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem) {
+namespace {
+
+/// Writes one input, a run at a time into the same memory, drawn by several threads.
+void write_input(Executor& executor, int rank, const std::string& name, const Slice& slice,
+                 const ModelProblem& problem, const OracleWork& work) {
+  constexpr std::int64_t most = 1 << 22;
+  std::vector<float> values(std::min(most, slice.count));
+  for (std::int64_t first = 0; first < slice.count; first += most) {
+    const auto part = std::span(values).first(std::min(most, slice.count - first));
+    work.for_tokens(std::ssize(part), [&](std::int64_t from, std::int64_t to) {
+      fill_rank_values(problem, name, rank, first + from, part.subspan(from, to - from));
+    });
+    executor.write(rank, slice.part(first, std::ssize(part)), part);
+  }
+}
+
+}  // namespace
+
+void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem,
+                 const OracleWork& work) {
   for (const int rank : executor.local_ranks())
     for (const Buffer& buffer : schedules[rank].buffers()) {
       if (buffer.role == Role::scratch) continue;
@@ -55,7 +74,7 @@ void write_model(Executor& executor, std::span<const Schedule> schedules, const 
       if (buffer.role == Role::output)
         executor.scatter(rank, slice, 1, poison);
       else
-        executor.write(rank, slice, rank_values(problem, buffer.name, rank));
+        write_input(executor, rank, buffer.name, slice, problem, work);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/verify.hpp"
 
 namespace baton {
 namespace {
@@ -38,8 +39,9 @@ class ModelWorkload : public Workload {
   }
 
   void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
-            Oracles&) const override {
-    write_model(executor, schedules, {stack_, static_cast<int>(schedules.size()), seed});
+            Oracles& oracles) const override {
+    write_model(executor, schedules, {stack_, static_cast<int>(schedules.size()), seed},
+                shared_work(oracles.team()));
   }
   Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                      Oracles& oracles) const override;
@@ -89,8 +91,8 @@ Refusal ModelWorkload::unsupported(int ranks) const { return baton::unsupported(
 Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
                                   std::uint64_t seed, Oracles& oracles) const {
   const ModelProblem problem{stack_, static_cast<int>(schedules.size()), seed};
-  if (stack_.layer.dtype == Dtype::bf16 && model_oracle_flop(problem) > most_oracle_flop)
-    return compare_sampled_steps(executor, schedules, problem);
+  if (model_oracle_flop(problem) > most_oracle_flop)
+    return compare_sampled(executor, schedules, problem, oracles.team());
   // Methods share what this names: results do not depend on who carries the states.
   const std::string key =
       fmt::format("model {}, {}, {} ranks{}, seed {}", shape_name(), to_string(stack_.layer.dtype),

@@ -15,6 +15,7 @@
 #include "harness/report/table.hpp"
 #include "models/reference/oracle.hpp"
 #include "models/stack.hpp"
+#include "sp_methods/layer_oracle.hpp"
 
 namespace baton {
 
@@ -43,15 +44,17 @@ std::vector<std::string> model_names();
 /// Parses the command line of model_bench, as parse_collective_options does that of its bench.
 std::optional<Options> parse_model_options(int argc, char** argv);
 
-/// The most flop of an oracle, some minutes of one core.
-inline constexpr double most_oracle_flop = 4e11;
+/// The most flop of an oracle, some seconds of one core. Larger models are compared part by part.
+inline constexpr double most_oracle_flop = 2e10;
 
 /// The largest ||got - expected|| / ||expected|| of an output of a model with these results:
 /// rounding in the tensors' dtype, and what the norms of small heads make of it.
 double model_tolerance(const ModelOracle& oracle);
 
-/// Writes the problem's inputs into, and poison over the outputs of, this process's ranks.
-void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem);
+/// Writes the problem's inputs into, and poison over the outputs of, this process's ranks. The
+/// threads of `work` draw them.
+void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem,
+                 const OracleWork& work = {});
 
 /// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance, or
 /// with elements that were not written or are not finite. A layer's gradients are compared weight
@@ -59,11 +62,11 @@ void write_model(Executor& executor, std::span<const Schedule> schedules, const 
 Comparison compare_model(const Executor& executor, std::span<const Schedule> schedules,
                          const ModelOracle& oracle);
 
-/// Compares steps of models that are too large for the oracle with their own operands: three rows
-/// of every product and of every norm, gate and MLP whose operands no later step has overwritten,
-/// and one head of the first layer's attention, forward, on ranks whose tokens need no others. The
-/// seed chooses rows and head, and a third of the products that sum over tokens.
-Comparison compare_sampled_steps(const Executor& executor, std::span<const Schedule> schedules,
-                                 const ModelProblem& problem);
+/// Compares a model that is too large for the oracle part by part: sampled rows of its steps with
+/// their own operands, its attention and what ranks exchanged for it with the recurrence from the
+/// states that other ranks make, and sharded weights and gradients (harness/models/sampled.hpp).
+/// The seed chooses rows and heads. Collective over the team.
+Comparison compare_sampled(const Executor& executor, std::span<const Schedule> schedules,
+                           const ModelProblem& problem, const Team& team);
 
 }  // namespace baton

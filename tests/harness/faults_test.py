@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every planted fault is noticed by a run of the bench that times it, which ends with exit code 4 and calls the row
 wrong. Prints which row and which output showed it: python3 faults_test.py FAULTY_COLLECTIVE_BENCH FAULTY_OPERATOR_BENCH
+FAULTY_MODEL_BENCH
 """
 
 import json
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+MODEL = sys.argv.pop(3)
 OPERATOR = sys.argv.pop(2)
 COLLECTIVE = sys.argv.pop(1)
 ROUNDS = ["--executor", "faulty", "-w", "2", "-n", "8", "-T", "100"]
@@ -38,6 +40,10 @@ CORRECTED = [*DELTA, "--attention", ",".join(RULES), "--methods", "zeco_correcte
 GATHERED = [*DELTA, "--attention", ",".join(RULES), "--methods", "lasp2"]
 DOUBLED = [*DELTA, "--attention", ",".join(RULES), "--methods", "linear_doubling"]
 
+# More than the 20 Gflop that an oracle of a model may take, and so few tokens that gates keep a state over several ranks.
+LARGE_MODEL = [MODEL, "--methods", "zeco,lasp2", "--lines", "full", "--width", "1024", "--mlp", "4096", "--layers", "1",
+               "--tokens", "96", "--blocks", "1", *ROUNDS]
+
 # The fault of a run, its ranks, and the bench and the sizes that reach it.
 FAULTS = [
     ("chunk_at_192", 2, LONG),
@@ -60,6 +66,8 @@ FAULTS = [
     ("prefix_ignored", 4, STATES), ("prefix_ignored", 4, HEADS),
     ("idle_after_four", 2, STATES), ("idle_after_four", 2, HEADS),
     ("nearest_rank_alone", 4, STATES), ("nearest_rank_alone", 4, HEADS),
+    ("combine_left_out", 4, LARGE_MODEL), ("prefix_ignored", 4, LARGE_MODEL), ("nearest_rank_alone", 4, LARGE_MODEL),
+    ("rank_0_dropped", 4, LARGE_MODEL), ("wire_of_bf16", 2, LARGE_MODEL),
     ("combine_left_out", 4, MATRICES), ("matrix_dropped", 4, MATRICES), ("matrix_transposed", 4, MATRICES),
     ("matrix_of_another_rank", 4, MATRICES), ("composition_swapped", 5, MATRICES),
     *[(fault, 4, command) for fault in ("matrix_dropped", "matrix_transposed", "matrix_zeroed")
@@ -101,7 +109,7 @@ class PlantedFaults(unittest.TestCase):
         self.assertEqual(slipped, [])
 
     def test_without_a_fault_every_row_is_right(self):
-        layers = (STATES, LONG, HEADS, WIDE, *CHAINS.values(), CORRECTED, GATHERED, DOUBLED)
+        layers = (LARGE_MODEL, STATES, LONG, HEADS, WIDE, *CHAINS.values(), CORRECTED, GATHERED, DOUBLED)
         for command in (MATRICES, *(() if ON_GPUS else layers)):
             command = [*command, *SHARED]
             code, records, errors = run(command, 4)

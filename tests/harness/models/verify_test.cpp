@@ -73,7 +73,7 @@ Comparison sampled_after(const std::string& buffer, float factor, std::uint64_t 
   run.executor->read(values, 0, slice);
   for (float& value : values) value *= factor;
   run.executor->write(0, slice, values);
-  return compare_sampled_steps(*run.executor, run.schedules, {run.stack, ranks, seed});
+  return compare_sampled(*run.executor, run.schedules, {run.stack, ranks, seed}, {});
 }
 
 TEST(CompareSampledSteps, IsContentWithARightRun) {
@@ -92,7 +92,53 @@ TEST(CompareSampledSteps, SeesAWrongProduct) {
 TEST(CompareSampledSteps, SeesWrongGates) { EXPECT_GT(sampled_after("g_1", 1.01F).wrong, 0); }
 
 TEST(CompareSampledSteps, SeesWrongAttention) {
-  EXPECT_NE(sampled_after("v_0", 1.01F).first.find("attention"), std::string::npos);
+  EXPECT_NE(sampled_after("v_0", 1.01F).first.find("rank 0, layer 0"), std::string::npos);
+}
+
+/// What a right comparison finds in a run whose ranks exchanged nothing, so that all products and
+/// kernels are right, or in one whose rank 2 has rank 1's attention.
+Comparison sampled_after_wrong_exchange(const char* linear, const char* softmax, bool of_wrong_rank) {
+  Stack stack;
+  stack.tokens = 24;
+  stack.shape.chunk = 8;
+  if (linear != nullptr) stack.linear = &find_method(linear);
+  if (softmax != nullptr) {
+    stack.softmax = &find_method(softmax);
+    stack.shape.layers = {Attention::softmax};
+  }
+  Stack wrong = stack;
+  if (!of_wrong_rank) wrong.layer.mode = Mode::compute_only;
+  constexpr int many = 3;
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < many; ++rank) schedules.push_back(build(wrong, rank, many));
+  const auto executor = find_executor("local").make(many);
+  executor->prepare(schedules);
+  write_model(*executor, schedules, {stack, many, 1});
+  executor->run();
+  if (of_wrong_rank) {
+    const Slice o = schedules[2].buffer(layer_buffer("o", stack.shape.count() - 1));
+    std::vector<float> values(o.count);
+    executor->read(values, 1, o);
+    executor->write(2, o, values);
+  }
+  return compare_sampled(*executor, schedules, {stack, many, 1}, {});
+}
+
+TEST(CompareSampledSteps, SeesThatStatesWereDropped) {
+  const Comparison found = sampled_after_wrong_exchange("zeco", nullptr, false);
+  EXPECT_GT(found.wrong, 0);
+  EXPECT_NE(found.first.find("tokens: relative error"), std::string::npos) << found.first;
+  EXPECT_GT(found.relative_error, 0.01);
+}
+
+TEST(CompareSampledSteps, SeesAnotherRanksResult) {
+  EXPECT_NE(sampled_after_wrong_exchange("lasp2", nullptr, true).first.find("rank 2, layer 1"),
+            std::string::npos);
+}
+
+TEST(CompareSampledSteps, SeesAnotherRanksSoftmax) {
+  const Comparison found = sampled_after_wrong_exchange(nullptr, "all_gather_kv", true);
+  EXPECT_NE(found.first.find("of drawn queries"), std::string::npos) << found.first;
 }
 
 TEST(CompareSampledSteps, SeesAWrongGradientOfAWeightUnderSomeSeed) {

@@ -13,6 +13,7 @@
 #include <random>
 
 #include "sp_methods/kernels/reference/attention.hpp"
+#include "sp_methods/kernels/reference/maps.hpp"
 #include "tests/sp_methods/kernels/reference/derivatives.hpp"
 
 namespace baton {
@@ -82,6 +83,28 @@ TEST_P(GlaReference, two_halves_hand_over_one_state) {
   }
   for (std::size_t i = 0; i < whole.final_state.size(); ++i) {
     EXPECT_NEAR(after.final_state[i], whole.final_state[i], 1e-14);
+  }
+}
+
+TEST_P(GlaReference, maps_of_runs_are_those_of_the_recurrence) {
+  const Case c = make_case(GetParam(), 0.3);
+  const std::int64_t tokens = c.shape.tokens, width = c.shape.gate_width();
+  const auto run = [&](const Numbers& rows, std::int64_t of_token, std::int64_t first, std::int64_t end) {
+    return std::vector<float>(rows.begin() + first * of_token, rows.begin() + end * of_token);
+  };
+  ReferenceMap forward(c.shape, true), backward(c.shape, false);
+  for (const auto& [first, end] : {std::pair<std::int64_t, std::int64_t>{4, tokens}, {0, 4}})
+    forward.add(run(c.k, c.shape.d_k, first, end), run(c.v, c.shape.d_v, first, end),
+                run(c.g, width, first, end));
+  for (const auto& [first, end] : {std::pair<std::int64_t, std::int64_t>{0, 4}, {4, tokens}})
+    backward.add(run(c.q, c.shape.d_k, first, end), run(c.d_o, c.shape.d_v, first, end),
+                 run(c.g, width, first, end));
+  const auto states = gla_reference_forward(c.inputs(), c.shape).final_state;
+  const auto gradients = gla_reference_backward(c.inputs(), c.d_o, c.d_final, c.shape).initial_state;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const std::size_t row = i / static_cast<std::size_t>(c.shape.d_v);
+    EXPECT_NEAR(forward.decay()[row] * c.initial[i] + forward.state()[i], states[i], 1e-5);
+    EXPECT_NEAR(backward.decay()[row] * c.d_final[i] + backward.state()[i], gradients[i], 1e-5);
   }
 }
 

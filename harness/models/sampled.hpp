@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that are too large for their oracle: what each part of a round is compared with, and how
+// the tensors of a rank are read for that.
+//
+//   products, norms, gates, the MLP, the ends:  sampled rows against their own operands
+//   linear attention and its exchange:          the recurrence over their own operands, from the
+//                                               states that the ranks before really make
+//   softmax attention and its exchange:         sampled queries over the keys of all ranks
+//   sharded weights and gradients:              runs of them against what was drawn, and summed up
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/cases/verify.hpp"
+#include "harness/models/workload.hpp"
+#include "sp_methods/layer_oracle.hpp"
+
+namespace baton {
+
+/// Columns of a matrix.
+struct Columns {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// What a round left on one rank. Matrices are read a run of rows at a time into the same memory:
+/// fresh memory takes longer than what is read.
+class RankTensors {
+ public:
+  RankTensors(const Executor& executor, std::span<const Schedule> schedules, int rank)
+      : executor_(executor), schedule_(schedules[rank]), rank_(rank) {}
+
+  int rank() const { return rank_; }
+  const Schedule& schedule() const { return schedule_; }
+
+  /// The first buffer of this name and size: that of a block, whose method may have others. Empty
+  /// if there is none.
+  Slice find(const std::string& name, std::int64_t count) const;
+  std::vector<float> part(const Slice& slice) const;
+  /// Some columns of all rows of `width`, [rows, count] for each of `of`.
+  std::vector<std::vector<float>> columns(const Slice& matrix, std::int64_t width,
+                                          std::span<const Columns> of) const;
+  /// The rows of one head of a tensor [tokens, heads, width], from token `first` on.
+  std::vector<double> of_head(const Slice& tensor, std::int64_t row, std::int64_t width, std::int64_t head,
+                              std::int64_t first, std::int64_t tokens) const;
+
+ private:
+  const Executor& executor_;
+  const Schedule& schedule_;
+  int rank_;
+  mutable std::vector<float> piece_;
+};
+
+/// A model after a round, on the processes that compare it together.
+struct SampledRun {
+  const ModelProblem& problem;
+  const std::vector<RankTensors>& ranks;  // of this process
+  const OracleWork& work;
+  const Team& team;
+  /// Relative errors of messages.
+  double wire_roundoff = 0;
+
+  const Stack& stack() const { return problem.stack; }
+  GlaShape share(int layer) const { return stack().shape.share(stack().shape.layers[layer], stack().tokens); }
+  /// The largest relative error of attention over many tokens.
+  double attention_tolerance() const;
+};
+
+/// Counts a part of a rank's results that is off by `error`.
+void note(Comparison& into, double error, double tolerance, const std::string& what);
+
+/// The error of sampled rows of step `at`, of what is at a model's ends; -1 for any other step.
+double end_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed);
+
+/// The comparisons of one kind each, as this file begins with. Collective over the team.
+Comparison compare_steps(const SampledRun& run);
+Comparison compare_linear_layers(const SampledRun& run);
+Comparison compare_softmax_layers(const SampledRun& run);
+Comparison compare_shards(const SampledRun& run);
+
+}  // namespace baton

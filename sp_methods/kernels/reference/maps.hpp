@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one head's run of tokens does to a state that comes in, and to the gradient of a state that
+// comes back, in double precision and by products of matrices.
+//
+//   forward:    S -> decay (.) S + state
+//               state = sum over t of (e^{g behind t} (.) k_t)^T v_t
+//   backward:   D -> decay (.) D + gradient
+//               gradient = sum over t of (e^{g up to t} (.) s q_t)^T do_t
+//
+// Tokens are taken in runs, the last one first (backward: the first one first), until no channel's
+// decay from there on is worth adding.
+//
+// Cost: 2 tokens d_k d_v flop, of the tokens that are taken. The recurrences of attention.hpp leave
+// the same states, and gradients of states, by five and twenty times as many.
+// Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sp_methods/kernels/shape.hpp"
+
+namespace baton {
+
+/// One head's map, made run by run.
+class ReferenceMap {
+ public:
+  /// `is_forward` chooses between states and their gradients. Only the widths and the kind of gate
+  /// of `shape` are read.
+  ReferenceMap(const GlaShape& shape, bool is_forward);
+
+  /// Adds the run of tokens next to those that were added: forward the one before them with k and
+  /// v, backward the one behind them with q and d_o. `left` is [tokens, d_k], `right` [tokens,
+  /// d_v], g [tokens, d_k], [tokens] or empty.
+  void add(std::span<const float> left, std::span<const float> right, std::span<const float> g);
+
+  /// True if tokens farther away change nothing.
+  bool is_complete() const;
+
+  /// The decay [d_k] over all tokens that were added; zero if it is complete.
+  std::vector<double> decay() const;
+  /// The state, or the gradient of a state, that the tokens make [d_k, d_v].
+  const std::vector<double>& state() const { return state_; }
+
+ private:
+  GlaShape shape_;
+  bool is_forward_;
+  std::vector<double> decay_, state_;
+};
+
+}  // namespace baton
