@@ -7,7 +7,7 @@ import re
 import sys
 
 import candidates
-from simulations import Question, Refused, Simulator, fastest, results, stacks
+from simulations import Question, Refused, Simulator, fastest, lib, stacks
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "report"))
 import words  # noqa: E402 pylint: disable=wrong-import-position
@@ -18,7 +18,6 @@ tokens lie alike or move between layers. All times are simulated. docs/topologie
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
 MOST_NAMES = 3  # of those that cannot be told from the fastest
-BAD_INPUT = 2  # the exit code, as of the benches
 
 
 def main():
@@ -28,7 +27,7 @@ def main():
     simulator = Simulator(options.programs, question)
     records = simulator.all_methods()
     told = lines(records, simulator.with_hidden_share, simulator.move())
-    print("\n".join([*head(question, simulator.topology, records), *told]))
+    print(lib.printable("\n".join([*head(question, simulator.topology, records), *told]), sys.stdout))
 
 
 class Parser(argparse.ArgumentParser):
@@ -129,10 +128,4 @@ def percent(share):
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (Refused, results.ResultsError) as refusal:
-        print(f"advise: {refusal}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    lib.run(main)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
+import lib  # pylint: disable=wrong-import-position
 from lib import fastest, results, stacks  # pylint: disable=wrong-import-position
 from lib.operators import is_softmax  # pylint: disable=wrong-import-position
 
@@ -19,7 +20,7 @@ FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # 
 Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
 
 
-class Refused(Exception):
+class Refused(results.ResultsError):
     """What was asked has no answer; the text says why in one line."""
 
 

@@ -12,6 +12,7 @@ import gate
 import output
 import reading
 import verdicts
+from reading import lib
 
 USAGE = """./run compare A B                                  record files, or folders of *.jsonl
        ./run compare --commits X Y [BENCH ARGUMENTS]      builds both and runs their launches in turns ('.': this tree)
@@ -36,7 +37,8 @@ def main():
     header = header_of(names, a, b, options.margin, across)
     if options.json:
         write_json(options.json, output.as_json(findings, across, options.margin / 100))
-    print((output.markdown if options.markdown else output.text)(findings, header), end="")
+    text = (output.markdown if options.markdown else output.text)(findings, header)
+    print(lib.printable(text, sys.stdout), end="")
     return verdicts.exit_code(findings)
 
 
@@ -113,10 +115,4 @@ def write_json(path, findings):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (reading.Refused, reading.results.ResultsError) as refusal:
-        print(f"compare: {refusal}", file=sys.stderr)
-        sys.exit(verdicts.EXIT_REFUSED)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    lib.run(main)

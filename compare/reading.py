@@ -11,12 +11,13 @@ import statistics
 import sys
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
+import lib  # pylint: disable=wrong-import-position,unused-import
 from lib import results  # pylint: disable=wrong-import-position
 
 TIMED, SKIPPED, WRONG, FAILED = "timed", "skipped", "wrong", "failed"
 
 
-class Refused(Exception):
+class Refused(results.ResultsError):
     """What was given must not be compared; the text says why."""
 
 

@@ -2,20 +2,17 @@
 """Answers from records of the benches: which exchange is fastest, by how much, and what makes that less certain."""
 
 import argparse
-import os
 import pathlib
 import shlex
-import signal
 import sys
 
 import answer
 import sessions
-from rows import reading, results
+from rows import lib
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
 EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
 it that have some. docs/reading_results.md says what the words of the answer mean."""
-BAD_INPUT = 2  # the exit code, as of the benches
 
 
 def main():
@@ -31,7 +28,7 @@ def main():
         page.write(options.out, found)
         print(f"Page: {options.out}")
     if options.terminal or not options.out:
-        print(printable(terminal(found)), flush=True)
+        print(lib.printable(terminal(found), sys.stdout))
 
 
 def arguments_of(words):
@@ -55,23 +52,5 @@ def terminal(found):
     return "\n\n".join(blocks)
 
 
-def printable(text):
-    """The text without characters that the terminal's encoding lacks."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except (reading.Refused, results.ResultsError) as refusal:
-        print(f"report: {printable(str(refusal))}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    except BrokenPipeError:  # the reader of the answer left, as head(1) does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
-    except OSError as error:
-        print(f"report: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    lib.run(main)

@@ -14,6 +14,7 @@ import sys
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "compare"))
 import reading  # pylint: disable=wrong-import-position
 import student  # pylint: disable=wrong-import-position
+import lib  # pylint: disable=wrong-import-position,unused-import
 from lib import captions, results  # pylint: disable=wrong-import-position
 
 LOCAL = "local"  # the layer without any exchange

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs of plots/ and the page of the papers share."""
+"""What the programs that read records share: plots/, the page of the papers, report, compare and advise."""
 
+import os
 import pathlib
+import signal
 import sys
 
 from lib.checks import ResultsError
@@ -10,16 +12,43 @@ BAD_INPUT = 2  # the exit code, as of the benches
 
 
 def run(main):
-    """Runs a program. An input or an output that cannot be used ends it with one line on standard error."""
-    name = pathlib.Path(sys.argv[0]).stem
+    """Runs a program, and ends with the code that `main` returns, if it returns one.
+
+    An input or an output that cannot be used ends it with one line on standard error.
+    """
+    program = pathlib.Path(sys.argv[0])
+    name = program.parent.name if program.stem == "__main__" else program.stem
     try:
-        main()
+        if sys.stdout is None:
+            raise OSError(None, "the standard output is closed")
+        code = main()
+        sys.stdout.flush()
     except ResultsError as error:
         end(f"{name}: {error}")
+    except BrokenPipeError:  # the reader left, as head(1) does
+        drop_output()
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
+        drop_output()
         end(f"{name}: {error.filename or 'output'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    if code:
+        sys.exit(code)
+
+
+def drop_output():
+    """Leaves nothing that Python would write, and fail to write, when it ends."""
+    if sys.stdout is sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end(line):
-    print(line.encode("utf-8", "backslashreplace").decode("utf-8"), file=sys.stderr)
+    print(printable(line, sys.stderr), file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+def printable(text, stream):
+    """The text without characters that the stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

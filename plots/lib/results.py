@@ -7,6 +7,7 @@ run never takes a full one's place; a *point* is what a table or figure has one 
 """
 
 import collections
+import functools
 import json
 import statistics
 import sys
@@ -60,16 +61,26 @@ def load_peers(paths):
 
 
 def _lines(path):
-    for record, where in checks.json_lines(path):
+    lines = list(checks.json_lines(path))
+    _say_what_is_left_out(path, tuple(where for record, where in lines if record is None))
+    for record, where in lines:
         if record is None:
-            # A run that was killed may leave half a line. The lines around it stay usable.
-            print(f"{where}: not a whole record, left out", file=sys.stderr)
             continue
         if not isinstance(record, dict):
             raise ResultsError(f"{where}: a record is an object, this is {checks.shown(record)}")
         if "peer" not in record and not checks.is_text(record.get("bench")):
             raise ResultsError(f"{where}: bench: expected one line of text, found {checks.shown(record.get('bench'))}")
         yield record, where
+
+
+@functools.cache  # each bench reads the file anew
+def _say_what_is_left_out(path, torn):
+    """Says which lines are no records. A run that was killed may leave half a line; the lines around it stay usable."""
+    if len(torn) == 1:
+        print(f"{torn[0]}: not a whole record, left out", file=sys.stderr)
+    if len(torn) > 1:
+        print(f"{path}: {len(torn)} lines are not whole records, left out; the first is line {torn[0].rpartition(':')[2]}",
+              file=sys.stderr)
 
 
 def _checked(record, where):

@@ -2,10 +2,14 @@
 """`./run compare A B` as users meet it: what it prints, how it ends, what it refuses."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import unittest
 
 from compare import example
-from compare.example import InFolder, launches, record, skipped
+from compare.example import ROOT, InFolder, launches, record, skipped
 from plots.example import model
 
 STEADY = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
@@ -135,6 +139,24 @@ class Refusals(InFolder):
         empty.mkdir()
         self.assert_refused(self.run_on(empty, empty), "no *.jsonl in this folder")
         self.assert_refused(self.run_on(self.folder / "none.jsonl", self.folder / "none.jsonl"), "No such file")
+
+    def test_outputs_that_cannot_be_written(self):
+        """Also of the report, which ends in the same way."""
+        path = self.write("a.jsonl", launches(STEADY))
+        for words in (["compare", path, path], ["report", path]):
+            command = f"'{sys.executable}' {' '.join(map(str, words))}"
+            for place, said in (("/dev/full", "output: No space left on device"), ("&-", "output: the standard output is closed")):
+                done = subprocess.run(["bash", "-c", f"{command} >{place}"], cwd=ROOT, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (2, f"{words[0]}: {said}\n"))
+
+    def test_a_reader_that_leaves_is_no_failure(self):
+        path = self.write("a.jsonl", launches(STEADY))
+        gone, into = os.pipe()
+        os.close(gone)
+        done = subprocess.run([sys.executable, "compare", path, path], cwd=ROOT, stdout=into, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        os.close(into)
+        self.assertEqual((done.returncode, done.stderr), (128 + signal.SIGPIPE, ""))
 
     def test_what_makes_no_command(self):
         for words in (["a"], ["a", "b", "--margin", "0"], ["a", "b", "--unknown"], ["--commits", "X"],

@@ -138,7 +138,8 @@ bool Link::begin_body() {
 /// Fills the memory of the frame; false if bytes are missing that have not come yet.
 bool Link::fill_body() {
   const std::size_t staged_part = std::min(staged(), body_left_.size());
-  std::memcpy(body_left_.data(), staging_.data() + begin_, staged_part);
+  // An empty message that came early has no memory at all, which memcpy must not be given.
+  std::ranges::copy(std::span(staging_).subspan(begin_, staged_part), body_left_.begin());
   begin_ += staged_part;
   body_left_ = body_left_.subspan(staged_part);
   while (!body_left_.empty()) {

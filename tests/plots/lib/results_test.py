@@ -27,6 +27,13 @@ class Loading(InFolder):
             self.assertEqual(len(results.load([self.path])), 1)
         self.assertIn("r.jsonl:2:", said.getvalue())
 
+    def test_many_broken_lines_are_one_word(self):
+        self.path.write_bytes(b"\xff\n" * 300)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            for bench in results.BENCHES:
+                self.assertEqual(results.load([self.path], bench), [])
+        self.assertEqual(said.getvalue(), f"{self.path}: 300 lines are not whole records, left out; the first is line 1\n")
+
     def test_models_are_a_bench_of_their_own_whose_keys_are_checked(self):
         write(self.path, [record(), model()])
         self.assertEqual(results.load([self.path], "model"), [model()])
