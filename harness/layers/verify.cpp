@@ -56,8 +56,11 @@ double least_rms(const LayerProblem& problem) {
 
 }  // namespace
 
-double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule) {
-  const double of_arithmetic = dtype == Dtype::bf16 ? 5e-3 : has_matrices(rule) ? 1e-5 : 2e-5;
+double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule, std::int64_t width) {
+  // A gradient with one number a token and head, dbeta and that of a gate a head, is a sum over a
+  // row of differences whose terms a delta rule rounds to bf16 apart (decision 29 has the errors).
+  const double of_bf16 = has_matrices(rule) && width == 1 ? 1.5e-2 : 5e-3;
+  const double of_arithmetic = dtype == Dtype::bf16 ? of_bf16 : has_matrices(rule) ? 1e-5 : 2e-5;
   if (roundoff <= 0) return of_arithmetic;
   // Errors of states add up over the ranks faster than a random walk and slower than a sum. Twice
   // the largest found: that of Ring Attention's dg, a difference of large sums.
@@ -258,8 +261,8 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       const double error = relative_error(
           found.solved, oracle.expected(buffer.name, positions, output.tokens()), least_rms(problem));
       result.relative_error = std::max(result.relative_error, error);
-      const double tolerance =
-          layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks(), problem.rule);
+      const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks(), problem.rule,
+                                               problem.width(buffer.name));
       result.tolerance = std::max(result.tolerance, tolerance);
       if (found.fault.empty() && !(error <= tolerance))
         found.fault =

@@ -25,7 +25,9 @@ namespace baton {
 
 /// The largest ||got - expected|| / ||expected|| of an output tensor of `dtype` on `ranks` ranks:
 /// the error of the arithmetic, and that of messages which are each rounded by at most `roundoff`.
-double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule = Rule::decay);
+/// `width` is that of a row of the tensor.
+double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule = Rule::decay,
+                       std::int64_t width = 64);
 
 /// Work shared by the processes of `team` and their cores, for all heads.
 OracleWork shared_work(const Team& team);

@@ -7,7 +7,7 @@ import unittest
 
 from plots.example import InFolder, layer, local, model, record, skipped, write
 
-from lib import results
+from lib import captions, results
 
 
 class Loading(InFolder):
@@ -149,7 +149,7 @@ class Choosing(unittest.TestCase):
 
     def test_packed_documents_are_another_setting(self):
         self.assertNotEqual(results.setting(layer()), results.setting(layer(packed=100)))
-        self.assertIn("packed documents of 100 tokens", results.describe(layer(packed=100)))
+        self.assertIn("packed documents of 100 tokens", captions.describe(layer(packed=100)))
 
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")
