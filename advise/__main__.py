@@ -10,6 +10,7 @@ import candidates
 from simulations import Question, Refused, Simulator, fastest, lib, stacks
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "report"))
+from lib import results  # noqa: E402 pylint: disable=wrong-import-position
 import words  # noqa: E402 pylint: disable=wrong-import-position
 
 USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
