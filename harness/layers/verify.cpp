@@ -54,6 +54,9 @@ double least_rms(const LayerProblem& problem) {
   return 0.1 / std::sqrt(static_cast<double>(problem.sequence()));
 }
 
+/// The cores of the launch on the host that has fewest.
+double fewest_cores(const Team& team) { return -team.max(-static_cast<double>(cores_of_launch().size())); }
+
 }  // namespace
 
 double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule, std::int64_t width) {
@@ -67,13 +70,6 @@ double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule, std::
   constexpr double times = 4, power = 0.7;
   return of_arithmetic + times * bf16_rms_roundoff * std::pow(ranks, power);
 }
-
-namespace {
-
-/// The cores of the launch on the host that has fewest.
-double fewest_cores(const Team& team) { return -team.max(-static_cast<double>(cores_of_launch().size())); }
-
-}  // namespace
 
 OracleWork shared_work(const Team& team) {
   const std::vector<int> cores = cores_of_launch();
