@@ -182,10 +182,10 @@ struct FinishedRows {
     if (token >= rows.q.count) return {0.0F, 0.0F};
     const float s = power_of_2(log2_scale<d_k>);
     const auto gates = Memory::gates_again();
-    const float2 query = s * strong_query_sum(Memory::d_queries(), gates, rows.k, token, channel);
-    const float2 later = strong_query_sum(Memory::d_keys(), gates, rows.k, token, channel);
-    const float2 earlier = s * strong_key_sum(Memory::d_queries(), gates, rows.q, token, channel) +
-                           strong_key_sum(Memory::d_keys(), gates, rows.k, token, channel);
+    const float2 query = s * strong_query_sum(Memory::d_queries(), gates, rows.k, token, channel).sum;
+    const float2 later = strong_query_sum(Memory::d_keys(), gates, rows.k, token, channel).sum;
+    const float2 earlier = s * strong_key_sum(Memory::d_queries(), gates, rows.q, token, channel).sum +
+                           strong_key_sum(Memory::d_keys(), gates, rows.k, token, channel).sum;
     x.query = x.query + query;
     x.later = x.later + later;
     x.earlier = x.earlier + earlier;

@@ -18,6 +18,12 @@ namespace baton {
 
 /// Greatest |b - r| of a gentle chunk, as on the host (gates.hpp).
 inline constexpr float device_gate_guard = 60.0F;
+/// e^g of a stronger gate is no more than 2^11 times as large as the rounding of f32.
+inline constexpr float strong_gate = -9.0F;
+/// Whether a last chunk of `count` tokens can have strong gates throughout and be within the guard.
+__device__ inline bool is_short(int count) {
+  return static_cast<float>(count) * -strong_gate <= device_gate_guard;
+}
 /// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of
 /// infinite gates finite.
 inline constexpr float least_gate = -104.0F;
@@ -53,9 +59,11 @@ __device__ inline DecayFactor query_factor(float2 r) {
 __device__ inline DecayFactor key_factor(float2 r) { return {-log2_e, log2_e * r}; }
 
 /// One chunk's gates in shared memory: rows as of the tensors' widths, one number a token, or
-/// nothing.
-template <GateKind kind, int d_k>
+/// nothing. `Rows` is how a chunk's rows lie.
+template <GateKind kind, int d_k, class Rows = Bf16Tile<d_k>>
 struct GateTile {
+  using Tile = Rows;
+  static constexpr int channels = d_k;
   __host__ __device__ static constexpr int bytes() {
     return kind == GateKind::vector ? Bf16Tile<d_k>::bytes(device_chunk) : kind == GateKind::scalar ? 256 : 0;
   }
@@ -65,14 +73,15 @@ struct GateTile {
 
   char* memory;
 
-  /// Starts the copy of a chunk; a scalar gate is copied at once.
-  __device__ void load(const DeviceLayer& layer, const TileLoader<d_k>& loader, const Bf16* g,
-                       int chunk) const {
+  /// Starts the copy of a chunk; a scalar gate is copied at once. `token`: the thread's number
+  /// among those that copy.
+  template <class Loader>
+  __device__ void load(const DeviceLayer& layer, const Loader& loader, const Bf16* g, int chunk,
+                       int token = static_cast<int>(threadIdx.x)) const {
     if constexpr (kind == GateKind::vector) loader.load({memory}, g, chunk);
     if constexpr (kind == GateKind::scalar) {
-      if (threadIdx.x >= device_chunk) return;
+      if (token >= device_chunk) return;
       const auto rows = layer.rows(g, 1, chunk);
-      const int token = static_cast<int>(threadIdx.x);
       reinterpret_cast<float*>(memory)[token] =
           token < rows.count ? fmaxf(__bfloat162float(*rows.row(token)), least_gate) : 0.0F;
     }
@@ -129,6 +138,17 @@ struct GateWalk {
   __device__ bool is_strong() const {
     const float2 rest = all - middle;
     return fminf(fminf(middle.x, middle.y), fminf(rest.x, rest.y)) < -device_gate_guard;
+  }
+  /// True if all gates of one of the lane's channels are strong in a last chunk of `count` tokens,
+  /// which are too few for the guard. dg is about e^g there, and the gentle form is exact to 2^-24
+  /// of what cancels in it.
+  __device__ bool is_short_and_strong(int count) const {
+    if (!is_first_lane() || !is_short(count)) return false;
+    float2 weakest = gate[0];
+#pragma unroll
+    for (int i = 1; i < 8; ++i)
+      if (i < count) weakest = {fmaxf(weakest.x, gate[i].x), fmaxf(weakest.y, gate[i].y)};
+    return fminf(weakest.x, weakest.y) < strong_gate;
   }
 
   /// Multiplies the lane's part of a tile by a factor.

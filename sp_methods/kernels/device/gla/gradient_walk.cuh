@@ -130,8 +130,8 @@ class GradientWalk {
     const float s = power_of_2(log2_scale<d_k>);
     const float2 q = load_pair(chunk.rows.q.row(token) + channel_);
     const float2 k = load_pair(chunk.rows.k.row(token) + channel_);
-    dq = dq + s * strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_);
-    dk = dk + s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_);
+    dq = dq + s * strong_query_sum(chunk.d_scores, chunk.gates, chunk.rows.k, token, channel_).sum;
+    dk = dk + s * strong_key_sum(chunk.d_scores, chunk.gates, chunk.rows.q, token, channel_).sum;
     const float own = s * chunk.d_scores.at(token, token);
     write(out.dq, token, dq + own * k);
     write(out.dk, token, dk + own * q);

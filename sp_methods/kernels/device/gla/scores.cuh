@@ -14,6 +14,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
+#include "sp_methods/kernels/device/tile/warp_group.cuh"
 
 namespace baton {
 
@@ -65,11 +66,12 @@ struct LaneChannels {
   }
 };
 
-/// Row i of the scores, up to the end of its 16 x 16 piece on the diagonal.
-template <GateKind kind, int d_k, class Scores>
-__device__ inline void strong_score_row(const Scores& scores, const GateTile<kind, d_k>& gates,
-                                        const QueryKeyRows& rows, int i) {
-  for (int j = lane(); j <= (i | 15); j += 32) scores.set(i, j, 0.0F);
+/// Row i of the scores, up to the end of its `piece` columns on the diagonal.
+template <int piece, class Scores, class Gates>
+__device__ inline void strong_score_row(const Scores& scores, const Gates& gates, const QueryKeyRows& rows,
+                                        int i) {
+  constexpr int d_k = Gates::channels;
+  for (int j = lane(); j <= (i | (piece - 1)); j += 32) scores.set(i, j, 0.0F);
   __syncwarp();
   LaneChannels<d_k> q, k, decay;
   q.read(rows.q, i);
@@ -82,7 +84,7 @@ __device__ inline void strong_score_row(const Scores& scores, const GateTile<kin
       const float2 factor = decay_of(decay.x[p]);
       sum += q.x[p].x * k.x[p].x * factor.x + q.x[p].y * k.x[p].y * factor.y;
       greatest = fmaxf(greatest, fmaxf(decay.x[p].x, decay.x[p].y));
-      decay.x[p] = decay.x[p] + gates.pair(Bf16Tile<d_k>::offset(j, k.channel(p)), j);
+      decay.x[p] = decay.x[p] + gates.pair(Gates::Tile::offset(j, k.channel(p)), j);
     }
     if (__all_sync(0xffffffffU, greatest < negligible_decay)) break;
     sum = power_of_2(log2_scale<d_k>) * sum_over_warp(sum);
@@ -90,43 +92,67 @@ __device__ inline void strong_score_row(const Scores& scores, const GateTile<kin
   }
 }
 
-/// The lower triangle of a chunk's scores.
-template <GateKind kind, int d_k, class Scores>
-__device__ inline void strong_scores(const Scores& scores, const GateTile<kind, d_k>& gates,
-                                     const QueryKeyRows& rows) {
+/// The lower triangle of a chunk's scores, by the block's first `warps` warps; beyond the diagonal
+/// zeros fill pieces of `piece` columns.
+template <int warps = tile_threads / 32, int piece = 16, class Scores, class Gates>
+__device__ inline void strong_scores(const Scores& scores, const Gates& gates, const QueryKeyRows& rows) {
 #pragma unroll 1
-  for (int turn = 0; turn < 4; ++turn) {  // every warp gets rows of the same total length
-    const int row = (turn & 1) == 0 ? warp() : 31 - warp();
-    strong_score_row(scores, gates, rows, row + 16 * (turn & 2));
+  for (int turn = 0; turn < device_chunk / warps; ++turn) {  // all warps get rows of one total length
+    const int row = (turn & 1) == 0 ? warp() : warps - 1 - warp();
+    strong_score_row<piece>(scores, gates, rows, warps * turn + row);
   }
 }
 
-/// What keys before token i give to its query gradient, without the factor s.
-template <GateKind kind, int d_k>
-__device__ inline float2 strong_query_sum(const Bf16Tile<device_chunk>& d_scores,
-                                          const GateTile<kind, d_k>& gates, const HeadRows<const Bf16>& k,
-                                          int i, int channel) {
-  float2 sum{0.0F, 0.0F}, decay = sum;
+/// A sum without the factor s, and the log decay from the chunk's edge: b_i of a query, all - b_j
+/// of a key.
+struct StrongSum {
+  float2 sum, decay;
+};
+
+/// What keys before token i give to its query gradient.
+template <class Scores, class Gates>
+__device__ inline StrongSum strong_query_sum(const Scores& d_scores, const Gates& gates,
+                                             const HeadRows<const Bf16>& k, int i, int channel) {
+  float2 sum{0.0F, 0.0F}, decay = gates.pair(Gates::Tile::offset(i, channel), i);
 #pragma unroll 1
   for (int j = i - 1; j >= 0; --j) {
-    decay = decay + gates.pair(Bf16Tile<d_k>::offset(j + 1, channel), j + 1);
     if (j < k.count) sum = sum + d_scores.at(i, j) * (decay_of(decay) * load_pair(k.row(j) + channel));
+    decay = decay + gates.pair(Gates::Tile::offset(j, channel), j);
   }
-  return sum;
+  return {sum, decay};
 }
 
-/// What queries after token j give to its key gradient, without the factor s.
-template <GateKind kind, int d_k>
-__device__ inline float2 strong_key_sum(const Bf16Tile<device_chunk>& d_scores,
-                                        const GateTile<kind, d_k>& gates, const HeadRows<const Bf16>& q,
-                                        int j, int channel) {
+/// What queries after token j give to its key gradient.
+template <class Scores, class Gates>
+__device__ inline StrongSum strong_key_sum(const Scores& d_scores, const Gates& gates,
+                                           const HeadRows<const Bf16>& q, int j, int channel) {
   float2 sum{0.0F, 0.0F}, decay = sum;
 #pragma unroll 1
-  for (int i = j + 1; i < q.count; ++i) {
-    decay = decay + gates.pair(Bf16Tile<d_k>::offset(i, channel), i);
-    sum = sum + d_scores.at(i, j) * (decay_of(decay) * load_pair(q.row(i) + channel));
+  for (int i = j + 1; i < device_chunk; ++i) {
+    decay = decay + gates.pair(Gates::Tile::offset(i, channel), i);
+    if (i < q.count) sum = sum + d_scores.at(i, j) * (decay_of(decay) * load_pair(q.row(i) + channel));
   }
-  return sum;
+  return {sum, decay};
+}
+
+/// Whether the block's segment belongs to the kernel of `tile_threads` threads, and not to the one
+/// on warp groups: its chunks are strong on average in some channel, and sixteen warps sum pairs
+/// faster; or its last chunk is short, which warp groups do not look for. `edge`: where the segment
+/// begins in the order of the pass. A call of all threads of the block, from wherever they are.
+template <int d_k>
+__device__ inline bool belongs_to_sixteen_warps(const SegmentEdges<OnDevice>& edges, const DeviceLayer& layer,
+                                                int edge) {
+  const int channel = static_cast<int>(threadIdx.x), end = layer.first_chunk(DeviceLayer::segment() + 1);
+  asm volatile("" : "+r"(edge));  // or the compiler keeps what it computes from it in registers
+  bool belongs =
+      end == layer.chunks() && is_short(static_cast<int>(layer.tokens - (end - 1L) * device_chunk));
+  if (edges.gates != nullptr && channel < d_k) {
+    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * (layer.segments + 1) + edge;
+    const float* const gates = edges.gates + number * d_k + channel;
+    const int chunks = end - layer.first_chunk(DeviceLayer::segment());
+    belongs |= gates[d_k] - gates[0] < -2.0F * device_gate_guard * static_cast<float>(chunks);
+  }
+  return GroupBarrier{15, static_cast<int>(blockDim.x)}.any(belongs);
 }
 
 }  // namespace baton

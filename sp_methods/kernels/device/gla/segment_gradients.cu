@@ -148,7 +148,8 @@ class SegmentGradientsBlock {
       *reinterpret_cast<float2*>(Memory::to_middle() + walk.channel) = decay_of(walk.middle);
       *reinterpret_cast<float2*>(Memory::from_middle() + walk.channel) = decay_of(walk.all - walk.middle);
     }
-    return kind != GateKind::none && walk.is_strong();
+    if constexpr (kind == GateKind::none) return false;
+    return walk.is_strong() || walk.is_short_and_strong(query_key_rows(step).q.count);
   }
 
   __device__ QueryKeyRows query_key_rows(int step) const {
@@ -270,7 +271,10 @@ class SegmentGradientsBlock {
 
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void segment_gradients_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ SegmentGradientsOperands x) {
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ SegmentGradientsOperands x,
+    bool strong_alone) {
+  const int edge = layer.segments - 1 - DeviceLayer::segment();
+  if (strong_alone && !belongs_to_sixteen_warps<d_k>(x.after, layer, edge)) return;
   SegmentGradientsBlock<d_k, d_v, kind>(layer, x).run();
 }
 
@@ -280,9 +284,14 @@ const RegisteredCudaKernel registered = device_body<SegmentGradients>(segment_gr
 
 cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                               const Segments& cut) {
+  const bool groups = has_warp_groups() && cut.shape.gate != GateKind::scalar;
+  if (groups) {
+    const cudaError_t code = segment_gradients_by_groups(stream, x, cut);
+    if (code != cudaSuccess || cut.shape.gate == GateKind::none) return code;
+  }
   return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     return launch_on_segments(stream, cut, GradientMemory<d_k(), d_v(), kind()>::shared_bytes,
-                              segment_gradients_kernel<d_k(), d_v(), kind()>, x);
+                              segment_gradients_kernel<d_k(), d_v(), kind()>, x, groups);
   });
 }
 

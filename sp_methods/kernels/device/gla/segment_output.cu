@@ -160,7 +160,8 @@ template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads,
                              1) void segment_output_kernel(const __grid_constant__ DeviceLayer layer, Bf16* o,
                                                            const __grid_constant__ GlaDeviceInputs in,
-                                                           SegmentEdges<OnDevice> before) {
+                                                           SegmentEdges<OnDevice> before, bool strong_alone) {
+  if (strong_alone && !belongs_to_sixteen_warps<d_k>(before, layer, DeviceLayer::segment())) return;
   SegmentOutputBlock<d_k, d_v, kind>(layer, o, in).run(before);
 }
 
@@ -170,9 +171,14 @@ const RegisteredCudaKernel registered = device_body<SegmentOutput>(segment_outpu
 
 cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
                            const Segments& cut) {
+  const bool groups = has_warp_groups();
+  if (groups) {
+    const cudaError_t code = segment_output_by_groups(stream, x, cut);
+    if (code != cudaSuccess || cut.shape.gate == GateKind::none) return code;
+  }
   return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     return launch_on_segments(stream, cut, SegmentOutputBlock<d_k(), d_v(), kind()>::shared_bytes,
-                              segment_output_kernel<d_k(), d_v(), kind()>, x.o, x.in, x.before);
+                              segment_output_kernel<d_k(), d_v(), kind()>, x.o, x.in, x.before, groups);
   });
 }
 
