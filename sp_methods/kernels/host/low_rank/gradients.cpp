@@ -13,8 +13,10 @@
 //            - sum_{u >= i} (k_u dk_u + b_u db_u of pairs) + sum_{u < i} (k_u dk_u + b_u db_u of D)
 //     D <- retreat(D, dO, Z)
 //
-// A token reads before its own gate, so a_u da_u counts for the gates before u alone. The diagonal
-// of queries passes no gate and is left out of dg.
+// A token reads before its own gate, so a_u da_u counts for the gates before u alone. Two kinds of
+// pairs pass no gate: a token's query and its own write, and a token's read and the write of the
+// token before it. They would only cancel in dg, where they are e^{-g} times as large as all else,
+// and are left out of it.
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
 #include <utility>
@@ -58,7 +60,7 @@ class HeadGradients {
   }
 
  private:
-  /// What comes from pairs within the chunk, without the diagonal.
+  /// What comes from pairs within the chunk that pass a gate.
   void set_pairs(const Tile& read) {
     const float s = head_.shape.scale();
     const auto v = head_.of().v(chunk_.tokens);
@@ -68,9 +70,12 @@ class HeadGradients {
     pairs_.read_writes.noalias() = z_ * read.transpose();
     own_value_ = pairs_.query_values.diagonal();
     own_write_ = pairs_.query_writes.diagonal();
+    next_value_ = pairs_.read_values.diagonal(-1);
+    next_write_ = pairs_.read_writes.diagonal(-1);
     for (Tile* scores :
          {&pairs_.query_values, &pairs_.query_writes, &pairs_.read_values, &pairs_.read_writes})
       scores->triangularView<Eigen::Upper>().setZero();
+    for (Tile* scores : {&pairs_.read_values, &pairs_.read_writes}) scores->diagonal(-1).setZero();
     for (Tile* rows : {&pairs_.dq, &pairs_.d_reads, &pairs_.dk, &pairs_.db})
       rows->setZero(chunk_.tokens.count, head_.shape.d_k);
     pairs_.add_pairs(chunk_.tokens, chunk_.reads);
@@ -98,15 +103,21 @@ class HeadGradients {
                             k.cwiseProduct(out_dk_) + b.cwiseProduct(out_db_));
   }
 
-  /// The gradients of rows, with the diagonal.
+  /// The gradients of rows, with the pairs that pass no gate.
   void set_rows() {
-    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), b = head_.b(chunk_.tokens);
-    const Index d_k = head_.shape.d_k;
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), a = head_.a(chunk_.tokens),
+               b = head_.b(chunk_.tokens);
+    const Index d_k = head_.shape.d_k, last = chunk_.tokens.count - 1;
+    auto dk = view(out_.of.dk, d_k), db = view(out_.db, d_k), da = view(out_.da, d_k);
     view(out_.of.dq, d_k) = pairs_.dq + own_value_.asDiagonal() * k + own_write_.asDiagonal() * b;
-    view(out_.of.dk, d_k) = pairs_.dk + out_dk_ + own_value_.asDiagonal() * q;
-    view(out_.db, d_k) = pairs_.db + out_db_ + own_write_.asDiagonal() * q;
+    dk = pairs_.dk + out_dk_ + own_value_.asDiagonal() * q;
+    dk.topRows(last) += next_value_.asDiagonal() * a.bottomRows(last);
+    db = pairs_.db + out_db_ + own_write_.asDiagonal() * q;
+    db.topRows(last) += next_write_.asDiagonal() * a.bottomRows(last);
     scale_rows(x_, pairs_.d_reads, chunk_.before_gate);
-    view(out_.da, d_k) = x_;
+    da = x_;
+    da.bottomRows(last) += next_value_.asDiagonal() * k.topRows(last);
+    da.bottomRows(last) += next_write_.asDiagonal() * b.topRows(last);
   }
 
   TileView view(float* x, Index width) const {
@@ -123,7 +134,8 @@ class HeadGradients {
   LowRankScoreGradients pairs_;
   std::vector<Tile> states_, read_;  // of every chunk
   Tile z_, out_dk_, out_db_, x_;
-  Eigen::VectorXf own_value_, own_write_;
+  Eigen::VectorXf own_value_, own_write_;    // of a token's query
+  Eigen::VectorXf next_value_, next_write_;  // of the next token's read
 };
 
 }  // namespace

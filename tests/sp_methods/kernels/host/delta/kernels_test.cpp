@@ -125,6 +125,15 @@ TEST(delta_kernels, agree_with_the_recurrence_on_any_number_of_ranks) {
   }
 }
 
+TEST(delta_kernels, agree_with_the_recurrence_where_all_gates_are_strong) {
+  for (const DeltaProblem& problem : equal_gate_problems()) {
+    const DeltaTensors tensors = draw(problem);
+    const auto oracle = delta_reference(tensors, problem.shape);
+    for (const int count : {1, 2})
+      expect_delta(run(tensors, problem.shape, count), oracle, problem, "delta kernels, equal gates");
+  }
+}
+
 TEST(delta_kernels, the_correction_gives_what_a_second_run_gives) {
   for (const DeltaProblem& problem : delta_problems()) {
     const DeltaTensors tensors = draw(problem);
