@@ -6,6 +6,7 @@
 #include "sp_methods/kernels/reference/attention.hpp"
 #include "sp_methods/kernels/reference/delta_rule.hpp"
 #include "sp_methods/kernels/reference/low_rank.hpp"
+#include "sp_methods/kernels/reference/roundings.hpp"
 
 namespace baton {
 namespace {
@@ -20,7 +21,9 @@ std::vector<double> columns(const std::vector<double>& rows, std::int64_t width,
   return part;
 }
 
-ReferenceInputs reference(const HeadInputs& head) { return {head.q, head.k, head.v, head.g, {}}; }
+ReferenceInputs reference(const HeadInputs& head) {
+  return {head.q, head.k, head.v, head.g, {}, head.rounding};
+}
 
 /// The reference of the head's rule, for inputs `of` in place of its own.
 ReferenceOutputs forward(const HeadInputs& head, const ReferenceInputs& of, const GlaShape& shape) {
@@ -54,7 +57,7 @@ void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
                             d_state = own(head.d_state);
   GlaShape shape = head.shape;
   shape.d_v = last - first;
-  const ReferenceInputs of{head.q, head.k, v, head.g, state};
+  const ReferenceInputs of{head.q, head.k, v, head.g, state, rounding_of(head.rounding, work.unit)};
   sums.add_columns("o", forward(head, of, shape).o, d_v, first, last);
   if (!has_gradients) return;
   const LinearGradients gradients = backward(head, of, d_o, d_state, shape);
@@ -87,12 +90,21 @@ void solve_queries(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
 }  // namespace
 
 HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first,
-                       std::int64_t tokens)
-    : attention(inputs.problem().attention), rule(inputs.problem().rule), shape(inputs.problem().share) {
+                       std::int64_t tokens, std::uint64_t key)
+    : attention(inputs.problem().attention),
+      rule(inputs.problem().rule),
+      shape(inputs.problem().share),
+      // Kernels of bf16 tensors round these numbers again and again, and keep states in f32.
+      rounding(inputs.problem().dtype == Dtype::bf16 ? 0 : key) {
   shape.tokens = tokens;
-  const auto rows = [&](const char* name) { return inputs.of_head(name, head, first, tokens); };
-  const std::int64_t key_head = head / shape.group_heads();
-  const auto key_rows = [&](const char* name) { return inputs.of_head(name, key_head, first, tokens); };
+  Roundings roundings(key);
+  const auto drawn = [&](const char* name, std::int64_t of) {
+    std::vector<double> values = inputs.of_head(name, of, first, tokens);
+    roundings.round(values);
+    return values;
+  };
+  const auto rows = [&](const char* name) { return drawn(name, head); };
+  const auto key_rows = [&](const char* name) { return drawn(name, head / shape.group_heads()); };
   q = rows("q"), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
   v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
   if (rule == Rule::delta) beta = rows("beta");

@@ -21,14 +21,17 @@ namespace baton {
 
 /// One head's inputs over a run of tokens, [tokens, width] each.
 struct HeadInputs {
-  /// Draws those of `tokens` tokens from `first` on.
-  HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens);
+  /// Draws those of `tokens` tokens from `first` on. A key other than 0 rounds them at random, and
+  /// what the references make of them.
+  HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens,
+             std::uint64_t rounding = 0);
   /// For values from elsewhere, of gated linear attention.
   explicit HeadInputs(const GlaShape& of) : attention(Attention::linear), rule(Rule::decay), shape(of) {}
 
   Attention attention;
   Rule rule;
   GlaShape shape;
+  std::uint64_t rounding = 0;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
   /// Of gated linear attention: the state before the tokens and the gradient of the state behind
   /// them [d_k, d_v]. Empty means zero.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "sp_methods/head_oracle.hpp"
+#include "sp_methods/kernels/reference/roundings.hpp"
 
 namespace baton {
 
@@ -28,8 +29,8 @@ double oracle_flop(const LayerProblem& problem) {
   return 3.5 * tokens * static_cast<double>(problem.sequence()) * static_cast<double>(share.d_k + share.d_v);
 }
 
-LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work)
-    : inputs_(problem), work_(work) {
+LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work, std::uint64_t rounding)
+    : inputs_(problem), work_(work), rounding_(rounding) {
   if (work_.heads.empty()) {
     work_.heads.resize(problem.share.heads);
     std::iota(work_.heads.begin(), work_.heads.end(), 0);
@@ -40,7 +41,8 @@ LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work)
 }
 
 void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::int64_t tokens) {
-  const HeadInputs in(inputs_, head, first_token, tokens);
+  const std::uint64_t rounding = rounding_of(rounding_of(rounding_, head), first_token);
+  const HeadInputs in(inputs_, head, first_token, tokens, rounding);
   HeadSums sums(problem(), tokens, work_.has_gradients);
   const int units = std::min(most_units(problem()), work_.parts * work_.threads);
   work_.for_each((units - work_.part + work_.parts - 1) / work_.parts, [&](int i) {
@@ -92,10 +94,8 @@ std::vector<std::int64_t> LayerOracle::heads(const std::string& name) const {
   return heads;
 }
 
-std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions,
-                                          std::int64_t tokens) const {
-  const std::int64_t width = problem().width(name);
-  const auto& heads = results_.at(name);
+std::vector<double> LayerOracle::gathered(const std::map<std::int64_t, Tensor>& heads, std::int64_t width,
+                                          const Positions& positions, std::int64_t tokens) const {
   std::vector<double> rows;
   rows.reserve(tokens * heads.size() * width);
   for (std::int64_t t = 0; t < tokens; ++t)
@@ -104,6 +104,45 @@ std::vector<double> LayerOracle::expected(const std::string& name, const Positio
       rows.insert(rows.end(), row, row + width);
     }
   return rows;
+}
+
+std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions,
+                                          std::int64_t tokens) const {
+  return gathered(results_.at(name), problem().width(name), positions, tokens);
+}
+
+const LayerOracle::Results& LayerOracle::squares_of_terms() const {
+  constexpr double most_flop = 2e8;
+  if (squares_of_terms_) return *squares_of_terms_;
+  Results& squares = squares_of_terms_.emplace();
+  if (oracle_flop(problem()) * static_cast<double>(work_.heads.size()) > most_flop) return squares;
+  OracleWork own = work_;
+  own.part = 0;
+  own.parts = 1;
+  own.sum = [](std::span<double>) {};
+  for (int i = 1; i <= rounded_solutions; ++i) {
+    const LayerOracle rounded(problem(), own, i);
+    for (const auto& [name, heads] : results_)
+      for (const auto& [head, tensor] : heads)
+        add_squares_of_terms(squares[name][head], rounded.results_.at(name).at(head), tensor);
+  }
+  return squares;
+}
+
+double LayerOracle::rms_of_terms(const std::string& name, const Positions& positions,
+                                 std::int64_t tokens) const {
+  const auto heads = squares_of_terms().find(name);
+  if (heads == squares_of_terms().end()) return 0;
+  const std::vector<double> squares = gathered(heads->second, problem().width(name), positions, tokens);
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0) /
+                   static_cast<double>(squares.size()));
+}
+
+double LayerOracle::norm_of_terms(const std::string& name, std::int64_t head) const {
+  const auto heads = squares_of_terms().find(name);
+  if (heads == squares_of_terms().end() || !heads->second.contains(head)) return 0;
+  const Tensor& squares = heads->second.at(head);
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
 std::vector<float> LayerOracle::prefixes(const Positions& positions) const {

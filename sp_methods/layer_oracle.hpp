@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,7 +52,8 @@ double oracle_flop(const LayerProblem& problem);
 class LayerOracle {
  public:
   /// Solves. Collective over the processes of `work`. Throws nothing.
-  explicit LayerOracle(const LayerProblem& problem, const OracleWork& work = {});
+  explicit LayerOracle(const LayerProblem& problem, const OracleWork& work = {})
+      : LayerOracle(problem, work, 0) {}
 
   const LayerProblem& problem() const { return inputs_.problem(); }
   /// The heads of queries that were solved, ascending.
@@ -83,21 +85,41 @@ class LayerOracle {
     return expected(name, positions, problem().share.tokens);
   }
 
+  /// The root mean square of the terms that these results are sums of (reference/roundings.hpp).
+  /// Found when it is asked for, by this process alone; 0 in a layer of so many numbers that no
+  /// tensor of it cancels.
+  double rms_of_terms(const std::string& name, const Positions& positions, std::int64_t tokens) const;
+  /// The norm of those of one solved head, at all positions.
+  double norm_of_terms(const std::string& name, std::int64_t head) const;
+
  private:
-  using Tensor = std::vector<double>;  // [tokens, width] of one head
+  using Tensor = std::vector<double>;                                     // [tokens, width] of one head
+  using Results = std::map<std::string, std::map<std::int64_t, Tensor>>;  // by name and head
+
+  LayerOracle(const LayerProblem& problem, const OracleWork& work, std::uint64_t rounding);
 
   void solve_head(std::int64_t head, std::int64_t first_token, std::int64_t tokens);
   void fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
                   std::span<float> rows) const;
+  std::vector<double> gathered(const std::map<std::int64_t, Tensor>& heads, std::int64_t width,
+                               const Positions& positions, std::int64_t tokens) const;
+  const Results& squares_of_terms() const;
   std::vector<float> prefixes(const Positions& positions) const;
   std::vector<float> matrices(std::int64_t token) const;
   const std::vector<float>& state_before(std::int64_t token) const;
 
   LayerInputValues inputs_;
   OracleWork work_;
-  std::map<std::string, std::map<std::int64_t, Tensor>> results_;     // by name and head
+  std::uint64_t rounding_;  // the key of roundings, or 0
+  Results results_;
+  mutable std::optional<Results> squares_of_terms_;
   mutable std::map<std::int64_t, std::vector<float>> states_before_;  // by the token asked for
 };
+
+/// The share of its terms that a result counts as at least: a smaller one is a difference of them,
+/// and only its absolute error is small. Kernels of bf16 tensors are off by a third of the
+/// tolerance for terms as large as the result.
+constexpr double least_of_terms(Dtype dtype) { return dtype == Dtype::bf16 ? 0.5 : 0.1; }
 
 /// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value
 /// is not finite. Expected values of less than `least_rms` count as if they were of it.

@@ -93,23 +93,6 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
   return work;
 }
 
-void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
-  tensors[name].resize(problem.share.tokens * problem.ranks * problem.heads(name));
-}
-
-void LayerSketch::add(const std::string& name, std::int64_t first, std::span<const float> rows,
-                      const LayerProblem& problem, const Positions& positions) {
-  const std::int64_t width = problem.width(name), heads = problem.heads(name);
-  std::vector<float> signs(width);
-  for (std::int64_t c = 0; c < width; ++c)
-    signs[c] = (mixed(static_cast<std::uint64_t>(c)) >> 63) != 0 ? 1.0F : -1.0F;
-  std::vector<double>& sums = tensors.at(name);
-  const float* row = rows.data();
-  for (std::int64_t t = first; row < rows.data() + rows.size(); ++t)
-    for (std::int64_t head = 0; head < heads; ++head, row += width)
-      sums[positions.at(t) * heads + head] = std::inner_product(signs.begin(), signs.end(), row, 0.0);
-}
-
 namespace {
 
 /// Tokens of `row` elements each that are handled at once: their values stay in memory that is used
@@ -237,6 +220,18 @@ Found read(const Executor& executor, int rank, const Output& output, LayerSketch
   return found;
 }
 
+/// The relative error of the solved heads. Where it is above the tolerance, it is that of values
+/// which count as large as their terms make them.
+double error_of(const Found& found, const Output& output, double tolerance) {
+  const std::string& name = output.buffer.name;
+  const auto expected = output.oracle.expected(name, output.positions, output.tokens());
+  const double error = relative_error(found.solved, expected, least_rms(output.problem()));
+  if (error <= tolerance || !std::isfinite(error)) return error;
+  const double terms = output.oracle.rms_of_terms(name, output.positions, output.tokens());
+  const double least = least_of_terms(output.problem().dtype) * terms;
+  return std::min(error, relative_error(found.solved, expected, least));
+}
+
 }  // namespace
 
 Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
@@ -254,43 +249,16 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       if (buffer.count == 0) continue;
       const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
       Found found = read(executor, rank, output, sketch);
-      const double error = relative_error(
-          found.solved, oracle.expected(buffer.name, positions, output.tokens()), least_rms(problem));
-      result.relative_error = std::max(result.relative_error, error);
       const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks(), problem.rule,
                                                problem.width(buffer.name));
+      const double error = error_of(found, output, tolerance);
+      result.relative_error = std::max(result.relative_error, error);
       result.tolerance = std::max(result.tolerance, tolerance);
       if (found.fault.empty() && !(error <= tolerance))
         found.fault =
             fmt::format("{}: relative error {:.1e}, at most {:.1e} is right", buffer.name, error, tolerance);
       if (!found.fault.empty() && result.wrong++ == 0)
         result.first = fmt::format("rank {}, {}", rank, found.fault);
-    }
-  }
-  return result;
-}
-
-Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
-                            double tolerance) {
-  Comparison result;
-  for (const auto& [name, sums] : got.tensors) {
-    const auto& others = other.tensors.at(name);
-    const auto heads = static_cast<std::int64_t>(sums.size()) / tokens;
-    std::vector<double> errors(heads, 0.0), values(heads, 0.0);  // squared
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      errors[i % heads] += (sums[i] - others[i]) * (sums[i] - others[i]);
-      values[i % heads] += others[i] * others[i];
-    }
-    // Heads whose values are far below those of the others count as if they were not.
-    const double least =
-        0.0025 * std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(heads);
-    const double most = 2 * tolerance * most_rms(tokens) / 4;
-    for (std::int64_t head = 0; head < heads; ++head) {
-      const double error = std::sqrt(errors[head] / std::max({values[head], least, 1e-300}));
-      if (error <= most) continue;
-      if (result.wrong++ == 0)
-        result.first = fmt::format("{} of head {}: {:.1e} from the result of {}, at most {:.1e} is right",
-                                   name, head, error, other.method, most);
     }
   }
   return result;

@@ -3,11 +3,9 @@
 // another method.
 //
 //   sampled heads, full length:  relative error of each output tensor against the recurrence in
-//   double all elements:                written, and finite
-//   all heads, full length:      for each token and head of an output one random projection over
-//   the
-//                                channels, gathered by position, against the first method of the
-//                                comparison group that passed
+//                                double
+//   all elements:                written, and finite
+//   all heads, full length:      sketches (sketches.hpp)
 #pragma once
 
 #include <cstdint>
@@ -18,6 +16,7 @@
 
 #include "collectives/executors/executor.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/layers/sketches.hpp"
 #include "harness/process/world.hpp"
 #include "sp_methods/layer_oracle.hpp"
 
@@ -36,21 +35,6 @@ OracleWork shared_work(const Team& team);
 /// a second allows, at least one, drawn from the problem's seed. Equal on all processes.
 OracleWork oracle_work(const Team& team, const LayerProblem& problem);
 
-/// The outputs of one method in few numbers: for each output tensor and each of its tokens and
-/// heads the sum over the channels with random signs.
-struct LayerSketch {
-  std::string method;
-  /// [tokens of all ranks, heads of the tensor] by position in the sequence.
-  std::map<std::string, std::vector<double>> tensors;
-
-  /// Makes room for a tensor. Those of several ranks share it.
-  void begin(const std::string& name, const LayerProblem& problem);
-  /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add
-  /// rows of different tokens at once.
-  void add(const std::string& name, std::int64_t first, std::span<const float> rows,
-           const LayerProblem& problem, const Positions& positions);
-};
-
 /// Writes the oracle's inputs into, and poison over the outputs of, this process's ranks.
 void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
                  const LayerOracle& oracle);
@@ -59,10 +43,5 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
 /// with elements that were not written or are not finite. Adds them to `sketch` if there is one.
 Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
                          const SpMethod& method, const LayerOracle& oracle, LayerSketch* sketch = nullptr);
-
-/// Compares the sketches of two methods for the `tokens` of all ranks, each with results within
-/// `tolerance` of right ones, head by head; `wrong` counts heads of tensors.
-Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
-                            double tolerance);
 
 }  // namespace baton

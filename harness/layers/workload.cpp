@@ -172,7 +172,8 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
                                      std::uint64_t seed, Oracles& oracles) const {
   const LayerProblem layer = problem(schedules.size(), seed);
   LayerSketch sketch{.method = method_.name, .tensors = {}};
-  Comparison found = compare_layer(executor, schedules, method_, *oracle(layer, oracles), &sketch);
+  const std::shared_ptr<const LayerOracle> right = oracle(layer, oracles);
+  Comparison found = compare_layer(executor, schedules, method_, *right, &sketch);
   if (oracles.team().sum(found.wrong) > 0) return found;  // it must not be what others are compared with
   for (auto& [name, sums] : sketch.tensors) oracles.team().sum(sums);
   const double bytes = 40.0 * static_cast<double>(layer.share.tokens * layer.ranks * layer.share.heads);
@@ -181,7 +182,10 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
                                bytes, [&] { return sketch; });
   if (oracles.team().rank() > 0) return found;  // all have the same sketches
   return sum(std::move(found),
-             compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance));
+             compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance,
+                              [&](const std::string& name, std::int64_t head) {
+                                return least_of_terms(layer.dtype) * right->norm_of_terms(name, head);
+                              }));
 }
 
 /// The first and the last token of each of four ranks tell. Fewer ranks are no grid.

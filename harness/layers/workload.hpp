@@ -64,6 +64,10 @@ inline const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
 /// The names of all exclusive scans.
 std::vector<std::string> scan_names();
 
+/// Throws UsageError if `scan`, unless it is empty, is no exclusive scan, or if none of the methods
+/// carries states by one.
+void require_scan(const std::string& scan, const std::vector<std::string>& methods);
+
 /// One group for each attention, token count, pass and body of softmax blocks: every method in
 /// every mode. Linear attention has one body. Throws UsageError if the flags ask for what is no
 /// layer.

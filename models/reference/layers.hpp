@@ -5,9 +5,11 @@
 #include <Eigen/Core>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/reference/values.hpp"
+#include "sp_methods/kernels/reference/roundings.hpp"
 
 namespace baton {
 
@@ -21,9 +23,12 @@ using WeightGradients = std::map<std::string, std::vector<Matrix>>;
 Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group);
 
 /// The gradient of x for that of reference_norm; `gradients` gets those of the weight, one a rank
-/// of `ranks`.
+/// of `ranks`. Its two terms are rounded.
 Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
-                               int ranks, std::vector<Matrix>& gradients);
+                               int ranks, std::vector<Matrix>& gradients, Roundings& roundings);
+
+/// The same numbers, rounded.
+Matrix rounded(Matrix x, Roundings& roundings);
 
 /// The sums x^T d_y over the tokens of each of `ranks` ranks.
 std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks);
@@ -31,7 +36,8 @@ std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks);
 /// One layer.
 class ReferenceBlock {
  public:
-  ReferenceBlock(const ModelProblem& problem, int layer);
+  /// Whatever it makes is rounded at random by the key `rounding`; by 0 nothing is.
+  ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding = 0);
 
   /// A weight, which may be changed.
   Matrix& weight(const std::string& name) { return weights_.at(name); }
@@ -53,10 +59,14 @@ class ReferenceBlock {
   void attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& d_k, Matrix& d_v, Matrix& d_g) const;
   Matrix output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const;
 
+  Matrix rounded(Matrix x) const { return baton::rounded(std::move(x), roundings_); }
+
   const ModelProblem& problem_;
   Attention kind_;
+  std::uint64_t rounding_;
+  mutable Roundings roundings_;
   std::map<std::string, Matrix> weights_;
-  Matrix x_, normed_, q_, k_, v_, t_, g_, u_, o_, h_, mlp_normed_, a_, b_;
+  Matrix x_, normed_, q_, k_, v_, t_, z_, g_, u_, o_, h_, mlp_normed_, a_, b_;
 };
 
 }  // namespace baton

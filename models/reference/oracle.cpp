@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "models/kernels/ends.hpp"
@@ -22,8 +23,9 @@ Matrix matrix_of(const std::vector<float>& values, std::int64_t columns) {
 /// The ends of a model with a head.
 class Ends {
  public:
-  explicit Ends(const ModelProblem& problem)
+  Ends(const ModelProblem& problem, std::uint64_t rounding)
       : problem_(problem),
+        roundings_(rounding),
         ids_(input_values(problem, "ids", 0, problem.all_tokens())),
         targets_(input_values(problem, "targets", 0, problem.all_tokens())),
         table_(matrix("table", shape().vocabulary, shape().width)),
@@ -38,20 +40,21 @@ class Ends {
 
   /// The gradient of the last layer's output for that of the mean loss.
   Matrix through_loss(const Matrix& y, std::vector<double>& losses, WeightGradients& gradients) const {
-    const Matrix n = reference_norm(y, norm_, y.cols());
-    Matrix d = n * head_;
+    const Matrix n = rounded(reference_norm(y, norm_, y.cols()), roundings_);
+    Matrix d = rounded(n * head_, roundings_);
     for (Eigen::Index t = 0; t < d.rows(); ++t) {
       const auto target = static_cast<Eigen::Index>(targets_[t]);
       const double most = d.row(t).maxCoeff(), of_target = d(t, target);
       const double sum = (d.row(t).array() - most).exp().sum();
-      losses.push_back(most + std::log(sum) - of_target);
-      d.row(t) = (d.row(t).array() - most).exp() / sum;
+      const double of_all = most + std::log(sum);
+      losses.push_back(of_all + roundings_.of(of_all) - of_target);
+      d.row(t) = rounded((d.row(t).array() - most).exp() / sum, roundings_);
       d(t, target) -= 1;
     }
     d /= static_cast<double>(d.rows());
     gradients["d_head"] = sums_by_rank(n, d, problem_.ranks);
-    return reference_norm_backward(y, norm_, y.cols(), d * head_.transpose(), problem_.ranks,
-                                   gradients["d_last_norm"]);
+    return reference_norm_backward(y, norm_, y.cols(), rounded(d * head_.transpose(), roundings_),
+                                   problem_.ranks, gradients["d_last_norm"], roundings_);
   }
 
   void through_embedding(const Matrix& d_x, WeightGradients& gradients) const {
@@ -67,6 +70,7 @@ class Ends {
   }
 
   const ModelProblem& problem_;
+  mutable Roundings roundings_;
   std::vector<float> ids_, targets_;
   Matrix table_, head_, norm_;
 };
@@ -105,17 +109,17 @@ std::vector<double> after_step(const std::string& what, const ModelProblem& prob
 
 }  // namespace
 
-ModelOracle::ModelOracle(const ModelProblem& problem) : problem_(problem) {
+ModelOracle::ModelOracle(const ModelProblem& problem, std::uint64_t rounding) : problem_(problem) {
   const ModelShape& shape = problem_.stack.shape;
   const bool has_head = problem_.stack.has_head;
   const auto hidden = [&](const char* name) {
     return matrix_of(input_values(problem_, name, 0, problem_.all_tokens() * shape.width), shape.width);
   };
   std::vector<ReferenceBlock> blocks;
-  for (int layer = 0; layer < shape.count(); ++layer) blocks.emplace_back(problem_, layer);
+  for (int layer = 0; layer < shape.count(); ++layer) blocks.emplace_back(problem_, layer, rounding);
   WeightGradients of_ends;
   std::optional<Ends> ends;
-  if (has_head) ends.emplace(problem_);
+  if (has_head) ends.emplace(problem_, rounding_of(rounding, shape.count()));
   Matrix y = has_head ? ends->embedded() : hidden("x");
   for (ReferenceBlock& block : blocks) {
     y = block.forward(y);
@@ -157,6 +161,33 @@ std::vector<double> ModelOracle::expected(const std::string& name, int rank) con
   for (const auto& of_rank : of_ranks)
     for (std::int64_t i = 0; i < shard; ++i) sum[i] += of_rank[rank * shard + i];
   return sum;
+}
+
+/// All outputs of all ranks.
+std::vector<ModelOracle::OutputOfRank> ModelOracle::outputs() const {
+  std::vector<std::string> names;
+  for (const auto& [name, rows] : rows_) names.push_back(name);
+  for (const auto& [name, sums] : sums_) names.push_back(name);
+  for (int layer = 0; layer < problem_.stack.shape.count() && problem_.stack.has_optimizer; ++layer)
+    for (const char* what : {"new_weights", "new_first_moment", "new_second_moment"})
+      names.push_back(layer_buffer(what, layer));
+  std::vector<OutputOfRank> all;
+  for (const std::string& name : names)
+    for (int rank = 0; rank < problem_.ranks; ++rank) all.emplace_back(name, rank);
+  return all;
+}
+
+double ModelOracle::rms_of_terms(const std::string& name, int rank, std::int64_t first,
+                                 std::int64_t count) const {
+  const int missing = squares_of_terms_.empty() ? rounded_solutions : 0;
+  for (int i = 1; i <= missing; ++i) {
+    const ModelOracle rounded(problem_, i);
+    for (const auto& [output, of_rank] : outputs())
+      add_squares_of_terms(squares_of_terms_[{output, of_rank}], rounded.expected(output, of_rank),
+                           expected(output, of_rank));
+  }
+  const auto run = squares_of_terms_.at({name, rank}).begin() + first;
+  return std::sqrt(std::accumulate(run, run + count, 0.0) / static_cast<double>(count));
 }
 
 double model_oracle_flop(const ModelProblem& problem) {

@@ -107,6 +107,46 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
   }
 }
 
+/// The first token's output is s (q . k) v. Its terms are those of q, of k and of the state k v^T,
+/// of one norm each, and those of v, which cancel as the output does.
+TEST(LayerOracle, KnowsTheTermsOfAnOutput) {
+  const LayerProblem problem{.share = {1, 2, 16, 3, 1, GateKind::none}, .ranks = 2, .seed = 3};
+  const LayerOracle oracle(problem);
+  const auto first = contiguous_positions(0, 1);
+  const auto q = oracle.input("q", first), k = oracle.input("k", first), v = oracle.input("v", first);
+  double squares = 0;
+  for (int head : {0, 1}) {
+    double score = 0, of_scores = 0, of_values = 0;
+    for (int c = 16 * head; c < 16 * (head + 1); ++c) {
+      score += q[c] * k[c];
+      of_scores += 3.0 * q[c] * q[c] * k[c] * k[c];
+    }
+    for (int c = 3 * head; c < 3 * (head + 1); ++c) of_values += v[c] * v[c];
+    squares += (of_scores + score * score) * of_values / 16;
+  }
+  EXPECT_NEAR(oracle.rms_of_terms("o", first, 1) / std::sqrt(squares / 6), 1, 0.4) << "eight roundings";
+}
+
+/// Methods make dg of a token from what later tokens add and take away again.
+TEST(LayerOracle, TermsOfAGateAreThoseOfLaterGatesToo) {
+  const LayerProblem problem{
+      .share = {8, 1, 4, 4, 1, GateKind::scalar}, .gates = GateDraw::strong, .seed = 7};
+  const LayerOracle oracle(problem);
+  Positions at = contiguous_positions(0, 8);
+  double later = 0;
+  for (at.first = 7; at.first > 0; --at.first) {
+    const double terms = oracle.rms_of_terms("dg", at, 1);
+    EXPECT_GT(terms, later / 10) << at.first;
+    later = std::max(later, terms);
+  }
+}
+
+TEST(LayerOracle, LooksForNoTermsInALargeLayer) {
+  const LayerOracle oracle({.share = {2048, 1, 64, 64, 64, GateKind::vector}, .ranks = 1});
+  EXPECT_EQ(oracle.rms_of_terms("dg", contiguous_positions(0, 2048), 2048), 0);
+  EXPECT_EQ(oracle.norm_of_terms("dg", 0), 0);
+}
+
 /// The second of two heads of keys, which query heads 2 and 3 share, is a layer of its own.
 TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
   const GlaShape shared{10, 4, 3, 5, 4, GateKind::none, 2};

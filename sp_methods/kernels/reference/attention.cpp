@@ -20,7 +20,7 @@ using Row = OracleRow;
 class Recurrence : public OracleRows {
  public:
   Recurrence(const ReferenceInputs& in, const GlaShape& shape)
-      : OracleRows(in.q, in.k, in.v, in.g, shape), initial_(in.initial_state) {}
+      : OracleRows(in, shape), initial_(in.initial_state) {}
 
   HeadState initial_state() const {
     if (initial_.empty()) return HeadState::Zero(k.cols(), v.cols());
@@ -31,6 +31,7 @@ class Recurrence : public OracleRows {
   void step(HeadState& state, const HeadState& before, const Eigen::ArrayXd& alpha, Index t) const {
     const Row key = row(k, t);
     for (Index j = 0; j < v.cols(); ++j) state.col(j) = alpha * before.col(j) + v(t, j) * key;
+    roundings.round(numbers(state));
   }
 
  private:
@@ -52,7 +53,7 @@ class Reverse {
         dq_(allocate(out.dq, r.tokens, r.k.cols())),
         dk_(allocate(out.dk, r.tokens, r.k.cols())),
         dv_(allocate(out.dv, r.tokens, r.v.cols())),
-        dg_(allocate(out.dg, r.tokens, r.g.cols())),
+        gates_(out.dg, r),
         gradient_(std::move(gradient)) {}
 
   /// One reverse step over token t, from the state before it.
@@ -61,7 +62,6 @@ class Reverse {
     Eigen::Map<Eigen::ArrayXd> dq(dq_.data() + t * dq_.cols(), dq_.cols()),
         dk(dk_.data() + t * dk_.cols(), dk_.cols());
     r_.set_alpha(alpha_, t);
-    gates_.setZero(key.size());
     for (Index j = 0; j < r_.v.cols(); ++j) {
       auto gradient = gradient_.col(j);
       gradient += r_.scale * d_o_(t, j) * query;
@@ -69,10 +69,10 @@ class Reverse {
       dk += r_.v(t, j) * gradient;
       dv_(t, j) = key.matrix().dot(gradient.matrix());
       gradient *= alpha_;
-      gates_ += gradient * before.col(j);
+      gates_.add(gradient * before.col(j));
     }
-    if (r_.g.cols() == 1) dg_(t, 0) = gates_.sum();
-    if (r_.g.cols() > 1) dg_.row(t) = gates_.transpose();
+    gates_.set(t);
+    r_.roundings.round(numbers(gradient_));
   }
 
   const HeadState& gradient() const { return gradient_; }
@@ -80,9 +80,10 @@ class Reverse {
  private:
   const Recurrence& r_;
   const ConstView& d_o_;
-  View dq_, dk_, dv_, dg_;
+  View dq_, dk_, dv_;
+  GateGradients gates_;
   HeadState gradient_;
-  Eigen::ArrayXd alpha_, gates_;
+  Eigen::ArrayXd alpha_;
 };
 
 }  // namespace
@@ -185,11 +186,17 @@ ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::sp
   View dq = allocate(out.dq, tokens, shape.d_k), dk = allocate(out.dk, tokens, shape.d_k);
   View dv = allocate(out.dv, tokens, shape.d_v);
   Matrix dz;
+  Roundings roundings(rounding_of(in.rounding, turn.part));
   for_each_block(q, k, turn, [&](const QueryBlock& b) {
     const auto d_o_rows = d_o.middleRows(b.first, b.count);
     dv.topRows(b.last).noalias() += b.p.transpose() * d_o_rows;
     dz.noalias() = d_o_rows * v.topRows(b.last).transpose();  // dP
-    const Eigen::VectorXd mean = dz.cwiseProduct(b.p).rowwise().sum();
+    Eigen::VectorXd mean = dz.cwiseProduct(b.p).rowwise().sum();
+    if (roundings.are_drawn()) {  // methods make it from the output
+      Matrix o = b.p * v.topRows(b.last);
+      roundings.round({o.data(), static_cast<std::size_t>(o.size())});
+      mean = d_o_rows.cwiseProduct(o).rowwise().sum();
+    }
     dz = b.p.array() * (dz.colwise() - mean).array();
     dq.middleRows(b.first, b.count).noalias() = b.scale * (dz * k.topRows(b.last));
     dk.topRows(b.last).noalias() += b.scale * (dz.transpose() * q.middleRows(b.first, b.count));

@@ -30,6 +30,7 @@ struct ReferenceInputs {
   std::span<const double> v;              ///< [tokens, d_v]
   std::span<const double> g;              ///< Natural-log gates: [tokens, d_k], [tokens], or empty.
   std::span<const double> initial_state;  ///< [d_k, d_v]; empty means zero.
+  std::uint64_t rounding = 0;             ///< The key of random roundings (roundings.hpp), or 0.
 };
 
 /// One head's result.

@@ -15,7 +15,7 @@ using Eigen::Index;
 class DeltaRule : public OracleRows {
  public:
   DeltaRule(const DeltaReferenceInputs& in, const GlaShape& shape)
-      : OracleRows(in.of.q, in.of.k, in.of.v, in.of.g, shape), beta(in.beta) {}
+      : OracleRows(in.of, shape), beta(in.beta) {}
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
   void step(HeadState& state, const HeadState& before, Index t) {
@@ -26,6 +26,7 @@ class DeltaRule : public OracleRows {
       column = alpha_ * before.col(j);
       column += strength(t) * (v(t, j) - column.matrix().dot(key.matrix())) * key;
     }
+    roundings.round(numbers(state));
   }
   double strength(Index t) const { return beta[static_cast<std::size_t>(t)]; }
 
@@ -45,7 +46,7 @@ class DeltaReverse {
         dq_(allocate(out.of.dq, r.tokens, r.k.cols())),
         dk_(allocate(out.of.dk, r.tokens, r.k.cols())),
         dv_(allocate(out.of.dv, r.tokens, r.v.cols())),
-        dg_(allocate(out.of.dg, r.tokens, r.g.cols())),
+        gates_(out.of.dg, r),
         dbeta_(allocate(out.dbeta, r.tokens, 1)),
         gradient_(std::move(gradient)) {}
 
@@ -56,7 +57,6 @@ class DeltaReverse {
     Eigen::Map<Eigen::ArrayXd> dq(dq_.data() + t * dq_.cols(), dq_.cols()),
         dk(dk_.data() + t * dk_.cols(), dk_.cols());
     r_.set_alpha(alpha_, t);
-    gates_.setZero(key.size());
     for (Index j = 0; j < r_.v.cols(); ++j) {
       auto gradient = gradient_.col(j);
       decayed_ = alpha_ * before.col(j);
@@ -68,11 +68,11 @@ class DeltaReverse {
       dbeta_(t, 0) += d_written * missing;
       dv_(t, j) = beta * d_written;
       gradient -= dv_(t, j) * key;
-      gates_ += gradient * decayed_;
+      gates_.add(gradient * decayed_);
       gradient *= alpha_;
     }
-    if (r_.g.cols() == 1) dg_(t, 0) = gates_.sum();
-    if (r_.g.cols() > 1) dg_.row(t) = gates_.transpose();
+    gates_.set(t);
+    r_.roundings.round(numbers(gradient_));
   }
 
   const HeadState& gradient() const { return gradient_; }
@@ -80,9 +80,11 @@ class DeltaReverse {
  private:
   const DeltaRule& r_;
   const ConstOracleView d_o_;
-  OracleView dq_, dk_, dv_, dg_, dbeta_;
+  OracleView dq_, dk_, dv_;
+  GateGradients gates_;
+  OracleView dbeta_;
   HeadState gradient_;
-  Eigen::ArrayXd alpha_, gates_, decayed_;
+  Eigen::ArrayXd alpha_, decayed_;
 };
 
 }  // namespace

@@ -15,9 +15,7 @@ using Eigen::Index;
 class LowRankRule : public OracleRows {
  public:
   LowRankRule(const LowRankReferenceInputs& in, const GlaShape& shape)
-      : OracleRows(in.of.q, in.of.k, in.of.v, in.of.g, shape),
-        a(in.a.data(), tokens, shape.d_k),
-        b(in.b.data(), tokens, shape.d_k) {}
+      : OracleRows(in.of, shape), a(in.a.data(), tokens, shape.d_k), b(in.b.data(), tokens, shape.d_k) {}
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
   void step(HeadState& state, const HeadState& before, Index t) {
@@ -26,6 +24,7 @@ class LowRankRule : public OracleRows {
       const double read = before.col(j).matrix().dot(row(a, t).matrix());
       state.col(j) = alpha_ * before.col(j) + read * row(b, t) + v(t, j) * row(k, t);
     }
+    roundings.round(numbers(state));
   }
 
   const ConstOracleView a, b;
@@ -44,7 +43,7 @@ class LowRankReverse {
         dq_(allocate(out.of.dq, r.tokens, r.k.cols())),
         dk_(allocate(out.of.dk, r.tokens, r.k.cols())),
         dv_(allocate(out.of.dv, r.tokens, r.v.cols())),
-        dg_(allocate(out.of.dg, r.tokens, r.g.cols())),
+        gates_(out.of.dg, r),
         da_(allocate(out.da, r.tokens, r.k.cols())),
         db_(allocate(out.db, r.tokens, r.k.cols())),
         gradient_(std::move(gradient)) {}
@@ -54,7 +53,6 @@ class LowRankReverse {
     const OracleRow q = OracleRows::row(r_.q, t), k = OracleRows::row(r_.k, t);
     const OracleRow a = OracleRows::row(r_.a, t), b = OracleRows::row(r_.b, t);
     r_.set_alpha(alpha_, t);
-    gates_.setZero(k.size());
     for (Index j = 0; j < r_.v.cols(); ++j) {
       auto gradient = gradient_.col(j);
       const double read = before.col(j).matrix().dot(a.matrix());
@@ -66,11 +64,11 @@ class LowRankReverse {
       row(dk_, t) += r_.v(t, j) * gradient;
       row(db_, t) += read * gradient;
       row(da_, t) += d_read * before.col(j);
-      gates_ += gradient * decayed_;
+      gates_.add(gradient * decayed_);
       gradient = alpha_ * gradient + d_read * a;
     }
-    if (r_.g.cols() == 1) dg_(t, 0) = gates_.sum();
-    if (r_.g.cols() > 1) dg_.row(t) = gates_.transpose();
+    gates_.set(t);
+    r_.roundings.round(numbers(gradient_));
   }
 
   const HeadState& gradient() const { return gradient_; }
@@ -82,9 +80,11 @@ class LowRankReverse {
 
   const LowRankRule& r_;
   const ConstOracleView d_o_;
-  OracleView dq_, dk_, dv_, dg_, da_, db_;
+  OracleView dq_, dk_, dv_;
+  GateGradients gates_;
+  OracleView da_, db_;
   HeadState gradient_;
-  Eigen::ArrayXd alpha_, gates_, decayed_;
+  Eigen::ArrayXd alpha_, decayed_;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "sp_methods/kernels/reference/roundings.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -28,6 +29,10 @@ using OracleRow = Eigen::Map<const Eigen::ArrayXd>;
 /// recurrence of its own.
 using HeadState = Eigen::ArrayXXd;
 
+inline std::span<double> numbers(HeadState& state) {
+  return {state.data(), static_cast<std::size_t>(state.size())};
+}
+
 /// Makes x a matrix of zeros.
 inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Index cols) {
   x.assign(static_cast<std::size_t>(rows * cols), 0.0);
@@ -36,14 +41,16 @@ inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Ind
 
 /// The inputs as matrices, one token a row.
 struct OracleRows {
-  using Numbers = std::span<const double>;
-  OracleRows(Numbers queries, Numbers keys, Numbers values, Numbers gates, const GlaShape& shape)
+  /// The inputs of a reference, as attention.hpp has them.
+  template <class Inputs>
+  OracleRows(const Inputs& in, const GlaShape& shape)
       : tokens(shape.tokens),
         scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
-        q(queries.data(), tokens, shape.d_k),
-        k(keys.data(), tokens, shape.d_k),
-        v(values.data(), tokens, shape.d_v),
-        g(gates.data(), tokens, shape.gate_width()) {}
+        q(in.q.data(), tokens, shape.d_k),
+        k(in.k.data(), tokens, shape.d_k),
+        v(in.v.data(), tokens, shape.d_v),
+        g(in.g.data(), tokens, shape.gate_width()),
+        roundings(in.rounding) {}
 
   /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
   void set_alpha(Eigen::ArrayXd& alpha, Eigen::Index t) const {
@@ -62,6 +69,38 @@ struct OracleRows {
   const Eigen::Index tokens;
   const double scale;
   const ConstOracleView q, k, v, g;
+  mutable Roundings roundings;  // of states and their gradients
+};
+
+/// The gradients of one head's gates, set token by token from the last one on.
+class GateGradients {
+ public:
+  GateGradients(std::vector<double>& dg, const OracleRows& rows)
+      : roundings_(rows.roundings), dg_(allocate(dg, rows.tokens, rows.g.cols())) {
+    sum_.setZero(rows.k.cols());
+    squares_.setZero(rows.k.cols());
+  }
+
+  /// Adds the products [d_k] of a column of the state and its gradient.
+  template <class Products>
+  void add(const Products& products) {
+    sum_ += products;
+    if (roundings_.are_drawn()) squares_ += products.square();
+  }
+  /// Sets those of token t to what was added since the last call. Roundings are of the products of
+  /// all tokens behind it too, since methods add and subtract them.
+  void set(Eigen::Index t) {
+    if (dg_.cols() == 1) dg_(t, 0) = sum_.sum() + roundings_.of(std::sqrt(squares_.sum()));
+    if (dg_.cols() > 1)
+      for (Eigen::Index c = 0; c < dg_.cols(); ++c)
+        dg_(t, c) = sum_(c) + roundings_.of(std::sqrt(squares_(c)));
+    sum_.setZero();
+  }
+
+ private:
+  Roundings& roundings_;
+  OracleView dg_;
+  Eigen::ArrayXd sum_, squares_;
 };
 
 /// Calls reverse(state before token t, t) for t = tokens - 1 .. 0, where step(after, before, t)

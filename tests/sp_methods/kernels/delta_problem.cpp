@@ -53,10 +53,11 @@ struct HeadInputs {
 }  // namespace
 
 std::string DeltaProblem::name() const {
-  return gate_name(shape.gate) + " gates down to -" + std::to_string(gate) + ", tokens " +
-         std::to_string(shape.tokens) + ", heads " + std::to_string(shape.heads) + ", d_k " +
-         std::to_string(shape.d_k) + ", d_v " + std::to_string(shape.d_v) + ", chunk " +
-         std::to_string(shape.chunk) + ", seed " + std::to_string(seed);
+  return gate_name(shape.gate) + (has_equal_gates ? " gates, all -" : " gates down to -") +
+         std::to_string(gate) + ", tokens " + std::to_string(shape.tokens) + ", heads " +
+         std::to_string(shape.heads) + ", d_k " + std::to_string(shape.d_k) + ", d_v " +
+         std::to_string(shape.d_v) + ", chunk " + std::to_string(shape.chunk) + ", seed " +
+         std::to_string(seed);
 }
 
 DeltaInputs<OnHost> DeltaTensors::inputs(const GlaShape& shape, std::int64_t first) const {
@@ -75,7 +76,7 @@ DeltaTensors draw(const DeltaProblem& problem) {
   std::normal_distribution<float> normal;
   std::uniform_real_distribution<float> uniform(0, 1);
   normalise(out.of.k, s.d_k);
-  for (float& g : out.of.g) g = -problem.gate * uniform(random);
+  for (float& g : out.of.g) g = -problem.gate * (problem.has_equal_gates ? 1.0F : uniform(random));
   out.beta.resize(static_cast<std::size_t>(s.tokens * s.heads));
   for (float& beta : out.beta) beta = 1.0F / (1.0F + std::exp(-normal(random)));
   for (std::vector<float>* state : {&out.before, &out.after}) {
@@ -153,6 +154,15 @@ std::vector<DeltaProblem> delta_problems() {
         if (kind == GateKind::none && gate > 0.02F) continue;
         out.push_back({shape, gate, 21});
       }
+  return out;
+}
+
+std::vector<DeltaProblem> equal_gate_problems() {
+  std::vector<DeltaProblem> out;
+  for (const GateKind kind : {GateKind::vector, GateKind::scalar})
+    for (const GlaShape& shape :
+         {GlaShape{2, 1, 1, 1, 2, kind}, GlaShape{8, 2, 3, 5, 1, kind}, GlaShape{43, 3, 24, 20, 16, kind}})
+      for (const float gate : {5.0F, 8.0F, 12.0F, 16.0F, 20.0F}) out.push_back({shape, gate, 22, true});
   return out;
 }
 

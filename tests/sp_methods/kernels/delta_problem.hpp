@@ -2,7 +2,7 @@
 // Random layers with a delta rule for the tests: keys of length one, strengths in (0, 1), a state
 // before the first token and a gradient behind the last, and the oracle's answer.
 //
-//   g = -gate U, U uniform in [0, 1);   beta = sigmoid(normal);   all else normal
+//   g = -gate U, U uniform in [0, 1) or all 1;   beta = sigmoid(normal);   all else normal
 //
 // Cost: the oracle's.
 #pragma once
@@ -21,6 +21,7 @@ struct DeltaProblem {
   GlaShape shape;
   float gate = 0.0F;
   unsigned seed = 1;
+  bool has_equal_gates = false;  ///< Every gate is the strongest.
   std::string name() const;
 };
 
@@ -70,5 +71,9 @@ void expect_delta(const DeltaResults<float>& results, const DeltaResults<double>
 /// The problems every kernel must solve: all gates from weak to strong, shapes with unequal sizes
 /// and short last chunks.
 std::vector<DeltaProblem> delta_problems();
+
+/// Problems with equal gates, down to the strongest that the contracts allow. What passes no gate
+/// is then larger than all of dg.
+std::vector<DeltaProblem> equal_gate_problems();
 
 }  // namespace baton::test

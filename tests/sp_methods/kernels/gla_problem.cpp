@@ -8,8 +8,11 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 
 #include "sp_methods/kernels/reference/attention.hpp"
+#include "sp_methods/kernels/reference/roundings.hpp"
+#include "sp_methods/layer_oracle.hpp"
 
 namespace baton::test {
 namespace {
@@ -55,12 +58,15 @@ ErrorSummary* const summary = [] {
 }();
 
 template <class Forward, class Backward>
-Results<double> all_heads(const Tensors& tensors, const GlaShape& s, Forward forward, Backward backward) {
+Results<double> all_heads(const Tensors& tensors, const GlaShape& s, std::uint64_t rounding, Forward forward,
+                          Backward backward) {
   Results<double> out;
   for (std::int64_t h = 0; h < s.heads; ++h) {
-    const auto q = head_of(tensors.q, h, s.heads, s.d_k), k = head_of(tensors.k, h, s.heads, s.d_k);
-    const auto v = head_of(tensors.v, h, s.heads, s.d_v), d_o = head_of(tensors.d_o, h, s.heads, s.d_v);
-    const auto g = head_of(tensors.g, h, s.heads, s.gate_width());
+    auto q = head_of(tensors.q, h, s.heads, s.d_k), k = head_of(tensors.k, h, s.heads, s.d_k);
+    auto v = head_of(tensors.v, h, s.heads, s.d_v), d_o = head_of(tensors.d_o, h, s.heads, s.d_v);
+    auto g = head_of(tensors.g, h, s.heads, s.gate_width());
+    Roundings roundings(rounding_of(rounding, static_cast<std::uint64_t>(h)));
+    for (auto* input : {&q, &k, &v, &d_o, &g}) roundings.round(*input);
     const ReferenceInputs in{q, k, v, g, {}};
     put_head(out.o, forward(in), h, s.heads, s.d_v);
     const ReferenceGradients gradients = backward(in, d_o);
@@ -129,9 +135,9 @@ Tensors draw(const Problem& problem) {
   return out;
 }
 
-Results<double> reference(const Tensors& tensors, const GlaShape& shape) {
+Results<double> reference(const Tensors& tensors, const GlaShape& shape, std::uint64_t rounding) {
   return all_heads(
-      tensors, shape, [&](const ReferenceInputs& in) { return gla_reference_forward(in, shape).o; },
+      tensors, shape, rounding, [&](const ReferenceInputs& in) { return gla_reference_forward(in, shape).o; },
       [&](const ReferenceInputs& in, const std::vector<double>& d_o) {
         return gla_reference_backward(in, d_o, {}, shape);
       });
@@ -139,7 +145,7 @@ Results<double> reference(const Tensors& tensors, const GlaShape& shape) {
 
 Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape) {
   return all_heads(
-      tensors, shape, [&](const ReferenceInputs& in) { return softmax_reference_forward(in, shape).o; },
+      tensors, shape, 0, [&](const ReferenceInputs& in) { return softmax_reference_forward(in, shape).o; },
       [&](const ReferenceInputs& in, const std::vector<double>& d_o) {
         return softmax_reference_backward(in, d_o, shape);
       });
@@ -152,14 +158,27 @@ Results<float> room(const GlaShape& s) {
   return {make(s.d_v), make(s.d_k), make(s.d_k), make(s.d_v), make(s.gate_width())};
 }
 
-double relative_error(const std::vector<float>& x, const std::vector<double>& y) {
+double relative_error(const std::vector<float>& x, const std::vector<double>& y, double least_norm) {
   if (x.size() != y.size()) return INFINITY;
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     difference += (x[i] - y[i]) * (x[i] - y[i]);
     norm += y[i] * y[i];
   }
+  norm = std::max(norm, least_norm * least_norm);
   return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+double bf16_error(const std::vector<float>& x, const Results<double>& exact,
+                  std::vector<double> Results<double>::*tensor, const Tensors& tensors, const GlaShape& shape,
+                  double tolerance) {
+  const double error = relative_error(x, exact.*tensor);
+  if (error <= tolerance) return error;
+  std::vector<double> squares;
+  for (int key = 1; key <= rounded_solutions; ++key)
+    add_squares_of_terms(squares, reference(tensors, shape, key).*tensor, exact.*tensor);
+  const double terms = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+  return relative_error(x, exact.*tensor, least_of_terms(Dtype::bf16) * terms);
 }
 
 RankTokens rank_tokens(const GlaShape& whole, int rank, int ranks) {
@@ -200,7 +219,7 @@ std::vector<Problem> problems() {
       for (const Gates gates : {Gates::unit_normal, Gates::near_zero, Gates::near_one, Gates::mixed}) {
         out.push_back({shape, gates, 0.0F, 12});
       }
-      for (const float constant : {-1.0F, -1.8F, -2.5F, -5.0F, -8.0F}) {
+      for (const float constant : {-1.0F, -1.8F, -2.5F, -5.0F, -8.0F, -12.0F, -16.0F, -20.0F}) {
         out.push_back({shape, Gates::constant, constant, 13});
       }
     }

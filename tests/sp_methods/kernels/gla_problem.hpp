@@ -44,8 +44,8 @@ struct Results {
 /// Draws the inputs.
 Tensors draw(const Problem& problem);
 
-/// The oracle's results.
-Results<double> reference(const Tensors& tensors, const GlaShape& shape);
+/// The oracle's results. A key other than 0 rounds the inputs at random (reference/roundings.hpp).
+Results<double> reference(const Tensors& tensors, const GlaShape& shape, std::uint64_t rounding = 0);
 
 /// The same for causal softmax attention; dg stays empty.
 Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape);
@@ -53,8 +53,14 @@ Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape)
 /// Room for the results of the whole layer, filled with NaN.
 Results<float> room(const GlaShape& shape);
 
-/// Frobenius norm of x - y over that of y.
-double relative_error(const std::vector<float>& x, const std::vector<double>& y);
+/// Frobenius norm of x - y over that of y, or over `least_norm` where y has less.
+double relative_error(const std::vector<float>& x, const std::vector<double>& y, double least_norm = 0);
+
+/// The same of a result in bf16 and what `reference` returns. Where it is above `tolerance`, that
+/// counts as at least half of the terms that it is a sum of (reference/roundings.hpp).
+double bf16_error(const std::vector<float>& x, const Results<double>& exact,
+                  std::vector<double> Results<double>::*tensor, const Tensors& tensors, const GlaShape& shape,
+                  double tolerance);
 
 /// One head of x [tokens, heads, width] in double.
 std::vector<double> head_of(const std::vector<float>& x, std::int64_t head, std::int64_t heads,

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons of a layer's outputs with those of another method, of all heads at full length: for
+// each token and head of an output one random projection over the channels, gathered by position,
+// against the first method of the comparison group that passed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/cases/verify.hpp"
+#include "sp_methods/layer_oracle.hpp"
+
+namespace baton {
+
+/// The outputs of one method in few numbers: for each output tensor and each of its tokens and
+/// heads the sum over the channels with random signs.
+struct LayerSketch {
+  std::string method;
+  /// [tokens of all ranks, heads of the tensor] by position in the sequence.
+  std::map<std::string, std::vector<double>> tensors;
+
+  /// Makes room for a tensor. Those of several ranks share it.
+  void begin(const std::string& name, const LayerProblem& problem);
+  /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add
+  /// rows of different tokens at once.
+  void add(const std::string& name, std::int64_t first, std::span<const float> rows,
+           const LayerProblem& problem, const Positions& positions);
+};
+
+/// The norm that the values of one head of an output count as having at least; 0 if unknown.
+using LeastNorm = std::function<double(const std::string& name, std::int64_t head)>;
+
+/// Compares the sketches of two methods for the `tokens` of all ranks, each with results within
+/// `tolerance` of right ones, head by head; `wrong` counts heads of tensors.
+Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
+                            double tolerance, const LeastNorm& least_norm);
+
+}  // namespace baton
