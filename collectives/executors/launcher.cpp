@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/executors/launcher.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
@@ -119,6 +120,11 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
 const Launcher& launcher() {
   static const Launcher found = read_launcher([](const char* name) { return std::getenv(name); });
   return found;
+}
+
+double seconds_to_meet() {
+  const char* given = std::getenv("BATON_MEETING_SECONDS");
+  return given == nullptr ? 60 : std::max(1.0, std::atof(given));
 }
 
 std::string first_host(const std::string& list) {

@@ -36,6 +36,9 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable);
 /// The launcher of this process. Throws as `read_launcher` does, at the first call.
 const Launcher& launcher();
 
+/// How long the processes of a run wait for one another: BATON_MEETING_SECONDS, or 60.
+double seconds_to_meet();
+
 /// The first host of a list as Slurm writes it: "n[07-09,12],m1" begins with "n07".
 std::string first_host(const std::string& list);
 

@@ -82,15 +82,16 @@ time_t now_seconds() {
   return now.tv_sec;
 }
 
-/// Reports the host whose signs of life have stayed away for `too_long`, if it is this process that
-/// listens for it.
-void report_silent_host(int too_long) {
-  const int silence = heartbeat.silent_seconds(now_seconds());
-  if (silence < too_long) return;
+/// Reports the host whose signs of life have stayed away for so many milliseconds, if it is this
+/// process that listens for it; false if there is none.
+bool report_silent_host(int too_long) {
+  const int silence = heartbeat.silence_ms();
+  if (silence < too_long) return false;
   Line line;
   line << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
   for (const int rank : heartbeat.heard_ranks()) line << " " << rank;
-  line << ") has not been heard of for " << silence << " s in " << context.case_name.data();
+  line << ") has not been heard of for " << silence / 1000 << " s in " << context.case_name.data();
+  return true;
 }
 
 /// Reports the rank that a beat found lost, if no look at its process can; false if there is none.
@@ -103,42 +104,49 @@ bool report_lost_rank(std::string_view what) {
 
 /// Gives a sign of life to other hosts and the bootstrap its beat, and notes what that tells.
 void beat() {
-  heartbeat.tick(now_seconds());
+  heartbeat.tick();
   if (context.bootstrap == nullptr) return;
   const Bootstrap::Beat found = context.bootstrap->beat();
   if (found.failure_reported) failure_reported = 1;
   if (found.lost_rank >= 0) context.lost_rank = found.lost_rank;
 }
 
-/// True if nothing is heard of the host before while all ranks are ended: those that live give many
-/// signs of it then. A launcher leaves them 1 s.
-bool is_left_alone() {
-  constexpr int looks = 7;
-  constexpr timespec pause{0, 100'000'000};
-  const int before = heartbeat.heard();
-  for (int look = 0; look < looks && before > 0; ++look) {
-    heartbeat.tick(now_seconds());
+/// A tick every `seconds`, or none for 0.
+void set_ticks(int seconds) {
+  const itimerval ticks{.it_interval = {seconds, 0}, .it_value = {seconds, 0}};
+  setitimer(ITIMER_REAL, &ticks, nullptr);
+}
+
+/// Stays about 2 s, for the launcher to kill this process. Meanwhile it gives signs of life, and if
+/// it `listens` it reports the host before when two of its signs are due and it took no leave.
+void stay_for_the_launcher(bool listens) {
+  constexpr int looks = 40, silent_ms = 2000;
+  constexpr timespec pause{0, 50'000'000};
+  for (int look = 0; look < looks; ++look) {
+    heartbeat.tick();
+    if (listens) listens = !report_silent_host(silent_ms);
     nanosleep(&pause, nullptr);
   }
-  heartbeat.tick(now_seconds());
-  return before > 0 && heartbeat.heard() == before;
 }
 
 /// Only the lowest rank of a host that still runs reports who died there, and every rank says where
-/// it waits. They stay until the launcher kills them, so that no other rank reports them as dead.
+/// it waits. They stay until the launcher kills them: no other rank shall report them as dead, and
+/// Open MPI kills all others of a host as soon as one has ended.
 void on_terminate(int) {
+  set_ticks(0);
+  heartbeat.take_leave();
   const auto reporter = std::find_if(context.here.begin(), context.here.end(), [](int rank) {
     return rank == context.rank || !is_in(ProcessState::gone, rank);
   });
-  if (failure_reported == 0 && *reporter == context.rank) {
+  const bool reports = failure_reported == 0 && *reporter == context.rank;
+  if (reports) {
     const bool found = report_ranks_in(ProcessState::gone, " died in ") || report_lost_rank(" died in ");
-    const bool speaks_for_all = context.here.front() == 0;
-    if (!found && speaks_for_all) report_rank(context.rank, " was ended in ");
-    if (!found && speaks_for_all) report_results();
-    if (is_left_alone()) report_silent_host(1);
+    const bool speaks_for_all = !found && context.here.front() == 0;
+    if (speaks_for_all) report_rank(context.rank, " was ended in ");
+    if (speaks_for_all) report_results();
   }
   if (running_step.step != RunningStep::unknown) report_rank(context.rank, " was in ");
-  sleep(2);
+  stay_for_the_launcher(reports);
   _exit(ExitCode::failed);
 }
 
@@ -152,7 +160,7 @@ void give_up(std::string_view why, bool speaks_for_all) {
   report_ranks_in(ProcessState::gone, " is gone in ");
   report_ranks_in(ProcessState::stopped, " is stopped in ");
   report_lost_rank(" is lost in ");
-  report_silent_host(4);
+  report_silent_host(4000);
   report_rank(context.rank, why);
   if (speaks_for_all || context.here.front() == 0) report_results();
   sleep(context.hosts > 1 ? 3 : 1);
@@ -227,12 +235,6 @@ void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked
   sigaction(signal, &action, nullptr);
 }
 
-/// A tick every `seconds`, or none for 0.
-void set_ticks(int seconds) {
-  const itimerval ticks{.it_interval = {seconds, 0}, .it_value = {seconds, 0}};
-  setitimer(ITIMER_REAL, &ticks, nullptr);
-}
-
 }  // namespace
 
 void report_results() {
@@ -243,6 +245,7 @@ void report_results() {
 bool is_failure_reported() { return failure_reported != 0; }
 
 void announce_failure() {
+  heartbeat.take_leave();
   for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
     if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
   if (context.bootstrap != nullptr) context.bootstrap->announce_failure();

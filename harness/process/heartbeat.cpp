@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 
 namespace baton {
 namespace {
@@ -50,6 +51,13 @@ int open_socket(std::uint16_t& port) {
   return opened;
 }
 
+/// On the monotonic clock.
+std::int64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 }  // namespace
 
 Heartbeat::~Heartbeat() { stop(); }
@@ -57,8 +65,8 @@ Heartbeat::~Heartbeat() { stop(); }
 void Heartbeat::stop() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
-  last_heard_ = 0;
-  heard_ = 0;
+  last_heard_ms_ = 0;
+  has_left_ = false;
   next_.clear();
 }
 
@@ -84,13 +92,27 @@ void Heartbeat::start(const World& world, const Placement& placement) {
   heard_ranks_ = placement.members(heard_host_);
 }
 
-void Heartbeat::tick(time_t now) {
-  if (socket_ < 0) return;
+void Heartbeat::send(Word word) const {
+  const Sign sign{run_, word};
   for (const sockaddr_in& address : next_)
-    sendto(socket_, &run_, sizeof run_, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  std::uint64_t received = 0;
-  while (recv(socket_, &received, sizeof received, 0) >= 0)
-    if (received == run_) last_heard_ = now, ++heard_;
+    sendto(socket_, &sign, sizeof sign, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+void Heartbeat::take_leave() const { send(Word::leaving); }
+
+void Heartbeat::tick() {
+  if (socket_ < 0) return;
+  send(Word::here);
+  Sign received;
+  while (recv(socket_, &received, sizeof received, 0) >= 0) {
+    if (received.run != run_) continue;
+    last_heard_ms_ = now_ms();
+    has_left_ = received.word == Word::leaving || has_left_;
+  }
+}
+
+int Heartbeat::silence_ms() const {
+  return last_heard_ms_ == 0 || has_left_ ? 0 : static_cast<int>(now_ms() - last_heard_ms_);
 }
 
 }  // namespace baton

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <ctime>
 #include <vector>
 
 #include "harness/process/placement.hpp"
@@ -30,27 +29,37 @@ class Heartbeat {
   void start(const World& world, const Placement& placement);
   void stop();
 
-  /// Sends a sign of life and takes what has arrived; to be called once a second. `now` is the
-  /// monotonic clock's. Async-signal-safe.
-  void tick(time_t now);
+  /// Sends a sign of life and takes what has arrived; to be called once a second.
+  /// Async-signal-safe.
+  void tick();
 
-  /// The seconds since the host before this one in the ring was last heard, as far as this process
-  /// listens and heard it before; otherwise 0. Async-signal-safe.
-  int silent_seconds(time_t now) const { return last_heard_ == 0 ? 0 : static_cast<int>(now - last_heard_); }
-  /// How many signs of life have arrived.
-  int heard() const { return heard_; }
+  /// Tells the next host that this one ends while it is well, so that its silence means nothing.
+  /// Async-signal-safe.
+  void take_leave() const;
+
+  /// The milliseconds since the host before this one in the ring was last heard, as far as this
+  /// process listens, heard it before and knows of no leave; otherwise 0. Async-signal-safe.
+  int silence_ms() const;
   /// The number of that host, and its ranks.
   int heard_host() const { return heard_host_; }
   const std::vector<int>& heard_ranks() const { return heard_ranks_; }
 
  private:
+  enum class Word : std::uint64_t { here, leaving };
+  /// A datagram. The run distinguishes it from strays.
+  struct Sign {
+    std::uint64_t run = 0;
+    Word word = Word::here;
+  };
+  void send(Word word) const;
+
   int socket_ = -1;
-  std::uint64_t run_ = 0;          // distinguishes this run's datagrams from strays
+  std::uint64_t run_ = 0;
   std::vector<sockaddr_in> next_;  // the addresses of the next host, which may have several
   int heard_host_ = 0;
   std::vector<int> heard_ranks_;
-  time_t last_heard_ = 0;
-  int heard_ = 0;
+  std::int64_t last_heard_ms_ = 0;
+  bool has_left_ = false;
 };
 
 }  // namespace baton

@@ -17,9 +17,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <thread>
 
+#include "collectives/executors/host/process_state.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
 
@@ -73,23 +75,35 @@ class ErrorLines {
       if (c == '\n') take(), line_.clear();
     }
   }
+  void report(const std::string& text) { reports_.push_back(text); }
   const std::vector<std::string>& reports() const { return reports_; }
   const std::string& signal() const { return signal_; }
+  const std::string& death() const { return death_; }
 
  private:
   void take() {
-    constexpr std::string_view report = "baton: ";
+    constexpr std::string_view report = "baton: ", death = "exited on ";
     const bool is_rule = line_.size() > 20 && line_.find_first_not_of("-\n") == std::string::npos;
     if (is_rule) {
       in_notice_ = !in_notice_;  // the launcher's notices stand between two rules
     } else if (line_.rfind(report, 0) == 0) {
       reports_.push_back(line_.substr(report.size(), line_.size() - report.size() - 1));
-    } else if (const auto at = line_.find("exited on signal "); in_notice_ && at != std::string::npos) {
-      signal_ = line_.substr(at + std::strlen("exited on "),
-                             line_.find(')', at) + 1 - at - std::strlen("exited on "));
+    } else if (const auto at = line_.find(death); in_notice_ && at != std::string::npos) {
+      take_death(at + death.size());
     } else if (!in_notice_ && !is_of_launcher()) {
       pass_on();
     }
+  }
+
+  /// Takes "process rank 1 with PID 4711 on node host exited on signal 9 (Killed)." apart, in which
+  /// the signal begins at `at`.
+  void take_death(std::size_t at) {
+    constexpr std::string_view before_rank = "process ";
+    signal_ = line_.substr(at, line_.find(')', at) + 1 - at);
+    const std::size_t rank = line_.find(before_rank);
+    if (rank == std::string::npos) return;
+    const std::size_t begin = rank + before_rank.size();
+    death_ = line_.substr(begin, line_.find(" with ", begin) - begin) + " died of " + signal_;
   }
 
   void pass_on() const {
@@ -108,14 +122,27 @@ class ErrorLines {
   bool in_notice_ = false;
   std::vector<std::string> reports_;
   std::string signal_;
+  std::string death_;
 };
 
-/// The processes whose parent is this one.
-std::vector<pid_t> children() {
-  std::ifstream file("/proc/thread-self/children");
+/// The processes whose parent is `process`, or the calling thread.
+std::vector<pid_t> children(const std::string& process = "thread-self") {
+  const std::string task = process == "thread-self" ? "" : "/task/" + process;
+  std::ifstream file("/proc/" + process + task + "/children");
   std::vector<pid_t> all;
   for (pid_t child = 0; file >> child;) all.push_back(child);
   return all;
+}
+
+/// Reports the ranks that a launcher of MPI has started and that are stopped.
+void report_stopped_ranks(pid_t launcher, ErrorLines& lines) {
+  constexpr std::string_view rank = "OMPI_COMM_WORLD_RANK=";
+  for (const pid_t child : children(std::to_string(launcher))) {
+    if (state_of(child) != ProcessState::stopped) continue;
+    std::ifstream environment("/proc/" + std::to_string(child) + "/environ");
+    for (std::string variable; std::getline(environment, variable, '\0');)
+      if (variable.rfind(rank, 0) == 0) lines.report("rank " + variable.substr(rank.size()) + " is stopped");
+  }
 }
 
 /// Ends what the launch left: ranks whose launcher died become children of this process.
@@ -170,9 +197,11 @@ class GrowingFile {
 /// Reads until the launcher has closed its end, and waits for it. Returns its status.
 int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followed) {
   constexpr int longest_pause = 10000;  // milliseconds
+  constexpr std::chrono::seconds patience{10};
   const GrowingFile file(followed.file);
   std::array<char, 4096> buffer;
   int status = 0, passed_on = interrupts;
+  std::optional<std::chrono::steady_clock::time_point> asked_to_end;
   const auto pass_on_interrupts = [&] {
     while (passed_on < interrupts) kill(launcher, ++passed_on < 3 ? SIGTERM : SIGKILL);
   };
@@ -183,8 +212,12 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followe
     const int ready = poll(sources.data(), sources.size(), longest_pause);
     pass_on_interrupts();
     file.forget_events();
-    if (sources[2].fd >= 0 && !followed.go_on()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (asked_to_end && now - *asked_to_end >= patience) kill(launcher, SIGKILL);
+    if (!asked_to_end && followed.go_on && !followed.go_on()) {
+      report_stopped_ranks(launcher, lines);
       kill(launcher, SIGTERM);
+      asked_to_end = now;
       sources[2].fd = -1;
     }
     if (ready <= 0 || sources[0].revents == 0) continue;
@@ -244,6 +277,7 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
           .interrupted = interrupts > interrupts_before,
           .reports = lines.reports(),
           .signal = lines.signal(),
+          .death = lines.death(),
           .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 

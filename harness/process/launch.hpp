@@ -35,16 +35,20 @@ struct LaunchEnd {
   int exit_code = 0;
   /// True if the user interrupted this process meanwhile, or its own launcher ended it.
   bool interrupted = false;
-  /// What the processes reported, one message a line, without "baton: ".
+  /// What the processes reported, one message a line, without "baton: ", and which of them were
+  /// stopped when the launch was ended by Followed.
   std::vector<std::string> reports;
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
+  /// What the launcher says of that process, such as "rank 1 died of signal 9 (Killed)".
+  std::string death;
   double seconds = 0;
 };
 
 /// A file that a launch writes, and what is to be done whenever it has grown, or at least every ten
-/// seconds; false ends the launch. It is asked too when the reader of the standard output leaves.
+/// seconds; false ends the launch: SIGTERM, and SIGKILL if it still runs after ten seconds. It is
+/// asked too when the reader of the standard output leaves.
 /// An empty function stands for nothing to do.
 struct Followed {
   std::string file;

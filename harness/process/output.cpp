@@ -51,8 +51,35 @@ bool write_all(int file, const std::string& text) {
   return true;
 }
 
+/// Keeps other processes of this program from the file meanwhile, where files have locks.
+class Lock {
+ public:
+  explicit Lock(int file) : file_(file) {
+    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ~Lock() { flock(file_, LOCK_UN); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_;
+};
+
+/// True if `path` still leads to the file that is open.
+bool is_in_place(int file, const char* path) {
+  struct stat opened {
+  }, named{};
+  return fstat(file, &opened) == 0 && stat(path, &named) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
+
+off_t size_of(int file) {
+  struct stat facts {};
+  return fstat(file, &facts) == 0 ? facts.st_size : 0;
+}
+
 /// An output that is open for as long as it is compared with others. Made for that if it was not
-/// there, and then removed again.
+/// there, and then removed again, unless somebody has written to it meanwhile.
 class TrialFile {
  public:
   explicit TrialFile(const NamedFile& file) : named_(file) {
@@ -68,8 +95,10 @@ class TrialFile {
   ~TrialFile() {
     // The name of the file itself: `path` may be a link to it.
     char* const name = is_new_ ? realpath(named_.path.c_str(), nullptr) : nullptr;
-    struct stat now {};
-    if (name != nullptr && fstat(file_, &now) == 0 && now.st_size == 0) unlink(name);
+    if (name != nullptr) {
+      const Lock lock(file_);  // or a record might come between the look and the removal
+      if (size_of(file_) == 0 && is_in_place(file_, name)) unlink(name);
+    }
     std::free(name);
     close(file_);
   }
@@ -123,20 +152,17 @@ void write_text(const std::string& path, const std::string& text) {
   const std::string part = is_regular ? fmt::format("{}.{}.part", target, getpid()) : target;
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
                         is_new ? new_file_mode : old.st_mode & 0777);
-  bool is_written = file >= 0 && write_all(file, text) && (!is_regular || fsync(file) == 0);
-  const std::string why = reason();
+  const bool is_written = file >= 0 && write_all(file, text) && (!is_regular || fsync(file) == 0);
+  std::string why = is_written ? "" : reason();
   if (file >= 0) close(file);
-  if (is_written && is_regular) is_written = rename(part.c_str(), target.c_str()) == 0;
-  if (is_written) return;
+  if (is_written && is_regular && rename(part.c_str(), target.c_str()) != 0) why = reason();
+  if (why.empty()) return;
   if (is_regular) unlink(part.c_str());
   throw SystemError(fmt::format("cannot write '{}': {}", path, why));
 }
 
 Journal::Journal(const std::string& path) : path_(path) {
-  if (path.empty()) return;
-  file_ = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, new_file_mode);
-  struct stat facts {};
-  std::string why = file_ < 0 || fstat(file_, &facts) != 0 ? reason() : unfit(facts);
+  const std::string why = open_file();
   if (why.empty()) return;
   close(file_);
   throw UsageError(fmt::format("cannot write records to {}: {}", quoted(path), why));
@@ -144,44 +170,38 @@ Journal::Journal(const std::string& path) : path_(path) {
 
 Journal::~Journal() { close(file_); }
 
-void Journal::require_in_place() const {
-  struct stat opened {
-  }, named{};
-  fstat(file_, &opened);
-  if (stat(path_.c_str(), &named) != 0 || named.st_dev != opened.st_dev || named.st_ino != opened.st_ino)
-    throw SystemError(
-        fmt::format("the file of records '{}' was deleted or replaced meanwhile: "
-                    "what stood in it is lost, and the record of this case",
-                    path_));
+std::string Journal::open_file() {
+  if (path_.empty()) return {};
+  close(file_);
+  file_ = open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, new_file_mode);
+  struct stat facts {};
+  return file_ < 0 || fstat(file_, &facts) != 0 ? reason() : unfit(facts);
 }
 
-void Journal::append(const std::string& line) {
+void Journal::append(const std::string& line, const std::string& heading) {
   if (path_.empty()) return;
-  require_in_place();
-  flock(file_, LOCK_EX);  // where it is not supported, the sizes below still tell
-  try {
-    append_locked(line);
-  } catch (...) {
-    flock(file_, LOCK_UN);
-    throw;
-  }
-  flock(file_, LOCK_UN);
+  while (!append_in_place(line, heading))
+    if (size_of(file_) > 0 || !open_file().empty())
+      throw SystemError(
+          fmt::format("the file of records '{}' was deleted or replaced meanwhile: "
+                      "what stood in it is lost, and the record of this case",
+                      path_));
 }
 
-void Journal::append_locked(const std::string& line) {
-  struct stat before {
-  }, after{};
-  fstat(file_, &before);
+bool Journal::append_in_place(const std::string& line, const std::string& heading) {
+  const Lock lock(file_);
+  if (!is_in_place(file_, path_.c_str())) return false;
+  const off_t before = size_of(file_);
   char last = '\n';
-  if (S_ISREG(before.st_mode) && before.st_size > 0) [[maybe_unused]]
-    const ssize_t read = pread(file_, &last, 1, before.st_size - 1);
-  const std::string text = (last == '\n' ? "" : "\n") + line + "\n";
-  if (write_all(file_, text)) return;
+  if (before > 0) [[maybe_unused]]
+    const ssize_t read = pread(file_, &last, 1, before - 1);
+  const std::string start = before > 0 || heading.empty() ? "" : heading + "\n";
+  const std::string text = (last == '\n' ? start : "\n") + line + "\n";
+  if (write_all(file_, text)) return true;
   const std::string why = reason();
   // Only what was written here goes: never another process's line behind it.
-  fstat(file_, &after);
-  if (after.st_size - before.st_size < static_cast<off_t>(text.size())) [[maybe_unused]]
-    const int taken_back = ftruncate(file_, before.st_size);
+  if (size_of(file_) - before < static_cast<off_t>(text.size())) [[maybe_unused]]
+    const int taken_back = ftruncate(file_, before);
   throw SystemError(fmt::format("cannot append a record to '{}': {}; the record is not in it", path_, why));
 }
 

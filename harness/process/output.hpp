@@ -33,14 +33,18 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Appends one line, in a line of its own even if a crash left half of one before it. Throws
-  /// SystemError if the whole line cannot be written, and then takes back the part that was; or if
-  /// the file was deleted or replaced meanwhile.
-  void append(const std::string& line);
+  /// Appends one line, in a line of its own even if a crash left half of one before it, and below
+  /// the line `heading`, if there is one, in an empty file. Throws SystemError if the whole line
+  /// cannot be written, and then takes back the part that was; or if the file was deleted or
+  /// replaced meanwhile. An empty file that is gone is made anew: a bench that starts removes the
+  /// one of its trial, and nothing is lost with it.
+  void append(const std::string& line, const std::string& heading = {});
 
  private:
-  void require_in_place() const;
-  void append_locked(const std::string& line);
+  /// Returns why the file cannot be appended to; empty if it can.
+  std::string open_file();
+  /// False if `path_` leads to another file by now, or to none.
+  bool append_in_place(const std::string& line, const std::string& heading);
 
   std::string path_;
   int file_ = -1;

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "baton_build.hpp"
 
@@ -91,6 +92,10 @@ std::int64_t available_bytes() {
 std::string version() { return build_version; }
 
 std::string commit() { return build_commit; }
+
+std::vector<std::string> device_executors() {
+  return {std::begin(build_device_executors), std::end(build_device_executors)};
+}
 
 std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",

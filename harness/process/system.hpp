@@ -49,6 +49,9 @@ std::string version();
 /// The commit that was built, followed by "-dirty" if files had changed.
 std::string commit();
 
+/// The executors that the build for GPUs alone has.
+std::vector<std::string> device_executors();
+
 /// The time now in UTC, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 

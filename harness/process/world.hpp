@@ -47,7 +47,7 @@ std::string mpi_library();
 
 /// The exit codes of the benches that have a meaning of their own; docs/runs.md has all.
 struct ExitCode {
-  static constexpr int system = 1, usage = 2, schedule = 3, wrong = 4, failed = 5;
+  static constexpr int system = 1, usage = 2, schedule = 3, wrong = 4, failed = 5, skipped = 6;
   static constexpr int interrupted = 130, reader_left = 141;  // as shells have them
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/report/record.hpp"
@@ -136,16 +137,14 @@ void require_same_table(const std::string& path) {
 }  // namespace
 
 CsvFile::CsvFile(const std::string& path) : file_(path) {
-  if (path.empty()) return;
-  needs_titles_ = !std::filesystem::is_regular_file(path) || std::filesystem::is_empty(path);
-  if (!needs_titles_) require_same_table(path);
+  std::error_code has_no_size;
+  const auto bytes = std::filesystem::file_size(path, has_no_size);
+  if (!has_no_size && bytes > 0) require_same_table(path);
 }
 
 void CsvFile::append(const std::string& record) {
-  if (needs_titles_) file_.append(titles());
-  needs_titles_ = false;
   const Json json = Json::parse(record);
-  file_.append(joined([&json](const Field& field) { return value(json, field.place); }));
+  file_.append(joined([&json](const Field& field) { return value(json, field.place); }), titles());
 }
 
 }  // namespace baton

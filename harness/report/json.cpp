@@ -173,6 +173,7 @@ void add_failure(Json& json, const Failure& failure) {
 
 void add_prediction(Json& json, const Record& record) {
   if (!record.topology.empty()) json["topology"] = record.topology;
+  if (!record.stands_on.empty()) json["stands_on"] = record.stands_on;
   json["predicted_seconds"] = or_null(record.predicted_seconds);
   if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
 }

@@ -259,6 +259,7 @@ Record read_record(const Json& json) {
   if (record.is_timed()) record.summary = summarise(record.samples.seconds);
   record.rounds_as_last_read = value(json, "rounds_as_last", std::vector<int>{});
   record.topology = value<std::string>(json, "topology", "");
+  record.stands_on = value<std::string>(json, "stands_on", "");
   record.predicted_seconds = optional<double>(json, "predicted_seconds");
   record.extrapolated = value<std::string>(json, "extrapolated", "");
   return record;

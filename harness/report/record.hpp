@@ -135,6 +135,8 @@ struct Record {
   Place place;
   /// The simulated machine, or the machine of the prediction.
   std::string topology;
+  /// What the machine of a simulated row was calibrated with; empty if it was not.
+  std::string stands_on;
   /// The simulator's time for a measured row.
   std::optional<double> predicted_seconds;
   /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if
@@ -190,7 +192,6 @@ class CsvFile {
 
  private:
   Journal file_;
-  bool needs_titles_ = false;
 };
 
 /// The timed cases of one launch by comparison group.

@@ -38,9 +38,10 @@ std::string way_on(const Options& options) {
       options.journal, options.journal);
 }
 
-/// Runs the cases, every other launch in reverse order, so that the last one runs in order.
-void run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
-               const Table& table) {
+/// Runs the cases, every other launch in reverse order, so that the last one runs in order. Returns
+/// the exit code.
+int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
+              const Table& table) {
   Ledger ledger = ledger_of(options, world);
   std::optional<Display> display;  // where no director prints
   if (world.rank() == 0 && options.ledger.empty()) display.emplace(options, table, ledger, ledger.launch());
@@ -56,6 +57,7 @@ void run_cases(const Options& options, const std::optional<Topology>& topology, 
   if (options.ledger.empty() && world.rank() == 0 && ledger.launch() < options.launches)
     fmt::print(stderr, "baton: launch {} of {} is done; {}\n", ledger.launch(), options.launches,
                way_on(options));
+  return options.ledger.empty() && world.rank() == 0 ? ledger.end_without_failures() : 0;
 }
 
 void dry_run(const Options& options) {
@@ -82,11 +84,12 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
   if (!is_launched() && options->ledger.empty()) return direct(*options, table, argv);
 
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
+  int code = 0;
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());
-    run_cases(*options, topology, world, table);
+    code = run_cases(*options, topology, world, table);
   });
-  return 0;
+  return code;
 }
 
 }  // namespace

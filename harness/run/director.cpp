@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/system.hpp"
@@ -106,11 +107,13 @@ class Director {
   }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> run_launches(int launch);
+  void start_again(int launch, const LaunchEnd& end, int starts_in_vain);
   void fail(int index, Failure failure);
   void give_up_like(int index);
   std::vector<std::string> command_of_launch() const;
   int interrupted();
   bool follow();
+  bool is_overdue();
   int summary() const;
   std::string missing() const;
 
@@ -121,6 +124,9 @@ class Director {
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
+  std::size_t heard_bytes_ = 0;       // of the ledger, when the launch last said something
+  double heard_at_ = monotonic_seconds();
+  std::string silence_;  // what is said of a launch that was ended since it said nothing
 };
 
 std::optional<int> Director::run_launches(int launch) {
@@ -128,22 +134,23 @@ std::optional<int> Director::run_launches(int launch) {
   while (true) {
     ledger_.start_launch(launch);
     const std::size_t ended_before = ledger_.ended();
-    const LaunchEnd end =
+    silence_.clear();
+    LaunchEnd end =
         run_launch(command_of_launch(), {folder_.path() + "/ledger", [this] { return follow(); }});
     follow();
     display_.clear();
+    if (!silence_.empty())
+      end.reports.insert(end.reports.begin(),
+                         silence_ + (end.reports.empty() ? "" : "; " + end.reports.front()));
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return std::nullopt;
-    const std::string report = end.reports.empty() ? "" : end.reports.front();
-    if (end.exit_code == ExitCode::usage) throw UsageError(report);
+    if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
     const std::optional<int> index = ledger_.unfinished();
     if (!index) {
-      const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
-                                           end.exit_code, report.empty() ? "" : ": " + report);
-      if (ledger_.ended() == ended_before && ++starts_in_vain > 1) throw SystemError(what);
-      fmt::print(stderr, "baton: {}; it is started again\n", what);
+      if (ledger_.ended() == ended_before) ++starts_in_vain;
+      start_again(launch, end, starts_in_vain);
       continue;
     }
     if (ledger_.ended() > ended_before) failed_in_a_row_.clear();
@@ -152,11 +159,43 @@ std::optional<int> Director::run_launches(int launch) {
   }
 }
 
+/// Says that a launch is started again which ended while no case ran. Throws SystemError where that
+/// does not help: it got to no case twice, or all its cases are over, so that no further launch
+/// would write the files that it owes.
+void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
+  const std::string report = end.reports.empty() ? end.death : end.reports.front();
+  const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
+                                       end.exit_code, report.empty() ? "" : ": " + report);
+  const bool owes_files = !options_.trace.empty() || !options_.exported.format.empty();
+  if (owes_files && ledger_.is_complete(launches_, static_cast<int>(options_.cases.size()))) {
+    display_.finish();
+    throw SystemError((report.empty() ? what : report) +
+                      "; the rows stand, but the files of --trace and --export may not");
+  }
+  if (starts_in_vain > 1) throw SystemError(what);
+  fmt::print(stderr, "baton: {}; it is started again\n", what);
+}
+
 /// Prints what the launch has measured since. False if nobody reads it any more.
 bool Director::follow() {
   ledger_.read_on();
   display_.refresh();
-  return !reader_left() && !has_lost_output();
+  return !reader_left() && !has_lost_output() && !is_overdue();
+}
+
+/// True if the launch should have said something by now: that its processes have met, or that a
+/// case has ended, which the processes themselves see to unless all of them hang.
+bool Director::is_overdue() {
+  constexpr double patience = 20;  // seconds beyond the limit of a case
+  if (ledger_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
+  heard_bytes_ = ledger_.bytes();
+  const double limit = options_.time_limit_seconds, quiet = monotonic_seconds() - heard_at_;
+  const bool is_in_case = ledger_.unfinished().has_value();
+  const double most = ledger_.have_met() ? limit + patience : std::max(limit, seconds_to_meet());
+  if (limit == 0 || quiet < most || (ledger_.have_met() && !is_in_case)) return false;
+  silence_ = fmt::format("its processes {} for {:.0f} s",
+                         ledger_.have_met() ? "said nothing" : "did not all start", quiet);
+  return true;
 }
 
 std::vector<std::string> Director::command_of_launch() const {
@@ -243,7 +282,7 @@ int Director::summary() const {
       }
   if (count > 0)
     fmt::print(stderr, "baton: {} of {} cases gave no time\n{}", count, options_.cases.size(), lines);
-  return code;
+  return count > 0 ? code : ledger_.end_without_failures();
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .standing = standing,
           .over_launches = over_launches,
           .topology = prediction ? prediction->topology : prepared.topology,
+          .stands_on = prepared.stands_on,
           .predicted_seconds = prediction ? std::optional(prediction->seconds) : std::nullopt,
           .extrapolated = prediction ? prediction->extrapolated : timed.extrapolated};
 }
@@ -126,6 +127,7 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
       csv_(world.rank() == 0 ? options.csv : ""),
       watchdog_(world, options.time_limit_seconds, interrupted),
       launches_(options.cases, options.baseline) {
+  if (world.rank() == 0) ledger.meet();
   launches_.add(ledger);
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     settled_ += ledger.is_settled(index) ? '1' : '0';

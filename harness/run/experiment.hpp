@@ -53,8 +53,8 @@ struct Prepared {
   std::optional<MatrixCost> matrices;
   std::optional<Footprint> footprint;
   Dtype wire = Dtype::f32;
-  /// The simulated machine, if there is one.
-  std::string topology;
+  /// The simulated machine, if there is one, and what it was calibrated with.
+  std::string topology, stands_on;
   std::optional<Prediction> prediction;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of the file is a JSON object: the run's name, a launch that starts, a notice, or a case
-// that begins or has ended with its record.
+// A line of the file is a JSON object: the run's name, a launch that starts or whose processes have
+// met, a notice, or a case that begins or has ended with its record.
 #include "harness/run/ledger.hpp"
 
 #include <fmt/format.h>
@@ -68,6 +68,7 @@ void Ledger::read(const std::string& line) {
   if (!json.is_object()) return;  // a line that a crash cut off
   run_ = json.value("run", run_);
   if (json.contains("launch")) count_launch(json.at("launch"));
+  have_met_ = json.contains("met") || have_met_;
   if (json.contains("text")) notices_.push_back({json.at("about"), json.at("text")});
   if (!json.contains("case")) return;
   Outcome& outcome = outcomes_[{launch_, json.at("case")}];
@@ -91,9 +92,12 @@ const std::string& Ledger::run() {
 void Ledger::count_launch(int launch) {
   starts_ = launch == launch_ ? starts_ + 1 : 1;
   launch_ = launch;
+  have_met_ = false;
 }
 
 void Ledger::start_launch(int launch) { append(Json{{"launch", launch}}.dump()); }
+
+void Ledger::meet() { append(Json{{"met", true}}.dump()); }
 
 void Ledger::begin(int index) { append(Json{{"case", index}}.dump()); }
 
@@ -131,6 +135,14 @@ void Ledger::require_good(const std::vector<Case>& cases) const {
     if (outcome.state == Outcome::State::wrong) throw WrongResult(text);
     if (outcome.state == Outcome::State::invalid) throw ScheduleError(text);
   }
+}
+
+int Ledger::end_without_failures() const {
+  const auto is_skipped = [](const auto& entry) { return entry.second.state == Outcome::State::skipped; };
+  if (outcomes_.empty() || !std::all_of(outcomes_.begin(), outcomes_.end(), is_skipped)) return 0;
+  fmt::print(stderr, "baton: nothing was timed, since all rows were skipped: {}\n",
+             one_line(outcomes_.begin()->second.reason, 200));
+  return ExitCode::skipped;
 }
 
 std::optional<int> Ledger::unfinished() const {

@@ -57,6 +57,13 @@ class Ledger {
   int starts() const { return starts_; }
   void start_launch(int launch);
 
+  /// Notes that all processes of the present launch have found one another.
+  void meet();
+  bool have_met() const { return have_met_; }
+
+  /// The bytes that it has read, which grow with every note.
+  std::size_t bytes() const { return read_bytes_; }
+
   /// Notes that case `index` begins in the present launch.
   void begin(int index);
   /// Notes that `json_line` is the record that case `index` ended with in the present launch.
@@ -84,6 +91,10 @@ class Ledger {
   /// Throws WrongResult or ScheduleError if a case of the present launch was wrong or failed.
   void require_good(const std::vector<Case>& cases) const;
 
+  /// The exit code of a run in which nothing failed: if all outcomes are skipped rows it is one of
+  /// its own, and a line says why the first of them is.
+  int end_without_failures() const;
+
   /// The case that began in the present launch and did not end, if there is one.
   std::optional<int> unfinished() const;
 
@@ -108,6 +119,7 @@ class Ledger {
   std::vector<Notice> notices_;
   int launch_ = 0;
   int starts_ = 0;
+  bool have_met_ = false;
   std::map<std::pair<int, int>, Outcome> outcomes_;  // by launch and case
   std::set<int> given_up_;                           // cases that ended without a time
 };

@@ -84,6 +84,7 @@ Prepared SimulatedRunner::prepare(const Case& bench_case) {
   prepared.rounds = 1;
   prepared.alpha_beta = alpha_beta();
   prepared.topology = topology_.name;
+  prepared.stands_on = topology_.calibration.stands_on;
   if (placed.timing != TimingMode::isolated) {
     prepared.refusal = "a simulated round is isolated";
     return prepared;

@@ -35,11 +35,6 @@ struct Welcome {
   std::array<char, 64> address{};
 };
 
-double seconds_to_meet() {
-  const char* given = std::getenv("BATON_MEETING_SECONDS");
-  return given == nullptr ? 60 : std::max(1.0, std::atof(given));
-}
-
 std::string place(const Launcher& launcher) { return launcher.address + ":" + std::to_string(launcher.port); }
 
 std::string in_words(double seconds) { return " within " + std::to_string(std::lround(seconds)) + " s"; }

@@ -7,8 +7,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <latch>
+#include <thread>
+#include <vector>
 
 #include "collectives/schedule/errors.hpp"
 
@@ -161,6 +166,46 @@ TEST_F(Outputs, AFileThatIsGoneIsNoticed) {
   put(path_, "another's");
   EXPECT_THROW(journal.append("third"), SystemError);
   EXPECT_EQ(text_of(path_), "another's");
+}
+
+TEST_F(Outputs, AnEmptyFileThatIsGoneIsMadeAnew) {
+  Journal journal(path_);
+  ASSERT_EQ(refusal({{"--json", path_}}), "");
+  fs::remove(path_);  // as the bench does that made it for its trial
+  journal.append("first");
+  EXPECT_EQ(text_of(path_), "first\n");
+  fs::remove(path_);
+  EXPECT_THROW(journal.append("second"), SystemError) << "it had a record";
+}
+
+TEST_F(Outputs, AHeadingStandsAboveTheFirstLine) {
+  Journal(path_).append("first", "heading");
+  Journal(path_).append("second", "heading");
+  EXPECT_EQ(text_of(path_), "heading\nfirst\nsecond\n");
+}
+
+TEST_F(Outputs, BenchesThatStartAtOnceLoseNothing) {
+  constexpr int benches = 8, starts = 300;
+  for (int start = 0; start < starts; ++start) {
+    fs::remove(path_);
+    std::latch all(benches);
+    std::atomic<int> lost = 0;
+    std::vector<std::jthread> started;
+    for (int bench = 0; bench < benches; ++bench)
+      started.emplace_back([&] {
+        all.arrive_and_wait();
+        try {
+          require_files({{"--json", path_}}, {});
+          Journal(path_).append("record", "heading");
+        } catch (const std::exception&) {
+          ++lost;
+        }
+      });
+    started.clear();  // waits for them
+    ASSERT_EQ(lost, 0);
+    const std::string all_text = text_of(path_);
+    ASSERT_EQ(std::count(all_text.begin(), all_text.end(), '\n'), benches + 1) << all_text;
+  }
 }
 
 TEST_F(Outputs, RecordsNeedAPlace) {

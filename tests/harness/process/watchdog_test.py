@@ -24,9 +24,9 @@ class LastWords(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = folder.name + "/records.jsonl"
 
-    def start(self, *arguments):
+    def start(self, *arguments, **environment):
         return subprocess.Popen([BENCH, *arguments, "-J", self.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True)
+                                text=True, env={**os.environ, **environment})
 
     def start_endless(self, *arguments):
         """Returns when all ranks use the processor: they are in the case then."""
@@ -36,8 +36,8 @@ class LastWords(unittest.TestCase):
         wait_until_busy(processes_of(launched.pid).values(), seconds=0.3)
         return launched
 
-    def end_of(self, launched, code):
-        output, errors = launched.communicate(timeout=60)
+    def end_of(self, launched, code, timeout=60):
+        output, errors = launched.communicate(timeout=timeout)
         self.assertEqual(launched.returncode, code, errors)
         with open(self.path) as file:
             return output, errors, [json.loads(line) for line in file]
@@ -62,6 +62,31 @@ class LastWords(unittest.TestCase):
         self.assertIn("failed: rank 1 is stopped; rank", output)  # and where another one waits
         self.assertRegex(records[0]["failed"], r"rank \d was (at step \d|between two rounds)")
         self.assertEqual((records[0]["failed_rank"], records[0]["case"].split("/")[0]), (1, "ring_scan"))
+
+    def test_a_rank_that_is_stopped_as_it_starts_ends_its_launch(self):
+        launched = self.start("--collectives", "ring_scan", "--heads", "1", "--ranks", "2", "-T", "20",
+                              BATON_MEETING_SECONDS="20")
+        self.addCleanup(launched.kill)
+        wait_until(lambda: 1 in processes_of(launched.pid), 60)
+        os.kill(processes_of(launched.pid)[1], signal.SIGSTOP)
+        output, errors = launched.communicate(timeout=240)
+        self.assertIn(launched.returncode, (0, 5), errors)  # on a busy machine the case may take longer than it may
+        # On a busy machine the rank may be stopped when it has started, and then in its case.
+        self.assertIn("rank 1 is stopped", errors + output)
+        if "ended outside" in errors:
+            self.assertRegex(errors, r"^baton: launch 1 ended outside .*: its processes did not all start for \d+ s; rank 1 is "
+                                     r"stopped; it is started again\n")
+        self.assertGreater(os.path.getsize(self.path), 0)
+
+    def test_all_ranks_that_stop_in_a_case_are_ended(self):
+        launched = self.start(*ENDLESS, "-T", "10")
+        self.addCleanup(launched.kill)
+        self.assertTrue(any(line.startswith("# baton ") for line in launched.stdout))
+        for process in processes_of(launched.pid).values():
+            os.kill(process, signal.SIGSTOP)
+        output, _, records = self.end_of(launched, 5, timeout=180)  # 10 s, 20 s of grace and 10 s until SIGKILL
+        self.assertIn("failed: its processes said nothing for", output)
+        self.assertEqual(records[0]["failed_rank"], 0)
 
     def test_a_case_that_takes_too_long_is_ended(self):
         output, errors, records = self.end_of(self.start(*ENDLESS, "-T", "2"), 5)
@@ -130,7 +155,7 @@ class UnderTheUsersLauncher(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
             command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", BENCH, "--collectives",
-                       "two_shot,ring_scan", *SMALL, "-n", "20000", "-T", "1", "-J", path]
+                       "two_shot,ring_scan", *SMALL, "-n", "1000000", "-T", "1", "-J", path]
             ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
             self.assertNotEqual(ended.returncode, 0)
             self.assertIn(f"the same command with --resume {path} goes on", ended.stderr)

@@ -32,6 +32,7 @@ Record made_record() {
       .first_seconds = 3e-3, .seconds = {1e-3, 2e-3, 4e-3}, .rank_seconds = {{1, 2}, {2, 1}, {2, 2}}};
   record.summary = summarise(record.samples.seconds);
   record.predicted_seconds = 5e-4;
+  record.stands_on = "another machine, some day";
   record.extrapolated = "for a reason";
   record.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5};
   return record;

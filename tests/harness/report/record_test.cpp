@@ -54,6 +54,7 @@ Record full_record() {
   record.samples.reading_names = {"throttle_reasons"};
   record.samples.readings_before = record.samples.readings_after = {{1}};
   record.topology = "some machine";
+  record.stands_on = "another machine, some day";
   record.predicted_seconds = 1;
   record.extrapolated = "for a reason";
   record.over_launches = OverLaunches{3, record.summary, {}};
