@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/process/system.hpp"
 
 namespace baton {
 namespace {
@@ -108,7 +110,7 @@ void add_groups(std::vector<std::vector<std::shared_ptr<const Workload>>>& all, 
 
 /// Throws UsageError if the flags ask for what is no layer.
 void check_layers(const RawOperators& raw, const std::vector<std::string>& names) {
-  if (!raw.scan.empty()) resolve_names("scan", {raw.scan}, scan_names());
+  require_scan(raw.scan, names);
   if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)
     throw UsageError(
         fmt::format("--kv-heads: {} heads of keys do not divide {} heads", raw.kv_heads, raw.heads));
@@ -131,6 +133,15 @@ std::vector<std::string> scan_names() {
   for (const Collective* collective : collectives())
     if (collective->kind == Kind::exclusive_scan) names.push_back(collective->name);
   return names;
+}
+
+void require_scan(const std::string& scan, const std::vector<std::string>& methods) {
+  if (scan.empty()) return;
+  resolve_names("scan", {scan}, scan_names());
+  if (std::none_of(methods.begin(), methods.end(),
+                   [](const std::string& name) { return !find_method(name).scan.empty(); }))
+    throw UsageError("--scan: none of these methods carries states by a scan: " +
+                     one_line(fmt::format("{}", fmt::join(methods, ", ")), 120));
 }
 
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(

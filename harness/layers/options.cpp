@@ -89,12 +89,12 @@ std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
 
 /// The flags of the layer itself: its sizes, its gates and its type.
 void declare_layer(Flags& flags, RawOperators& raw) {
-  flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
+  flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags
       .add("--packed", raw.packing.mean,
            "packed documents of so many tokens on average, whose lengths follow from --seed: no state "
            "passes the start of one; of linear attention in f32 on hosts; 0: all tokens are one document")
-      .range(0, 1 << 24);
+      .tokens(0);
   flags.add("--heads", raw.heads, "attention heads").size();
   Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,
                             "heads of keys and values of softmax attention; 0: as many as --heads");
@@ -105,7 +105,7 @@ void declare_layer(Flags& flags, RawOperators& raw) {
                        "channels, the first 512 of which are its values");
   mla.list().range(0, 1 << 23);
   for (const Flag& other : {kv_heads.range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk").size();
+  flags.add("--chunk", raw.chunk, "tokens of a chunk").tokens();
   flags
       .add("--gate-kind,--gate", raw.gate_kind,
            "of gated linear attention: a decay for each channel, for each head, or none")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "harness/measure/machine.hpp"
 
@@ -15,9 +16,20 @@ namespace {
 /// second), and with the number that is finally used (some seconds).
 constexpr double searchable_steps = 1e6, affordable_steps = 2e7;
 
-double steps_of(const Case& bench_case, int blocks) {
-  const Schedule middle = schedules_of(bench_case, blocks).build(bench_case.ranks / 2);
+Schedule middle_of(const Case& bench_case, int blocks) {
+  return schedules_of(bench_case, blocks).build(bench_case.ranks / 2);
+}
+
+double steps_of(const Case& bench_case, const Schedule& middle) {
   return static_cast<double>(middle.steps().size()) * bench_case.ranks;
+}
+
+bool are_equal(const std::vector<Step>& one, const std::vector<Step>& other) {
+  const auto facts = [](const Step& step) {
+    return std::tie(step.verb, step.peer, step.body, step.writes, step.reads);
+  };
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [&](const Step& a, const Step& b) { return facts(a) == facts(b); });
 }
 
 /// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the
@@ -40,9 +52,16 @@ class BlockSearch {
   int best() const { return best_; }
 
   /// True if so many blocks are faster than all before. Numbers that take too long to simulate are
-  /// not tried.
+  /// not tried, nor those whose rank in the middle has the steps of an earlier number: slices that
+  /// many ranks own are cut alike by many numbers.
   bool improves(int blocks) {
-    if (steps_of(case_, blocks) > searchable_steps) return false;
+    const Schedule middle = middle_of(case_, blocks);
+    const std::vector<Step>& steps = middle.steps();
+    if (steps_of(case_, middle) > searchable_steps) return false;
+    if (std::any_of(tried_.begin(), tried_.end(),
+                    [&](const std::vector<Step>& earlier) { return are_equal(earlier, steps); }))
+      return false;
+    tried_.push_back(steps);
     const double seconds = simulate(schedules_of(case_, blocks), topology_).seconds;
     if (seconds >= least_) return false;
     best_ = blocks;
@@ -65,6 +84,7 @@ class BlockSearch {
   const Case& case_;
   const Topology& topology_;
   int most_;
+  std::vector<std::vector<Step>> tried_;  // of the rank in the middle
   int best_ = 0;
   double least_ = std::numeric_limits<double>::infinity();
 };
@@ -88,7 +108,7 @@ int best_blocks_on(const Case& bench_case, const Topology& topology) {
   const int model = blocks_by_model(bench_case, topology, most);
   const auto halved_to = [&](double steps) {
     int blocks = model;
-    while (blocks > 1 && steps_of(bench_case, blocks) > steps) blocks /= 2;
+    while (blocks > 1 && steps_of(bench_case, middle_of(bench_case, blocks)) > steps) blocks /= 2;
     return blocks;
   };
   const int start = halved_to(searchable_steps), affordable = halved_to(affordable_steps);

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/workload.hpp"
 #include "harness/models/workload.hpp"
 
 namespace baton {
@@ -35,13 +36,6 @@ std::vector<std::string> method_names(Attention attention) {
     if (method->attention == attention && method->sequence == Sequence::cut &&
         keeps_contiguous_tokens(*method))
       names.push_back(method->name);
-  return names;
-}
-
-std::vector<std::string> scan_names() {
-  std::vector<std::string> names;
-  for (const Collective* collective : collectives())
-    if (collective->kind == Kind::exclusive_scan) names.push_back(collective->name);
   return names;
 }
 
@@ -123,7 +117,7 @@ void declare(Flags& flags, RawModels& raw) {
   flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones");
   flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
-  flags.add("--tokens", raw.tokens, "tokens a rank").list().size();
+  flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has").range(0, 1024);
   flags.add("--width", raw.width, "numbers of a hidden state").range(0, 1 << 20);
   flags.add("--heads", raw.heads, "attention heads").range(0, 1 << 20);
@@ -172,7 +166,7 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   const auto known = method_names(has_linear ? Attention::linear : Attention::softmax);
   const auto names = resolve_names("method", own.methods, known);
   resolve_names("softmax", {own.softmax}, method_names(Attention::softmax));
-  if (!own.scan.empty()) resolve_names("scan", {own.scan}, scan_names());
+  require_scan(own.scan, names);
   if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
   Axes axes = axes_of(*raw);
   const bool on_gpus = are_on_gpus(axes.executors);

@@ -81,16 +81,27 @@ std::vector<std::shared_ptr<const Workload>> workloads(const std::vector<std::st
   return all;
 }
 
+/// The kinds of the named collectives, in the order of their tables.
+std::vector<Kind> kinds_of(const std::vector<std::string>& names) {
+  std::vector<Kind> kinds;
+  for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::reduce_scatter, Kind::exchange,
+                    Kind::all_to_all, Kind::to_zigzag})
+    if (std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return find_collective(name).kind == kind; }))
+      kinds.push_back(kind);
+  return kinds;
+}
+
 /// One group for each kind, shape, kind of map and direction; only scans have a reverse, and what
 /// moves tokens has no maps.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawCollectives& raw, const std::vector<std::string>& names) {
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   const std::vector<MapKind> maps = resolve_values("map", raw.maps, map_choices);
+  const std::vector<Kind> kinds = kinds_of(names);
   for (const Shape& shape : shapes(raw))
     for (Direction direction : value_of(direction_choices, raw.direction))
-      for (Kind kind : {Kind::exclusive_scan, Kind::all_gather, Kind::reduce_scatter, Kind::exchange,
-                        Kind::all_to_all, Kind::to_zigzag}) {
+      for (Kind kind : kinds) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
         for (MapKind map : maps)
           if (map == maps.front() || !moves_tokens(kind))
@@ -118,7 +129,7 @@ void declare(Flags& flags, RawCollectives& raw) {
            "tokens of a rank, for exchanges of keys and values or hidden states; with -b the default makes "
            "keys and values as large as a state")
       .sets(raw.gives_tokens)
-      .size();
+      .tokens();
   Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")
                    .bytes(most_bytes);
   flags.add("-e,--max-bytes", raw.max_bytes, "most bytes of a rank's state").bytes(most_bytes).needs(least);

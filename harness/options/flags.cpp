@@ -21,7 +21,8 @@ struct FlagRules {
   std::string name;
   std::uint64_t least = 0;
   std::uint64_t most = 0;
-  bool is_bytes = false;
+  /// What its words with a unit are, such as 64K, as errors call it; empty if it takes no unit.
+  std::string sized;
   /// The only words that it takes; empty for any.
   std::vector<std::string> words;
   /// What the word sets beside the flag's own value; may be empty.
@@ -57,7 +58,7 @@ std::uint64_t whole_number(const FlagRules& rules, const std::string& word) {
 }
 
 /// A number with a unit: B, K, KB, KiB, M and so on, all of them powers of 1024.
-std::uint64_t byte_count(const FlagRules& rules, const std::string& word) {
+std::uint64_t sized_number(const FlagRules& rules, const std::string& word) {
   const std::string number = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
   const std::size_t end = std::min(number.find_first_not_of("0123456789"), number.size());
   std::string unit = CLI::detail::to_lower(number.substr(end));
@@ -66,7 +67,7 @@ std::uint64_t byte_count(const FlagRules& rules, const std::string& word) {
   const std::string units = "kmgtpe";
   const std::size_t power = unit.empty() ? 0 : units.find(unit) + 1;
   if (end == 0 || unit.size() > 1 || (power == 0 && !unit.empty()))
-    refuse(rules, word, "is not a number of bytes such as 65536, 64K or 2M");
+    refuse(rules, word, "is not " + rules.sized);
   return within_range(rules, word, number.substr(0, end), std::uint64_t{1} << (10 * power));
 }
 
@@ -80,7 +81,7 @@ void read_word(const FlagRules& rules, const std::string& word, std::string& val
 
 template <class Number>
 void read_word(const FlagRules& rules, const std::string& word, Number& value) {
-  value = static_cast<Number>(rules.is_bytes ? byte_count(rules, word) : whole_number(rules, word));
+  value = static_cast<Number>(rules.sized.empty() ? whole_number(rules, word) : sized_number(rules, word));
 }
 
 template <class Value>
@@ -140,10 +141,18 @@ Flag& Flag::range(std::int64_t least, std::int64_t most) {
 }
 
 Flag& Flag::bytes(std::uint64_t most) {
-  rules_->is_bytes = true;
+  rules_->sized = "a number of bytes such as 65536, 64K or 2M";
   rules_->least = 1;
   rules_->most = most;
   option_->type_name("BYTES such as 64K");
+  return *this;
+}
+
+Flag& Flag::tokens(std::int64_t least) {
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  range(least, most);
+  rules_->sized = "a number of tokens such as 4096 or 4K";
+  option_->type_name(fmt::format("{} to {}, such as 4K", least, most));
   return *this;
 }
 

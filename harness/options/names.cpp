@@ -38,7 +38,8 @@ std::string flag_of(const std::string& what) {
 std::string nearest(const std::string& word, const std::vector<std::string>& known) {
   const auto closer = [&](const auto& a, const auto& b) { return edits(word, a) < edits(word, b); };
   const auto best = std::min_element(known.begin(), known.end(), closer);
-  return best != known.end() && edits(word, *best) <= std::max<std::size_t>(2, word.size() / 3) ? *best : "";
+  const std::size_t most = word.size() < 4 ? 1 : std::max<std::size_t>(2, word.size() / 3);
+  return best != known.end() && edits(word, *best) <= most ? *best : "";
 }
 
 std::vector<std::string> resolve_names(const std::string& what, const std::vector<std::string>& words,

@@ -23,6 +23,19 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+/// Like resolve_names, and says of an executor that another build has which one that is.
+std::vector<std::string> resolve_executors(const std::vector<std::string>& words) {
+  const std::vector<std::string> known = backend_names(), elsewhere = device_executors();
+  const auto holds = [](const auto& names, const std::string& word) {
+    return std::find(names.begin(), names.end(), word) != names.end();
+  };
+  for (const std::string& word : words)
+    if (holds(elsewhere, word) && !holds(known, word))
+      throw UsageError(fmt::format(
+          "--executor: {} needs the cuda build: cmake --preset cuda, or ./run on a machine with GPUs", word));
+  return resolve_names("executor", words, known);
+}
+
 int block_count(const std::string& word) {
   if (word == "auto") return auto_blocks;
   constexpr int most_blocks = 1 << 20;
@@ -174,7 +187,7 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
 }
 
 Axes axes_of(const RawOptions& raw) {
-  return {.executors = resolve_names("executor", raw.executors, backend_names()),
+  return {.executors = resolve_executors(raw.executors),
           .ranks = distinct(raw.ranks),
           .blocks = block_counts(raw.blocks),
           .timing_modes = resolve_values("cadence", raw.timing_modes, timing_choices),

@@ -123,6 +123,8 @@ class Flag {
   Flag& pair(const std::string& names);
   /// A number of bytes such as 64K, from 1 to `most`.
   Flag& bytes(std::uint64_t most);
+  /// A number of tokens such as 4096 or 4K, which are the same, from `least` to 2^24.
+  Flag& tokens(std::int64_t least = 1);
   Flag& one_of(const std::vector<std::string>& words);
   Flag& needs(const Flag& other);
   Flag& excludes(const Flag& other);

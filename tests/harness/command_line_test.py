@@ -15,11 +15,11 @@ __all__ = ["BadInput", "Simulator"]  # unittest runs them too
 
 
 class Runs(unittest.TestCase):
-    def records(self, *arguments, **options):
+    def records(self, *arguments, code=0, **options):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
             ended = run(*arguments, *SMALL, "-J", path, **options)
-            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(ended.returncode, code, ended.stderr)
             with open(path) as file:
                 return [json.loads(line) for line in file], ended.stdout
 
@@ -105,9 +105,17 @@ class Runs(unittest.TestCase):
     def test_a_skipped_row_has_no_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             _, table = self.records("--collectives", "all_scan", "--executor", "local", "--ranks", "2", "--cadence",
-                                    "graph", "--trace", folder + "/x")
+                                    "graph", "--trace", folder + "/x", code=6)
             self.assertIn("# no trace: nothing was timed", table)
             self.assertEqual(os.listdir(folder), [])
+
+    def test_skipped_rows_alone_are_no_good_run(self):
+        wanted = ["--collectives", "all_scan", "--ranks", "2", *SMALL, "--cadence"]
+        for launcher in ((), mpirun(2)):
+            alone = run(*wanted, "graph", launcher=launcher)
+            self.assertEqual(alone.returncode, 6, alone.stderr)
+            self.assertIn("baton: nothing was timed, since all rows were skipped: mpi records no graphs\n", alone.stderr)
+            self.assertEqual(run(*wanted, "graph,isolated", launcher=launcher).returncode, 0)
 
     def test_records_are_appended(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -138,9 +146,10 @@ class Runs(unittest.TestCase):
         self.assertNotIn("skipped", records[0])
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
-            ended = run("--executor", "local", "--collectives", "ring_exchange", "--ranks", "64", "--tokens", "1048576",
+            ended = run("--executor", "local", "--collectives", "ring_exchange", "--ranks", "64", "--tokens", "1M",
                         "--heads", "64", "-J", path)
-            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(ended.returncode, 6, ended.stderr)
+            self.assertRegex(ended.stderr, r"(?m)^baton: nothing was timed, since all rows were skipped: .* of memory")
             with open(path) as file:
                 self.assertIn("of memory", json.loads(file.readline())["skipped"])
 
@@ -148,11 +157,11 @@ class Runs(unittest.TestCase):
 class Operators(unittest.TestCase):
     LAYER = ["--heads", "2", "--d-k", "4", "--d-v", "6", "--tokens", "20", "--chunk", "8", "-n", "3", "-w", "1"]
 
-    def records(self, *arguments, layer=LAYER):
+    def records(self, *arguments, layer=LAYER, code=0):
         with tempfile.TemporaryDirectory() as folder:
             path = folder + "/records.jsonl"
             ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
-            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(ended.returncode, code, ended.stderr)
             with open(path) as file:
                 return [json.loads(line) for line in file]
 
@@ -231,14 +240,15 @@ class Operators(unittest.TestCase):
         for attention in ("linear", "rwkv7"):
             rows = self.records("--methods", "zeco,lasp2,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
             self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 3)
-        zigzag, softmax = self.records("--methods", "zeco_zigzag,all_gather_kv", "--ranks", "2", layer=wanted)
+        zigzag, softmax = self.records("--methods", "zeco_zigzag,all_gather_kv", "--ranks", "2", layer=wanted, code=6)
         for r in (zigzag, softmax):
             self.assertEqual(r["skipped"], "it takes one document, not packed ones")
 
     def test_bad_input(self):
         for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi"),
                             (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
-                            (["--scan", "ring_exchange"], "unknown scan"), (["--chunk", "0"], "--chunk"),
+                            (["--scan", "ring_exchange"], "unknown scan"),
+                            (["--scan", "two_shot", "--methods", "local"], "--scan: none of these methods"), (["--chunk", "0"], "--chunk"),
                             (["--packed", "-1"], "--packed"),
                             (["--mla", "512"], "--mla needs two widths"),
                             (["--mla", "512,64", "--kv-heads", "2"], "--kv-heads excludes --mla")):

@@ -166,7 +166,9 @@ class Simulator(unittest.TestCase):
         self.assertIn("calibrated: ", without_breaks(table))
         self.assertNotIn("extrapolated", records[-1])
         with open(path) as file:
-            self.assertEqual(json.load(file)["calibration"]["most_ranks"], 2)
+            calibration = json.load(file)["calibration"]
+        self.assertEqual(calibration["most_ranks"], 2)
+        self.assertEqual(records[-1]["stands_on"], calibration["stands_on"])
 
     def test_kernels_of_one_rank_run_among_links_from_elsewhere(self):
         path = self.folder.name + "/mixed.json"

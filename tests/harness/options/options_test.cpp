@@ -6,31 +6,12 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/workload.hpp"
+#include "tests/harness/options/parse.hpp"
 
 namespace {
 
 using namespace baton;
 using testing::HasSubstr;
-
-using Parse = std::optional<Options>(int, char**);
-
-std::optional<Options> parse(std::vector<std::string> words,
-                             Parse* parse_options = parse_collective_options) {
-  words.insert(words.begin(), "bench");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  return parse_options(static_cast<int>(words.size()), argv.data());
-}
-
-std::string error_of(const std::vector<std::string>& words, Parse* parse_options = parse_collective_options) {
-  try {
-    parse(words, parse_options);
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Options, DefaultsAreThePapers) {
   const auto options = parse({});
@@ -187,6 +168,17 @@ TEST(Options, SizesOfLayersAreBounded) {
   EXPECT_THAT(error_of({"--tokens", "16777216", "--chunk", "1", "--heads", "4096"}, parse_operator_options),
               HasSubstr("is too large"));
   EXPECT_THAT(error_of({"--tokens", "8,8"}, parse_operator_options), HasSubstr("--tokens names 8 twice"));
+}
+
+TEST(Options, SizesAreCountedOfTheKindsThatRun) {
+  const std::vector<std::string> maps{"--heads", "4194304", "--d-k", "1", "--d-v", "1023", "--collectives"};
+  const auto asking = [&](const std::string& name) {
+    std::vector<std::string> words = maps;
+    words.push_back(name);
+    return words;
+  };
+  EXPECT_EQ(error_of(asking("ring_all_gather,ring_reduce_scatter")), "no error");
+  EXPECT_THAT(error_of(asking("ring_all_gather,ring_exchange")), HasSubstr("is too large"));
 }
 
 TEST(Options, HeadsOfKeysDivideTheHeads) {
