@@ -12,7 +12,7 @@ import gate
 import output
 import reading
 import verdicts
-from reading import lib
+from reading import files, lib
 
 USAGE = """./run compare A B                                  record files, or folders of *.jsonl
        ./run compare --commits X Y [BENCH ARGUMENTS]      builds both and runs their launches in turns ('.': this tree)
@@ -33,10 +33,14 @@ def main():
         places = names = options.sides
     a, b = (reading.read(place) for place in places)
     across = allowed(conditions.differences(a, b), options.across)
+    apart = conditions.on_unlike_machines(a, b)
+    header = header_of(names, a, b, options.margin, across) + output.not_compared(a, b, apart)
+    a, b = (reading.without(side, apart) for side in (a, b))
+    if not a.cases and not b.cases:
+        raise reading.Refused(f"{header[-1].lstrip('# ')}, and there is nothing else to compare")
     findings = verdicts.judge(a, b, options.margin / 100)
-    header = header_of(names, a, b, options.margin, across)
     if options.json:
-        write_json(options.json, output.as_json(findings, across, options.margin / 100))
+        write_json(options.json, {**output.as_json(findings, across, options.margin / 100), "not_compared": apart})
     text = (output.markdown if options.markdown else output.text)(findings, header)
     print(lib.printable(text, sys.stdout), end="")
     return verdicts.exit_code(findings)
@@ -109,7 +113,7 @@ def header_of(names, a, b, margin, across):
 
 def write_json(path, findings):
     try:
-        path.write_text(json.dumps(findings, indent=1) + "\n", encoding="utf-8")
+        files.write(path.parent, {path.name: json.dumps(findings, indent=1) + "\n"})
     except OSError as error:
         raise reading.Refused(f"cannot write {path}: {error.strerror}") from error
 

@@ -24,6 +24,24 @@ def differences(a, b):
     return {key: _text(key, values) for key, values in sorted(found.items())}
 
 
+def on_unlike_machines(a, b):
+    """Returns the names of simulated cases whose topologies differ in their links or in what they were calibrated with.
+
+    Such times differ by what was measured in between, which is no change of what is compared.
+    """
+    both = [name for name in a.cases.keys() & b.cases.keys() if a.cases[name].is_exact and b.cases[name].is_exact
+            and a.cases[name].state == b.cases[name].state == reading.TIMED]
+    return sorted(name for name in both if _are_unlike(a.cases[name], b.cases[name]))
+
+
+def _are_unlike(a, b):
+    """True if two simulated cases stand on unlike figures. Records from before `stands_on` tell their links alone."""
+    if any(set(a.values(key)) != set(b.values(key)) for key in ("alpha_seconds", "beta_bytes_per_second")):
+        return True
+    known = a.values("stands_on"), b.values("stands_on")
+    return all(known) and set(known[0]) != set(known[1])
+
+
 def _differing(a, b):
     """Returns {key: (values of a, values of b)}."""
     pairs = {key: (values, _stated(b)[key]) for key, values in _stated(a).items() if key in _stated(b)}

@@ -89,7 +89,7 @@ def figures_of(programs, words):
                                   capture_output=True, text=True, check=False)
         except OSError as error:
             raise reading.Refused(f"cannot run {program} in {programs}: {error.strerror}") from error
-        if done.returncode != 0:
+        if done.returncode not in reading.results.ENDED_WELL:
             last = (done.stderr.strip().splitlines() or ["no word"])[-1]
             raise reading.Refused(f"{program} {' '.join(words[1:])} ended with status {done.returncode}: {last}")
         return counted(done.stdout) if "--dry-run" in arguments else simulated(path)

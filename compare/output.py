@@ -21,35 +21,51 @@ def text(findings, header):
     lines = [*header, *_wrapped("# all cases: ", shared)]
     lines.append(_line("verdict", ("B / A", "95 % interval", "A us", "B us", "launches", "needs"), "case"))
     for finding in findings:
-        lines.append(_line(finding.verdict, _cells(finding), names[finding.case])[:COLUMNS].rstrip())
+        lines.append(_line(finding.verdict, _cells(finding), names[finding.case]))
         lines += [f"            {line}" for line in _why(finding)]
     return "\n".join(lines + family(findings)) + "\n"
 
 
+def not_compared(a, b, names):
+    """One line on the simulated cases that stand on unlike calibrations, with the bound of the one that moved most."""
+    if not names:
+        return []
+    bounds = [(a.cases[name].median_of("bound_seconds"), b.cases[name].median_of("bound_seconds")) for name in names]
+    one, other = max((pair for pair in bounds if all(pair)), default=(1, 1), key=lambda pair: abs(math.log(pair[1] / pair[0])))
+    moved = f" (bound {one * 1e6:.4g} -> {other * 1e6:.4g} us)" if one != other else ""
+    return [f"# not compared: {len(names)} simulated row{'s' * (len(names) > 1)}, on unlike calibrations{moved}"]
+
+
 def short_names(cases):
-    """Returns the parts of their names that all cases share, and {case: what tells it from others}.
-
-    A part that all cases of one collective or method share does not tell them apart.
-    """
+    """Returns the parts of their names that all cases share, and {case: what tells it from all others}."""
     parts = {case: case.split("/") for case in cases}
-    shared = _common(own[1:] for own in parts.values())
-    alike = {own[0]: _common(other[1:] for other in parts.values() if other[0] == own[0]) for own in parts.values()}
+    names = list(parts.values())
+    shared = [part for part in names[0][1:] if all(part in other for other in names)] if names else []
     room = COLUMNS - len(_line("", [""] * 6, ""))
-    return shared, {case: _fitted([own[0], *(part for part in own[1:] if part not in (*shared, *alike[own[0]]))], room)
-                    for case, own in parts.items()}
+    told = {case: "/".join(_telling(own, names)) for case, own in parts.items()}
+    if any(len(name) > room for name in told.values()):
+        told = {case: _shorter(name) for case, name in told.items()}
+    return shared, told
 
 
-def _common(names):
-    """The parts that are in all of these names, in their order."""
-    names = list(names)
-    return [part for part in names[0] if all(part in other for other in names)]
+def _telling(own, names):
+    """The parts of a name that tell it from the others: each one that not all those share which the parts before leave.
+
+    What the others have beyond this name stands in their own parts, so no two of them become equal.
+    """
+    kept, others = own[:1], [other for other in names if other[0] == own[0]]
+    for part in own[1:]:
+        same = [other for other in others if part in other]
+        kept += [part] * (len(same) < len(others))
+        others = same
+    return kept
 
 
-def _fitted(parts, room):
-    name = "/".join(parts)
-    for long, short in SHORTER.items() if len(name) > room else ():
+def _shorter(name):
+    """The name in shorter words. It is never cut: cut names look alike."""
+    for long, short in SHORTER.items():
         name = name.replace(long, short)
-    return name if len(name) <= room else name[:room - 2] + ".."
+    return name
 
 
 def _wrapped(start, parts):

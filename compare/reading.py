@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "plots"))
 import lib  # pylint: disable=wrong-import-position,unused-import
-from lib import results  # pylint: disable=wrong-import-position
+from lib import files, results  # pylint: disable=wrong-import-position
 
 TIMED, SKIPPED, WRONG, FAILED = "timed", "skipped", "wrong", "failed"
 
@@ -92,6 +92,11 @@ def side_of(records, place):
     if not cases:
         raise Refused(f"{place}: no records of this suite")
     return Side(dict(cases), place, pairs)
+
+
+def without(side, names):
+    """The side without these cases."""
+    return side._replace(cases={name: case for name, case in side.cases.items() if name not in set(names)})
 
 
 def key_of(record, place):

@@ -6,6 +6,7 @@ any such case in at most FAMILY_ERROR of all comparisons) and the estimate lies 
 the 95 % interval of its ratio lies within the margin. Else the launches cannot tell. docs/comparing.md says why.
 """
 
+import bisect
 import collections
 import math
 
@@ -106,8 +107,11 @@ def launches_needed(pairs, margin, cases):
     level, reach = 0.95, max(margin - distance, margin / 2)
     if distance > margin:
         level, reach = 1 - FAMILY_ERROR / cases, distance
-    for count in range(LEAST_LAUNCHES, MOST_LAUNCHES + 1):
+
+    def tells(count):
         freedom = (count - 1) * (1 if pairs.estimate.paired else 2)
-        if pairs.estimate.spread / math.sqrt(count) * student.quantile(level, freedom) <= reach:
-            return max(count, min(pairs.launches) + 1)
-    return None
+        return pairs.estimate.spread / math.sqrt(count) * student.quantile(level, freedom) <= reach
+
+    counts = range(LEAST_LAUNCHES, MOST_LAUNCHES + 1)
+    found = bisect.bisect_left(counts, True, key=tells)  # what so many tell, more tell too
+    return max(counts[found], min(pairs.launches) + 1) if found < len(counts) else None

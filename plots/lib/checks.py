@@ -9,6 +9,8 @@ import json
 import math
 import re
 
+from lib import files
+
 SCHEMA = 1  # of the records that these programs read
 
 LINES = ("dp", "split", "full")
@@ -100,7 +102,7 @@ def or_null(kind):
 # What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell.
 KINDS = {
     **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
-                     "scan", "commit", "time", "run", "skipped", "failed", "topology", "extrapolated", "peer", "version",
+                     "scan", "commit", "time", "run", "skipped", "failed", "topology", "stands_on", "extrapolated", "peer", "version",
                      "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention", "model", "beside"), TEXT),
     **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "packed", "chunk", "groups", "state_bytes", "blocks",
                      "rounds", "launch", "launches", "ranks_per_gpu", "layers", "width"), SIZE),
@@ -157,7 +159,7 @@ def shown(value):
 def json_lines(path):
     """Yields (value, `file:line`) of each line; None for a line that is not JSON. Throws ResultsError."""
     try:
-        with open(path, "rb") as file:
+        with open(files.reading(path), "rb") as file:
             lines = file.read().split(b"\n")
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error

@@ -1,8 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of outputs: all of a program's files are whole before the first of them takes its name."""
+"""Writing of outputs: all of a program's files are whole before the first of them takes its name, and none of them
+replaces a file that was read."""
 
 import os
 import pathlib
+
+_read = set()  # the files that were read
+
+
+def reading(path):
+    """Returns the path of a file that is about to be read, which no later output may replace."""
+    if os.path.isfile(path):  # a device or a pipe is not replaced
+        _read.add(os.path.realpath(path))
+    return path
+
+
+def _refuse_what_was_read(path):
+    if path.exists() and any(os.path.exists(one) and os.path.samefile(path, one) for one in _read):
+        raise OSError(None, "the output would replace this file, which is an input", str(path))
+
+
+def _place(path):
+    """The file that a link leads to. A pipe stays as it is named: /dev/stdout may lead to one that has no other name."""
+    return pathlib.Path(os.path.realpath(path)) if path.is_file() or not path.exists() else path
 
 
 def write(folder, contents):
@@ -10,8 +30,10 @@ def write(folder, contents):
 
     A device or a pipe, such as /dev/stdout, is written as it is and stays what it is.
     """
+    for name in contents:
+        _refuse_what_was_read(folder / name)
     folder.mkdir(parents=True, exist_ok=True)
-    places = {name: pathlib.Path(os.path.realpath(folder / name)) for name in contents}
+    places = {name: _place(folder / name) for name in contents}
     parts = {name: path.with_name(f".{path.name}.{os.getpid()}.part") if path.is_file() or not path.exists() else path
              for name, path in places.items()}
     renamed = [name for name in contents if parts[name] != places[name]]

@@ -17,6 +17,7 @@ from lib.checks import ResultsError
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
+ENDED_WELL = (0, 6)  # exit codes of a bench that has written its records: it timed rows, or skipped them all
 SIMULATOR = "simulator"  # the executor of rows that were computed, not measured
 PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d_v", "dtype", "median_seconds", "gpu",
                "time")

@@ -17,7 +17,7 @@ MEASURED_COLUMNS = ("mean_ms", "median_ms", "ci95_low_ms", "ci95_high_ms", "bloc
 def load_cells(path, texts=(), numbers=()):
     """Returns the rows of a CSV. Throws ResultsError if one lacks a column, or has no whole number where it must."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(files.reading(path), encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             rows = list(reader)
     except (OSError, ValueError, csv.Error) as error:

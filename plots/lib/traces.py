@@ -8,7 +8,7 @@ a rank, a start and a finish there become one span with the verb "exchange".
 import collections
 import json
 
-from lib import checks, results
+from lib import checks, files, results
 
 # One step: `verb` as the schedules have it, times in microseconds.
 Span = collections.namedtuple("Span", "rank verb name start finish")
@@ -28,7 +28,7 @@ class TraceError(results.ResultsError):
 def load(path):
     """Reads the round of a trace file. Throws TraceError."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(files.reading(path), encoding="utf-8") as file:
             trace = json.load(file)
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror}") from error

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from compare import example
-from compare.example import ROOT, InFolder, launches, record, skipped
+from compare.example import ROOT, InFolder, launches, record, simulated, skipped
 from plots.example import model
 
 STEADY = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
@@ -37,6 +37,46 @@ class Output(InFolder):
         lines = self.compare(a, a).stdout.splitlines()
         self.assertEqual([line.split()[-1] for line in lines if line.startswith("same")],
                          ["all_scan/ranks:2", "all_scan/ranks:4"])
+
+    def test_names_that_do_not_fit_are_not_cut(self):
+        long = "a_collective_of_an_unusually_long_name"
+        a = [one for ranks in (2, 256) for tokens in (1, 10) for one in launches(
+            STEADY, name=long, ranks=ranks, case=f"{long}/mpi/ranks:{ranks}/tokens:{tokens}/isolated/blocks:auto")]
+        rows = [line.split()[-1] for line in self.compare(a, a).stdout.splitlines() if line.startswith("same")]
+        self.assertEqual(rows, [f"{long}/P={ranks}/T={tokens}" for ranks in (2, 256) for tokens in (1, 10)])
+
+    def test_rows_of_committed_records_are_told_apart(self):
+        place = ROOT / "results/two-cores"
+        done = self.run_on(place, place)
+        verdicts, names = self.verdicts(done), [line[69:] for line in done.stdout.splitlines() if line[:1] not in "# "]
+        names.remove("case")
+        self.assertEqual(len(set(names)), len(verdicts), names)
+        self.assertGreater(len(names), 100)
+        self.assertFalse([name for name in names if ".." in name])
+
+    def test_simulated_rows_on_unlike_calibrations_are_no_verdict(self):
+        def rows(alpha, stands_on, factor=1.0):
+            return [simulated(name, seconds=1e-4 * factor, alpha_seconds=alpha, bound_seconds=1e-5 * factor, stands_on=stands_on)
+                    for name in ("all_scan", "two_shot")]
+        line = "# not compared: 2 simulated rows, on unlike calibrations"
+        path = self.folder / "out.json"
+        for other, moved in ((rows(2e-6, "noon", 2.5), " (bound 10 -> 25 us)"), (rows(1e-6, "night", 2.5), " (bound 10 -> 25 us)"),
+                             (rows(1e-6, "night"), "")):
+            done = self.compare(launches(STEADY) + rows(1e-6, "noon"), launches(STEADY, run="b") + other, "--json", path)
+            self.assertEqual((done.returncode, self.verdicts(done)), (0, ["same"]), done.stderr)
+            self.assertEqual([row for row in done.stdout.splitlines() if "not compared" in row], [line + moved])
+            self.assertEqual(len(json.loads(path.read_text(encoding="utf-8"))["not_compared"]), 2)
+            alone = self.compare(rows(1e-6, "noon"), other)
+            self.assertEqual((alone.returncode, alone.stdout), (2, ""))
+            self.assertIn("and there is nothing else to compare", alone.stderr)
+
+    def test_simulated_rows_on_one_calibration_have_a_verdict(self):
+        def rows(seconds, **stands_on):
+            return [simulated(seconds=seconds, alpha_seconds=1e-6, **stands_on)]
+        for a, b in (({}, {}), ({"stands_on": "noon"}, {"stands_on": "noon"}), ({}, {"stands_on": "noon"})):
+            done = self.compare(rows(1e-4, **a), rows(2e-4, **b))
+            self.assertEqual((done.returncode, self.verdicts(done)), (5, ["slower"]), done.stderr)
+            self.assertNotIn("not compared", done.stdout)
 
     def test_a_failed_row_is_wrong_and_no_other_condition(self):
         failed = {key: record(run="b")[key] for key in record() if key != "seconds"}

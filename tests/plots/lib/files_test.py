@@ -2,10 +2,12 @@
 """Outputs are whole or not there, and what is no file stays what it is."""
 
 import os
+import subprocess
+import sys
 import threading
 import unittest
 
-from plots.example import InFolder
+from plots.example import PLOTS, InFolder
 
 from lib import files
 
@@ -20,6 +22,11 @@ class Writing(InFolder):
         self.assertTrue(path.is_fifo())
         reader.join(10)
         self.assertEqual(read, ["words"])
+
+    def test_a_pipe_without_a_name_of_its_own_is_written(self):
+        code = "import pathlib; from lib import files; files.write(pathlib.Path('/dev'), {'stdout': 'whole'})"
+        done = subprocess.run([sys.executable, "-c", code], cwd=PLOTS, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "whole", ""))
 
     def test_a_link_stays_and_its_file_is_written(self):
         (self.folder / "link").symlink_to(self.folder / "file")
