@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer: from the contests of a session to at most 15 lines of at most 100 columns.
+"""The answer: from the contests of a session to lines of at most 100 columns, 15 of them if that can be.
 
 A sentence never says more than the intervals do, and no simulated number stands under a measured heading. If the
-sentences need more lines, those of the least worth are left out; the page has them all.
+sentences need more lines, those of the least worth are left out and counted; the page has them all. Findings, caveats
+and failures stay whole, however many lines they take.
 """
 
 import collections
@@ -13,35 +14,38 @@ import choice
 import findings
 import growth
 import words
-from contests import heads_of, passes
+from contests import FOR_CHECKS, heads_of, passes
 from rows import captions, reading
 
-MOST_LINES, COLUMNS, INDENT = 15, 100, 12
+WANTED_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
-SIMULATED, CERTAINTY, FAILED = "~ Simulated", "Caveats", "Failures"
+SIMULATED, CERTAINTY, LEFT_OUT, FAILED = "~ Simulated", "Caveats", "Left out", "Failures"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
 MUST = 100
-(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, DOUBT, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST,
- NEAR, EXCHANGE_LASP2) = range(12)
+(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST, NEAR,
+ EXCHANGE_LASP2) = range(11)
 
 
 def lines(session):
     """Returns the answer of a session as lines for a terminal."""
-    kept = [one for one in sentences(session) if one.text]
-    while len(laid_out(kept, JOINED)) > MOST_LINES:
-        least = min(kept, key=lambda one: one.worth)
-        if least.worth == MUST:
+    kept, left = [one for one in sentences(session) if one.text], 0
+    while len(laid_out(counted(kept, left), JOINED)) > WANTED_LINES:
+        optional = [one for one in kept if one.worth < MUST]
+        if not optional:
             break
-        kept.remove(least)
-    layouts = (laid_out(kept, layout) for layout in (SENTENCES, TITLES, JOINED))
-    fitting = next((found for found in layouts if len(found) <= MOST_LINES), None)
-    if fitting is None:  # names of unusual length: what failed still ends the answer
-        joined = laid_out(kept, JOINED)
-        fitting = [*joined[:MOST_LINES - 1], joined[-1]]
-    return fitting
+        kept.remove(min(optional, key=lambda one: one.worth))
+        left += 1
+    layouts = [laid_out(counted(kept, left), layout) for layout in (SENTENCES, TITLES, JOINED)]
+    return next((found for found in layouts if len(found) <= WANTED_LINES), layouts[-1])
+
+
+def counted(kept, left):
+    """The sentences, and before the failures how many others were left out."""
+    text = f"{words.count(left, 'sentence')}; the page has {'it' if left == 1 else 'them'}."
+    return [*kept[:-1], *[Sentence(LEFT_OUT, text, MUST)] * bool(left), kept[-1]]
 
 
 def laid_out(kept, layout):
@@ -71,8 +75,7 @@ def sentences(session):
         found += of_exchange(session, exchange, exchanges) + of_layer(session, layer) + of_model(session)
     found += [Sentence(SIMULATED, text, worth) for text, worth in
               zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
-    found += [Sentence(CERTAINTY, text, MUST if number < 1 else DOUBT)
-              for number, text in enumerate(certainty.sentences(session, used))]
+    found += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
     return found + [Sentence(FAILED, certainty.failures(session), MUST)]
 
 
@@ -89,7 +92,7 @@ def head(session, used):
     if not used and crowded:
         return (f"{told}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
-    return told + "; [low, high]: 95 % interval over launches" * (most > 1)
+    return told + "; [low, high]: 95 % interval over launches" * (most > 1) + "."
 
 
 def of_one_gpu(contest):
@@ -156,6 +159,12 @@ def nothing(session, bench):
     if not timed:
         return "Not measured." if not any(record["bench"] == bench for record in session.measured) \
             else "No row has a time."
-    if all(map(certainty.is_oversubscribed, timed)):
-        return f"Nothing can be said: {certainty.ranks_on_cores(timed)} had more busy threads than cores."
+    if all(map(certainty.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
+        return "Nothing can be said: its ranks had more busy threads than cores."
+    if all(record["executor"] in FOR_CHECKS for record in timed):
+        return f"Nothing can be said: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
+    others = [contest.label for contest in session.contests if contest.key.bench == bench and choice.competes(contest, False)]
+    if others:
+        more = f" and {words.count(len(others) - 1, 'more contest')}" if len(others) > 1 else ""
+        return f"The page ranks what competed: {others[0]}{more}."
     return "Nothing competed: no two methods were timed on two ranks or more."

@@ -142,5 +142,6 @@ def failures(session):
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     size = "" if contest.is_layer else f"{captions.binary_size(contest.key.state_bytes)}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
+    reason = " ".join(row.reason.split())
     return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
-            f"{size}{contest.key.cadence}): {' '.join(row.reason.split())[:140]}.")
+            f"{size}{contest.key.cadence}): {reason}.")

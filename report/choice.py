@@ -16,19 +16,20 @@ STATE = 2 << 20  # bytes a rank of 32 heads of 128 x 128: the ZeCO paper's excha
 def exchanges(session, simulated=False):
     """The contests of exclusive scans in rank order, of unrounded states, that have something to compare."""
     return [contest for contest in session.contests if not contest.is_layer and contest.key.kind == SCAN
-            and contest.key.way == "forward" and contest.key.wire == "f32" and _competes(contest, simulated)]
+            and contest.key.way == "forward" and contest.key.wire == "f32" and competes(contest, simulated)]
 
 
 def layers(session, simulated=False, attention=LINEAR):
     return [contest for contest in session.contests if contest.is_layer and not contest.is_model
-            and contest.key.kind == attention and _competes(contest, simulated)]
+            and contest.key.kind == attention and competes(contest, simulated)]
 
 
 def models(session, simulated=False):
-    return [contest for contest in session.contests if contest.is_model and _competes(contest, simulated)]
+    return [contest for contest in session.contests if contest.is_model and competes(contest, simulated)]
 
 
-def _competes(contest, simulated):
+def competes(contest, simulated):
+    """True if a contest says which of several is fastest, measured or simulated as asked."""
     return contest.is_simulated == simulated and contest.counts and contest.key.ranks > 1 \
         and len(contest.competitors) > 1
 

@@ -10,7 +10,9 @@ import collections
 from rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, captions, reading, results, row_name
 
 CPU, GPU = "processors", "GPUs"
-FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_bf16": GPU}  # others are families of their own
+# Executors that compete with one another; any other one competes with itself, as in the benches.
+FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_fenced": GPU, "peer_bf16": GPU}
+FOR_CHECKS = ("local", "local_bf16")  # the executors that run all ranks in one process, so that times are no measure
 SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
@@ -59,8 +61,7 @@ class Contest:
     @property
     def counts(self):
         """True if the contest says something of this machine's links, or of a simulated machine's."""
-        known = self.is_simulated or self.key.family in (CPU, GPU)
-        return known and not self.is_oversubscribed and self.key.ranks_a_gpu <= 1
+        return self.key.family not in FOR_CHECKS and not self.is_oversubscribed and self.key.ranks_a_gpu <= 1
 
     @property
     def records(self):
@@ -192,10 +193,9 @@ def is_oversubscribed(record):
     Records from before `conditions` are judged by the cores of the machine: a rank of a layer on processors has two
     busy threads, any other rank one.
     """
-    if record["executor"] == results.SIMULATOR:
+    if record["executor"] in (results.SIMULATOR, *FOR_CHECKS):
         return False
     if "oversubscribed" in record.get("conditions", {}):
         return record["conditions"]["oversubscribed"]
-    family = FAMILIES.get(record["executor"])
-    threads = record["ranks"] * (2 if family == CPU and record["bench"] in METHODS else 1)
-    return family is not None and threads > record["machine"].get("cores", threads)
+    threads = record["ranks"] * (2 if record["bench"] in METHODS and FAMILIES.get(record["executor"]) != GPU else 1)
+    return threads > record["machine"].get("cores", threads)

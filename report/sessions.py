@@ -82,15 +82,20 @@ def folders_of(place):
 
 def chosen(place, wanted):
     """Returns the sessions of one file or folder that --session asks for: those of this name, or the newest one."""
+    sessions = every(place)
+    if wanted:
+        return [session for session in sessions if session.name == wanted]
+    return sorted(sessions, key=lambda session: session.newest)[-1:]
+
+
+def every(place):
+    """Returns all sessions of one file or folder, in the order of their first records."""
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     found = collections.defaultdict(list)
     for bench in results.BENCHES:
         for record in results.load(files, bench):
             found[session_of(record)].append(record)
-    sessions = [Session(name, place, records) for name, records in found.items()]
-    if wanted:
-        return [session for session in sessions if session.name == wanted]
-    return sorted(sessions, key=lambda session: session.newest)[-1:]
+    return [Session(name, place, records) for name, records in found.items()]
 
 
 def session_of(record):

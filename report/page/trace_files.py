@@ -5,7 +5,7 @@ import json
 import pathlib
 
 import choice
-from lib import traces
+from lib import files, traces
 from page import again, space_time, words
 
 HINT = 200  # bytes at a file's beginning that a trace's first key stands in
@@ -63,7 +63,7 @@ def found(place):
 
 def is_trace(path):
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(files.reading(path), encoding="utf-8") as file:
             return '"traceEvents"' in file.read(HINT)
     except (OSError, UnicodeDecodeError, json.JSONDecodeError):
         return False

@@ -4,6 +4,7 @@
 import re
 import unittest
 
+from compare.example import ROOT
 from report.example import (crowded, failed, gpu_scan, launches, layer, local, paragraphs, scan, session, simulated, told,
                             with_conditions)
 
@@ -63,6 +64,55 @@ class Rows(unittest.TestCase):
         self.assertNotIn("ring_scan", [row.name.name for row in contest.competitors])
 
 
+class Executors(unittest.TestCase):
+    """Each executor that the benches register, also those that only a build for GPUs has."""
+
+    def registered(self):
+        """Returns {name: whether it is one of GPUs}, and the number of all registrations."""
+        found, count = {}, 0
+        for path in (ROOT / "collectives/executors").rglob("*.c*"):
+            text = path.read_text(encoding="utf-8")
+            count += len(re.findall(r"^const RegisteredExecutor \w+", text, re.MULTILINE))
+            for name in re.findall(r'^const RegisteredExecutor \w+(?: =\s+\w+\(\s*|\{\{\s*\.name = )"(\w+)"', text, re.MULTILINE):
+                found[name] = path.suffix == ".cu"
+        return found, count
+
+    def rows(self, executor, is_gpu, make, names):
+        device = {"device": {"gpu": "Example GPU"}} if is_gpu else {}
+        return [one for number, name in enumerate(names)
+                for one in make(name, 100 + 50 * number, 0.001, executor=executor, ranks=2, **device)]
+
+    def test_rows_of_each_executor_compete(self):
+        found, count = self.registered()
+        self.assertEqual(len(found), count, "a registration is spelled in a way that this test does not know")
+        self.assertLessEqual({"local", "mpi", "tcp", "nccl", "peer", "peer_fenced"}, set(found))
+        for executor, is_gpu in found.items():
+            for make, names in ((scan, ("all_scan", "all_gather_scan")), (layer, ("zeco", "lasp2"))):
+                rows = self.rows(executor, is_gpu, make, names)
+                (contest,), text = session(rows).contests, told(rows)
+                with self.subTest(executor=executor, names=names):
+                    self.assertEqual(len(contest.competitors), 2)
+                    self.assertNotIn("Nothing competed", text)
+                    if executor in contests.FOR_CHECKS:
+                        self.assertIn(f"Nothing can be said: {executor} runs all ranks in one process", text)
+                    elif make is layer or contest.key.wire == "f32":
+                        self.assertIn(f"Fastest: {names[0]}", text)
+                    else:  # states that are rounded are another kind
+                        self.assertIn("The page ranks what competed: exclusive scan, 2 MiB, 2 GPUs, isolated, bf16 on the wire.", text)
+                    self.assertEqual(contest.key.family == contests.GPU, is_gpu)
+
+    def test_other_kinds_are_no_answer_but_are_named(self):
+        for rows, said in ((rivals(direction="reverse"), "exclusive scan, reverse, 2 MiB, 4 ranks on processors, isolated."),
+                           (rivals(kind="all_gather") + rivals(kind="all_gather", ranks=2), "isolated and 1 more contest."),
+                           (layer(attention="gdn") + layer("lasp2", 2, attention="gdn"), "gdn layer, both passes")):
+            self.assertRegex(told(rows), f"The page ranks what competed: .*{said}")
+
+    def test_executors_of_hosts_are_contests_of_their_own(self):
+        text = told(rivals(executor="tcp"), rivals(executor="mpi"))
+        self.assertIn("4 ranks on processors; 2 competitors. Fastest: all_scan", text)
+        self.assertIn("On tcp (4 ranks): Fastest: all_scan", text)
+
+
 class Oversubscribed(unittest.TestCase):
     def test_a_run_of_four_ranks_on_two_cores_proves_nothing(self):
         for made in (crowded(rivals(), 2), with_conditions(rivals(), cores=2)):
@@ -72,7 +122,9 @@ class Oversubscribed(unittest.TestCase):
 
     def test_a_rank_of_a_layer_has_two_busy_threads(self):
         made = [{**one, "ranks": 2} for one in layer() + layer("lasp2", 1.2)]
-        self.assertIn("Layer Nothing can be said: layers of 2 ranks with two busy threads each on 2 cores", told(rivals(ranks=2), crowded(made, 2)))
+        text = told(rivals(ranks=2), crowded(made, 2))
+        self.assertIn("Layer Nothing can be said: its ranks had more busy threads than cores.", text)
+        self.assertIn("(layers of 2 ranks with two busy threads each on 2 cores)", text)
         self.assertIn("Fastest: zeco", told(crowded(made, 4)))
 
     def test_a_rank_of_a_gpu_has_one(self):
