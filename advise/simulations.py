@@ -74,7 +74,7 @@ class Simulator:
                 done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
             except OSError as error:
                 raise Refused(f"cannot run {program}: {error.strerror}; ./run advise builds it") from error
-            if done.returncode != 0:
+            if done.returncode not in results.ENDED_WELL:
                 last = (done.stderr.strip().splitlines() or [f"{bench}_bench ended with {done.returncode}"])[-1]
                 raise Refused(last.removeprefix("baton: "))
             return results.load([path], bench)

@@ -4,6 +4,8 @@
 import json
 import pathlib
 
+from lib import files
+
 TOPOLOGIES = pathlib.Path(__file__).resolve().parents[2] / "topologies"
 
 
@@ -11,7 +13,7 @@ class Links:
     """The rates (bytes a second) and times (seconds) of the links of one topology."""
 
     def __init__(self, name, folder=TOPOLOGIES):
-        described = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        described = json.loads(files.reading(folder / f"{name}.json").read_text(encoding="utf-8"))
         inside = described["links"]["intra_node"]
         between = described["links"].get("inter_node", inside)  # a single node has no other link
         self.ranks_a_node = described["machine"]["ranks_a_node"]

@@ -4,7 +4,7 @@
 import collections
 import pathlib
 
-from lib import results, tables
+from lib import files, results, tables
 from lib.tables import load_cells
 from paper import cells
 
@@ -68,15 +68,15 @@ def load(simulated, machines, published, with_local=False):
 
 def load_text(path):
     try:
-        return path.read_text(encoding="utf-8")
+        return files.reading(path).read_text(encoding="utf-8")
     except ValueError as error:
         raise results.ResultsError(f"{path}: not UTF-8 text: {error}") from error
 
 
 def load_folder(folder):
     """Returns the newest record of each case of each file, since every file answers another question."""
-    files = sorted(pathlib.Path(folder).glob("*.jsonl"))
-    return [record for file in files for bench in results.BENCHES
+    found = sorted(pathlib.Path(folder).glob("*.jsonl"))
+    return [record for file in found for bench in results.BENCHES
             for record in results.newest(results.load([file], bench))]
 
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No program that reads records or traces writes over what it reads, by whatever name: it ends with one line before."""
+
+import json
+import os
+import re
+import shutil
+import unittest
+
+from plots.example import PLOTS, InFolder, draws, layer, on_gpus, record, run, run_python, write
+
+ROOT = PLOTS.parent
+RECORDS = [{**one, "case": f"case {number}"} for number, one in enumerate(
+    [record(), record("ring_scan", ranks=2), layer(), layer("lasp2", milliseconds=2.0), *(on_gpus(size=size) for size in (2**20, 2**21))])]
+TRACE = {"otherData": {"case": "made_up/isolated", "executor": "simulator", "ranks": 1, "blocks": 1, "commit": "c"}, "traceEvents": [
+    {"name": "send", "cat": "send", "ph": "X", "ts": 0.0, "dur": 1.0, "pid": 0, "tid": 0, "args": {}}]}
+# Programs with a folder for outputs: the flag of the input, an output that it would replace, and what it needs besides.
+TO_FOLDERS = {"table2.py": ("--results", "table2.csv", ()), "table_operator.py": ("--results", "operator.md", ()),
+              "table_exchange.py": ("--results", "exchange.md", ())}
+DRAWN = {"operator_time.py": ("--results", "operator_time.svg", ()), "time_against_ranks.py": ("--results", "time_against_ranks.png", ()),
+         "time_against_size.py": ("--results", "time_against_size.png", ()), "space_time.py": ("--trace", "round.png", ("--name", "round"))}
+ELSEWHERE = {"report/__main__.py", "compare/__main__.py", "plots/paper/__main__.py", "plots/paper/fitting.py",
+             "plots/paper_simulations.py"}  # the last two make topologies, and read those of this tree
+
+
+class Outputs(InFolder):
+    def assert_refused(self, done, path, before):
+        self.assert_one_line(done, "the output would replace this file, which is an input")
+        self.assertEqual(path.read_bytes(), before)
+
+    def spellings(self, path):
+        """Names of the same file: itself, a link, a hard link, and one through another folder."""
+        link, hard = self.folder / "link", self.folder / "hard"
+        link.symlink_to(path)
+        os.link(path, hard)
+        (self.folder / "sub").mkdir()
+        return [path, link, hard, self.folder / "sub" / ".." / path.name, os.path.relpath(path)]
+
+    def test_files_by_any_spelling(self):
+        path = write(self.folder / "r.jsonl", RECORDS)
+        before = path.read_bytes()
+        for output in self.spellings(path):
+            for words in (("report", "--out", output, path), ("report", "--out", output, self.folder),
+                          ("compare", "--json", output, path, path), ("compare", "--json", output, self.folder, path)):
+                with self.subTest(words=words):
+                    done = run_python(ROOT / words[0], *words[1:])
+                    self.assert_refused(done, path, before)
+                    self.assertEqual(done.stdout, "")
+
+    def test_another_file_of_an_input_folder_is_written(self):
+        write(self.folder / "r.jsonl", RECORDS)
+        for words in (("report", "--out", self.folder / "page.html", self.folder),
+                      ("compare", "--json", self.folder / "found.json", self.folder, self.folder)):
+            self.assertEqual(run_python(ROOT / words[0], *words[1:]).stderr, "")
+            self.assertTrue(words[2].is_file(), words)
+
+    def refused(self, programs):
+        for program, (flag, name, more) in programs.items():
+            with self.subTest(program=program):
+                path = self.folder / name
+                path.write_text(json.dumps(TRACE) if flag == "--trace" else "".join(json.dumps(one) + "\n" for one in RECORDS),
+                                encoding="utf-8")
+                self.assert_refused(run(program, flag, path, "--out", self.folder, *more), path, path.read_bytes())
+                self.assertEqual([one.name for one in self.folder.iterdir()], [name], "nothing else was written")
+                path.unlink()
+
+    def test_tables(self):
+        self.refused(TO_FOLDERS)
+
+    @draws
+    def test_figures(self):
+        self.refused(DRAWN)
+
+    def test_the_papers_page_leaves_published_cells(self):
+        published = self.folder / "published"
+        shutil.copytree(ROOT / "results/paper", published)
+        (published / "zeco_table2.csv").rename(published / "table2.csv")
+        (published / "zeco_table2.csv").symlink_to("table2.csv")
+        before = (published / "table2.csv").read_bytes()
+        write(self.folder / "simulated.jsonl", [record(executor="simulator", topology="dgx-h100-32x8", messages=9, blocks_asked=1)])
+        (self.folder / "machines").mkdir()
+        done = run("paper", "--simulated", self.folder, "--machines", self.folder / "machines", "--published", published, "--out",
+                   published)
+        self.assert_refused(done, published / "table2.csv", before)
+
+    def test_every_program_with_an_output_is_here(self):
+        found = {str(path.relative_to(ROOT)) for folder in ("plots", "report", "compare", "advise") for path in (ROOT / folder).rglob("*.py")
+                 if re.search(r'add_argument\("--(out|json|csv)"', path.read_text(encoding="utf-8"))}
+        self.assertEqual(found, {f"plots/{name}" for name in (*TO_FOLDERS, *DRAWN)} | ELSEWHERE)
+
+
+if __name__ == "__main__":
+    unittest.main()
