@@ -68,7 +68,7 @@ RULES = {
     "collectives/simulator/topology": rule(SCHEDULE, libraries=STD | {"JSON"}),
     "sp_methods": rule(SCHEDULE, COLLECTIVE, DRAWN, "sp_methods/kernels/", "sp_methods/kernels/reference/"),
     "sp_methods/kernels": rule(*SHAPES),
-    "sp_methods/kernels/reference": rule(*SHAPES, "sp_methods/kernels/", libraries=STD | {"Eigen"}),
+    "sp_methods/kernels/reference": rule(*SHAPES, DRAWN, "sp_methods/kernels/", libraries=STD | {"Eigen"}),
     "sp_methods/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "sp_methods/kernels/host/**",
                                     libraries=STD | {"Eigen"}),
     # Memory: what lasts between the kernels of a body.

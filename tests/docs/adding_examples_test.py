@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/adding_a_collective.md and docs/adding_a_method.md, dropped into a scratch copy of the sources, are
-found and proved by tests that nobody wrote for them: python3 adding_examples_test.py SOURCE_DIR BUILD_DIR"""
+"""The examples of docs/adding_a_collective.md and docs/adding_a_method.md are found by the build and proved by tests that
+nobody wrote for them: python3 adding_examples_test.py SOURCE_DIR BUILD_DIR
 
+CMake is asked, in a scratch copy of the sources, whether it would compile the examples. They are then compiled as their
+neighbours in BUILD_DIR are, and linked with the objects that are there.
+"""
+
+import collections
+import json
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 
-# The page, the test of what is registered, the program that lists it, and the least number of cases.
-EXAMPLES = (("docs/adding_a_collective.md", "every_collective_test", "collective_bench", 16),
-            ("docs/adding_a_method.md", "every_method_test", "operator_bench", 50))
-TARGETS = [target for _, test, bench, _ in EXAMPLES for target in (test, bench)]
+import commands
+
+# A page, a source that is compiled as its example is, the test of what is registered, the program that lists it, and the
+# least number of cases.
+Example = collections.namedtuple("Example", "page neighbour test bench least")
+EXAMPLES = (Example("docs/adding_a_collective.md", "collectives/all_scan.cpp", "every_collective_test", "collective_bench", 16),
+            Example("docs/adding_a_method.md", "sp_methods/ulysses.cpp", "every_method_test", "operator_bench", 50))
 DEVICE_BODY = "sp_methods/kernels/device/elementwise.cu"  # shown by the page of methods
 
 
@@ -29,18 +39,47 @@ def check_shown_device_body(source):
 
 
 def copy_sources(source, scratch):
-    """Copies what the build reads, keeping times so that a second run compiles only what changed."""
+    """Copies what CMake reads."""
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy2(source / name, scratch / name)
     for folder in ("cmake", "collectives", "sp_methods", "models", "harness", "doctor", "micro", "tests"):
-        if not (source / folder).exists():
-            continue
-        shutil.rmtree(scratch / folder, ignore_errors=True)
         shutil.copytree(source / folder, scratch / folder)
 
 
-def run(*command):
-    ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+def commands_of(build):
+    """How each source of a build is compiled."""
+    return {one["file"]: one["command"] for one in json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))}
+
+
+def require_found(scratch, names):
+    """Ends the test if CMake does not find the sources that were added."""
+    run("cmake", "-S", scratch, "-B", scratch / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release")
+    found = commands_of(scratch / "build")
+    for name in names:
+        if str(scratch / name) not in found:
+            sys.exit(f"CMake does not find {name}")
+
+
+def compiled(build, neighbour, added):
+    """Compiles the added source as its neighbour is compiled. Returns the object."""
+    words = shlex.split(commands_of(build)[str(neighbour)])
+    made = added.with_suffix(".o")
+    words[words.index("-o") + 1], words[words.index("-c") + 1] = made, added
+    run(*words, folder=build)
+    return made
+
+
+def linked(build, target, added, folder):
+    """Links a target of the build once more, with an added object, into the folder."""
+    command = run("ninja", "-C", build, "-t", "commands", "-s", f"bin/{target}").splitlines()[-1]
+    output = f" -o bin/{target} "
+    if output not in command:
+        sys.exit(f"no link of {target} in: {command}")
+    run("sh", "-c", command.replace(output, f" {shlex.quote(str(added))} -o {shlex.quote(str(folder / target))} "), folder=build)
+
+
+def run(*command, folder=None):
+    ended = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=folder)
     if ended.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}")
     return ended.stdout
@@ -64,24 +103,35 @@ def check_claim(operator_bench, stem):
             "--dtype", dtype, "--tokens", "64", "--dry-run")
 
 
+def check_commands(page, programs):
+    """The page's own commands, which need its example."""
+    shown = [one for one in commands.commands_of(commands.ROOT / page) if one.mark == "run by the test adding_examples"]
+    wrong = commands.problems(shown, programs)
+    if not shown or wrong:
+        sys.exit("\n".join(wrong) or f"{page} shows no command for its example")
+
+
 def main():
-    source, build = (pathlib.Path(word) for word in sys.argv[1:3])
+    source, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     scratch = build / "scratch"
-    scratch.mkdir(exist_ok=True)
+    shutil.rmtree(scratch, ignore_errors=True)
+    programs = scratch / "bin"
+    programs.mkdir(parents=True)
     check_shown_device_body(source)
     copy_sources(source, scratch)
-    stems = []
-    for page, *_ in EXAMPLES:
-        name, text = example(source, page)
+    names = []
+    for shown in EXAMPLES:
+        name, text = example(source, shown.page)
         (scratch / name).write_text(text, encoding="utf-8")
-        stems.append(pathlib.Path(name).stem)
-    # Debug: compiling is most of the time, and the cases are small.
-    run("cmake", "-S", scratch, "-B", scratch / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DBATON_NATIVE=OFF")
-    run("cmake", "--build", scratch / "build", "--target", *TARGETS)
-    programs = scratch / "build/bin"
-    for stem, (_, every_test, bench, least) in zip(stems, EXAMPLES):
-        prove(programs, stem, every_test, bench, least)
-    check_claim(programs / "operator_bench", stems[1])
+        names.append(name)
+    require_found(scratch, names)
+    for shown, name in zip(EXAMPLES, names):
+        added = compiled(build, source / shown.neighbour, scratch / name)
+        for target in (shown.test, shown.bench):
+            linked(build, target, added, programs)
+        prove(programs, pathlib.Path(name).stem, shown.test, shown.bench, shown.least)
+        check_commands(shown.page, programs)
+    check_claim(programs / EXAMPLES[1].bench, pathlib.Path(names[1]).stem)
 
 
 if __name__ == "__main__":

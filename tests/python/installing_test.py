@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The line that installs the wheel reaches pip as one word, both that of the document and that of `./run wheel`."""
+
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Installing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "build/wheel").mkdir(parents=True)
+
+    def bash(self, script):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.folder, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def words_of_pip(self, line):
+        """What pip is given by a line as a user types it."""
+        return self.bash(f"pip() {{ printf '%s\\n' \"$@\"; }}\n{line}").splitlines()
+
+    def wheel(self, name):
+        (self.folder / "build/wheel" / name).write_text("", encoding="utf-8")
+        return f"build/wheel/{name}"
+
+    def test_of_the_document(self):
+        wheel = self.wheel("baton-1-py3.whl")
+        line, = re.findall(r"^    (pip install .*)$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(self.words_of_pip(line), ["install", f"{wheel}[frames,natives]"])
+
+    def test_of_the_command_with_the_newest_wheel(self):
+        functions = re.sub(r'^main "\$@"$', "", (ROOT / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        functions = functions.replace('cd "$(dirname "${BASH_SOURCE[0]}")"', f"cd {ROOT}")
+        stubs = f"cd {self.folder}; packages() {{ :; }}; step() {{ :; }}; steps() {{ :; }}\n" \
+                "quietly() { if [[ $1 == wheel ]]; then touch build/wheel/baton-3-py3.whl; fi; }\n"
+        for old in ("baton-1-py3.whl", "baton-4-py3.whl"):
+            path = self.folder / self.wheel(old)
+            subprocess.run(["touch", "-d", "2020-01-01", path], check=True)
+        said = self.bash(functions + stubs + "wheel").splitlines()[-1]
+        line = re.fullmatch(r"To install it in a virtual environment: (pip install .*)", said)[1]
+        self.assertEqual(self.words_of_pip(line), ["install", "build/wheel/baton-3-py3.whl[frames,natives]"])
+
+
+if __name__ == "__main__":
+    unittest.main()
