@@ -7,12 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/world.hpp"
+#include "tests/held_out_seed.hpp"
 #include "tests/relaunch.hpp"
 
 namespace baton {
@@ -142,14 +142,6 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
     });
     return result;
   });
-}
-
-std::uint64_t held_out_seed() {
-  static const std::uint64_t seed = [] {
-    const char* given = std::getenv("BATON_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  }();
-  return seed;
 }
 
 }  // namespace baton

@@ -38,7 +38,7 @@ def missing():
     if lacking:
         return f"no hosts here: {', '.join(lacking)} not found"
     tried = subprocess.run(["unshare", "--net", "--uts", "--pid", "--mount", "--fork", "ip", "link", "add", "veth1", "type",
-                            "veth", "peer", "name", "veth2"], capture_output=True, text=True)
+                            "veth", "peer", "name", "veth2"], capture_output=True, text=True, timeout=60)
     return "" if tried.returncode == 0 else f"no hosts here: {(tried.stderr.strip().splitlines() or ['unshare failed'])[0]}"
 
 
@@ -90,7 +90,7 @@ class Hosts:
 
     def run(self, command, host=0, **options):
         """Runs `command`, a list of words, on a host."""
-        return subprocess.run(self.on(host, command), capture_output=True, text=True, timeout=options.pop("timeout", 300),
+        return subprocess.run(self.on(host, command), capture_output=True, text=True, timeout=options.pop("timeout", 240),
                               **options)
 
     def start(self, command, host=0):
@@ -218,7 +218,8 @@ class Hosts:
                 agent.sendall(str(code).encode())
 
     def _in(self, process, command, required=True):
-        done = subprocess.run(["nsenter", "-t", str(process), "-a", "sh", "-c", command], capture_output=True, text=True)
+        done = subprocess.run(["nsenter", "-t", str(process), "-a", "sh", "-c", command], capture_output=True, text=True,
+                              timeout=60)
         if required and done.returncode != 0:
             raise RuntimeError(f"{command}: {done.stderr.strip()}")
         return done.returncode == 0

@@ -9,7 +9,8 @@ import time
 
 import hosts
 
-TOOLS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
+TOOLS = ("munged", "munge", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
+STARTS = 3  # munged was once alive and deaf from its start on, so a deaf one is started again
 CONFIG = """ClusterName=baton
 SlurmctldHost=host0
 SlurmUser=root
@@ -51,9 +52,7 @@ class Slurm(hosts.Hosts):
         return self
 
     def __exit__(self, *_):
-        for daemon in getattr(self, "_daemons", []):
-            daemon.terminate()
-            daemon.wait()
+        end(getattr(self, "_daemons", []))
         super().__exit__()
 
     def words(self, *command):
@@ -69,27 +68,63 @@ class Slurm(hosts.Hosts):
         os.chmod(self.folder + "/munge.key", 0o600)
         with open(self.folder + "/slurm.conf", "w") as config:
             config.write(CONFIG.format(folder=self.folder, last=self.count - 1, cpus=os.cpu_count()))
-        munged = ["munged", "--foreground", "--force", "--socket", self.folder + "/munge.socket", "--key-file",
-                  self.folder + "/munge.key", "--pid-file", self.folder + "/munge.pid", "--log-file", self.folder + "/munge.log",
-                  "--seed-file", self.folder + "/munge.seed", "--num-threads", "2"]
-        self._daemons = [self._daemon(["setpriv", "--pdeathsig", "TERM", *munged])]
-        self._wait(lambda: os.path.exists(self.folder + "/munge.socket"))
+        self._daemons = [self._munged()]
         self._daemons.append(self._daemon(self.on(0, self.words("slurmctld", "-D", "-c"))))
         self._daemons += [self._daemon(self.on(host, self.words("slurmd", "-D", "-N", f"host{host}"))) for host in range(self.count)]
-        self._wait(lambda: self.run(self.words("sinfo", "-h", "-t", "idle", "-o", "%D")).stdout.strip() == str(self.count))
+        if not self._comes(lambda: self._idle_hosts() == str(self.count), 60):
+            raise RuntimeError("Slurm did not start:\n" + "".join(self._logs()))
+
+    def _munged(self):
+        """A daemon of munge that answers."""
+        socket = self.folder + "/munge.socket"
+        command = ["setpriv", "--pdeathsig", "TERM", "munged", "--foreground", "--force", "--socket", socket, "--key-file",
+                   self.folder + "/munge.key", "--pid-file", self.folder + "/munge.pid", "--log-file", self.folder + "/munge.log",
+                   "--seed-file", self.folder + "/munge.seed", "--num-threads", "2"]
+        for _ in range(STARTS):
+            daemon = self._daemon(command)
+            if self._comes(lambda: answer(["munge", "--no-input", "--socket", socket]), 20):
+                return daemon
+            end([daemon])
+        raise RuntimeError("munged does not answer:\n" + "".join(self._logs()))
+
+    def _idle_hosts(self):
+        return answer(self.on(0, self.words("sinfo", "-h", "-t", "idle", "-o", "%D")))
 
     def _daemon(self, command):
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def _wait(self, condition, seconds=40):
+    def _comes(self, condition, seconds):
+        """Whether a condition comes true within so many seconds."""
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise RuntimeError("Slurm did not start:\n" + "".join(self._logs()))
+                return False
             time.sleep(0.1)
+        return True
 
     def _logs(self):
         for name in sorted(os.listdir(self.folder)):
             if name.endswith(".log"):
                 with open(f"{self.folder}/{name}") as file:
                     yield f"{name}: {''.join(file.readlines()[-10:])}\n"
+
+
+def answer(command):
+    """What a command prints; empty if it fails or takes 10 s."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except subprocess.TimeoutExpired:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def end(daemons):
+    """Ends processes, those that ignore it after 10 s by force."""
+    for daemon in daemons:
+        daemon.terminate()
+    for daemon in daemons:
+        try:
+            daemon.wait(10)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+            daemon.wait()

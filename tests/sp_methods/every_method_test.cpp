@@ -20,6 +20,7 @@
 #include "harness/cases/case.hpp"
 #include "harness/layers/verify.hpp"
 #include "sp_methods/layer_oracle.hpp"
+#include "tests/held_out_seed.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {

@@ -18,6 +18,7 @@
 #include "harness/measure/samples.hpp"
 #include "sp_methods/layer_inputs.hpp"
 #include "sp_methods/sp_method.hpp"
+#include "tests/held_out_seed.hpp"
 #include "tests/launched_tests.hpp"
 
 namespace {

@@ -8,21 +8,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <random>
 #include <string>
 
 #include "tests/collectives/simulator/uniform_machine.hpp"
+#include "tests/held_out_seed.hpp"
 
 namespace {
 
 using namespace baton;
-
-std::uint64_t seed() {
-  static const char* fixed = std::getenv("BATON_SEED");
-  static const std::uint64_t drawn = fixed ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
-  return drawn;
-}
 
 /// A link and a shape, and the seconds of messages on it.
 struct Draw {
@@ -66,11 +60,11 @@ class ClosedForms : public testing::Test {
     EXPECT_NEAR(simulation.seconds, seconds, 1e-9 * seconds)
         << name
         << fmt::format(": P {} K {} L {} o {} B {} rows {} d_v {}; BATON_SEED={}", split.ranks, split.blocks,
-                       draw.latency, draw.o, draw.rate, draw.shape.rows(), draw.shape.d_v, seed());
+                       draw.latency, draw.o, draw.rate, draw.shape.rows(), draw.shape.d_v, held_out_seed());
   }
 
  private:
-  std::mt19937_64 random_{seed()};
+  std::mt19937_64 random_{held_out_seed()};
 };
 
 TEST_F(ClosedForms, AllScanIsAPipelineOfItsBlocks) {
