@@ -167,11 +167,10 @@ DeviceProblem random_problem(std::mt19937& random) {
 /// One rank and ranks in a row, chunks that are not full, gates of every strength, and random
 /// layers.
 std::vector<DeviceProblem> problems(unsigned seed) {
-  std::vector<DeviceProblem> out;
   const auto vector = GateKind::vector;
-  out.push_back({{{64, 1, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 1});
-  out.push_back({{{256, 1, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 1});
-  out.push_back({{{1000, 2, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 4});
+  std::vector<DeviceProblem> out{{{{64, 1, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 1},
+                                 {{{256, 1, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 1},
+                                 {{{1000, 2, 128, 128, 64, vector}, Gates::layer, 0, seed}, 1, 4}};
   for (const GateKind kind : {GateKind::vector, GateKind::scalar, GateKind::none})
     for (const std::int64_t d_k : {64, 128})
       for (const std::int64_t d_v : {64, 128})
@@ -198,9 +197,7 @@ std::vector<DeviceProblem> problems(unsigned seed) {
 
 TEST(GlaDevice, LayersAgreeWithTheOracle) {
   if (const Refusal lack = lacks_gpus(1)) GTEST_SKIP() << lack.reason();
-  const auto seed = static_cast<unsigned>(held_out_seed());
-  std::printf("seed %u\n", seed);
-  const auto all = problems(seed);
+  const auto all = problems(static_cast<unsigned>(held_out_seed()));
   std::vector<std::future<test::Results<double>>> oracles;
   for (const DeviceProblem& problem : all)
     oracles.push_back(std::async(
