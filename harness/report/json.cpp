@@ -3,12 +3,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/record/fields.hpp"
 #include "harness/report/record.hpp"
 
 namespace baton {
 namespace {
-
-constexpr int schema = 1;
 
 using Json = nlohmann::ordered_json;
 
@@ -108,10 +107,10 @@ void add_verified_sizes(Json& json, const Record& record) {
   if (!verified.verified_case) return;
   const Case& smaller = *verified.verified_case;
   const Description d = smaller.workload->describe();
+  json["verified_tokens"] = d.tokens;
   json["verified_heads"] = d.heads;
   json["verified_d_k"] = d.d_k;
   json["verified_d_v"] = d.d_v;
-  json["verified_tokens"] = d.tokens;
   if (d.layer) json["verified_chunk"] = d.layer->chunk;
   if (d.layer) json["verified_dtype"] = d.layer->dtype;
   json["verified_blocks"] = smaller.blocks;
@@ -230,7 +229,7 @@ void add_hosts(Json& json, const HostsOfRanks& hosts, const AlphaBeta& model) {
 }  // namespace
 
 std::string json_line(const Record& record, const Provenance& provenance) {
-  Json json{{"schema", schema}};
+  Json json{{"schema", schema::version}};
   add_case(json, record);
   json["warmup"] = record.warmup;
   json["rounds"] = record.rounds;
