@@ -174,8 +174,10 @@ std::string Case::comparison_group() const {
 
 std::string Case::contest() const {
   const auto layer = workload->describe().layer;
+  Case first = *this;
+  first.cycle = 0;
   return fmt::format("{}/{}{}", find_backend(executor).family, layer ? layer->attention : "",
-                     comparison_group().substr(executor.size()));
+                     first.comparison_group().substr(executor.size()));
 }
 
 std::vector<Case> cases(const Axes& axes) {

@@ -21,6 +21,13 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"case", identity, text, always, "", "", "", "",
      "The name of the case without its cycle, with the blocks as asked. Two records with the same one are of "
      "the same case, in whatever run."},
+    {"family", identity, text, always, "", "", "", "",
+     "What executors compete on: GPUs for all of them on GPUs with an f32 wire, else the executor by "
+     "itself."},
+    {"contest", identity, text, always, "", "", "", "",
+     "All that cases share which compete: their axes with the family in place of the executor. It has "
+     "neither "
+     "the cycle nor the machine: on one machine, records with the same text compete."},
     {"bench", axis, text, always, "", "", "", "", "The bench: collective, operator or model."},
     {"name", axis, text, always, "", "", "--collectives, --methods", "", "The collective or the method."},
     {"kind", axis, text, always, "", "", "", "", "The kind of a collective."},

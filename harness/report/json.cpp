@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records as JSON lines.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -55,9 +57,18 @@ void add_description(Json& json, const Description& d) {
   json["tokens"] = d.tokens;
 }
 
+/// The contest of the case among cases of as many rounds. Simulated rows have one whatever is asked.
+std::string contest_of(const Record& record) {
+  const Case& c = record.bench_case;
+  const bool is_measured = find_backend(c.executor).is_measured;
+  return c.contest() + (is_measured ? fmt::format("/warmup:{}/rounds:{}", record.warmup, record.rounds) : "");
+}
+
 void add_case(Json& json, const Record& record) {
   const Case& c = record.bench_case;
   json["case"] = c.key();
+  json["family"] = find_backend(c.executor).family;
+  json["contest"] = contest_of(record);
   add_description(json, c.workload->describe());
   json["implementation"] = record.implementation;
   json["executor"] = c.executor;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
@@ -118,6 +119,26 @@ TEST(Cases, AContestIsOverBeforeAnotherBegins) {
     now = c.contest();
   }
   EXPECT_EQ(begun.size(), 3u * 2 * 2) << "executors, ranks and kinds";
+}
+
+TEST(Cases, ContestsAreThoseOfTheFamilyOnEveryExecutor) {
+  std::map<std::string, std::string> contests;  // by family
+  for (const ExecutorEntry* entry : executors()) {
+    Axes axes = axes_of({"all_scan"});
+    axes.executors = {entry->name};
+    axes.cycles = 2;
+    const std::string family = find_backend(entry->name).family;
+    const std::string expected =
+        entry->tensors == Dtype::bf16 && entry->wire == Dtype::f32 ? "GPUs" : entry->name;
+    EXPECT_EQ(family, expected);
+    const auto all = cases(axes);
+    EXPECT_TRUE(all.front().contest().starts_with(family + "/")) << all.front().contest();
+    EXPECT_EQ(contests.emplace(family, all.front().contest()).first->second, all.front().contest());
+    EXPECT_EQ(all.front().contest(), all[all.size() / 2].contest()) << "another cycle is no other contest";
+    EXPECT_NE(all.front().contest(), all[all.size() / 2 - 1].contest()) << "other ranks are";
+  }
+  std::set<std::string> distinct;
+  for (const auto& [family, contest] : contests) EXPECT_TRUE(distinct.insert(contest).second) << family;
 }
 
 TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {

@@ -44,6 +44,18 @@ TEST(Record, ItsCaseHasNoCycleAndTheBlocksThatWereAsked) {
   EXPECT_EQ(to_json(record)["case"], key);
 }
 
+TEST(Record, NamesItsFamilyAndItsContest) {
+  Record record = timed_record();
+  record.warmup = 2;
+  const std::string contest = to_json(record)["contest"];
+  EXPECT_EQ(to_json(record)["family"], "local");
+  EXPECT_EQ(contest, record.bench_case.contest() + "/warmup:2/rounds:3");
+  record.bench_case.cycle = 3;
+  EXPECT_EQ(to_json(record)["contest"], contest);
+  record.bench_case.executor = "simulator";
+  EXPECT_EQ(to_json(record)["contest"], record.bench_case.contest()) << "it has one round, whatever is asked";
+}
+
 TEST(Record, TellsHowOftenEachRankWasLast) {
   Record record = timed_record();
   EXPECT_FALSE(to_json(record).contains("rounds_as_last")) << "one process has all ranks";
