@@ -34,6 +34,14 @@ struct Field {
   std::string_view absent;
   /// One sentence that says what the value is.
   std::string_view help;
+
+  /// The object that it is a part of; empty for a key of the record itself.
+  constexpr std::string_view object() const {
+    const auto dot = key.find('.');
+    return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);
+  }
+  /// The key within its object.
+  constexpr std::string_view name() const { return object().empty() ? key : key.substr(object().size() + 1); }
 };
 
 }  // namespace baton::schema

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -45,8 +46,8 @@ inline constexpr std::array fields = std::to_array<Field>({
      "The gates of a layer: one a channel (vector), one a head (scalar), or none."},
     {"gates", axis, text, always, "", "", "--gate-draw", "", "How the gates are drawn."},
     {"chunk", axis, whole, always, "tokens", "", "--chunk", "", "The tokens of a chunk."},
-    {"dtype", axis, text, always, "", "", "--dtype", "\"f32\"",
-     "The type of a layer's tensors: f32 or bf16."},
+    {"dtype", axis, text, always, "", "", "--dtype", "",
+     "The type of a layer's tensors: f32 or bf16; f32 where an old record has none."},
     {"groups", axis, whole, always, "", "", "--groups", "",
      "The head groups whose exchanges follow one another."},
     {"scan", axis, text, always, "", "", "--scan", "",
@@ -70,8 +71,9 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"latent", axis, truth, if_any, "", "", "--mla", "false", "True if keys hold their values."},
     {"packed", axis, whole, if_any, "tokens", "", "--packed", "0",
      "The mean length of packed documents; 0 for one document."},
-    {"kernel", axis, text, if_any, "", "", "--kernel", "\"own\"",
-     "Who computes softmax blocks on GPUs: own or cudnn."},
+    {"kernel", axis, text, if_any, "", "", "--kernel", "\"\"",
+     "Who computes softmax blocks on GPUs: own, also where an old record has none, or cudnn; empty "
+     "elsewhere."},
     {"kernel_version", machine, text, if_any, "", "", "", "\"\"",
      "The version of kernels that are not ours."},
     {"d_k", axis, whole, always, "", "", "--d-k", "",
@@ -81,7 +83,7 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"map", axis, text, if_any, "", "", "--map", "\"diagonal\"",
      "The kind of a rank's map: diagonal, scalar or affine."},
     {"tokens", axis, whole, always, "tokens", "tokens", "--tokens", "", "The tokens of a rank."},
-    {"implementation", identity, text, always, "", "", "", "",
+    {"implementation", identity, text, always, "", "", "", "\"schedule\"",
      "The word schedule, or the name of the native that ran in its place."},
     {"executor", axis, text, always, "", "run by", "--executor", "",
      "What ran the schedules; simulator for virtual time."},
@@ -268,6 +270,22 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"launch", identity, whole, always, "", "", "", "1", "The launch of the run that this is, from 1."},
     {"launches", identity, whole, always, "", "", "--launches", "1", "The number of launches of the run."},
 });
+
+/// A key of the schema. Does not compile for a text that is none.
+class Key {
+ public:
+  consteval Key(const char* key) {
+    while (fields.at(place_).key != key) ++place_;
+  }
+
+  constexpr std::size_t place() const { return place_; }
+  constexpr const Field& field() const { return fields[place_]; }
+
+  bool operator==(const Key&) const = default;
+
+ private:
+  std::size_t place_ = 0;
+};
 
 /// The number of the schema, which records have under the key of that name.
 inline constexpr int version = 1;

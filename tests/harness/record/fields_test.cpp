@@ -78,6 +78,7 @@ std::vector<Json> records_of_all_kinds() {
   failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
   Record wrong = timed_record();
   wrong.verified.wrong = 1;
+  wrong.verified.first_wrong = "element 5";
   Record shared = timed_record();
   shared.bench_case.ranks_a_gpu = 2;
   shared.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5};
