@@ -34,6 +34,8 @@ struct Field {
   std::string_view absent;
   /// One sentence that says what the value is.
   std::string_view help;
+  /// True of a text that has the key before it in names of cases; numbers always have.
+  bool is_named = false;
 
   /// The object that it is a part of; empty for a key of the record itself.
   constexpr std::string_view object() const {

@@ -16,7 +16,7 @@ using enum Role;
 using enum Type;
 using enum Written;
 
-// key, role, type, written, unit, title, flag, absent, help
+// key, role, type, written, unit, title, flag, absent, help, is named
 inline constexpr std::array fields = std::to_array<Field>({
     {"schema", identity, whole, always, "", "", "", "1", "The version of these keys."},
     {"case", identity, text, always, "", "", "", "",
@@ -44,7 +44,7 @@ inline constexpr std::array fields = std::to_array<Field>({
      "How the sequence lies on the ranks: contiguous, zigzag or other."},
     {"gate", axis, text, always, "", "", "--gate-kind", "",
      "The gates of a layer: one a channel (vector), one a head (scalar), or none."},
-    {"gates", axis, text, always, "", "", "--gate-draw", "", "How the gates are drawn."},
+    {"gates", axis, text, always, "", "", "--gate-draw", "", "How the gates are drawn.", true},
     {"chunk", axis, whole, always, "tokens", "", "--chunk", "", "The tokens of a chunk."},
     {"dtype", axis, text, always, "", "", "--dtype", "",
      "The type of a layer's tensors: f32 or bf16; f32 where an old record has none."},
@@ -57,6 +57,7 @@ inline constexpr std::array fields = std::to_array<Field>({
      "What of a method runs in a model: dp without a cut, split without the exchange, or full."},
     {"layers", axis, whole, always, "", "", "--layers", "", "The blocks of the model."},
     {"width", axis, whole, always, "", "", "--width", "", "The numbers of a hidden state."},
+    {"mlp", axis, whole, always, "", "", "--mlp", "", "The numbers inside the MLP."},
     {"beside", axis, text, always, "", "", "--fsdp, --head, --optimizer", "",
      "What a model's round has beside the blocks, in words; may be empty."},
     {"flops_a_token", axis, real, always, "flop", "", "", "",
@@ -81,7 +82,7 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"d_v", axis, whole, always, "", "", "--d-v", "",
      "The value channels of a head, which are columns of a state."},
     {"map", axis, text, if_any, "", "", "--map", "\"diagonal\"",
-     "The kind of a rank's map: diagonal, scalar or affine."},
+     "The kind of a rank's map: diagonal, scalar or affine.", true},
     {"tokens", axis, whole, always, "tokens", "tokens", "--tokens", "", "The tokens of a rank."},
     {"implementation", identity, text, always, "", "", "", "\"schedule\"",
      "The word schedule, or the name of the native that ran in its place."},

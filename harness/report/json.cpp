@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records as JSON lines: each value under its key. The schema says where it stands, and when it is
 // left out.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
 
 #include "harness/record/values.hpp"
 #include "harness/report/record.hpp"
@@ -35,73 +35,31 @@ std::vector<double> rounded(std::vector<double> seconds) {
   return seconds;
 }
 
-void add_layer(Values& values, const Description::LayerPart& layer, std::int64_t heads) {
-  values.set("pass", layer.pass);
-  values.set("mode", layer.mode);
-  values.set("attention", layer.attention);
-  values.set("layout", layer.layout);
-  values.set("gate", layer.gate);
-  values.set("gates", layer.gates);
-  values.set("chunk", layer.chunk);
-  values.set("dtype", layer.dtype);
-  values.set("groups", layer.groups);
-  values.set("scan", layer.scan);
-  values.set("kv_heads", layer.kv_heads == heads ? 0 : layer.kv_heads);
-  values.set("latent", layer.latent);
-  values.set("packed", layer.packed);
-  values.set("kernel", layer.kernel);
-  values.set("kernel_version", layer.kernel_version);
-}
-
-void add_model(Values& values, const Description::ModelPart& model) {
-  values.set("model", model.model);
-  values.set("line", model.line);
-  values.set("layers", model.layers);
-  values.set("width", model.width);
-  values.set("beside", model.beside);
-  values.set("flops_a_token", model.flops_a_token);
-  values.set("flops_a_pair", model.flops_a_pair);
-  values.set("peak_flops", unless_zero(model.peak_flops));
-}
-
-void add_description(Values& values, const Description& d) {
-  values.set("bench", d.bench);
-  values.set("name", d.name);
-  if (!d.layer) values.set("kind", d.kind);
-  values.set("direction", d.direction);
-  if (d.layer) add_layer(values, *d.layer, d.heads);
-  if (d.model) add_model(values, *d.model);
-  values.set("heads", d.heads);
-  values.set("d_k", d.d_k);
-  values.set("d_v", d.d_v);
-  values.set("map", to_string(d.map));
-  values.set("tokens", d.tokens);
-}
-
-/// The contest of the case among cases of as many rounds. Simulated rows have one, whatever is
-/// asked.
-std::string contest_of(const Record& record) {
-  const Case& c = record.bench_case;
-  const bool is_measured = find_backend(c.executor).is_measured;
-  return c.contest() + (is_measured ? fmt::format("/warmup:{}/rounds:{}", record.warmup, record.rounds) : "");
+Json json_of(const AxisValue& axis) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        if constexpr (std::is_same_v<decltype(value), const std::monostate&>)
+          return nullptr;
+        else
+          return value;
+      },
+      axis.value);
 }
 
 void add_case(Values& values, const Record& record) {
   const Case& c = record.bench_case;
+  AxisValues axes = c.axes();
+  const bool is_measured = find_backend(c.executor).is_measured;  // simulated rows have one round
+  axes.add({"warmup", record.warmup, is_measured ? in_contest : in_record_alone});
+  axes.add({"rounds", record.rounds, is_measured ? in_contest : in_record_alone});
+  for (const AxisValue& axis : axes) values.set(axis.key, json_of(axis));
   values.set("case", c.key());
-  values.set("family", find_backend(c.executor).family);
-  values.set("contest", contest_of(record));
-  add_description(values, c.workload->describe());
+  values.set("contest", axes.folded(in_contest));
   values.set("implementation", record.implementation);
-  values.set("executor", c.executor);
-  values.set("ranks", c.ranks);
   values.set("ranks_a_node", record.ranks_a_node);
-  values.set("ranks_per_gpu", c.ranks_a_gpu);
   values.set("state_bytes", c.workload->state_bytes());
   values.set("blocks", record.blocks);
-  values.set("blocks_asked", c.blocks == auto_blocks ? Json("auto") : Json(c.blocks));
-  values.set("cadence", to_string(c.timing));
-  values.set("cycle", c.cycle);
+  if (c.blocks != auto_blocks) values.set("blocks_asked", c.blocks);
 }
 
 void add_cost(Values& values, const Record& record) {
@@ -136,13 +94,13 @@ void add_verified_sizes(Values& values, const Record& record) {
   values.set("verified_head_numbers", verified.heads);
   if (!verified.verified_case) return;
   const Case& smaller = *verified.verified_case;
-  const Description d = smaller.workload->describe();
-  values.set("verified_tokens", d.tokens);
-  values.set("verified_heads", d.heads);
-  values.set("verified_d_k", d.d_k);
-  values.set("verified_d_v", d.d_v);
-  if (d.layer) values.set("verified_chunk", d.layer->chunk);
-  if (d.layer) values.set("verified_dtype", d.layer->dtype);
+  const AxisValues axes = smaller.workload->axes();
+  values.set("verified_tokens", axes.whole("tokens"));
+  values.set("verified_heads", axes.whole("heads"));
+  values.set("verified_d_k", axes.whole("d_k"));
+  values.set("verified_d_v", axes.whole("d_v"));
+  if (axes.has("chunk")) values.set("verified_chunk", axes.whole("chunk"));
+  if (axes.has("dtype")) values.set("verified_dtype", axes.text("dtype"));
   values.set("verified_blocks", smaller.blocks);
   values.set("verified_ranks", smaller.ranks);
 }
@@ -275,8 +233,6 @@ std::string json_line(const Record& record, const Provenance& provenance) {
   Values values;
   values.set("schema", schema::version);
   add_case(values, record);
-  values.set("warmup", record.warmup);
-  values.set("rounds", record.rounds);
   if (record.failure) {
     add_failure(values, *record.failure);
   } else if (!record.skipped.empty()) {

@@ -31,10 +31,7 @@ struct Row {
 
 }  // namespace
 
-std::string mode_of(const Record& record) {
-  const auto layer = record.bench_case.workload->describe().layer;
-  return layer ? layer->mode : "";
-}
+std::string mode_of(const Record& record) { return record.bench_case.workload->axes().text("mode"); }
 
 std::vector<std::vector<int>> contests_of(const std::vector<Case>& cases) {
   std::vector<std::vector<int>> all;

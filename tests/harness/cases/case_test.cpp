@@ -172,10 +172,10 @@ TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
   const auto whole = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
   EXPECT_NE(whole->shape_name().find("/heads:4/kv_heads:1/latent/d_k:96/"), std::string::npos)
       << whole->shape_name();
-  const Description small = whole->reduced(4)->describe();
-  EXPECT_TRUE(small.layer->latent);
-  EXPECT_EQ(small.layer->kv_heads, 1);
-  EXPECT_LT(small.d_v, small.d_k);
+  const AxisValues small = whole->reduced(4)->axes();
+  EXPECT_TRUE(small.truth("latent"));
+  EXPECT_EQ(small.whole("kv_heads"), 1);
+  EXPECT_LT(small.whole("d_v"), small.whole("d_k"));
 }
 
 TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
@@ -183,18 +183,17 @@ TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
   const auto whole = operator_workload(find_method("zeco"), layer, GateDraw::layer, {.mean = 50, .seed = 3});
   EXPECT_NE(whole->shape_name().find("/tokens:200/packed:50/heads:4/"), std::string::npos)
       << whole->shape_name();
-  EXPECT_EQ(whole->reduced(4)->describe().layer->packed, 5) << "20 tokens in place of 200";
+  EXPECT_EQ(whole->reduced(4)->axes().whole("packed"), 5) << "20 tokens in place of 200";
   EXPECT_EQ(operator_workload(find_method("zeco"), layer, GateDraw::layer)->shape_name().find("packed"),
             std::string::npos);
 }
 
 TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
   const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
-  const auto small = operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)
-                         ->reduced(4)
-                         ->describe();
-  EXPECT_EQ(small.heads, 8);
-  EXPECT_EQ(small.layer->kv_heads, 2);
+  const auto small =
+      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)->reduced(4)->axes();
+  EXPECT_EQ(small.whole("heads"), 8);
+  EXPECT_EQ(small.whole("kv_heads"), 2);
 }
 
 TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {

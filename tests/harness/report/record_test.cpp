@@ -113,11 +113,11 @@ TEST(Record, SaysWhatWasVerifiedInItsPlace) {
   const auto json = to_json(record);
   EXPECT_EQ(json["verified_ranks"], 2);
   EXPECT_EQ(json["verified_blocks"], 5);
-  const Description small = record.verified.verified_case->workload->describe();
-  EXPECT_EQ(json["verified_heads"], small.heads);
-  EXPECT_EQ(json["verified_d_k"], small.d_k);
-  EXPECT_EQ(json["verified_d_v"], small.d_v);
-  EXPECT_EQ(json["verified_tokens"], small.tokens);
+  const AxisValues small = record.verified.verified_case->workload->axes();
+  EXPECT_EQ(json["verified_heads"], small.whole("heads"));
+  EXPECT_EQ(json["verified_d_k"], small.whole("d_k"));
+  EXPECT_EQ(json["verified_d_v"], small.whole("d_v"));
+  EXPECT_EQ(json["verified_tokens"], small.whole("tokens"));
   EXPECT_EQ(json["ranks"], 4) << "the record is still that of its own case";
   EXPECT_NE(json["heads"], json["verified_heads"]);
 }
