@@ -43,11 +43,6 @@ std::vector<Backend> all_backends() {
 
 using Workloads = std::vector<std::shared_ptr<const Workload>>;
 
-std::string attention_of(const Workload& workload) {
-  const auto layer = workload.describe().layer;
-  return layer ? layer->attention : "";
-}
-
 /// The cases of a sweep, made point by point.
 class Sweep {
  public:
@@ -88,8 +83,9 @@ class Sweep {
     std::stable_partition(workloads.begin(), workloads.end(),
                           [&](const auto& w) { return w->name() == axes_.baseline; });
     // One contest after the other.
+    const std::string first = workloads[0]->axes().text("attention");
     std::stable_partition(workloads.begin(), workloads.end(),
-                          [&](const auto& w) { return attention_of(*w) == attention_of(*workloads[0]); });
+                          [&](const auto& w) { return w->axes().text("attention") == first; });
     for (const auto& workload : workloads) {
       if (is_left_out(workload, base.executor)) continue;
       for (int blocks : workload->cuts_blocks() ? axes_.blocks : std::vector{1}) {
@@ -116,6 +112,13 @@ class Sweep {
 };
 
 }  // namespace
+
+std::string Workload::variant() const {
+  std::string words;
+  for (const AxisValue& one : axes())
+    if (one.parts == in_name && one.key != "name") words += one.text();
+  return words;
+}
 
 Comparison Workload::verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                             Oracles& oracles) const {
@@ -152,11 +155,26 @@ const char* to_string(TimingMode mode) {
   return "?";
 }
 
-std::string Case::name() const {
-  const std::string variant = workload->variant().empty() ? "" : workload->variant() + "/";
+AxisValues Case::axes() const {
+  AxisValues all{};
+  const AxisValues of_workload = workload->axes();
+  for (const AxisValue& one : of_workload)
+    if (one.parts == in_name) all.add(one);
+  all.add({"family", find_backend(executor).family, in_contest});
+  all.add({"executor", executor, in_name | in_group});
+  all.add({"ranks", ranks});
+  all.add({"ranks_a_node", ranks_a_node});
+  all.add({"ranks_per_gpu", ranks_a_gpu});
+  for (const AxisValue& one : of_workload)
+    if (one.parts != in_name) all.add(one);
+  all.add({"cadence", to_string(timing)});
+  all.add({"cycle", cycle, in_name | in_group});
   const std::string cut = blocks == auto_blocks ? "auto" : std::to_string(blocks);
-  return fmt::format("{}/{}{}/blocks:{}", workload->name(), variant, comparison_group(), cut);
+  all.add({"blocks_asked", cut, in_name, "blocks:" + cut});
+  return all;
 }
+
+std::string Case::name() const { return axes().folded(in_name); }
 
 std::string Case::key() const {
   Case first = *this;
@@ -164,19 +182,9 @@ std::string Case::key() const {
   return first.name();
 }
 
-std::string Case::comparison_group() const {
-  const std::string repetition = cycle == 0 ? "" : fmt::format("/cycle:{}", cycle);
-  const std::string nodes = ranks_a_node == 0 ? "" : fmt::format("/ranks_a_node:{}", ranks_a_node);
-  const std::string sharing = ranks_a_gpu == 1 ? "" : fmt::format("/ranks_per_gpu:{}", ranks_a_gpu);
-  return fmt::format("{}/ranks:{}{}{}/{}/{}{}", executor, ranks, nodes, sharing, workload->shape_name(),
-                     to_string(timing), repetition);
-}
+std::string Case::comparison_group() const { return axes().folded(in_group); }
 
-std::string Case::contest() const {
-  const auto layer = workload->describe().layer;
-  return fmt::format("{}/{}{}", find_backend(executor).family, layer ? layer->attention : "",
-                     comparison_group().substr(executor.size()));
-}
+std::string Case::contest() const { return axes().folded(in_contest); }
 
 std::vector<Case> cases(const Axes& axes) {
   constexpr double most_cases = 100000;

@@ -11,58 +11,12 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
+#include "harness/record/axis_values.hpp"
 
 namespace baton {
 
 class Oracles;
 struct Comparison;
-
-/// The properties of a workload. Keys of records and cells of tables are both made from it.
-struct Description {
-  /// "collective", "operator" or "model".
-  std::string bench;
-  std::string name;
-  /// The kind of a collective; empty for a layer.
-  std::string kind;
-  std::string direction;
-  std::int64_t heads = 0, d_k = 0, d_v = 0, tokens = 0;
-  /// The kind of the maps that ranks exchange.
-  MapKind map = MapKind::diagonal;
-
-  struct LayerPart {
-    std::string attention, pass, mode, gate, gates, dtype, scan;
-    std::int64_t chunk = 0, groups = 1, kv_heads = 0;
-    /// How the sequence lies on the ranks: "contiguous", "zigzag", or "other".
-    std::string layout;
-    /// True if the values are the first channels of the keys.
-    bool latent = false;
-    /// The mean length of packed documents in tokens; 0 for one document.
-    std::int64_t packed = 0;
-    /// Who computes softmax blocks on GPUs: "own" or "cudnn", with the version of what is not ours;
-    /// else empty.
-    std::string kernel, kernel_version;
-  };
-  /// Present for layers, and for models, whose layers it describes.
-  std::optional<LayerPart> layer;
-
-  struct ModelPart {
-    std::string model;
-    /// "dp", "split" or "full" (docs/models.md).
-    std::string line;
-    int layers = 0;
-    std::int64_t width = 0;
-    /// Floating-point operations that a token needs, forward and backward.
-    double flops_a_token = 0;
-    /// The same for each token of its sequence, in layers of softmax attention.
-    double flops_a_pair = 0;
-    /// Those that a rank can do in a second; 0 if nobody said.
-    double peak_flops = 0;
-    /// What is there beside the blocks, such as "sharded weights, head"; may be empty.
-    std::string beside;
-  };
-  /// Present for a model only.
-  std::optional<ModelPart> model;
-};
 
 /// Something that can be built, verified and timed on any executor.
 class Workload {
@@ -71,11 +25,18 @@ class Workload {
 
   /// The name of the row: a collective's or a method's.
   virtual std::string name() const = 0;
+  /// All that records have of it, in the order of a case's name. What rivals differ in is in the
+  /// name alone, the name of the row among it.
+  virtual AxisValues axes() const = 0;
+  /// The kind of the maps that ranks exchange.
+  virtual MapKind map() const { return MapKind::diagonal; }
+  /// True of layers, and of models, which have some.
+  bool is_layer() const { return axes().has("pass"); }
+  bool is_model() const { return axes().has("model"); }
   /// The axes that all rows of a comparison group share, such as "forward/heads:32".
-  virtual std::string shape_name() const = 0;
+  std::string shape_name() const { return axes().folded(in_group); }
   /// The axes that distinguish rows of one name and shape; may be empty.
-  virtual std::string variant() const { return {}; }
-  virtual Description describe() const = 0;
+  std::string variant() const;
 
   /// The size of one rank's state, for the table and for the choice of blocks.
   virtual std::int64_t state_bytes() const = 0;
@@ -177,6 +138,9 @@ struct Case {
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
+  /// Its axes and those of its workload, in the order of its name.
+  AxisValues axes() const;
+
   /// The name of the case for Google Benchmark, without the line break of this example:
   /// all_scan/mpi/ranks:4/exclusive_scan/forward/
   /// heads:32/d_k:128/d_v:128/tokens:8192/isolated/blocks:auto
@@ -189,8 +153,8 @@ struct Case {
   /// variant and its blocks.
   std::string comparison_group() const;
 
-  /// The axes that cases share which compete: those of a comparison group with the family in place
-  /// of the executor, and the attention of a layer.
+  /// The axes that cases share which compete: those of a comparison group but for the cycle, with
+  /// the family in place of the executor, and the attention of a layer.
   std::string contest() const;
 };
 

@@ -16,11 +16,18 @@ class CollectiveWorkload : public Workload {
       : collective_(collective), shape_(shape), direction_(direction) {}
 
   std::string name() const override { return collective_.name; }
-  std::string shape_name() const override {
-    return fmt::format("{}/{}/heads:{}/d_k:{}/d_v:{}/tokens:{}", to_string(collective_.kind),
-                       to_string(direction_), shape_.heads, shape_.d_k, shape_.d_v, shape_.tokens) +
-           (shape_.map == MapKind::diagonal ? "" : fmt::format("/map:{}", to_string(shape_.map)));
+  AxisValues axes() const override {
+    return {{"bench", "collective", in_record_alone},
+            {"name", collective_.name, in_name},
+            {"kind", to_string(collective_.kind)},
+            {"direction", to_string(direction_)},
+            {"heads", shape_.heads},
+            {"d_k", shape_.d_k},
+            {"d_v", shape_.d_v},
+            {"tokens", shape_.tokens},
+            {"map", to_string(shape_.map)}};
   }
+  MapKind map() const override { return shape_.map; }
   std::int64_t state_bytes() const override { return shape_.state_bytes(); }
   std::int64_t state_rows() const override { return shape_.rows(); }
   bool cuts_blocks() const override { return collective_.cuts_blocks; }
@@ -63,18 +70,6 @@ class CollectiveWorkload : public Workload {
 
   double payload_bytes(int ranks) const override;
   double port_bytes(int ranks) const override;
-  Description describe() const override {
-    return {.bench = "collective",
-            .name = collective_.name,
-            .kind = to_string(collective_.kind),
-            .direction = to_string(direction_),
-            .heads = shape_.heads,
-            .d_k = shape_.d_k,
-            .d_v = shape_.d_v,
-            .tokens = shape_.tokens,
-            .map = shape_.map,
-            .layer = std::nullopt};
-  }
 
  private:
   Split directed(Split split) const {

@@ -30,7 +30,7 @@ double product_flops_of(const Schedule& schedule) {
 
 std::optional<MatrixCost> matrix_cost_of(const Case& bench_case, int blocks) {
   const auto twice = bench_case.workload->with_twice_the_values();
-  if (twice == nullptr || bench_case.workload->describe().map != MapKind::affine) return std::nullopt;
+  if (twice == nullptr || bench_case.workload->map() != MapKind::affine) return std::nullopt;
   const Split split = bench_case.split(blocks);
   MatrixCost cost;
   std::int64_t most = -1;

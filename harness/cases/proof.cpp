@@ -121,7 +121,7 @@ using Scan = std::pair<std::string, MapKind>;
 
 std::set<Scan> kinds_of_scans(const Workload& workload) {
   std::set<Scan> scans;
-  for (const std::string& name : scans_of(workload)) scans.emplace(name, workload.describe().map);
+  for (const std::string& name : scans_of(workload)) scans.emplace(name, workload.map());
   return scans;
 }
 
@@ -167,8 +167,7 @@ std::set<std::string> scans_of(const Workload& workload) {
   for (const Schedule& schedule : small->build({.ranks = 2}))
     std::copy_if(schedule.regions().begin(), schedule.regions().end(), std::inserter(scans, scans.end()),
                  is_scan);
-  const Description what = workload.describe();
-  if (what.kind == to_string(Kind::exclusive_scan)) scans.insert(what.name);
+  if (workload.axes().text("kind") == to_string(Kind::exclusive_scan)) scans.insert(workload.name());
   return scans;
 }
 

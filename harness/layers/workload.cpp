@@ -30,18 +30,6 @@ class OperatorWorkload : public Workload {
         scan_(layer.scan.empty() ? method.scan : layer.scan) {}
 
   std::string name() const override { return method_.name; }
-  std::string variant() const override {
-    return method_.sequence == Sequence::cut ? to_string(layer_.mode) : "";
-  }
-  std::string shape_name() const override {
-    const GlaShape& s = layer_.share;
-    // The word of a rule with matrices says the kind of its gates.
-    const bool has_word = has_matrices(layer_.rule);
-    return fmt::format("{}/{}/gates:{}/tokens:{}{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}/{}{}",
-                       to_string(layer_.pass), has_word ? attention() : to_string(s.gate), to_string(gates_),
-                       s.tokens, packed_name(), heads_name(s), s.d_k, s.d_v, s.chunk, layer_.groups,
-                       to_string(layer_.dtype), is_by_cudnn() ? "/kernel:cudnn" : "");
-  }
   std::int64_t state_bytes() const override { return maps().state_bytes(); }
   std::int64_t state_rows() const override { return maps().rows(); }
   bool cuts_blocks() const override {
@@ -77,7 +65,7 @@ class OperatorWorkload : public Workload {
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
-  Description describe() const override;
+  AxisValues axes() const override;
 
  private:
   /// The layer with its documents on so many ranks.
@@ -209,35 +197,37 @@ std::pair<std::string, std::string> OperatorWorkload::kernel() const {
   return {to_string(SoftmaxBody::cudnn), cudnn_library().lacking() ? "" : cudnn_library().version()};
 }
 
-Description OperatorWorkload::describe() const {
+AxisValues OperatorWorkload::axes() const {
   const GlaShape& share = layer_.share;
   const auto direction = layer_.pass == Pass::forward    ? "forward"
                          : layer_.pass == Pass::backward ? "reverse"
                                                          : "both";
   const Mode mode = is_alone() ? Mode::compute_only : layer_.mode;
-  return {.bench = "operator",
-          .name = method_.name,
-          .kind = {},
-          .direction = direction,
-          .heads = share.heads,
-          .d_k = share.d_k,
-          .d_v = share.d_v,
-          .tokens = share.tokens,
-          .layer = Description::LayerPart{.attention = attention(),
-                                          .pass = to_string(layer_.pass),
-                                          .mode = to_string(mode),
-                                          .gate = to_string(share.gate),
-                                          .gates = to_string(gates_),
-                                          .dtype = to_string(layer_.dtype),
-                                          .scan = is_alone() ? "" : scan_,
-                                          .chunk = share.chunk,
-                                          .groups = layer_.groups,
-                                          .kv_heads = share.key_heads(),
-                                          .layout = layout_of(method_, share.tokens),
-                                          .latent = share.latent,
-                                          .packed = packing_.mean,
-                                          .kernel = kernel().first,
-                                          .kernel_version = kernel().second}};
+  const bool has_modes = method_.sequence == Sequence::cut;
+  // The word of a rule with matrices says the kind of its gates.
+  const bool has_word = has_matrices(layer_.rule);
+  return {{"bench", "operator", in_record_alone},
+          {"name", method_.name, in_name},
+          {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
+          {"direction", direction, in_record_alone},
+          {"layout", layout_of(method_, share.tokens), in_record_alone},
+          {"scan", is_alone() ? "" : scan_, in_record_alone},
+          {"pass", to_string(layer_.pass)},
+          {"attention", attention(), has_word ? in_all : in_contest},
+          {"gate", to_string(share.gate), has_word ? in_record_alone : in_all},
+          {"gates", to_string(gates_)},
+          {"tokens", share.tokens},
+          {"packed", packing_.mean},
+          {"heads", share.heads},
+          {"kv_heads", share.key_heads() == share.heads ? 0 : share.key_heads()},
+          {"latent", share.latent},
+          {"d_k", share.d_k},
+          {"d_v", share.d_v},
+          {"chunk", share.chunk},
+          {"groups", layer_.groups},
+          {"dtype", to_string(layer_.dtype)},
+          {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},
+          {"kernel_version", kernel().second, in_record_alone}};
 }
 
 }  // namespace

@@ -17,8 +17,6 @@ class ModelWorkload : public Workload {
   ModelWorkload(Stack stack, double peak_flops) : stack_(std::move(stack)), peak_flops_(peak_flops) {}
 
   std::string name() const override { return stack_.first_method().name; }
-  std::string variant() const override { return to_string(line()); }
-  std::string shape_name() const override;
   std::int64_t state_bytes() const override { return state_rows() * stack_.shape.d_v * element_bytes; }
   std::int64_t state_rows() const override { return stack_.shape.heads * stack_.shape.d_k; }
   bool cuts_blocks() const override {
@@ -49,7 +47,7 @@ class ModelWorkload : public Workload {
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
-  Description describe() const override;
+  AxisValues axes() const override;
 
  private:
   Line line() const {
@@ -75,15 +73,6 @@ std::string ModelWorkload::beside() const {
   add(stack_.has_head, "head");
   add(stack_.has_optimizer, "optimizer");
   return words;
-}
-
-std::string ModelWorkload::shape_name() const {
-  const ModelShape& s = stack_.shape;
-  const std::string more = beside();
-  const std::string softmax = s.softmax_layers() == 0 ? "" : fmt::format("+{}", s.softmax_layers());
-  return fmt::format("{}/layers:{}{}/width:{}/mlp:{}/tokens:{}/heads:{}/d_k:{}/d_v:{}/chunk:{}/groups:{}{}{}",
-                     s.name, s.count() - s.softmax_layers(), softmax, s.width, s.mlp, stack_.tokens, s.heads,
-                     s.d_k, s.d_v, s.chunk, stack_.layer.groups, more.empty() ? "" : "/", more);
 }
 
 Refusal ModelWorkload::unsupported(int ranks) const { return baton::unsupported(stack_, ranks); }
@@ -125,41 +114,40 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   return model_workload(small, 0);
 }
 
-Description ModelWorkload::describe() const {
+AxisValues ModelWorkload::axes() const {
   const ModelShape& s = stack_.shape;
   const bool has_linear = stack_.linear != nullptr;
-  const GateKind gate = has_linear ? s.gate : GateKind::none;
-  return {
-      .bench = "model",
-      .name = name(),
-      .kind = {},
-      .direction = "both",
-      .heads = s.heads,
-      .d_k = s.d_k,
-      .d_v = s.d_v,
-      .tokens = stack_.tokens,
-      .layer = Description::LayerPart{.attention = has_linear ? "linear" : "softmax",
-                                      .pass = "both",
-                                      .mode = stack_.is_alone() ? "compute_only" : "overlapped",
-                                      .gate = to_string(gate),
-                                      .gates = "layer",
-                                      .dtype = to_string(stack_.layer.dtype),
-                                      .scan = stack_.is_alone() ? "" : scan(),
-                                      .chunk = s.chunk,
-                                      .groups = stack_.layer.groups,
-                                      .kv_heads = has_linear ? s.heads : s.kv_heads,
-                                      .layout = "contiguous",
-                                      .latent = false,
-                                      .kernel = "",
-                                      .kernel_version = ""},
-      .model = Description::ModelPart{.model = s.name,
-                                      .line = to_string(line()),
-                                      .layers = s.count(),
-                                      .width = s.width,
-                                      .flops_a_token = s.flops_a_token(0, stack_.has_head),
-                                      .flops_a_pair = s.flops_a_token(1, false) - s.flops_a_token(0, false),
-                                      .peak_flops = peak_flops_,
-                                      .beside = beside()}};
+  const std::int64_t key_heads = has_linear ? s.heads : s.kv_heads;
+  const int softmax = s.softmax_layers();
+  const std::string layers =
+      fmt::format("layers:{}{}", s.count() - softmax, softmax > 0 ? fmt::format("+{}", softmax) : "");
+  return {{"bench", "model", in_record_alone},
+          {"name", name(), in_name},
+          {"line", to_string(line()), in_name},
+          {"pass", "both", in_record_alone},
+          {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
+          {"direction", "both", in_record_alone},
+          {"layout", "contiguous", in_record_alone},
+          {"scan", stack_.is_alone() ? "" : scan(), in_record_alone},
+          {"attention", has_linear ? "linear" : "softmax", in_contest},
+          {"gate", to_string(has_linear ? s.gate : GateKind::none), in_record_alone},
+          {"gates", "layer", in_record_alone},
+          {"dtype", to_string(stack_.layer.dtype), in_record_alone},
+          {"flops_a_token", s.flops_a_token(0, stack_.has_head), in_record_alone},
+          {"flops_a_pair", s.flops_a_token(1, false) - s.flops_a_token(0, false), in_record_alone},
+          {"peak_flops", peak_flops_ > 0 ? AxisValue::Value(peak_flops_) : std::monostate(), in_record_alone},
+          {"model", s.name},
+          {"layers", s.count(), in_all, layers},
+          {"width", s.width},
+          {"mlp", s.mlp},
+          {"tokens", stack_.tokens},
+          {"heads", s.heads},
+          {"kv_heads", key_heads == s.heads ? 0 : key_heads, in_record_alone},
+          {"d_k", s.d_k},
+          {"d_v", s.d_v},
+          {"chunk", s.chunk},
+          {"groups", stack_.layer.groups},
+          {"beside", beside()}};
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ int Options::calibrated_ranks() const {
                        bench_case.executor);
     measured = bench_case.executor;
     most = std::max(most, bench_case.ranks);
-    has_kernels |= bench_case.workload->describe().layer.has_value();
+    has_kernels |= bench_case.workload->is_layer();
   }
   if (calibrates_kernels_alone()) {
     if (most != 1 || !has_kernels)

@@ -10,6 +10,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
+#include "harness/record/fields.hpp"
 
 namespace baton {
 namespace {
@@ -135,6 +136,7 @@ void declare_output(Flags& flags, RawOptions& raw) {
   flags.add("--csv", options.csv, "append a line of comma-separated values for each case to this file");
   flags.add("--wide", options.wide, "print all columns, wider than a terminal, and ratios to --baseline");
   flags.add("--list", raw.list, "print what is registered and stop");
+  flags.add("--schema", raw.schema, "print the keys of records as JSON and stop");
   const Flag dry_run = flags.add("--dry-run", options.dry_run, "check and count all schedules, run nothing");
   flags
       .add("--trace", options.trace,
@@ -178,8 +180,11 @@ std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& b
   if (!raw.exported.empty()) raw.options.exported = {raw.exported[0], raw.exported[1]};
   if (raw.options.journal.empty()) raw.options.journal = raw.options.resume;
   if (raw.launches_in_all > 0) raw.options.launches = raw.launches_in_all;
-  if (!raw.list) return raw;
-  if (launched_rank() == 0) {
+  if (!raw.list && !raw.schema) return raw;
+  if (launched_rank() > 0) return std::nullopt;
+  if (raw.schema) {
+    fmt::print("{}", schema::as_json());
+  } else {
     bench.print_list();
     print_backends();
   }

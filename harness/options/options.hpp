@@ -217,6 +217,7 @@ struct RawOptions {
   /// The format and the file of --export; empty without it.
   std::vector<std::string> exported;
   bool list = false;
+  bool schema = false;
 };
 
 /// How a bench's command line differs from that of another.

@@ -52,6 +52,10 @@ std::string short_size(std::int64_t bytes) {
   return fmt::format("{:.{}f}{}", share, share >= 100 ? 0 : share >= 10 ? 1 : 2, largest->letter);
 }
 
+std::string size_of(const Case& c) {
+  return short_size(c.workload->is_layer() ? c.workload->axes().whole("tokens") : c.workload->state_bytes());
+}
+
 std::string with_interval(const Ratio& ratio) {
   return fmt::format("{} [{},{}]", number(ratio.value), number(ratio.ci95[0]), number(ratio.ci95[1]));
 }
@@ -98,7 +102,7 @@ std::string memory(const Record& record) {
 
 std::string verified_amount(const Record& record) {
   const Verified& verified = record.verified;
-  if (!record.bench_case.workload->describe().layer) return short_size(verified.elements);
+  if (!record.bench_case.workload->is_layer()) return short_size(verified.elements);
   return fmt::format("{}x{}", short_size(verified.tokens), verified.heads.size());
 }
 

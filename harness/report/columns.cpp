@@ -44,12 +44,12 @@ std::string interval(const Record& record) {
 }
 
 std::string direction(const Record& record) {
-  return record.bench_case.workload->describe().direction == "forward" ? "fwd" : "rev";
+  return record.bench_case.workload->axes().text("direction") == "forward" ? "fwd" : "rev";
 }
 
-/// The layer of a row of operator_bench.
-Description::LayerPart layer_of(const Record& record) {
-  return record.bench_case.workload->describe().layer.value();
+/// The text of an axis.
+auto text_of(schema::Key key) {
+  return [key](const Record& record) { return record.bench_case.workload->axes().text(key); };
 }
 
 std::string bound(const Record& record) {
@@ -170,8 +170,8 @@ Table operator_table(int longest_method) {
       {{"method", "", width_for(longest_method), marked_name},
        {"run by", "", width_for_run_by(), run_by},
        ranks,
-       {"pass", "", -8, [](const Record& r) { return layer_of(r).pass; }},
-       {"mode", "", -12, [](const Record& r) { return layer_of(r).mode; }},
+       {"pass", "", -8, text_of("pass")},
+       {"mode", "", -12, text_of("mode")},
        timing,
        state,
        {"K", "", 4, blocks_that_ran}},

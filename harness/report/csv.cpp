@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records as comma-separated values (RFC 4180), for spreadsheets. The values are those of the JSON
 // records, so nothing is computed twice; lists of rounds stay in the records.
-#include <array>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/record/fields.hpp"
 #include "harness/report/record.hpp"
 
 namespace baton {
@@ -18,84 +21,55 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+using schema::Field;
+using schema::Type;
+
 /// A title and the place of its values in a record.
-struct Field {
-  std::string_view title;
-  std::string_view place;
+struct CsvColumn {
+  std::string title;
+  Json::json_pointer place;
 };
 
-constexpr std::array fields{
-    Field{"time", "/time"},
-    Field{"run", "/run"},
-    Field{"launch", "/launch"},
-    Field{"commit", "/commit"},
-    Field{"host", "/machine/host"},
-    Field{"cpu", "/machine/cpu"},
-    Field{"gpu", "/device/gpu"},
-    Field{"bench", "/bench"},
-    Field{"case", "/case"},
-    Field{"name", "/name"},
-    Field{"implementation", "/implementation"},
-    Field{"kind", "/kind"},
-    Field{"direction", "/direction"},
-    Field{"pass", "/pass"},
-    Field{"mode", "/mode"},
-    Field{"dtype", "/dtype"},
-    Field{"kernel", "/kernel"},
-    Field{"scan", "/scan"},
-    Field{"executor", "/executor"},
-    Field{"topology", "/topology"},
-    Field{"ranks", "/ranks"},
-    Field{"heads", "/heads"},
-    Field{"kv_heads", "/kv_heads"},
-    Field{"latent", "/latent"},
-    Field{"d_k", "/d_k"},
-    Field{"d_v", "/d_v"},
-    Field{"map", "/map"},
-    Field{"tokens", "/tokens"},
-    Field{"packed", "/packed"},
-    Field{"state_bytes", "/state_bytes"},
-    Field{"blocks", "/blocks"},
-    Field{"cadence", "/cadence"},
-    Field{"cycle", "/cycle"},
-    Field{"rounds", "/rounds"},
-    Field{"mean_seconds", "/mean_seconds"},
-    Field{"median_seconds", "/median_seconds"},
-    Field{"ci95_low_seconds", "/ci95_seconds/0"},
-    Field{"ci95_high_seconds", "/ci95_seconds/1"},
-    Field{"min_seconds", "/min_seconds"},
-    Field{"p50_seconds", "/p50_seconds"},
-    Field{"p95_seconds", "/p95_seconds"},
-    Field{"p99_seconds", "/p99_seconds"},
-    Field{"max_seconds", "/max_seconds"},
-    Field{"first_seconds", "/first_seconds"},
-    Field{"algbw_bytes_per_second", "/algbw_bytes_per_second"},
-    Field{"busbw_bytes_per_second", "/busbw_bytes_per_second"},
-    Field{"sent_bytes", "/sent_bytes"},
-    Field{"hops", "/hops"},
-    Field{"tensor_bytes", "/tensor_bytes"},
-    Field{"scratch_bytes", "/scratch_bytes"},
-    Field{"bound_seconds", "/bound_seconds"},
-    Field{"predicted_seconds", "/predicted_seconds"},
-    Field{"hidden", "/hidden"},
-    Field{"ratio", "/ratio"},
-    Field{"ratio_ci95_low", "/ratio_ci95/0"},
-    Field{"ratio_ci95_high", "/ratio_ci95/1"},
-    Field{"relative_error", "/relative_error"},
-    Field{"wrong", "/wrong"},
-    Field{"skipped", "/skipped"},
-    Field{"failed", "/failed"},
-};
+/// The key, with its object before it where another key ends alike.
+std::string title_of(const Field& field) {
+  const auto alike = [&](const Field& other) { return other.name() == field.name(); };
+  const bool is_one = std::count_if(schema::fields.begin(), schema::fields.end(), alike) == 1;
+  if (field.object().empty() || is_one) return std::string(field.name());
+  return fmt::format("{}_{}", field.object(), field.name());
+}
 
-/// One text for each field, separated by commas.
-std::string joined(const std::function<std::string(const Field&)>& text) {
-  std::string line = text(fields.front());
-  for (const Field& field : std::span(fields).subspan(1)) line += "," + text(field);
+/// The columns of a field: two of an interval, none of lists and objects.
+void add_columns(std::vector<CsvColumn>& columns, const Field& field) {
+  if (field.type == Type::list || field.type == Type::object) return;
+  const std::string title = title_of(field);
+  Json::json_pointer place;
+  if (!field.object().empty()) place.push_back(std::string(field.object()));
+  place.push_back(std::string(field.name()));
+  if (field.type != Type::interval) return columns.push_back({title, place});
+  constexpr std::string_view ends = "ci95";
+  const std::size_t behind = title.find(ends) + ends.size();
+  columns.push_back({title.substr(0, behind) + "_low" + title.substr(behind), place / 0});
+  columns.push_back({title.substr(0, behind) + "_high" + title.substr(behind), place / 1});
+}
+
+const std::vector<CsvColumn>& columns() {
+  static const std::vector<CsvColumn> all = [] {
+    std::vector<CsvColumn> made;
+    for (const Field& field : schema::fields) add_columns(made, field);
+    return made;
+  }();
+  return all;
+}
+
+/// One text for each column, separated by commas.
+std::string joined(const std::function<std::string(const CsvColumn&)>& text) {
+  std::string line;
+  for (const CsvColumn& column : columns()) line += (&column == columns().data() ? "" : ",") + text(column);
   return line;
 }
 
 std::string titles() {
-  return joined([](const Field& field) { return std::string(field.title); });
+  return joined([](const CsvColumn& column) { return column.title; });
 }
 
 /// Text in quotes where it holds a separator; quotes in it are doubled.
@@ -107,10 +81,9 @@ std::string in_quotes(const std::string& text) {
 }
 
 /// The value as text; empty where the record has none.
-std::string value(const Json& record, std::string_view place) {
-  const Json::json_pointer pointer{std::string(place)};
-  if (!record.contains(pointer) || record.at(pointer).is_null()) return {};
-  const Json& found = record.at(pointer);
+std::string value(const Json& record, const Json::json_pointer& place) {
+  if (!record.contains(place) || record.at(place).is_null()) return {};
+  const Json& found = record.at(place);
   return in_quotes(found.is_string() ? found.get<std::string>() : found.dump());
 }
 
@@ -144,7 +117,7 @@ CsvFile::CsvFile(const std::string& path) : file_(path) {
 
 void CsvFile::append(const std::string& record) {
   const Json json = Json::parse(record);
-  file_.append(joined([&json](const Field& field) { return value(json, field.place); }), titles());
+  file_.append(joined([&json](const CsvColumn& column) { return value(json, column.place); }), titles());
 }
 
 }  // namespace baton

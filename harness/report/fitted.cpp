@@ -14,11 +14,6 @@ namespace {
 
 using Text = std::function<std::string(const Case&)>;
 
-std::string size_of(const Case& c) {
-  const Description d = c.workload->describe();
-  return short_size(d.layer ? d.tokens : c.workload->state_bytes());
-}
-
 std::string blocks_asked(const Case& c) {
   return c.workload->cuts_blocks() ? fmt::format("{}", c.blocks) : "";
 }
@@ -60,8 +55,8 @@ std::string bound(const Record& record) {
 class Fitting {
  public:
   Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {
-    is_layer_ = cases.front().workload->describe().layer.has_value();
-    is_model_ = cases.front().workload->describe().model.has_value();
+    is_layer_ = cases.front().workload->is_layer();
+    is_model_ = cases.front().workload->is_model();
     is_simulated_ = !find_backend(cases.front().executor).is_measured;
   }
 

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as JSON lines.
+// Records as JSON lines: each value under its key. The schema says where it stands, and when it is
+// left out.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <variant>
 
+#include "harness/record/values.hpp"
 #include "harness/report/record.hpp"
 
 namespace baton {
 namespace {
 
-constexpr int schema = 1;
-
 using Json = nlohmann::ordered_json;
+using schema::Values;
 
-Json or_null(const auto& value) { return value ? Json(*value) : Json(nullptr); }
+/// The number, unless it is zero.
+std::optional<double> unless_zero(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
+
+/// A member of a value that may not be there.
+template <class Whole, class Part>
+std::optional<Part> part(const std::optional<Whole>& whole, Part Whole::*member) {
+  return whole ? std::optional((*whole).*member) : std::nullopt;
+}
+
+/// The number, unless it is none: JSON has no word for that.
+std::optional<double> if_finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
 
 /// Seconds to a tenth of a nanosecond, which is finer than any timer here: shorter lines.
 std::vector<double> rounded(std::vector<double> seconds) {
@@ -20,169 +35,141 @@ std::vector<double> rounded(std::vector<double> seconds) {
   return seconds;
 }
 
-void add_description(Json& json, const Description& d) {
-  json["bench"] = d.bench;
-  json["name"] = d.name;
-  if (!d.layer) json["kind"] = d.kind;
-  if (d.layer) json.update({{"pass", d.layer->pass}, {"mode", d.layer->mode}});
-  json["direction"] = d.direction;
-  if (d.layer)
-    json.update({{"attention", d.layer->attention},
-                 {"layout", d.layer->layout},
-                 {"gate", d.layer->gate},
-                 {"gates", d.layer->gates},
-                 {"chunk", d.layer->chunk},
-                 {"dtype", d.layer->dtype},
-                 {"groups", d.layer->groups},
-                 {"scan", d.layer->scan}});
-  if (d.model)
-    json.update({{"model", d.model->model},
-                 {"line", d.model->line},
-                 {"layers", d.model->layers},
-                 {"width", d.model->width},
-                 {"beside", d.model->beside},
-                 {"flops_a_token", d.model->flops_a_token},
-                 {"flops_a_pair", d.model->flops_a_pair},
-                 {"peak_flops", d.model->peak_flops > 0 ? Json(d.model->peak_flops) : Json(nullptr)}});
-  json["heads"] = d.heads;
-  if (d.layer && d.layer->kv_heads != d.heads) json["kv_heads"] = d.layer->kv_heads;
-  if (d.layer && d.layer->latent) json["latent"] = true;
-  if (d.layer && d.layer->packed > 0) json["packed"] = d.layer->packed;
-  if (d.layer && !d.layer->kernel.empty()) json["kernel"] = d.layer->kernel;
-  if (d.layer && !d.layer->kernel_version.empty()) json["kernel_version"] = d.layer->kernel_version;
-  json["d_k"] = d.d_k;
-  json["d_v"] = d.d_v;
-  if (d.map != MapKind::diagonal) json["map"] = to_string(d.map);
-  json["tokens"] = d.tokens;
+Json json_of(const AxisValue& axis) {
+  return std::visit(
+      [](const auto& value) -> Json {
+        if constexpr (std::is_same_v<decltype(value), const std::monostate&>)
+          return nullptr;
+        else
+          return value;
+      },
+      axis.value);
 }
 
-void add_case(Json& json, const Record& record) {
+void add_case(Values& values, const Record& record) {
   const Case& c = record.bench_case;
-  json["case"] = c.key();
-  add_description(json, c.workload->describe());
-  json["implementation"] = record.implementation;
-  json["executor"] = c.executor;
-  json["ranks"] = c.ranks;
-  json["ranks_a_node"] = record.ranks_a_node;
-  if (c.ranks_a_gpu > 1) json["ranks_per_gpu"] = c.ranks_a_gpu;
-  json["state_bytes"] = c.workload->state_bytes();
-  json["blocks"] = record.blocks;
-  json["blocks_asked"] = c.blocks == auto_blocks ? Json("auto") : Json(c.blocks);
-  json["cadence"] = to_string(c.timing);
-  json["cycle"] = c.cycle;
+  AxisValues axes = c.axes();
+  const bool is_measured = find_backend(c.executor).is_measured;  // simulated rows have one round
+  axes.add({"warmup", record.warmup, is_measured ? in_contest : in_record_alone});
+  axes.add({"rounds", record.rounds, is_measured ? in_contest : in_record_alone});
+  for (const AxisValue& axis : axes) values.set(axis.key, json_of(axis));
+  values.set("case", c.key());
+  values.set("contest", axes.folded(in_contest));
+  values.set("implementation", record.implementation);
+  values.set("ranks_a_node", record.ranks_a_node);
+  values.set("state_bytes", c.workload->state_bytes());
+  values.set("blocks", record.blocks);
+  if (c.blocks != auto_blocks) values.set("blocks_asked", c.blocks);
 }
 
-void add_cost(Json& json, const Record& record) {
-  json["sent_bytes"] = record.cost ? Json(record.cost->sent_bytes) : Json(nullptr);
+void add_cost(Values& values, const Record& record) {
+  values.set("sent_bytes", part(record.cost, &Cost::sent_bytes));
   if (record.cost && record.matrices) {
-    json["sent_matrix_bytes"] = record.matrices->sent_bytes;
-    json["sent_state_bytes"] = record.cost->sent_bytes - record.matrices->sent_bytes;
-    json["product_flops"] = record.matrices->product_flops;
-    if (record.alpha_beta.product_flops_a_second > 0)
-      json["product_flops_per_second"] = record.alpha_beta.product_flops_a_second;
+    values.set("sent_matrix_bytes", record.matrices->sent_bytes);
+    values.set("sent_state_bytes", record.cost->sent_bytes - record.matrices->sent_bytes);
+    values.set("product_flops", record.matrices->product_flops);
+    values.set("product_flops_per_second", unless_zero(record.alpha_beta.product_flops_a_second));
   }
-  json["hops"] = record.cost ? Json(record.cost->hops) : Json(nullptr);
-  json["messages"] = or_null(record.messages);
-  json["tensor_bytes"] = record.footprint ? Json(record.footprint->tensors) : Json(nullptr);
-  json["scratch_bytes"] = record.footprint ? Json(record.footprint->scratch) : Json(nullptr);
-  json["wire_dtype"] = to_string(record.wire);
-  json["bound_seconds"] = or_null(record.bound_seconds());
-  json["alpha_seconds"] = record.alpha_beta.alpha_seconds;
-  json["beta_bytes_per_second"] = record.alpha_beta.beta;
-  if (record.alpha_beta.floor_seconds > 0) json["floor_seconds"] = record.alpha_beta.floor_seconds;
+  values.set("hops", part(record.cost, &Cost::hops));
+  values.set("messages", record.messages);
+  values.set("tensor_bytes", part(record.footprint, &Footprint::tensors));
+  values.set("scratch_bytes", part(record.footprint, &Footprint::scratch));
+  values.set("wire_dtype", to_string(record.wire));
+  values.set("bound_seconds", record.bound_seconds());
+  values.set("alpha_seconds", record.alpha_beta.alpha_seconds);
+  values.set("beta_bytes_per_second", record.alpha_beta.beta);
+  values.set("floor_seconds", unless_zero(record.alpha_beta.floor_seconds));
   if (record.alpha_beta.message_beta > 0) {
-    json["message_alpha_seconds"] = record.alpha_beta.message_alpha_seconds;
-    json["message_beta_bytes_per_second"] = record.alpha_beta.message_beta;
+    values.set("message_alpha_seconds", record.alpha_beta.message_alpha_seconds);
+    values.set("message_beta_bytes_per_second", record.alpha_beta.message_beta);
   }
 }
 
 /// Adds what was compared, and the sizes of the smaller case that was, if there is one.
-void add_verified_sizes(Json& json, const Record& record) {
+void add_verified_sizes(Values& values, const Record& record) {
   const Verified& verified = record.verified;
-  if (verified.elements > 0) json["verified_elements"] = verified.elements;
-  if (!verified.heads.empty()) {
-    json["verified_tokens"] = verified.tokens;
-    json["verified_heads"] = verified.heads.size();
-    json["verified_head_numbers"] = verified.heads;
-  }
+  values.set("verified_elements", verified.elements);
+  values.set("verified_tokens", verified.heads.empty() ? 0 : verified.tokens);
+  values.set("verified_heads", verified.heads.size());
+  values.set("verified_head_numbers", verified.heads);
   if (!verified.verified_case) return;
   const Case& smaller = *verified.verified_case;
-  const Description d = smaller.workload->describe();
-  json["verified_heads"] = d.heads;
-  json["verified_d_k"] = d.d_k;
-  json["verified_d_v"] = d.d_v;
-  json["verified_tokens"] = d.tokens;
-  if (d.layer) json["verified_chunk"] = d.layer->chunk;
-  if (d.layer) json["verified_dtype"] = d.layer->dtype;
-  json["verified_blocks"] = smaller.blocks;
-  json["verified_ranks"] = smaller.ranks;
+  const AxisValues axes = smaller.workload->axes();
+  values.set("verified_tokens", axes.whole("tokens"));
+  values.set("verified_heads", axes.whole("heads"));
+  values.set("verified_d_k", axes.whole("d_k"));
+  values.set("verified_d_v", axes.whole("d_v"));
+  if (axes.has("chunk")) values.set("verified_chunk", axes.whole("chunk"));
+  if (axes.has("dtype")) values.set("verified_dtype", axes.text("dtype"));
+  values.set("verified_blocks", smaller.blocks);
+  values.set("verified_ranks", smaller.ranks);
 }
 
-void add_verification(Json& json, const Record& record) {
-  json["wrong"] = record.verified.wrong;
-  if (record.verified.wrong > 0) json["first_wrong"] = record.verified.first_wrong;
-  json["relative_error"] = record.verified.relative_error;
-  json["tolerance"] = record.verified.tolerance;
-  json["verification_seconds"] = record.verified.seconds;
-  add_verified_sizes(json, record);
+void add_verification(Values& values, const Record& record) {
+  values.set("wrong", record.verified.wrong);
+  values.set("first_wrong", record.verified.first_wrong);
+  values.set("relative_error", record.verified.relative_error);
+  values.set("tolerance", record.verified.tolerance);
+  values.set("verification_seconds", record.verified.seconds);
+  add_verified_sizes(values, record);
 }
 
-void add_timings(Json& json, const Record& record) {
-  json["seconds"] = rounded(record.samples.seconds);
-  for (const auto& row : record.samples.rank_seconds) json["rank_seconds"].push_back(rounded(row));
-  json["timed_seconds"] = record.timed_seconds;
-  json["first_seconds"] = or_null(record.samples.first_seconds);
-  json["mean_seconds"] = record.summary.mean;
-  json["median_seconds"] = record.summary.median;
-  json["ci95_seconds"] = record.summary.ci95;
-  json["min_seconds"] = record.summary.min;
-  json["p50_seconds"] = record.summary.p50;
-  json["p95_seconds"] = record.summary.p95;
-  json["p99_seconds"] = record.summary.p99;
-  json["max_seconds"] = record.summary.max;
-  if (const auto rounds = record.rounds_as_last(); !rounds.empty()) json["rounds_as_last"] = rounds;
+void add_timings(Values& values, const Record& record) {
+  values.set("seconds", rounded(record.samples.seconds));
+  Json ranks = Json::array();
+  for (const auto& row : record.samples.rank_seconds) ranks.push_back(rounded(row));
+  values.set("rank_seconds", std::move(ranks));
+  values.set("timed_seconds", record.timed_seconds);
+  values.set("first_seconds", record.samples.first_seconds);
+  values.set("mean_seconds", record.summary.mean);
+  values.set("median_seconds", record.summary.median);
+  values.set("ci95_seconds", record.summary.ci95);
+  values.set("min_seconds", record.summary.min);
+  values.set("p50_seconds", record.summary.p50);
+  values.set("p95_seconds", record.summary.p95);
+  values.set("p99_seconds", record.summary.p99);
+  values.set("max_seconds", record.summary.max);
+  values.set("rounds_as_last", record.rounds_as_last());
   const Case& c = record.bench_case;
   if (c.workload->payload_bytes(c.ranks) > 0) {
-    json["algbw_bytes_per_second"] = c.workload->payload_bytes(c.ranks) / record.summary.median;
-    json["busbw_bytes_per_second"] = c.workload->port_bytes(c.ranks) / record.summary.median;
+    values.set("algbw_bytes_per_second", c.workload->payload_bytes(c.ranks) / record.summary.median);
+    values.set("busbw_bytes_per_second", c.workload->port_bytes(c.ranks) / record.summary.median);
   }
-  const auto& ratio = record.standing.ratio;
-  json["ratio"] = ratio ? Json(ratio->value) : Json(nullptr);
-  json["hidden"] = or_null(record.standing.hidden);
-  if (record.standing.exposed_seconds) json["exposed_seconds"] = *record.standing.exposed_seconds;
-  json["ratio_ci95"] = ratio ? Json(ratio->ci95) : Json(nullptr);
+  values.set("ratio", part(record.standing.ratio, &Ratio::value));
+  values.set("hidden", record.standing.hidden);
+  values.set("exposed_seconds", record.standing.exposed_seconds);
+  values.set("ratio_ci95", part(record.standing.ratio, &Ratio::ci95));
 }
 
-void add_launches(Json& json, const OverLaunches& over) {
-  const auto& ratio = over.standing.ratio;
-  json["over_launches"] = {{"launches", over.launches},
-                           {"median_seconds", over.summary.median},
-                           {"ci95_seconds", over.summary.ci95},
-                           {"ratio", ratio ? Json(ratio->value) : Json(nullptr)},
-                           {"ratio_ci95", ratio ? Json(ratio->ci95) : Json(nullptr)},
-                           {"hidden", or_null(over.standing.hidden)}};
+void add_launches(Values& values, const OverLaunches& over) {
+  values.set("over_launches.launches", over.launches);
+  values.set("over_launches.median_seconds", over.summary.median);
+  values.set("over_launches.ci95_seconds", over.summary.ci95);
+  values.set("over_launches.ratio", part(over.standing.ratio, &Ratio::value));
+  values.set("over_launches.ratio_ci95", part(over.standing.ratio, &Ratio::ci95));
+  values.set("over_launches.hidden", over.standing.hidden);
 }
 
-void add_failure(Json& json, const Failure& failure) {
-  json["failed"] = failure.reason;
-  json["failed_rank"] = or_null(failure.rank);
-  json["failed_step"] = or_null(failure.step);
-  json["exit_code"] = failure.exit_code;
-  json["failed_after_seconds"] = failure.seconds;
+void add_failure(Values& values, const Failure& failure) {
+  values.set("failed", failure.reason);
+  values.set("failed_rank", failure.rank);
+  values.set("failed_step", failure.step);
+  values.set("exit_code", failure.exit_code);
+  values.set("failed_after_seconds", failure.seconds);
 }
 
-void add_prediction(Json& json, const Record& record) {
-  if (!record.topology.empty()) json["topology"] = record.topology;
-  if (!record.stands_on.empty()) json["stands_on"] = record.stands_on;
-  json["predicted_seconds"] = or_null(record.predicted_seconds);
-  if (!record.extrapolated.empty()) json["extrapolated"] = record.extrapolated;
+void add_prediction(Values& values, const Record& record) {
+  values.set("topology", record.topology);
+  values.set("stands_on", record.stands_on);
+  values.set("predicted_seconds", record.predicted_seconds);
+  values.set("extrapolated", record.extrapolated);
 }
 
-void add_conditions(Json& json, const Conditions& conditions) {
-  json["conditions"] = {{"cores", conditions.cores},
-                        {"busy_threads", conditions.busy_threads},
-                        {"oversubscribed", conditions.oversubscribed()},
-                        {"other_load", or_null(conditions.other_load)}};
+void add_conditions(Values& values, const Conditions& conditions) {
+  values.set("conditions.cores", conditions.cores);
+  values.set("conditions.busy_threads", conditions.busy_threads);
+  values.set("conditions.oversubscribed", conditions.oversubscribed());
+  values.set("conditions.other_load", conditions.other_load);
 }
 
 /// The readings of every rank's device, by their names.
@@ -193,11 +180,13 @@ Json readings(const Samples& samples, const std::vector<std::vector<double>>& ro
   return all;
 }
 
-void add_device(Json& json, const Record& record) {
-  for (const auto& [name, text] : record.device_facts) json["device"][name] = text;
+void add_device(Values& values, const Record& record) {
+  Json facts;
+  for (const auto& [name, text] : record.device_facts) facts[name] = text;
+  values.set("device", std::move(facts));
   if (record.samples.reading_names.empty()) return;
-  json["device_before"] = readings(record.samples, record.samples.readings_before);
-  json["device_after"] = readings(record.samples, record.samples.readings_after);
+  values.set("device_before", readings(record.samples, record.samples.readings_before));
+  values.set("device_after", readings(record.samples, record.samples.readings_after));
 }
 
 Json machine_json(const Machine& machine) {
@@ -216,52 +205,52 @@ Json machine_json(const Machine& machine) {
   return json;
 }
 
-void add_hosts(Json& json, const HostsOfRanks& hosts, const AlphaBeta& model) {
-  const auto finite_or_null = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
-  json["hosts"] = {{"count", hosts.hosts},
-                   {"placement", hosts.placement},
-                   {"within_by", hosts.within_by},
-                   {"between_by", hosts.between_by},
-                   {"between_alpha_seconds", model.between_alpha_seconds},
-                   {"between_beta_bytes_per_second", model.between_beta},
-                   {"clock_error_seconds", finite_or_null(hosts.clock_error_seconds)}};
+void add_hosts(Values& values, const HostsOfRanks& hosts, const AlphaBeta& model) {
+  values.set("hosts.count", hosts.hosts);
+  values.set("hosts.placement", hosts.placement);
+  values.set("hosts.within_by", hosts.within_by);
+  values.set("hosts.between_by", hosts.between_by);
+  values.set("hosts.between_alpha_seconds", model.between_alpha_seconds);
+  values.set("hosts.between_beta_bytes_per_second", model.between_beta);
+  values.set("hosts.clock_error_seconds", if_finite(hosts.clock_error_seconds));
+}
+
+void add_provenance(Values& values, const Provenance& provenance) {
+  values.set("baseline", provenance.baseline);
+  values.set("seed", provenance.seed);
+  values.set("machine", machine_json(provenance.machine));
+  values.set("commit", provenance.commit);
+  values.set("time", utc_now());
+  values.set("run", provenance.run);
+  values.set("session", provenance.session);
+  values.set("launch", provenance.launch);
+  values.set("launches", provenance.launches);
 }
 
 }  // namespace
 
 std::string json_line(const Record& record, const Provenance& provenance) {
-  Json json{{"schema", schema}};
-  add_case(json, record);
-  json["warmup"] = record.warmup;
-  json["rounds"] = record.rounds;
+  Values values;
+  values.set("schema", schema::version);
+  add_case(values, record);
   if (record.failure) {
-    add_failure(json, *record.failure);
+    add_failure(values, *record.failure);
   } else if (!record.skipped.empty()) {
-    json["skipped"] = record.skipped;
+    values.set("skipped", record.skipped);
   } else {
-    add_cost(json, record);
-    add_verification(json, record);
+    add_cost(values, record);
+    add_verification(values, record);
   }
-  if (record.is_timed()) add_timings(json, record);
-  if (record.over_launches) add_launches(json, *record.over_launches);
-  add_prediction(json, record);
-  if (record.conditions) add_conditions(json, *record.conditions);
-  add_device(json, record);
-  json["baseline"] = provenance.baseline;
-  json["seed"] = provenance.seed;
-  // JSON has no word for "not a number": an unknown skew is null.
-  json["start_skew_seconds"] =
-      std::isfinite(record.start_skew_seconds) ? Json(record.start_skew_seconds) : Json(nullptr);
-  if (record.hosts) add_hosts(json, *record.hosts, record.alpha_beta);
-  json["machine"] = machine_json(provenance.machine);
-  json["commit"] = provenance.commit;
-  json["time"] = utc_now();
-  json["run"] = provenance.run;
-  if (!provenance.session.empty()) json["session"] = provenance.session;
-  json["launch"] = provenance.launch;
-  json["launches"] = provenance.launches;
+  if (record.is_timed()) add_timings(values, record);
+  if (record.over_launches) add_launches(values, *record.over_launches);
+  add_prediction(values, record);
+  if (record.conditions) add_conditions(values, *record.conditions);
+  add_device(values, record);
+  values.set("start_skew_seconds", if_finite(record.start_skew_seconds));
+  if (record.hosts) add_hosts(values, *record.hosts, record.alpha_beta);
+  add_provenance(values, provenance);
   // Names and variables of the environment may hold any bytes.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return values.json().dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace baton

@@ -7,9 +7,7 @@
 namespace baton {
 namespace {
 
-Description::ModelPart model_of(const Record& record) {
-  return record.bench_case.workload->describe().model.value();
-}
+AxisValues axes_of(const Record& record) { return record.bench_case.workload->axes(); }
 
 /// A cell that is empty in rows without timings.
 auto timed(std::function<std::string(const Record&)> cell) {
@@ -17,18 +15,17 @@ auto timed(std::function<std::string(const Record&)> cell) {
 }
 
 double tokens_a_second(const Record& record) {
-  return static_cast<double>(record.bench_case.workload->describe().tokens) / record.shown().median;
+  return static_cast<double>(axes_of(record).whole("tokens")) / record.shown().median;
 }
 
 /// Model flops utilisation: what the tokens need over what the rank could have done.
 std::string mfu(const Record& record) {
-  const auto model = model_of(record);
-  if (model.peak_flops <= 0) return no_value;
-  const Case& c = record.bench_case;
+  const AxisValues axes = axes_of(record);
+  if (axes.real("peak_flops") <= 0) return no_value;
   const double sequence =
-      static_cast<double>(c.workload->describe().tokens) * (model.line == "full" ? c.ranks : 1);
-  const double flops = model.flops_a_token + model.flops_a_pair * sequence;
-  return fmt::format("{:.1f}", 100 * tokens_a_second(record) * flops / model.peak_flops);
+      static_cast<double>(axes.whole("tokens")) * (axes.text("line") == "full" ? record.bench_case.ranks : 1);
+  const double flops = axes.real("flops_a_token") + axes.real("flops_a_pair") * sequence;
+  return fmt::format("{:.1f}", 100 * tokens_a_second(record) * flops / axes.real("peak_flops"));
 }
 
 std::string over_dp(const Record& record) {
@@ -44,7 +41,7 @@ std::string exposed(const Record& record) {
 
 }  // namespace
 
-std::string model_line(const Record& record) { return model_of(record).line; }
+std::string model_line(const Record& record) { return axes_of(record).text("line"); }
 
 std::vector<Column> model_columns() {
   return {{"step", "ms", 7, timed([](const Record& r) { return number(r.shown().median * 1e3); })},

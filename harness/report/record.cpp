@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/record/values.hpp"
+
 namespace baton {
 namespace {
 
@@ -25,58 +27,48 @@ std::string error_line(const std::string& name, const std::vector<double>& log_r
 }
 
 using Json = nlohmann::json;
-
-/// The value under `key`; nothing if there is none, or null.
-template <class Value>
-std::optional<Value> optional(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  return found == json.end() || found->is_null() ? std::nullopt : std::optional(found->get<Value>());
-}
-
-template <class Value>
-Value value(const Json& json, const char* key, Value otherwise) {
-  return optional<Value>(json, key).value_or(std::move(otherwise));
-}
+using schema::known;
+using schema::value;
 
 std::optional<Failure> failure(const Json& json) {
   if (!json.contains("failed")) return std::nullopt;
-  return Failure{.reason = json.at("failed"),
-                 .rank = optional<int>(json, "failed_rank"),
-                 .step = optional<int>(json, "failed_step"),
-                 .exit_code = value(json, "exit_code", 0),
-                 .seconds = value(json, "failed_after_seconds", 0.0)};
+  return Failure{.reason = value<std::string>(json, "failed"),
+                 .rank = known<int>(json, "failed_rank"),
+                 .step = known<int>(json, "failed_step"),
+                 .exit_code = value<int>(json, "exit_code"),
+                 .seconds = value<double>(json, "failed_after_seconds")};
 }
 
 std::optional<Cost> cost(const Json& json) {
-  const auto bytes = optional<std::int64_t>(json, "sent_bytes");
-  const auto hops = optional<int>(json, "hops");
+  const auto bytes = known<std::int64_t>(json, "sent_bytes");
+  const auto hops = known<int>(json, "hops");
   return bytes && hops ? std::optional(Cost{*bytes, *hops}) : std::nullopt;
 }
 
 std::optional<Footprint> footprint(const Json& json) {
-  const auto tensors = optional<std::int64_t>(json, "tensor_bytes");
-  const auto scratch = optional<std::int64_t>(json, "scratch_bytes");
+  const auto tensors = known<std::int64_t>(json, "tensor_bytes");
+  const auto scratch = known<std::int64_t>(json, "scratch_bytes");
   return tensors && scratch ? std::optional(Footprint{*tensors, *scratch}) : std::nullopt;
 }
 
 Verified verified(const Json& json) {
   Verified read;
-  read.wrong = value<std::int64_t>(json, "wrong", 0);
-  read.first_wrong = value<std::string>(json, "first_wrong", "");
-  read.relative_error = value(json, "relative_error", 0.0);
-  read.tolerance = value(json, "tolerance", 0.0);
-  read.elements = value<std::int64_t>(json, "verified_elements", 0);
-  read.tokens = value<std::int64_t>(json, "verified_tokens", 0);
-  read.heads = value(json, "verified_head_numbers", std::vector<std::int64_t>{});
+  read.wrong = value<std::int64_t>(json, "wrong");
+  read.first_wrong = value<std::string>(json, "first_wrong");
+  read.relative_error = value<double>(json, "relative_error");
+  read.tolerance = value<double>(json, "tolerance");
+  read.elements = value<std::int64_t>(json, "verified_elements");
+  read.tokens = value<std::int64_t>(json, "verified_tokens");
+  read.heads = value<std::vector<std::int64_t>>(json, "verified_head_numbers");
   return read;
 }
 
 std::optional<Conditions> conditions(const Json& json) {
   if (!json.contains("conditions")) return std::nullopt;
   const Json& here = json.at("conditions");
-  return Conditions{.cores = value(here, "cores", 0),
-                    .busy_threads = value(here, "busy_threads", 0),
-                    .other_load = optional<double>(here, "other_load")};
+  return Conditions{.cores = value<int>(here, "conditions.cores"),
+                    .busy_threads = value<int>(here, "conditions.busy_threads"),
+                    .other_load = known<double>(here, "conditions.other_load")};
 }
 
 /// The share over launches, one of each. Nothing where they cannot tell that waiting for the
@@ -242,26 +234,26 @@ std::string PredictionErrors::table() const {
 
 Record read_record(const Json& json) {
   Record record;
-  record.implementation = value<std::string>(json, "implementation", record.implementation);
-  record.blocks = value(json, "blocks", 1);
-  record.warmup = value(json, "warmup", 0);
-  record.rounds = value(json, "rounds", 0);
-  record.skipped = value<std::string>(json, "skipped", "");
+  record.implementation = value<std::string>(json, "implementation");
+  record.blocks = value<int>(json, "blocks");
+  record.warmup = value<int>(json, "warmup");
+  record.rounds = value<int>(json, "rounds");
+  record.skipped = value<std::string>(json, "skipped");
   record.failure = failure(json);
   record.cost = cost(json);
   record.footprint = footprint(json);
-  record.known_bound_seconds = optional<double>(json, "bound_seconds");
+  record.known_bound_seconds = known<double>(json, "bound_seconds");
   record.conditions = conditions(json);
   record.verified = verified(json);
-  record.wire = value<std::string>(json, "wire_dtype", "f32") == "bf16" ? Dtype::bf16 : Dtype::f32;
-  record.samples.seconds = value(json, "seconds", std::vector<double>{});
-  record.samples.first_seconds = optional<double>(json, "first_seconds");
+  record.wire = value<std::string>(json, "wire_dtype") == "bf16" ? Dtype::bf16 : Dtype::f32;
+  record.samples.seconds = value<std::vector<double>>(json, "seconds");
+  record.samples.first_seconds = known<double>(json, "first_seconds");
   if (record.is_timed()) record.summary = summarise(record.samples.seconds);
-  record.rounds_as_last_read = value(json, "rounds_as_last", std::vector<int>{});
-  record.topology = value<std::string>(json, "topology", "");
-  record.stands_on = value<std::string>(json, "stands_on", "");
-  record.predicted_seconds = optional<double>(json, "predicted_seconds");
-  record.extrapolated = value<std::string>(json, "extrapolated", "");
+  record.rounds_as_last_read = value<std::vector<int>>(json, "rounds_as_last");
+  record.topology = value<std::string>(json, "topology");
+  record.stands_on = value<std::string>(json, "stands_on");
+  record.predicted_seconds = known<double>(json, "predicted_seconds");
+  record.extrapolated = value<std::string>(json, "extrapolated");
   return record;
 }
 

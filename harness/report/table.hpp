@@ -86,6 +86,9 @@ std::string binary_size(std::int64_t bytes);
 /// The same, with three digits where all digits would be more than five: at most six characters.
 std::string short_size(std::int64_t bytes);
 
+/// The tokens a rank of a layer, the bytes of a rank's state elsewhere.
+std::string size_of(const Case& c);
+
 /// "1.234 [1.100,1.300]".
 std::string with_interval(const Ratio& ratio);
 

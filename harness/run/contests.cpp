@@ -31,16 +31,14 @@ struct Row {
 
 }  // namespace
 
-std::string mode_of(const Record& record) {
-  const auto layer = record.bench_case.workload->describe().layer;
-  return layer ? layer->mode : "";
-}
+std::string mode_of(const Record& record) { return record.bench_case.workload->axes().text("mode"); }
 
 std::vector<std::vector<int>> contests_of(const std::vector<Case>& cases) {
   std::vector<std::vector<int>> all;
-  std::map<std::string, std::size_t> places;
+  std::map<std::pair<int, std::string>, std::size_t> places;
   for (int index = 0; index < static_cast<int>(cases.size()); ++index) {
-    const auto [place, is_new] = places.try_emplace(cases[index].contest(), all.size());
+    const Case& c = cases[index];
+    const auto [place, is_new] = places.try_emplace({c.cycle, c.contest()}, all.size());
     if (is_new) all.emplace_back();
     all[place->second].push_back(index);
   }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "collectives/collective.hpp"
 #include "harness/measure/machine.hpp"
@@ -19,81 +20,93 @@
 namespace baton {
 namespace {
 
-using Fact = std::string (*)(const Case&);
+void add(std::string& all, const std::string& text) {
+  if (!text.empty()) all += (all.empty() ? "" : ", ") + text;
+}
 
 std::string with_spaces(std::string word) {
   std::replace(word.begin(), word.end(), '_', ' ');
   return word;
 }
 
-std::string subject(const Case& c) {
-  const Description d = c.workload->describe();
-  if (d.model)
-    return fmt::format("{}: {} layers of width {}{}{}", d.model->model, d.model->layers, d.model->width,
-                       d.model->beside.empty() ? "" : ", ", d.model->beside);
-  return d.layer ? d.layer->attention + " attention" : with_spaces(d.kind);
+std::string subject(const AxisValues& a) {
+  const std::string beside = a.text("beside").empty() ? "" : ", " + a.text("beside");
+  if (a.has("model"))
+    return fmt::format("{}: {} layers of width {}{}", a.text("model"), a.whole("layers"), a.whole("width"),
+                       beside);
+  return a.has("attention") ? a.text("attention") + " attention" : with_spaces(a.text("kind"));
 }
 
-std::string way(const Case& c) {
-  const Description d = c.workload->describe();
-  if (!d.layer) return d.direction;
-  return d.layer->pass == "both" ? "both passes" : d.layer->pass + " pass";
+std::string way(const AxisValues& a) {
+  if (!a.has("pass")) return a.text("direction");
+  return a.text("pass") == "both" ? "both passes" : a.text("pass") + " pass";
 }
 
-std::string cadence(const Case& c) { return std::string(to_string(c.timing)) + " rounds"; }
+std::string cadence(const AxisValues& a) { return a.text("cadence") + " rounds"; }
 
-std::string backend(const Case& c) { return "executor " + c.executor; }
+std::string backend(const AxisValues& a) { return "executor " + a.text("executor"); }
 
-std::string heads(const Case& c) {
-  const Description d = c.workload->describe();
-  const std::string size = fmt::format("heads of {} x {}", d.d_k, d.d_v);
-  if (!d.layer) return size;
-  const bool is_grouped = d.layer->kv_heads != d.heads;
-  const std::string on = is_grouped ? fmt::format(" on {}", d.layer->kv_heads) : "";
-  return fmt::format("{}{}{} {}", d.heads, on, d.layer->latent ? " latent" : "", size);
+std::string heads(const AxisValues& a) {
+  const std::string size = fmt::format("heads of {} x {}", a.whole("d_k"), a.whole("d_v"));
+  if (!a.has("pass")) return size;
+  const std::string on = a.whole("kv_heads") > 0 ? fmt::format(" on {}", a.whole("kv_heads")) : "";
+  return fmt::format("{}{}{} {}", a.whole("heads"), on, a.truth("latent") ? " latent" : "", size);
 }
 
-std::string maps(const Case& c) {
-  const MapKind map = c.workload->describe().map;
-  return map == MapKind::diagonal ? "" : std::string(to_string(map)) + " maps";
+std::string maps(const AxisValues& a) {
+  return !a.has("map") || a.text("map") == "diagonal" ? "" : a.text("map") + " maps";
 }
 
-std::string tokens(const Case& c) {
-  const Description d = c.workload->describe();
-  if (d.layer && d.layer->packed > 0) return fmt::format("packed documents of {} tokens", d.layer->packed);
-  const bool depends_on_tokens = !d.layer && moves_tokens(find_collective(d.name).kind);
-  return depends_on_tokens ? fmt::format("{} tokens a rank", d.tokens) : "";
+std::string tokens(const AxisValues& a) {
+  if (a.whole("packed") > 0) return fmt::format("packed documents of {} tokens", a.whole("packed"));
+  const bool depends_on_tokens = !a.has("pass") && moves_tokens(find_collective(a.text("name")).kind);
+  return depends_on_tokens ? fmt::format("{} tokens a rank", a.whole("tokens")) : "";
 }
 
-std::string layer(const Case& c) {
-  const auto layer = c.workload->describe().layer;
-  if (!layer) return {};
-  const std::string gates = layer->gate == "none" ? "no gates" : layer->gates + " " + layer->gate + " gates";
-  const std::string groups = layer->groups > 1 ? fmt::format(", {} head groups", layer->groups) : "";
-  const std::string by = layer->kernel.empty() ? ""
-                         : layer->kernel == "own"
+std::string layer(const AxisValues& a) {
+  if (!a.has("pass")) return {};
+  const std::string gates =
+      a.text("gate") == "none" ? "no gates" : a.text("gates") + " " + a.text("gate") + " gates";
+  const std::string groups = a.whole("groups") > 1 ? fmt::format(", {} head groups", a.whole("groups")) : "";
+  const std::string kernel = a.text("kernel"), version = a.text("kernel_version");
+  const std::string by = kernel.empty() ? ""
+                         : kernel == "own"
                              ? ", our own kernels"
-                             : fmt::format(", blocks by {}{}{}", layer->kernel,
-                                           layer->kernel_version.empty() ? "" : " ", layer->kernel_version);
-  return fmt::format("{}, {}, chunks of {}{}{}", layer->dtype, gates, layer->chunk, groups, by);
+                             : fmt::format(", blocks by {}{}{}", kernel, version.empty() ? "" : " ", version);
+  return fmt::format("{}, {}, chunks of {}{}{}", a.text("dtype"), gates, a.whole("chunk"), groups, by);
 }
 
-std::string nodes(const Case& c) {
-  return c.ranks_a_node > 0 ? fmt::format("{} ranks a node", c.ranks_a_node) : "";
+std::string nodes(const AxisValues& a) {
+  return a.whole("ranks_a_node") > 0 ? fmt::format("{} ranks a node", a.whole("ranks_a_node")) : "";
 }
 
-std::string repetition(const Case& c) { return c.cycle > 0 ? fmt::format("cycle {}", c.cycle) : ""; }
+std::string repetition(const AxisValues& a) {
+  return a.whole("cycle") > 0 ? fmt::format("cycle {}", a.whole("cycle")) : "";
+}
+
+/// The axes of a contest that have no words of their own above, as in the name of a case. Columns
+/// have the ranks and the size.
+std::string others(const AxisValues& a) {
+  const std::set<std::string_view> told{
+      "family",   "ranks",     "ranks_a_node", "ranks_per_gpu", "kind",   "direction", "heads",
+      "kv_heads", "latent",    "d_k",          "d_v",           "tokens", "packed",    "map",
+      "pass",     "attention", "gate",         "gates",         "chunk",  "groups",    "dtype",
+      "kernel",   "model",     "layers",       "width",         "mlp",    "beside",    "cadence"};
+  std::string words;
+  for (const AxisValue& one : a)
+    if ((one.parts & in_contest) != 0 && !told.contains(one.key.field().key)) add(words, one.text());
+  return words;
+}
+
+using Fact = std::string (*)(const AxisValues&);
 
 /// Facts that the cases of a contest share, but for the executor.
-constexpr std::array<Fact, 9> facts{subject, way, cadence, heads, maps, tokens, layer, nodes, repetition};
+constexpr std::array<Fact, 10> facts{subject, way,   cadence, heads,      maps,
+                                     tokens,  layer, nodes,   repetition, others};
 
 bool is_shared(const std::vector<Case>& cases, Fact fact) {
-  const std::string first = fact(cases.front());
-  return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c) == first; });
-}
-
-void add(std::string& all, const std::string& text) {
-  if (!text.empty()) all += (all.empty() ? "" : ", ") + text;
+  const std::string first = fact(cases.front().axes());
+  return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c.axes()) == first; });
 }
 
 /// The mode of all rows but those that have none.
@@ -178,9 +191,9 @@ std::string heading(const Options& options) {
         "#   ");
   std::string shared;
   for (const Fact fact : facts)
-    if (is_shared(cases, fact)) add(shared, fact(cases.front()));
+    if (is_shared(cases, fact)) add(shared, fact(cases.front().axes()));
   add(shared, shared_mode(cases));
-  if (is_shared(cases, backend)) add(shared, backend(cases.front()));
+  if (is_shared(cases, backend)) add(shared, backend(cases.front().axes()));
   if (!shared.empty()) text += wrapped("# " + shared, "#   ");
   return any_measured ? text + measured_lines(options) : text;
 }
@@ -188,7 +201,7 @@ std::string heading(const Options& options) {
 std::string contest_title(const std::vector<Case>& cases, const Case& one) {
   std::string title;
   for (const Fact fact : facts)
-    if (!is_shared(cases, fact)) add(title, fact(one));
+    if (!is_shared(cases, fact)) add(title, fact(one.axes()));
   return title;
 }
 

@@ -35,7 +35,7 @@ std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team
 /// True if some case of the executor has affine maps that are folded.
 bool has_affine_maps(const std::vector<Case>& cases, const std::string& executor) {
   return std::any_of(cases.begin(), cases.end(), [&](const Case& c) {
-    return c.executor == executor && c.workload->describe().map == MapKind::affine;
+    return c.executor == executor && c.workload->map() == MapKind::affine;
   });
 }
 

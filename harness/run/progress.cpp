@@ -77,13 +77,12 @@ std::string Progress::line(const Ledger& ledger, int launches) const {
   int settled = 0;
   for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += ledger.is_settled(index);
   const Case& c = cases_[*running_];
-  const Description d = c.workload->describe();
+  const bool is_layer = c.workload->is_layer();
   std::string text = launches == 1 ? "" : fmt::format("launch {}", ledger.launch());
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
-  text += fmt::format("case {} of {} ({} on {}, {} ranks, {}{})", settled + 1, cases_.size(), d.name,
-                      c.executor, c.ranks, short_size(d.layer ? d.tokens : c.workload->state_bytes()),
-                      d.layer ? " tokens" : "");
+  text += fmt::format("case {} of {} ({} on {}, {} ranks, {}{})", settled + 1, cases_.size(),
+                      c.workload->name(), c.executor, c.ranks, size_of(c), is_layer ? " tokens" : "");
   const auto left = seconds_left(ledger, launches);
   return left ? text + ": about " + duration(*left) + " left" : text;
 }

@@ -28,7 +28,11 @@ class Simulator(unittest.TestCase):
         ended = run(*arguments, "-J", path, bench=bench)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         with open(path) as file:
-            return [json.loads(line) for line in file], ended.stdout
+            records = [json.loads(line) for line in file]
+        keys = [field["key"] for field in json.loads(run("--schema", bench=bench).stdout)]
+        for record in records:
+            self.assertEqual(list(record), [key for key in keys if key in record])
+        return records, ended.stdout
 
     def test_rows_say_that_they_are_simulated(self):
         records, table = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "1,2,8",

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
@@ -120,6 +121,26 @@ TEST(Cases, AContestIsOverBeforeAnotherBegins) {
   EXPECT_EQ(begun.size(), 3u * 2 * 2) << "executors, ranks and kinds";
 }
 
+TEST(Cases, ContestsAreThoseOfTheFamilyOnEveryExecutor) {
+  std::map<std::string, std::string> contests;  // by family
+  for (const ExecutorEntry* entry : executors()) {
+    Axes axes = axes_of({"all_scan"});
+    axes.executors = {entry->name};
+    axes.cycles = 2;
+    const std::string family = find_backend(entry->name).family;
+    const std::string expected =
+        entry->tensors == Dtype::bf16 && entry->wire == Dtype::f32 ? "GPUs" : entry->name;
+    EXPECT_EQ(family, expected);
+    const auto all = cases(axes);
+    EXPECT_TRUE(all.front().contest().starts_with(family + "/")) << all.front().contest();
+    EXPECT_EQ(contests.emplace(family, all.front().contest()).first->second, all.front().contest());
+    EXPECT_EQ(all.front().contest(), all[all.size() / 2].contest()) << "another cycle is no other contest";
+    EXPECT_NE(all.front().contest(), all[all.size() / 2 - 1].contest()) << "other ranks are";
+  }
+  std::set<std::string> distinct;
+  for (const auto& [family, contest] : contests) EXPECT_TRUE(distinct.insert(contest).second) << family;
+}
+
 TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
   Axes axes{.executors = {"local"}, .ranks = {2}, .blocks = {1}, .timing_modes = {TimingMode::isolated}};
   axes.comparison_groups.emplace_back();
@@ -151,10 +172,10 @@ TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
   const auto whole = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
   EXPECT_NE(whole->shape_name().find("/heads:4/kv_heads:1/latent/d_k:96/"), std::string::npos)
       << whole->shape_name();
-  const Description small = whole->reduced(4)->describe();
-  EXPECT_TRUE(small.layer->latent);
-  EXPECT_EQ(small.layer->kv_heads, 1);
-  EXPECT_LT(small.d_v, small.d_k);
+  const AxisValues small = whole->reduced(4)->axes();
+  EXPECT_TRUE(small.truth("latent"));
+  EXPECT_EQ(small.whole("kv_heads"), 1);
+  EXPECT_LT(small.whole("d_v"), small.whole("d_k"));
 }
 
 TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
@@ -162,18 +183,17 @@ TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
   const auto whole = operator_workload(find_method("zeco"), layer, GateDraw::layer, {.mean = 50, .seed = 3});
   EXPECT_NE(whole->shape_name().find("/tokens:200/packed:50/heads:4/"), std::string::npos)
       << whole->shape_name();
-  EXPECT_EQ(whole->reduced(4)->describe().layer->packed, 5) << "20 tokens in place of 200";
+  EXPECT_EQ(whole->reduced(4)->axes().whole("packed"), 5) << "20 tokens in place of 200";
   EXPECT_EQ(operator_workload(find_method("zeco"), layer, GateDraw::layer)->shape_name().find("packed"),
             std::string::npos);
 }
 
 TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
   const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
-  const auto small = operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)
-                         ->reduced(4)
-                         ->describe();
-  EXPECT_EQ(small.heads, 8);
-  EXPECT_EQ(small.layer->kv_heads, 2);
+  const auto small =
+      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)->reduced(4)->axes();
+  EXPECT_EQ(small.whole("heads"), 8);
+  EXPECT_EQ(small.whole("kv_heads"), 2);
 }
 
 TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {

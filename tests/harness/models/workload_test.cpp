@@ -87,8 +87,8 @@ TEST(ModelWorkload, LayersOfTwoKindsClaimNothing) {
 
 TEST(ModelWorkload, IsVerifiedSmallWhereItIsSimulated) {
   const auto small = workload("ulysses", Mode::overlapped)->reduced(8);
-  EXPECT_LE(small->describe().tokens, 32);
-  EXPECT_EQ(small->describe().model->layers, 2);
+  EXPECT_LE(small->axes().whole("tokens"), 32);
+  EXPECT_EQ(small->axes().whole("layers"), 2);
   EXPECT_EQ(small->variant(), "full");
 }
 

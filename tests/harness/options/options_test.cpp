@@ -59,10 +59,10 @@ TEST(Options, CadencesAreWhatTheyAreCalled) {
 TEST(Options, MapsAreAnAxisOfWhatHasMaps) {
   const auto options = parse({"--collectives", "ring_scan,ring_exchange", "--map", "affine,diagonal"});
   ASSERT_EQ(options->cases.size(), 3u);
-  EXPECT_EQ(options->cases[0].workload->describe().map, MapKind::affine);
-  EXPECT_EQ(options->cases[1].workload->describe().map, MapKind::diagonal);
+  EXPECT_EQ(options->cases[0].workload->map(), MapKind::affine);
+  EXPECT_EQ(options->cases[1].workload->map(), MapKind::diagonal);
   EXPECT_EQ(options->cases[2].workload->name(), "ring_exchange");
-  EXPECT_EQ(options->cases[2].workload->describe().map, MapKind::diagonal);
+  EXPECT_EQ(options->cases[2].workload->map(), MapKind::diagonal);
 }
 
 TEST(Options, UnknownNamesBringTheNearestKnownOne) {
@@ -193,11 +193,11 @@ TEST(Options, LatentKeysSetTheWidthsAndTheHeadsOfKeys) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   const auto options = parse_operator_options(static_cast<int>(argv.size()), argv.data());
-  const Description layer = options->cases[0].workload->describe();
-  EXPECT_EQ(layer.d_k, 576);
-  EXPECT_EQ(layer.d_v, 512);
-  EXPECT_EQ(layer.layer->kv_heads, 1);
-  EXPECT_TRUE(layer.layer->latent);
+  const AxisValues layer = options->cases[0].workload->axes();
+  EXPECT_EQ(layer.whole("d_k"), 576);
+  EXPECT_EQ(layer.whole("d_v"), 512);
+  EXPECT_EQ(layer.whole("kv_heads"), 1);
+  EXPECT_TRUE(layer.truth("latent"));
 }
 
 TEST(Options, LatentKeysHaveTwoWidthsAndNoneElsewhere) {
@@ -230,9 +230,9 @@ TEST(Options, ALongValueGetsAShortError) {
 TEST(Options, OldNamesOfFlagsStillWork) {
   for (const auto& [kind, draw] : {std::pair("--gate-kind", "--gate-draw"), std::pair("--gate", "--gates")}) {
     const auto options = parse({"--methods", "zeco", kind, "scalar", draw, "strong"}, parse_operator_options);
-    const auto layer = options->cases[0].workload->describe().layer;
-    EXPECT_EQ(layer->gate, "scalar");
-    EXPECT_EQ(layer->gates, "strong");
+    const auto layer = options->cases[0].workload->axes();
+    EXPECT_EQ(layer.text("gate"), "scalar");
+    EXPECT_EQ(layer.text("gates"), "strong");
   }
 }
 

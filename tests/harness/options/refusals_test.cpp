@@ -14,13 +14,14 @@ using namespace baton;
 using testing::HasSubstr;
 
 TEST(Options, TokensTakeUnitsAndOtherCountsDoNot) {
-  EXPECT_EQ(parse({"--tokens", "4K", "--collectives", "ring_exchange"})->cases[0].workload->describe().tokens,
-            4096);
+  EXPECT_EQ(
+      parse({"--tokens", "4K", "--collectives", "ring_exchange"})->cases[0].workload->axes().whole("tokens"),
+      4096);
   const auto options =
       parse({"--methods", "zeco", "--tokens", "1K,2048", "--chunk", "1K"}, parse_operator_options);
   ASSERT_EQ(options->cases.size(), 2u);
-  EXPECT_EQ(options->cases[0].workload->describe().tokens, 1024);
-  EXPECT_EQ(options->cases[1].workload->describe().tokens, 2048);
+  EXPECT_EQ(options->cases[0].workload->axes().whole("tokens"), 1024);
+  EXPECT_EQ(options->cases[1].workload->axes().whole("tokens"), 2048);
   EXPECT_THAT(error_of({"--tokens", "4K,4096"}, parse_operator_options), HasSubstr("names 4096 twice"));
   EXPECT_THAT(error_of({"--tokens", "4X"}), HasSubstr("'4X' is not a number of tokens such as 4096 or 4K"));
   EXPECT_THAT(error_of({"--tokens", "1G"}), HasSubstr("is not in range 1 to 16777216"));

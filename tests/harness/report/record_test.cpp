@@ -1,145 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/record.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
-#include <sstream>
-#include <utility>
+#include <string>
+#include <vector>
 
-#include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
-#include "sp_methods/sp_method.hpp"
+#include "tests/harness/report/made_record.hpp"
 
 namespace {
 
 using namespace baton;
-using Json = nlohmann::ordered_json;
-
-Json to_json(const Record& record, const Provenance& provenance = {}) {
-  return Json::parse(json_line(record, provenance));
-}
-
-Record timed_record() {
-  Record record;
-  record.bench_case = {
-      .workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward),
-      .executor = "local",
-      .ranks = 4,
-      .blocks = auto_blocks};
-  record.blocks = 8;
-  record.rounds = 3;
-  record.cost = Cost{2 << 20, 3};
-  record.alpha_beta = {.alpha_seconds = 1e-6, .beta = 1e9};
-  record.samples = {.first_seconds = 9, .seconds = {1, 2, 3}, .rank_seconds = {{1, 2, 3}}};
-  record.summary = summarise(record.samples.seconds);
-  return record;
-}
-
-/// A record in which every optional part is present.
-Record full_record() {
-  Record record = timed_record();
-  record.messages = 24;
-  record.footprint = Footprint{100, 20};
-  record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
-  record.device_facts = {{"gpu", "some"}};
-  record.samples.rank_seconds.resize(4, {1, 2, 3});
-  record.verified.elements = 7;
-  record.verified.heads = {0, 1};
-  record.samples.reading_names = {"throttle_reasons"};
-  record.samples.readings_before = record.samples.readings_after = {{1}};
-  record.topology = "some machine";
-  record.stands_on = "another machine, some day";
-  record.predicted_seconds = 1;
-  record.extrapolated = "for a reason";
-  record.over_launches = OverLaunches{3, record.summary, {}};
-  return record;
-}
-
-Layer small_layer() {
-  Layer layer;
-  layer.share = {20, 2, 4, 6, 8, GateKind::vector};
-  return layer;
-}
-
-/// The same of a simulated layer.
-Record full_operator_record() {
-  Record record = full_record();
-  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::layer);
-  record.standing.hidden = 0.5;
-  record.verified.verified_case = record.bench_case;
-  return record;
-}
-
-/// The same of softmax blocks by cuDNN, as if it were found.
-Record record_of_cudnn() {
-  Layer layer = small_layer();
-  layer.share.gate = GateKind::none;
-  layer.dtype = Dtype::bf16;
-  layer.kernels.softmax = SoftmaxBody::cudnn;
-  Record record = full_operator_record();
-  record.bench_case.workload =
-      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer);
-  return record;
-}
-
-std::set<std::string> written_keys() {
-  std::set<std::string> keys;
-  Record skipped = timed_record();
-  skipped.skipped = "for a reason";
-  Record failed = timed_record();
-  failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
-  Record wrong = timed_record();
-  wrong.verified.wrong = 1;
-  Record shared = timed_record();
-  shared.bench_case.ranks_a_gpu = 2;
-  const KernelLibrary here =
-      std::exchange(cudnn_library(),
-                    {.lacking = [] { return Refusal{}; }, .version = [] { return std::string("9.19.0"); }});
-  for (const Record& record :
-       {full_record(), full_operator_record(), record_of_cudnn(), skipped, failed, wrong, shared}) {
-    const auto json = to_json(record);
-    for (const auto& [key, value] : json.items()) keys.insert(key);
-  }
-  cudnn_library() = here;
-  return keys;
-}
-
-std::string metrics_text() {
-  std::ifstream file(METRICS);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// The keys in the second column of the tables of docs/metrics.md, and those of its other
-/// sentences.
-std::set<std::string> promised_keys(const std::string& text, const std::regex& lines) {
-  std::set<std::string> keys;
-  const std::regex word("`([a-z][a-z0-9_]*)`");
-  for (std::sregex_iterator line(text.begin(), text.end(), lines), end; line != end; ++line) {
-    const std::string cell = (*line)[1];
-    for (std::sregex_iterator key(cell.begin(), cell.end(), word); key != end; ++key) keys.insert((*key)[1]);
-  }
-  return keys;
-}
-
-TEST(Record, HasEveryPromisedKey) {
-  const std::set<std::string> written = written_keys();
-  const auto promised = promised_keys(metrics_text(), std::regex("\n\\|[^|\n]*\\|([^|\n]*)\\|"));
-  EXPECT_GT(promised.size(), 40u) << "the pattern finds the tables";
-  for (const std::string& key : promised) EXPECT_TRUE(written.contains(key)) << key;
-}
-
-TEST(Record, HasNoKeyThatIsNotExplained) {
-  const auto explained = promised_keys(metrics_text(), std::regex("([^\n]+)"));
-  for (const std::string& key : written_keys()) EXPECT_TRUE(explained.contains(key)) << key;
-}
 
 TEST(Record, TellsMatricesFromStatesAndBoundsTheirProducts) {
   Record record = timed_record();
@@ -171,6 +42,18 @@ TEST(Record, ItsCaseHasNoCycleAndTheBlocksThatWereAsked) {
   record.bench_case.cycle = 3;
   record.blocks = 16;
   EXPECT_EQ(to_json(record)["case"], key);
+}
+
+TEST(Record, NamesItsFamilyAndItsContest) {
+  Record record = timed_record();
+  record.warmup = 2;
+  const std::string contest = to_json(record)["contest"];
+  EXPECT_EQ(to_json(record)["family"], "local");
+  EXPECT_EQ(contest, record.bench_case.contest() + "/warmup:2/rounds:3");
+  record.bench_case.cycle = 3;
+  EXPECT_EQ(to_json(record)["contest"], contest);
+  record.bench_case.executor = "simulator";
+  EXPECT_EQ(to_json(record)["contest"], record.bench_case.contest()) << "it has one round, whatever is asked";
 }
 
 TEST(Record, TellsHowOftenEachRankWasLast) {
@@ -230,11 +113,11 @@ TEST(Record, SaysWhatWasVerifiedInItsPlace) {
   const auto json = to_json(record);
   EXPECT_EQ(json["verified_ranks"], 2);
   EXPECT_EQ(json["verified_blocks"], 5);
-  const Description small = record.verified.verified_case->workload->describe();
-  EXPECT_EQ(json["verified_heads"], small.heads);
-  EXPECT_EQ(json["verified_d_k"], small.d_k);
-  EXPECT_EQ(json["verified_d_v"], small.d_v);
-  EXPECT_EQ(json["verified_tokens"], small.tokens);
+  const AxisValues small = record.verified.verified_case->workload->axes();
+  EXPECT_EQ(json["verified_heads"], small.whole("heads"));
+  EXPECT_EQ(json["verified_d_k"], small.whole("d_k"));
+  EXPECT_EQ(json["verified_d_v"], small.whole("d_v"));
+  EXPECT_EQ(json["verified_tokens"], small.whole("tokens"));
   EXPECT_EQ(json["ranks"], 4) << "the record is still that of its own case";
   EXPECT_NE(json["heads"], json["verified_heads"]);
 }

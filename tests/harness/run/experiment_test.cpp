@@ -110,8 +110,7 @@ TEST_F(TracedRound, ATrialLeavesAnOldTraceAlone) {
 class Counting : public Workload {
  public:
   std::string name() const override { return scan_->name(); }
-  std::string shape_name() const override { return scan_->shape_name(); }
-  Description describe() const override { return scan_->describe(); }
+  AxisValues axes() const override { return scan_->axes(); }
   std::int64_t state_bytes() const override { return scan_->state_bytes(); }
   std::int64_t state_rows() const override { return scan_->state_rows(); }
   Schedule build_rank(int rank, const Split& split) const override {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/record/fields.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace baton::schema {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array roles{"axis", "identity", "result", "machine"};
+constexpr std::array types{"text", "whole", "real", "truth", "interval", "list", "object"};
+constexpr std::array times_written{"always", "or_null", "if_any"};
+
+/// The word for an enumerator.
+const char* word(const auto& words, auto value) { return words.at(static_cast<std::size_t>(value)); }
+
+Json to_json(const Field& field) {
+  Json json{{"key", field.key},
+            {"role", word(roles, field.role)},
+            {"type", word(types, field.type)},
+            {"written", word(times_written, field.written)},
+            {"unit", field.unit},
+            {"title", field.title},
+            {"flag", field.flag}};
+  if (!field.absent.empty()) json["absent"] = Json::parse(field.absent);
+  json["help"] = field.help;
+  return json;
+}
+
+}  // namespace
+
+std::string as_json() {
+  std::string text;
+  for (const Field& field : fields) text += (text.empty() ? "[\n" : ",\n") + to_json(field).dump();
+  return text + "\n]\n";
+}
+
+}  // namespace baton::schema
