@@ -109,7 +109,7 @@ measure_all() {
   fi
   launch_all operator_bench "$(calibrating)" >"$log_dir/calibrating.log"
   [[ -s $calibration ]] && ((outcome != 130)) || return 0
-  python3 cmake/grow_topology.py "$calibration" --out "$machine" || return 0
+  python3 -m baton grow "$calibration" --out "$machine" || return 0
   for program in "${benches[@]}"; do
     launch_all "$program" "$(simulated "$program")" >"$log_dir/simulated-$program.log"
   done
@@ -135,7 +135,7 @@ trace_ends() {
     ) >>"$log_dir/traces.log" || status=$?
     ((status != 130)) || outcome=130
     ((outcome != 130)) || return 0
-  done < <(python3 report --traces --session "$session" "$results")
+  done < <(python3 -m baton report --traces --session "$session" "$results")
 }
 
 # measure ARGS...: one run of a bench with the user's own arguments.

@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton import stacks
+from baton.paper.sections import fastest_methods as methods
+from baton.paper.sources import H100, Sources
 from plots.example import draws, layer, skipped_layer
-
-from lib import stacks
-from paper.records import H100, Sources
-from paper.sections import fastest_methods as methods
 
 
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
@@ -61,8 +60,8 @@ class Map(unittest.TestCase):
 
     @draws
     def test_names_fit_their_cells(self):
-        from lib.style import plt
-        from paper import winners_map
+        from baton.paper import winners_map
+        from baton.style import plt
         from plots.paper.figures_test import touching
         names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
         layouts = ("contiguous", "contiguous", "zigzag")
