@@ -6,10 +6,8 @@ import io
 import sys
 import unittest
 
-from baton.compare import selfcheck
-
 from baton import cases
-from baton.compare import commits, pairing
+from baton.compare import commits, pairing, selfcheck
 from plots.compare.example import InFolder, record
 from plots.example import ROOT, run
 

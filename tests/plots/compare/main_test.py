@@ -8,7 +8,6 @@ import signal
 import subprocess
 import unittest
 
-from plots.compare import example
 from plots.compare.example import InFolder, launches, record, simulated, skipped
 from plots.example import ROOT, command, model
 

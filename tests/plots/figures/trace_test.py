@@ -71,8 +71,8 @@ class SpaceTime(InFolder):
 
     def test_bars_have_the_colour_of_their_verb_and_lie_on_their_rank(self):
         from matplotlib.collections import PolyCollection
-        from matplotlib.quiver import Quiver
         from matplotlib.colors import to_rgba
+        from matplotlib.quiver import Quiver
 
         from baton import style
         found = {}
