@@ -2,13 +2,14 @@
 """Student's t, and what it says of the ratio of two sets of launches.
 
 All numbers are natural logarithms of times, so a difference is the logarithm of a ratio and an effect of 5 % weighs
-the same at any size. The distribution is computed exactly for whole degrees of freedom n (Abramowitz and Stegun,
-26.7.3 and 26.7.4): a finite sum of powers of cos(theta) with tan(theta) = t / sqrt(n).
+the same at any size.
 """
 
 import collections
 import math
 import statistics
+
+from scipy import special
 
 # Timers tick and times are rounded, so launches that agree exactly are no more alike than this.
 LEAST_SPREAD = 1e-3
@@ -19,29 +20,13 @@ Estimate = collections.namedtuple("Estimate", "log_ratio error freedom paired sp
 
 
 def two_sided_tail(t, freedom):
-    """Returns P(|T| >= |t|) for a whole number of degrees of freedom, from 1."""
-    theta = math.atan2(abs(t), math.sqrt(freedom))
-    sine, cosine = math.sin(theta), math.cos(theta)
-    odd = freedom % 2
-    term = cosine if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for power in range(3 if odd else 2, freedom - 1, 2):
-        term *= cosine * cosine * (power - 1) / power
-        total += term
-    inside = (2 / math.pi) * (theta + sine * total) if odd else sine * total
-    return max(0.0, 1 - inside)
+    """Returns P(|T| >= |t|)."""
+    return 2 * float(special.stdtr(freedom, -abs(t)))
 
 
 def quantile(level, freedom):
     """Returns the t that |T| exceeds with probability 1 - `level`, such as 12.71 for 0.95 and one degree."""
-    high = 1.0
-    while two_sided_tail(high, freedom) > 1 - level and high < 1e12:
-        high *= 2
-    low = 0.0
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if two_sided_tail(middle, freedom) > 1 - level else (low, middle)
-    return high
+    return float(special.stdtrit(freedom, (1 + level) / 2))
 
 
 def paired(differences):

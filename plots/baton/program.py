@@ -22,6 +22,10 @@ def run(name, main):
         sys.stdout.flush()
     except ResultsError as error:
         end(f"{name}: {error}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("baton"):
+            raise
+        end(f"{name}: {sys.executable} has no {error.name}; './run setup' installs it")
     except BrokenPipeError:  # the reader left, as head(1) does
         drop_output()
         sys.exit(128 + signal.SIGPIPE)

@@ -14,8 +14,6 @@ import subprocess
 import sys
 
 from baton import checks, grow
-from baton.report import sessions
-from baton.report.page import trace_files
 
 RESULTS = pathlib.Path("results/local")
 LOGS = pathlib.Path("build/log")
@@ -181,6 +179,8 @@ class Launcher:
     def trace_ends(self):
         """One more round of the fastest and of the slowest row of the answer, with the time of each step, for the page. A
         trace that fails costs the run nothing."""
+        from baton.report import sessions  # pylint: disable=import-outside-toplevel
+        from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
         try:
             found = sessions.read([RESULTS], self.session)
         except checks.ResultsError:  # nothing was measured

@@ -105,7 +105,7 @@ def dry_run(bench, words):
 def of_run(words, programs, folder):
     """The runs that check `./run WORDS...`."""
     name, rest = words[0], words[1:]
-    if not re.search(rf"^    {name}\) shift && ", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE):
+    if not re.search(rf"^    (?:\w+ \| )*{name}(?: \| \w+)*\) shift && ", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE):
         raise ValueError(f"./run has no command {name}")
     if name == "bench" and rest:
         is_named = rest[0] in ("operator", "model")

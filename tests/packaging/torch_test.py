@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples in torch, started by torchrun itself: torch_test.py FOLDER_OF_THE_WHEEL
 
-The Python is the one that runs this, or that of BATON_TORCH_PYTHON. It must have torch, and the wheel must be for it.
+The Python is the one in PATH, or that of BATON_TORCH_PYTHON. It must have torch, and the wheel must be for it.
 """
 
 import os
@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PYTHON = os.environ.get("BATON_TORCH_PYTHON", sys.executable)
+PYTHON = os.environ.get("BATON_TORCH_PYTHON", "python3")
 WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
 ROWS = """
 import baton

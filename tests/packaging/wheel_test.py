@@ -14,6 +14,7 @@ from harness.process.torchrun_like import start
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
+BUILDER = os.path.join(sys.argv[1], "venv/bin/python")  # the Python that the wheel is for
 TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 WRONG = """
 import baton
@@ -41,7 +42,7 @@ class Wheel(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
         cls.python = f"{cls.folder.name}/venv/bin/python"
-        subprocess.run([sys.executable, "-m", "venv", f"{cls.folder.name}/venv"], check=True)
+        subprocess.run([BUILDER if os.path.exists(BUILDER) else sys.executable, "-m", "venv", f"{cls.folder.name}/venv"], check=True)
         cls.install("--no-index", "--no-deps", WHEELS[-1])
         cls.has_numpy = cls.install("--quiet", "numpy", check=False).returncode == 0
 
