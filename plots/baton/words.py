@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers, lists, times and sizes as sentences and pages have them."""
 
-import html
-
 from baton import captions
 
 MOST_NAMES = 4  # of a list; the others are counted
@@ -69,10 +67,6 @@ def count(number, word, plural=None):
 def ranges(numbers):
     """The ends of rising numbers: `4`, or `4 to 256`."""
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-
-
-def escaped(text):
-    return html.escape(text, quote=False)
 
 
 def time_unit(seconds):

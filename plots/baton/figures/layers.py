@@ -17,7 +17,6 @@ from matplotlib.patches import Patch
 from baton import captions, looks, operators, results, style
 from baton.checks import PASSES
 from baton.figures import launches
-from baton.style import plt
 
 NAME = "operator_time"
 
@@ -84,9 +83,8 @@ def milliseconds(record):
 
 
 def draw(bars):
-    style.use()
     heights = places(bars)
-    figure, axes = plt.subplots(figsize=(8, 2.9 + 0.36 * (heights[-1] + 1)), layout="constrained")
+    figure, axes = style.subplots((8, 2.9 + 0.36 * (heights[-1] + 1)))
     of_launches = origin(bars)
     for height, one in zip(heights, bars):
         draw_bar(axes, height, one)

@@ -12,7 +12,6 @@ import matplotlib.ticker
 
 from baton import captions, looks, results, style
 from baton.figures import launches
-from baton.style import plt
 
 # The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20
@@ -77,8 +76,7 @@ def origin(lines):
 
 
 def draw(lines, subtitle_text):
-    style.use()
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    figure, axes = style.subplots((8, 5))
     ends, of_launches = [], origin(lines)
     for index, (method, records) in enumerate(lines.items()):
         # Neighbours stand a little apart, so that one interval does not hide another.

@@ -10,7 +10,6 @@ import matplotlib.ticker
 
 from baton import captions, exchanges, looks, results, style
 from baton.figures import launches
-from baton.style import plt
 
 NAME = "time_against_size"
 
@@ -61,8 +60,7 @@ def origin(drawn):
 
 
 def draw(contest):
-    style.use()
-    figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+    figure, axes = style.subplots((9, 5))
     axes.set(xscale="log", yscale="log")
     drawn = lines(contest)
     ends = [draw_line(axes, origin(drawn), one, records) for one, records in drawn]

@@ -9,10 +9,10 @@ times of their own: one bar for all of them, under the local work that runs on a
 import collections
 
 import matplotlib.ticker
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from baton import style, traces
-from baton.style import plt
 
 NAME = "space_time"
 
@@ -21,6 +21,7 @@ COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREE
 LABELS = {"compute": "local kernel, its own stream", "exchange": "exchange kernel, its own stream"}
 NAMED = ("compute", "native", "exchange")  # verbs whose bars have names
 UNDER_WAY = style.SKY
+LEAST = 1e-3  # of the figure's width: steps that are nearer to one another are drawn as one
 # A rank's row extends HALF to both sides of its number. Local kernels are on top, the steps of the exchange below them,
 # and a strip at the bottom shows when messages of the rank were under way.
 HALF, STRIP, GAP = 0.34, 0.09, 0.02
@@ -45,10 +46,10 @@ def add_options(parser):
 # --- Drawing --------------------------------------------------------------------------------------------
 
 
-def draw(one, between=None):
-    style.use()
+def draw(one, between=None, titles=True, most_messages=None):
+    """Draws a traces.Round. Of more than `most_messages` some are drawn."""
     ranks = one.title["ranks"]
-    figure, axes = plt.subplots(figsize=(9, 2.2 + min(0.75 * ranks, 4 + 0.22 * ranks)), layout="constrained")
+    figure, axes = style.subplots((9, 2.2 + min(0.75 * ranks, 4 + 0.22 * ranks)))
     first, last = between or (0, 1.01 * max(span.finish for span in one.spans))
     unit, factor = ("ms", 1e-3) if last - first >= 1000 else ("µs", 1)
     one = scaled(one, factor)
@@ -58,12 +59,13 @@ def draw(one, between=None):
     for verb in verbs:
         draw_bars(axes, [span for span in one.spans if span.verb == verb], COLOURS[verb], place(verb, verbs))
     draw_under_way(axes, one.spans)
-    draw_messages(axes, one.messages, lane(verbs))
+    draw_messages(axes, some(one.messages, most_messages), lane(verbs))
     if ranks <= 8:
         for verb in filter(NAMED.__contains__, verbs):
             add_names(axes, [span for span in one.spans if span.verb == verb], place(verb, verbs))
     add_legend(axes, verbs, one.messages)
-    style.add_titles(figure, axes, title(one.title), subtitle(one.title))
+    if titles:
+        style.add_titles(figure, axes, title(one.title), subtitle(one.title))
     return figure
 
 
@@ -89,8 +91,10 @@ def draw_bars(axes, spans, colour, vertical):
     top, height = vertical
     long = 0.005 * width(axes)
     for rank, ours in by_rank(spans).items():
-        axes.broken_barh([(span.start, span.finish - span.start) for span in ours], (rank + top, height),
-                         edgecolors=["white" if span.finish - span.start > long else colour for span in ours],
+        times = [(span.start, span.finish) for span in ours if span.finish - span.start > long]
+        times += union([span for span in ours if span.finish - span.start <= long], LEAST * width(axes))
+        axes.broken_barh([(start, finish - start) for start, finish in times], (rank + top, height),
+                         edgecolors=["white" if finish - start > long else colour for start, finish in times],
                          facecolor=colour, linewidth=0.5, zorder=2.5)
 
 
@@ -100,6 +104,11 @@ def draw_under_way(axes, spans):
                          facecolor=UNDER_WAY, zorder=2)
 
 
+def some(messages, most):
+    every = max(1, -(-len(messages) // most)) if most else 1
+    return sorted(messages, key=lambda message: message.sent)[::every]
+
+
 def by_rank(spans):
     ranks = collections.defaultdict(list)
     for span in spans:
@@ -107,11 +116,11 @@ def by_rank(spans):
     return ranks
 
 
-def union(spans):
-    """Returns the times during which at least one span lasts, as a list of [start, finish]."""
+def union(spans, gap=0.0):
+    """Returns the times during which at least one span lasts, as a list of [start, finish], those at most `gap` apart as one."""
     times = []
     for span in sorted(spans, key=lambda span: span.start):
-        if times and span.start <= times[-1][1]:
+        if times and span.start <= times[-1][1] + gap:
             times[-1][1] = max(times[-1][1], span.finish)
         else:
             times.append([span.start, span.finish])
@@ -181,7 +190,7 @@ def add_legend(axes, verbs, messages):
         handles += [] if on_streams else [Patch(color=UNDER_WAY, label="messages of the rank under way")]
         told = ("kernel that sends to kernel that receives" if on_streams
                 else "message, from its send's start to its receive's finish")
-        handles += [plt.Line2D([], [], color=style.INK, marker=">", markersize=4, label=told)]
+        handles += [Line2D([], [], color=style.INK, marker=">", markersize=4, label=told)]
     style.legend_below(axes, handles, ncols=len(handles), fontsize=8)
 
 

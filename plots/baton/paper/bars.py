@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bars of the page of the papers: published times are hatched, simulated ones are full."""
 
-import matplotlib.ticker
 from matplotlib.patches import Patch
 
 from baton import looks, style
 from baton.paper.cells import PUBLISHED
-from baton.style import plt
 
 
 def bars(series):
     """Draws groups of bars by ranks. `series` is [(label, name, kind, {ranks: ms})]."""
-    figure, axes = plt.subplots(figsize=(9, 4), layout="constrained")
+    figure, axes = style.subplots((9, 4))
     group(axes, series, places_of(series))
     entries = [Patch(**look(name, kind), label=f"{label}, {kind}") for label, name, kind, _ in series]
     style.legend_below(axes, entries, ncols=4, fontsize=8)
@@ -21,7 +19,7 @@ def bars(series):
 def operator_bars(series):
     """Draws one pair of axes a kind on a common scale."""
     kinds = list(dict.fromkeys(kind for _, _, kind, _ in series))
-    figure, rows = plt.subplots(len(kinds), 1, figsize=(9, 6.8), layout="constrained", sharey=True, squeeze=False)
+    figure, rows = style.subplots((9, 6.8), len(kinds), sharey=True, squeeze=False)
     for axes, kind in zip(rows[:, 0], kinds):
         own = [one for one in series if one[2] == kind]
         group(axes, own, places_of(series))
@@ -51,7 +49,7 @@ def group(axes, series, places):
     axes.set_xlim(-0.55, len(places) - 0.45)
     axes.set_xticks(range(len(places)), [str(ranks) for ranks in places])
     axes.margins(y=0.2)
-    plain_log(axes.yaxis)
+    style.plain_log(axes.yaxis)
     axes.set_xlabel("GPUs")
     axes.set_ylabel("time, ms")
     style.add_grid(axes, "y")
@@ -67,12 +65,3 @@ def look(name, kind):
 
 def short(value):
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
-
-
-def plain_log(axis):
-    """Labels a logarithmic axis with plain numbers, with 2 and 5 too if there are few decades."""
-    low, high = axis.get_view_interval()
-    subs = (1, 2, 5) if high < 300 * low else (1,)
-    axis.set_major_locator(matplotlib.ticker.LogLocator(subs=subs, numticks=20))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_locator(matplotlib.ticker.NullLocator())

@@ -8,12 +8,10 @@ from baton.figures import sizes
 from baton.paper import bars, small_figures, winners_map
 from baton.paper import page as pages
 from baton.paper.cells import FAR, PUBLISHED
-from baton.style import plt
 
 
 def draw_all(page, folder):
     """Draws every figure of the page, saves it as PNG and SVG, and returns {name: its SVG}."""
-    style.use()
     pictures = {}
     for figure in filter(has_data, pages.figures(page)):
         drawn = DRAW[figure.draw](figure.data)
@@ -22,7 +20,6 @@ def draw_all(page, folder):
         else:
             small_figures.add_source(drawn, figure.where)
         style.save(drawn, folder, figure.name)
-        plt.close(drawn)
         pictures[figure.name] = (folder / f"{figure.name}.svg").read_text(encoding="utf-8")
     return pictures
 
@@ -39,7 +36,7 @@ LINE = {"markersize": 4.5, "linewidth": 1.6}
 
 def log_axes(figure_size, xs):
     """Returns a figure with two logarithmic scales. The ticks of x are its values."""
-    figure, axes = plt.subplots(figsize=figure_size, layout="constrained")
+    figure, axes = style.subplots(figure_size)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(sorted(xs), [short_count(x) for x in sorted(xs)])
@@ -53,7 +50,7 @@ def short_count(count):
 
 
 def finish(axes, x_label, y_label):
-    bars.plain_log(axes.yaxis)
+    style.plain_log(axes.yaxis)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
 
@@ -132,7 +129,7 @@ def blocks(swept):
 
 def predicted(points):
     """[(name, measured ms, predicted ms)]"""
-    figure, axes = plt.subplots(figsize=(6.4, 5), layout="constrained")
+    figure, axes = style.subplots((6.4, 5))
     low = min(min(one[1:]) for one in points) / 1.5
     high = max(max(one[1:]) for one in points) * 1.5
     axes.fill_between([low, high], [low / 1.2, high / 1.2], [low * 1.2, high * 1.2], color=style.GREY, alpha=0.3,
@@ -144,7 +141,7 @@ def predicted(points):
         axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=4, label=name,
                   color=colour, marker=marker)
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
-    bars.plain_log(axes.xaxis)
+    style.plain_log(axes.xaxis)
     finish(axes, "measured, ms", "predicted, ms")
     style.add_grid(axes, "both")
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False, fontsize=8)

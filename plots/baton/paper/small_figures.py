@@ -4,9 +4,7 @@
 import matplotlib.ticker
 
 from baton import captions, looks, style
-from baton.paper import bars as wide_bars
 from baton.paper.cells import DERIVED, PUBLISHED, SIMULATED
-from baton.style import plt
 
 SIZE = (4.1, 2.3)  # inches
 FONT = 8
@@ -15,7 +13,7 @@ BYTES = 2**16  # places from here on are sizes of a state
 
 
 def axes_of(figure_size=SIZE):
-    figure, axes = plt.subplots(figsize=figure_size, layout="constrained")
+    figure, axes = style.subplots(figure_size)
     axes.tick_params(labelsize=FONT)
     return figure, axes
 
@@ -63,7 +61,7 @@ def shape(axes, places):
     axes.set_xlim(places[0] / 1.15, places[-1] * 1.15)
     axes.set_xticks(shown, [captions.binary_size(x) if x >= BYTES else str(x) for x in shown])
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-    wide_bars.plain_log(axes.yaxis)
+    style.plain_log(axes.yaxis)
     style.add_grid(axes, "y")
 
 

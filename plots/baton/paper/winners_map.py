@@ -7,7 +7,6 @@ from matplotlib.patches import Patch, Rectangle
 from baton import captions, looks, style
 from baton.paper.sections import fastest_methods
 from baton.paper.sections.winners import TIE, margin_text
-from baton.style import plt
 
 COLOURS = {family: looks.look(name).colour for family, name in (
     ("chain", "all_scan"), ("two-shot", "two_shot"), ("hierarchical", "hierarchical_scan"),
@@ -53,7 +52,7 @@ def broken(name):
 def grid(drawn, size_text, x_label, handles, height=0.46):
     """Draws {(ranks, size): (colour, text, colour of the text)} as cells, `height` inches each."""
     ranks, sizes = (sorted({place[axis] for place in drawn}) for axis in (0, 1))
-    figure, axes = plt.subplots(figsize=(9, 1.4 + height * len(ranks)), layout="constrained")
+    figure, axes = style.subplots((9, 1.4 + height * len(ranks)))
     for (count, size), (colour, text, of_text) in drawn.items():
         x, y = sizes.index(size), ranks.index(count)
         axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=colour, edgecolor="none"))

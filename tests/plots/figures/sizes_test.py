@@ -23,7 +23,6 @@ class TimeAgainstSize(InFolder):
 
     def axes(self, records):
         figure = sizes_figure.draw(exchanges.contests(records)[4, "isolated"])
-        self.addCleanup(sizes_figure.plt.close, figure)
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):

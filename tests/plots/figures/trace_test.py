@@ -56,7 +56,6 @@ class SpaceTime(InFolder):
 
     def figure(self, text, between=None):
         figure = trace_figure.draw(traces.parse(text), between)
-        self.addCleanup(trace_figure.plt.close, figure)
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):

@@ -4,7 +4,7 @@
 import itertools
 import unittest
 
-from baton import looks
+from baton import looks, style
 from plots.example import draws
 
 METHODS = ("local", "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
@@ -31,8 +31,6 @@ def box_of(annotation):
 @draws
 class Labels(unittest.TestCase):
     def assert_free(self, figure):
-        from baton.style import plt
-        self.addCleanup(plt.close, figure)
         self.assertEqual(touching(figure), [])
 
     def test_bars_of_one_height(self):
@@ -61,9 +59,7 @@ class Labels(unittest.TestCase):
         self.assert_free(small_figures.bars([(name, name, (1, 2, 3)) for name in METHODS[:3]]))
 
     def test_what_touches_is_found(self):
-        from baton.style import plt
-        figure, axes = plt.subplots()
-        self.addCleanup(plt.close, figure)
+        figure, axes = style.subplots((6, 4))
         axes.text(0.5, 0.5, "one")
         axes.text(0.51, 0.5, "other")
         self.assertEqual(touching(figure), [("one", "other")])

@@ -53,7 +53,7 @@ class Models(unittest.TestCase):
         self.assertNotIn("Model", paragraphs(simulated(model()), simulated(model("lasp2", 20))))
 
     def test_a_model_has_a_table_of_its_own(self):
-        made = "\n".join(tables.tables([session(lines(), layer(), layer("lasp2"))], [""], Strips().add))
+        made = " ".join(one.subjects for one in tables.tables([session(lines(), layer(), layer("lasp2"))], [""], Strips().add))
         self.assertIn("Model tiny: 2 layers of width 128 on processors", made)
         self.assertIn("Layer of linear attention on processors", made)
 

@@ -5,7 +5,7 @@ import collections
 import math
 import statistics
 
-from baton import looks, words
+from baton import looks, style, words
 from baton.report.contests import METHODS
 from baton.report.page import bars, lines, said
 from baton.report.rows import AUTO, COMPUTE_ONLY, EXPOSED, LOCAL
@@ -16,7 +16,6 @@ FREE = {SIZE: {"state_bytes": 0, "heads": 0, "tokens": 0},
         RANKS: {"ranks": 0, "ranks_a_node": 0, "ranks_a_gpu": 1}}
 PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", "nccl_all_gather_scan",
           LOCAL)  # lines that are kept first
-OVER, ELSEWHERE = "oversubscribed", "elsewhere"  # kinds of points
 
 Identity = collections.namedtuple("Identity", "name executor implementation scan blocks simulated")
 
@@ -66,16 +65,16 @@ def chart(key, group, field, title, x_title, unit):
     if len({one[:-1] for one in found}) < 2:
         return
     order = by_worth(found)
-    kept = sorted(order[:lines.MOST], key=lambda one: worth(one, found))
-    left_out = [names[one] + " ~" * one.simulated for one in order[lines.MOST:]]
+    kept = sorted(order[:style.MOST_LINES], key=lambda one: worth(one, found))
+    left_out = [names[one] + " ~" * one.simulated for one in order[style.MOST_LINES:]]
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
     both = len({one.simulated for one in kept}) > 1
     about = f"{said.subject(key)}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
     marks = {point[4] for one in kept for point in found[one]}
-    about += " Crosses: oversubscribed, no measure of the methods." * (OVER in marks)
-    about += " Rings: of another launch or commit than the other points." * (ELSEWHERE in marks)
-    yield key, lines.Chart(title, about, x_title, unit, made, left_out, OVER in marks and "" not in marks)
+    about += " Crosses: oversubscribed, no measure of the methods." * (lines.OVERSUBSCRIBED in marks)
+    about += " Rings: of another launch or commit than the other points." * (lines.ELSEWHERE in marks)
+    yield key, lines.Chart(title, about, x_title, unit, made, left_out, lines.OVERSUBSCRIBED in marks and "" not in marks)
 
 
 def collect(group, field):
@@ -89,7 +88,7 @@ def collect(group, field):
             label = contest.label_of(row)
             names[one] = max(names.get(one, ""), label, key=len)
             other = not row.is_simulated and origin(row.records[-1]) != main
-            mark = OVER if contest.is_oversubscribed else ELSEWHERE if other else ""
+            mark = lines.OVERSUBSCRIBED if contest.is_oversubscribed else lines.ELSEWHERE if other else ""
             best = row.median / contest.best.median if contest.best else 1
             found[one].append((getattr(contest.key, field), row.median, row.interval, note(label, contest, row), mark, best))
     return found, names
@@ -132,7 +131,7 @@ def layers(contests_of_session):
         rows = contest.competitors + [row for row in contest.local_rows if row.name.name == LOCAL]
         rows = [*sorted(rows, key=lambda row: row.median)]
         order = sorted(rows, key=lambda row: row.name.name not in PAPERS)
-        kept = order[:bars.MOST]
+        kept = order[:style.MOST_LINES]
         made = [bar(contest, row) for row in rows if row in kept]
         about = (f"{said.subject(contest.key)}. Full: local work alone; light: what the exchange adds; stroke: the "
                  "exchange exposed.")
@@ -141,7 +140,7 @@ def layers(contests_of_session):
         others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
         about += f" Of another launch or commit: {words.names(others)}." if others else ""
         yield contest.key, bars.Chart(said.heading(contest.key), about, made,
-                                      [contest.label_of(row) for row in order[bars.MOST:]], contest.is_oversubscribed)
+                                      [contest.label_of(row) for row in order[style.MOST_LINES:]], contest.is_oversubscribed)
 
 
 def bar(contest, row):

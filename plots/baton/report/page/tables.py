@@ -2,7 +2,6 @@
 """Tables of contests: a row a case, the fastest of each contest first; sessions stand in columns side by side."""
 
 import collections
-import html
 
 from baton import cases, words
 from baton.report import ranking
@@ -13,6 +12,10 @@ from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 # A cell: `sort` is what its column is sorted by, `kind` a class of the style, `told` what a pointer is told.
 Cell = collections.namedtuple("Cell", "text sort kind told", defaults=("", "", ""))
 
+# `number` is that of the row's rounds, `is_first` true where a contest begins.
+TableRow = collections.namedtuple("TableRow", "cells is_first number")
+Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
+
 MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastest", "% of bound", "verified"
 ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
          VERIFIED: "elements, or tokens x heads"}
@@ -21,7 +24,7 @@ FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire", "mod
 
 
 def tables(sessions, letters, number_of):
-    """Yields the tables as HTML. `letters` names the sessions; `number_of(row name, places)` numbers rows for strips,
+    """Yields the Tables. `letters` names the sessions; `number_of(row name, places)` numbers rows for strips,
     where `places` are [(letter, contest, row)]."""
     families = collections.defaultdict(dict)
     for letter, session in zip(letters, sessions):
@@ -48,22 +51,18 @@ def rows_of(contest):
 def table(entries, letters, number_of):
     firsts = [next(iter(entry.values())) for entry in entries.values()]
     keys = [contest.key for contest in firsts]
-    fields = said.columns(keys)
-    is_layer = firsts[0].is_layer
+    fields, is_layer = said.columns(keys), firsts[0].is_layer
     marks = Marks({letter: collections.Counter(
         origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
         for letter in letters})
-    body = [html_row(cells, first, number) for entry in entries.values()
-            for cells, first, number in rows(entry, letters, fields, marks, number_of)]
-    subjects = " · ".join(dict.fromkeys(said.subject(contest.key) for entry in entries.values()
-                                        for contest in entry.values()))
+    body = [row for entry in entries.values() for row in rows(entry, letters, fields, marks, number_of)]
+    subjects = " · ".join(dict.fromkeys(said.subject(contest.key) for entry in entries.values() for contest in entry.values()))
     skipped = sum(row.state == cases.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
     notes = [f"All of them: {said.constants(keys, fields)}."]
     notes += [f"{words.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
-    return ('<section class="of-table"><h3>' + words.escaped(subjects) + "</h3>"
-            + f"<p class=\"note\">{' '.join(map(words.escaped, notes))}</p>"
-            + '<div class="scroll"><table class="sorts"><thead>' + head(fields, is_layer, letters) + "</thead><tbody>"
-            + "\n".join(body) + "</tbody></table></div></section>")
+    names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
+             *(said.titles_of(field, is_layer) for field in fields)]
+    return Table(subjects, " ".join(notes), letters, names, outcomes(is_layer), ABOUT, body)
 
 
 def outcomes(is_layer):
@@ -71,20 +70,8 @@ def outcomes(is_layer):
     return [MEDIAN, AGAINST, *[BOUND] * (not is_layer), VERIFIED]
 
 
-def head(fields, is_layer, letters):
-    names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
-             *(said.titles_of(field, is_layer) for field in fields)]
-    over = (f'<tr class="letters"><td colspan="{len(names)}"></td>'
-            + "".join(f'<th colspan="{len(outcomes(is_layer))}">{letter}</th>' for letter in letters) + "</tr>"
-            if len(letters) > 1 else "")
-    plain = "".join(f"<th><button>{name}</button></th>" for name in names)
-    return over + f"<tr>{plain}" + "".join(
-        f'<th title="{ABOUT[name]}"><button>{name}</button></th>' for _ in letters
-        for name in outcomes(is_layer)) + "</tr>"
-
-
 def rows(entry, letters, fields, marks, number_of):
-    """Yields (cells, whether the contest begins here, number) of all rows of a contest, over the sessions."""
+    """Yields the TableRows of a contest, over the sessions."""
     found = collections.defaultdict(list)
     for letter, contest in entry.items():
         for row in rows_of(contest):
@@ -100,7 +87,7 @@ def rows(entry, letters, fields, marks, number_of):
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
             cells += [made.get(column, Cell("")) for column in outcomes(contest.is_layer)]
-        yield cells, is_first, number_of(name, places)
+        yield TableRow(cells, is_first, number_of(name, places))
         is_first = False
 
 
@@ -157,19 +144,3 @@ class Marks:
 
     def notes(self):
         return [f"{letter}: of another launch, {run}, commit {commit}." for (run, commit), letter in self.letters.items()]
-
-
-def html_row(cells, is_first, number):
-    first = ' class="first"' if is_first else ""
-    inside = "".join(cell_html(cell, index, number) for index, cell in enumerate(cells))
-    return f'<tr{first} data-n="{number}">{inside}</tr>'
-
-
-def cell_html(cell, index, number):
-    of = f' class="{cell.kind}"' if cell.kind else ""
-    of += f' data-v="{html.escape(str(cell.sort))}"' if cell.sort != "" and str(cell.sort) != cell.text else ""
-    of += f' title="{html.escape(cell.told)}"' if cell.told else ""
-    text = words.escaped(cell.text)
-    if index == 0 and number is not None:
-        text = f'<button class="more" aria-expanded="false">{text}</button>'
-    return f"<td{of}>{text}</td>"

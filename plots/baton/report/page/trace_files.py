@@ -1,25 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces of the fastest and of the slowest row of the contests that the answer is about, if there are files of them."""
 
+import collections
 import json
 import pathlib
 
-from baton import files, traces, words
+from baton import files, traces
 from baton.report import choice
-from baton.report.page import again, space_time
+from baton.report.page import again
 
+# The figures of a contest, and (title, command) of those that are not there.
+OfContest = collections.namedtuple("OfContest", "contest figures missing")
+
+MOST_MESSAGES = 300  # that are drawn
 HINT = 200  # bytes at a file's beginning that a trace's first key stands in
 
 
-def figures(session):
-    """Yields HTML for each contest: figures, or a line with the commands that leave traces."""
-    files = dict(found(session.place))
+def of_contests(session):
+    """Yields an OfContest for each contest that the answer is about."""
+    rounds = dict(found(session.place))
     for subject, contest, ends in choice.ends(session):
-        yield from of_contest(subject, contest, ends, files)
+        figures, missing = [], []
+        for end, row in ends:
+            record, title = row.records[-1], f"The {end} {subject}: {contest.label_of(row)}"
+            if record.get("case") in rounds:
+                figures.append(figure(rounds[record["case"]], title))
+            else:
+                missing.append((title.replace(":", ",", 1), again.command(record, "--trace", file_of(end, subject))))
+        yield OfContest(contest.label, figures, missing)
+
+
+def figure(one, title):
+    """The space-time diagram of a traces.Round."""
+    from baton import style  # pylint: disable=import-outside-toplevel
+    from baton.figures import trace  # pylint: disable=import-outside-toplevel
+    simulated = " Simulated." if one.title["executor"] == "simulator" else ""
+    many = f" {MOST_MESSAGES} of {len(one.messages)} messages are drawn." if len(one.messages) > MOST_MESSAGES else ""
+    caption = (f"One round, no statistic.{simulated} Arrows are messages, from their send's start to their receive's finish."
+               f"{many} {one.title['case']}, commit {one.title['commit']}.")
+    return {"title": title, "caption": caption,
+            "svg": style.inlined(trace.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
 
 
 def wanted(session):
-    """Yields the program and the arguments of each run that leaves a trace which `figures` shows."""
+    """Yields the program and the arguments of each run that leaves a trace which `of_contests` shows."""
     for subject, _, ends in choice.ends(session):
         for end, row in ends:
             record = row.records[-1]
@@ -28,23 +52,6 @@ def wanted(session):
 
 def file_of(end, subject):
     return f"results/local/{end}_{subject}.json"
-
-
-def of_contest(subject, contest, ends, files):
-    missing = []
-    for end, row in ends:
-        record = row.records[-1]
-        round_of_row = files.get(record.get("case"))
-        name = contest.label_of(row)
-        if round_of_row:
-            yield space_time.figure(round_of_row, f"The {end} {subject}: {name}")
-        else:
-            missing.append(f"<p>The {end} {subject}, {words.escaped(name)}:</p><pre><code>"
-                           + words.escaped(again.command(record, "--trace", file_of(end, subject)))
-                           + "</code></pre>")
-    if missing:
-        yield (f'<div class="missing"><p>No trace of the {words.escaped(contest.label)} is among the records. '
-               "These commands leave one, and the next report shows it:</p>" + "".join(missing) + "</div>")
 
 
 def found(place):

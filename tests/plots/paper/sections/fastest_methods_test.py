@@ -61,7 +61,6 @@ class Map(unittest.TestCase):
     @draws
     def test_names_fit_their_cells(self):
         from baton.paper import winners_map
-        from baton.style import plt
         from plots.paper.figures_test import touching
         names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
         layouts = ("contiguous", "contiguous", "zigzag")
@@ -71,7 +70,6 @@ class Map(unittest.TestCase):
                    for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS)]
         for kind in methods.KINDS:
             drawn = winners_map.methods(found(*records, kind=kind))
-            self.addCleanup(plt.close, drawn)
             self.assertEqual(touching(drawn), [], kind)
 
 

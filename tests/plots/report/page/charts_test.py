@@ -5,6 +5,7 @@ import re
 import unittest
 
 from baton import looks
+from baton.report import page
 from baton.report.page import bars, charts, lines
 from plots.report.example import SIMULATED_ON, crowded, scan, session
 from plots.report.page import pages
@@ -18,7 +19,7 @@ def one_chart(make, *groups):
 
 def drawn(chart):
     kind = lines if isinstance(chart, lines.Chart) else bars
-    return kind.figure(chart, kind.times(chart))
+    return page.figure(kind, chart, "", kind.times(chart))
 
 
 class Lines(unittest.TestCase):
@@ -28,7 +29,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(len(chart.left_out), len(pages.MANY) - 8)
         self.assertTrue({"all_scan", "ring_scan", "all_gather_scan"} <= {line.name for line in chart.lines})
         for name in chart.left_out:
-            self.assertIn(name, drawn(chart))
+            self.assertIn(name, drawn(chart).caption)
 
     def test_each_method_has_its_colour_in_every_figure(self):
         colours = {}
@@ -40,12 +41,12 @@ class Lines(unittest.TestCase):
 
     def test_simulated_lines_are_dashed_and_have_a_tilde(self):
         figure = drawn(one_chart(charts.against_ranks, simulated_each(scans(sizes=(1 << 21,)))))
-        self.assertEqual(figure.count("stroke-dasharray=\"5 4\""), 8)
-        self.assertIn(">all_scan ~<", figure)
-        self.assertIn(SIMULATED_ON, figure)
+        self.assertEqual(figure.svg.count("stroke-dasharray"), 8)
+        self.assertIn(">all_scan ~<", figure.svg)
+        self.assertIn(SIMULATED_ON, figure.caption)
         figure = drawn(one_chart(charts.against_ranks, scans(sizes=(1 << 21,))))
-        self.assertNotIn("stroke-dasharray=\"5 4\"", figure)
-        self.assertNotIn("~", figure)
+        self.assertNotIn("stroke-dasharray", figure.svg)
+        self.assertNotIn("~", figure.svg)
 
     def test_simulated_lines_join_measured_ones_only_on_a_model_of_this_machine(self):
         measured = scans(sizes=(1 << 21,), names=pages.MANY[:3])
@@ -59,7 +60,7 @@ class Lines(unittest.TestCase):
     def test_ranks_without_cores_are_crosses(self):
         chart = one_chart(charts.against_ranks, crowded(scans(sizes=(1 << 21,)), 2))
         self.assertEqual({point[0] for line in chart.lines for point in line.points if point[4]}, {4})
-        self.assertIn("oversubscribed", drawn(chart))
+        self.assertIn("oversubscribed", drawn(chart).caption)
         self.assertFalse(chart.weak)
         self.assertTrue(one_chart(charts.against_size, crowded(scans(ranks=(4,)), 2)).weak)
 
@@ -71,9 +72,11 @@ class Lines(unittest.TestCase):
         self.assertIn("Rings: of another launch or commit", chart.about)
 
     def test_labels_do_not_share_a_place(self):
-        figure = drawn(one_chart(charts.against_size, scans(ranks=(2,))))
-        heights = sorted(float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"[^>]*class="name"', figure))
-        self.assertTrue(all(b - a > 12 for a, b in zip(heights, heights[1:])), heights)
+        figure = drawn(one_chart(charts.against_size, scans(ranks=(2,)))).svg
+        names = re.findall(r'<text style="[^"]*(?:bold|700) [^>]*(?: y="|translate\([\d.]+ )([\d.]+)', figure)
+        self.assertGreaterEqual(len(names), 8)
+        heights = sorted(map(float, names))
+        self.assertTrue(all(b - a > 10 for a, b in zip(heights, heights[1:])), heights)
 
     def test_a_wide_interval_leaves_the_medians_readable(self):
         wild = [made for name in ("all_scan", "ring_scan") for size in (1 << 19, 1 << 21)
@@ -81,8 +84,8 @@ class Lines(unittest.TestCase):
         chart = one_chart(charts.against_size, wild)
         self.assertGreater(chart.lines[0].points[0][2][1], 1e3 * chart.lines[0].points[0][1])
         self.assertLessEqual(max(lines.times(chart)), lines.FAR * chart.lines[0].points[0][1] * 1.001)
-        heights = [float(y) for y in re.findall(r' y[12]?="([-\d.]+)"', drawn(chart))]
-        self.assertTrue(all(0 <= height <= 400 for height in heights), heights)
+        heights = [float(y) for y in re.findall(r' y="([-\d.]+)"', drawn(chart).svg)]
+        self.assertTrue(heights and all(0 <= height <= 400 for height in heights), heights)
 
     def test_one_method_alone_is_no_figure(self):
         self.assertEqual(list(charts.against_size(session(scans(names=("all_scan",))).contests)), [])
@@ -106,8 +109,8 @@ class Bars(unittest.TestCase):
         self.assertIn("Of another launch or commit: lasp1.", made[0])
 
     def test_simulated_bars_are_dashed(self):
-        self.assertIn('stroke-dasharray="4 3"', drawn(next(
-            chart for _, chart in charts.layers(session(simulated_each(layers())).contests))))
+        self.assertIn("stroke-dasharray", drawn(next(
+            chart for _, chart in charts.layers(session(simulated_each(layers())).contests))).svg)
 
 
 if __name__ == "__main__":
