@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what the build and the figures need: sourced by ./run.
+# Installs what the build and the pages need: sourced by ./run.
 
 readonly venv=build/venv
 readonly cudnn_package=nvidia-cudnn-frontend==1.32.0
@@ -8,7 +8,7 @@ readonly cudnn_folder=build/cudnn_frontend
 readonly no_cudnn=build/cudnn_frontend.failed
 readonly chakra_packages=(mlc-chakra==1.0.0 protobuf==7.36.2)
 readonly chakra_folder=build/chakra
-readonly no_venv=build/venv.failed # requirements that could not be installed are not tried each time
+readonly page_modules=(jinja2 matplotlib scipy)
 
 packages() {
   step "looking for the packages of cmake/packages.txt"
@@ -88,14 +88,34 @@ ask_for_packages() {
   sudo apt-get update && sudo apt-get install -y $*"
 }
 
-# Makes the virtual environment of plots/requirements.txt once and puts it first in PATH. Failing is no error, since
-# everything but the figures works without it.
-figures_python() {
-  step "looking for the Python of the figures ($venv)"
-  if ! cmp -s plots/requirements.txt "$venv/requirements.txt"; then
-    make_venv || return 0
-  fi
-  export VIRTUAL_ENV=$PWD/$venv PATH=$PWD/$venv/bin:$PATH
+# Sets `python` to one that has what pages are made with: the one of this shell, else the system's, whose packages another
+# one in PATH does not see, else that of a virtual environment, for systems without these packages.
+choose_python() {
+  find_python && return
+  optional_packages cmake/page_packages.txt "as packages"
+  find_python && return
+  echo "      making a virtual environment with ${page_modules[*]}: $venv"
+  logged python python3 -m venv "$venv" &&
+    logged python "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 10 "${page_modules[@]}" &&
+    find_python && return
+  rm -rf "$venv"
+  python=python3
+  echo "      not to be had (see $log_dir/python.log), so there are no pages"
+}
+
+find_python() {
+  local candidate
+  for candidate in python3 /usr/bin/python3 "$venv/bin/python3"; do
+    python=$(python_with_pages "$candidate") && return
+  done
+  return 1
+}
+
+# Prints which program a Python is, if it has the modules of pages.
+python_with_pages() {
+  "$1" -c 'import sys
+from importlib.util import find_spec
+sys.exit(not all(map(find_spec, sys.argv[1:])) or print(sys.executable))' "${page_modules[@]}" 2>/dev/null
 }
 
 # Unpacks the headers of cudnn-frontend once, for softmax blocks by cuDNN on GPUs. Failing is no error and is not tried
@@ -120,23 +140,4 @@ chakra_schema() {
   rm -rf "$chakra_folder"
   mkdir -p build && touch "$chakra_folder.failed"
   echo "      not to be had (see $log_dir/chakra.log; './run setup' tries again)"
-}
-
-make_venv() {
-  if ! cmp -s plots/requirements.txt "$no_venv"; then
-    echo "      making it"
-    rm -rf "$venv"
-    logged python fill_venv && return
-    rm -rf "$venv"
-    cp plots/requirements.txt "$no_venv"
-  fi
-  echo "      not to be had (see $log_dir/python.log; './run setup' tries again), so no figure is drawn" \
-    "unless the system has matplotlib"
-  return 1
-}
-
-fill_venv() {
-  python3 -m venv "$venv" &&
-    "$venv/bin/pip" install --disable-pip-version-check --retries 1 --timeout 10 -r plots/requirements.txt &&
-    cp plots/requirements.txt "$venv/"
 }

@@ -127,7 +127,7 @@ function covered(text) {
   }
   for (const [element, times] of behind) {
     if (times < points && element.closest("svg") === drawn &&
-        !["grid", "leader"].includes(classOf(element))) {
+        !element.closest(".grid, .leader")) {
       found.push(`${words} is crossed by <${element.tagName}>`);
       return;
     }

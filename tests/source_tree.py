@@ -12,7 +12,7 @@ CPP = {".cpp", ".hpp", ".cu", ".cuh"}
 CUDA = {".cu", ".cuh"}
 SCRIPTS = {".py", ".cmake", ".sh"}
 SHELL = ("run", ".ci/run")
-FOLDERS = (*PRODUCT, "python", "tests", "plots", "compare", "report", "advise", "cmake", "docs", ".ci")
+FOLDERS = (*PRODUCT, "tests", "plots", "cmake", "docs", ".ci")
 
 
 def cpp_files(*folders, root=ROOT):

@@ -29,6 +29,9 @@ class Baton(CMakePackage, CudaPackage):  # noqa: F405
     depends_on("openblas")  # noqa: F405
     depends_on("protobuf@3:3.21")  # noqa: F405
     depends_on("python@3.9:", type=("build", "run"))  # noqa: F405
+    depends_on("py-jinja2", type="run")  # noqa: F405
+    depends_on("py-matplotlib", type="run")  # noqa: F405
+    depends_on("py-scipy", type="run")  # noqa: F405
     depends_on("cuda@12:", when="+cuda")  # noqa: F405
     depends_on("nccl@2.28:", when="+cuda")  # noqa: F405
     conflicts("cuda_arch=none", when="+cuda", msg="name the architecture, such as cuda_arch=90")  # noqa: F405

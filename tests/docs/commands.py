@@ -27,6 +27,7 @@ BENCH = re.compile(r"^(?:build/cpu/bin/)?(\w+_bench)$")
 LAUNCHERS = ("mpirun", "srun", "torchrun")
 PLACE = "results/two-cores"  # stands for A and B, records of one's own
 EXIT_CODES = {"compare": (0, 6)}  # equal records may be too noisy to tell
+BATON = (sys.executable, "-m", "baton")
 FLAGS = {"wheel": {"--cuda"}, "paper": {"--local"}, "compare": {"--gate", "--accept"}}  # that a command of ./run takes
 
 # A command as it is typed on one line, and the mark of its block, which may be empty.
@@ -69,7 +70,7 @@ def problem(command, programs, folder):
             continue  # it is built only where OpenBLAS is
         done = subprocess.run(list(map(str, words)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               timeout=600)
-        if done.returncode not in EXIT_CODES.get(str(words[1]), (0,)):
+        if done.returncode not in EXIT_CODES.get(str(words[len(BATON)]) if tuple(words[:len(BATON)]) == BATON else "", (0,)):
             return f"{command.page}: {command.text}\n  {' '.join(map(str, words))}\n  exit code {done.returncode}: {done.stderr[-600:]}"
     return ""
 
@@ -104,15 +105,16 @@ def dry_run(bench, words):
 def of_run(words, programs, folder):
     """The runs that check `./run WORDS...`."""
     name, rest = words[0], words[1:]
-    if not re.search(rf"^    {name}\) shift && ", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE):
+    if not re.search(rf"^    (?:\w+ \| )*{name}(?: \| \w+)*\) shift && ", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE):
         raise ValueError(f"./run has no command {name}")
     if name == "bench" and rest:
         is_named = rest[0] in ("operator", "model")
         return [dry_run(programs / f"{rest[0] if is_named else 'collective'}_bench", rest[is_named:])]
-    if name in ("report", "compare") and rest == ["A", "B"]:
-        return [[sys.executable, name, *(["--out", folder / "page.html"] if name == "report" else []), PLACE, PLACE]]
+    if name in ("report", "figure", "grow", "selfcheck") or (name, rest) == ("compare", ["A", "B"]):
+        page = ["--out", folder / "page.html"] if name == "report" and "--out" not in rest else []
+        return [[*BATON, name, *page, *(PLACE if word in ("A", "B") else word for word in rest)]]
     if name == "advise":
-        return [[sys.executable, name, "--programs", programs, *rest]]
+        return [[*BATON, name, "--programs", programs, *rest]]
     if set(rest) - FLAGS.get(name, set()):
         raise ValueError(f"./run {name} takes {', '.join(sorted(FLAGS.get(name, ()))) or 'nothing'}")
     return []
@@ -120,7 +122,7 @@ def of_run(words, programs, folder):
 
 def require_flags(words, programs):
     """Throws ValueError if a synopsis names a flag that is not in the program's --help."""
-    program = {"doctor": [programs / "doctor"]}.get(words[1], [sys.executable, words[1]])
+    program = {"doctor": [programs / "doctor"]}.get(words[1], [*BATON, words[1]])
     told = subprocess.run([*map(str, program), "--help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     missing = [flag for flag in re.findall(r"--[\w-]+", " ".join(words)) if flag not in told]
     if missing:

@@ -45,7 +45,7 @@ class Rules(unittest.TestCase):
     def test_what_is_wrong_is_found(self):
         for text, said in (("./run benhc", "no command benhc"), ("./run bench --collectives none", "unknown collective"),
                            ("./run bench operator --no-such-flag", "--no-such-flag"), ("collective_bench --list", "with its path"),
-                           ("mpirun -n 2 build/cpu/bin/model_bench --ranks x", "--ranks"), ("python3 report none.jsonl", "No such file"),
+                           ("mpirun -n 2 build/cpu/bin/model_bench --ranks x", "--ranks"), ("./run report none.jsonl", "No such file"),
                            ("./run compare A B [--no-flag]", "--no-flag"), ("./run test --fast", "takes"), ("frobnicate", "no rule")):
             (found,) = commands.problems([commands.Command("page.md", text, "")], PROGRAMS)
             self.assertIn(said, found)

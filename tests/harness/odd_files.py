@@ -6,7 +6,6 @@ Run by command_line_odd_test.py.
 
 import concurrent.futures
 import contextlib
-import importlib
 import importlib.util
 import io
 import json
@@ -16,18 +15,19 @@ import pathlib
 import random
 import re
 import subprocess
-import sys
 import tempfile
 import unittest
 
 from benches import BENCH, TOPOLOGIES
 from odd_words import SMALL, odd_records, odd_topology
 
+from baton import program
+from plots import example
+
 SEED = int(os.environ.get("BATON_SEED", "12"))
 MACHINES, RECORDS = 90, 100
 SECONDS = 60  # that a case may take, on a busy machine too
 LONGEST_LINE = 260
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def words_of(flags):
@@ -113,50 +113,42 @@ class Machines(Generated):
         return self.assertEqual(len(self.assert_whole(path)), 2)
 
 
+@unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 class Records(Generated):
     """In this process: a new one for each figure would take a second."""
 
     def test_readers_of_records(self):
-        sys.path[:0] = [str(ROOT / "plots"), str(ROOT / "tests" / "plots")]
-        import example
-        import lib
-        programs = programs_with_records(example)
+        figures = figures_with_records()
         for number in range(RECORDS):
-            name = self.random.choice(list(programs))
+            name = self.random.choice(list(figures))
             path, out = self.folder / "records.jsonl", self.folder / "out"
-            path.write_bytes(odd_records(self.random, programs[name]))
-            with self.subTest(seed=SEED, number=number, program=name, records=cut(path.read_bytes())):
-                self.check_program(lib, importlib.import_module(name).main, path, out)
+            path.write_bytes(odd_records(self.random, figures[name]))
+            with self.subTest(seed=SEED, number=number, figure=name, records=cut(path.read_bytes())):
+                self.check_figure(name, path, out)
 
-    def check_program(self, lib, main, path, out):
+    def check_figure(self, name, path, out):
         errors, printed = io.StringIO(), io.StringIO()
-        sys.argv, before = ["program.py", "--results", str(path), "--out", str(out)], sys.argv
         code = 0
         try:
             with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(printed):
-                lib.run(main)
+                from baton.figures import command  # needs matplotlib
+                program.run("figure", lambda: command.main([name, "--results", str(path), "--out", str(out)]))
         except SystemExit as end:
             code = end.code
-        finally:
-            sys.argv = before
         lines = [line for line in errors.getvalue().splitlines() if not line.endswith("not a whole record, left out")]
         self.assertIn(code, (0, 2), lines)
         self.assertEqual(len(lines), code // 2, lines)
         self.assertTrue(all(path.name in line for line in lines), lines)
         self.assertFalse([file.name for file in out.glob(".*.part")])
         if code == 0:
-            self.assertTrue(printed.getvalue().startswith(("Table: ", "Figure: ")), printed.getvalue())
-            for file in (*out.glob("*.md"), *out.glob("*.csv")):
-                self.assertIsNone(re.search(r"\b(nan|inf|None|null)\b", file.read_text(encoding="utf-8")), file)
+            self.assertTrue(printed.getvalue().startswith("Figure: "), printed.getvalue())
 
 
-def programs_with_records(example):
-    """Returns {program: good records}, without those that draw if nothing can be drawn here."""
+def figures_with_records():
+    """Returns {figure: good records}."""
     scans = [example.record(name, ranks=ranks) for name in ("all_scan", "ring_scan") for ranks in (2, 4, 8)]
     exchanges = [example.on_gpus(name, executor, size) for name, executor in (
         ("all_scan_fused", "peer"), ("nccl_all_gather_scan", "nccl")) for size in (1 << 20, 1 << 24)]
     layers = [example.layer(name, ranks=2, mode=mode) for name in ("zeco", "lasp1") for mode in (
         "overlapped", "exposed", "compute_only")] + [example.local(ranks=2)]
-    draws = importlib.util.find_spec("matplotlib") is not None
-    return {"table2": scans, "table_exchange": exchanges, "table_operator": layers, **({
-        "time_against_ranks": scans, "time_against_size": exchanges, "operator_time": layers} if draws else {})}
+    return {"ranks": scans, "sizes": exchanges, "layers": layers}

@@ -11,9 +11,7 @@ import time
 import unittest
 
 import hosts
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness", "process"))
-from launched_ranks import wait_until  # noqa: E402
+from harness.process.launched_ranks import wait_until
 
 BENCH = os.path.abspath(sys.argv.pop(1))
 LIMIT = 15  # seconds of a case

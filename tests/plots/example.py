@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up records for the tests of plots/, and a way to run its programs as a user does."""
+"""Made-up records for the tests of the package, and a way to run its commands as a user does."""
 
 import importlib.util
 import json
@@ -10,8 +10,7 @@ import sys
 import tempfile
 import unittest
 
-PLOTS = pathlib.Path(__file__).resolve().parents[2] / "plots"
-sys.path.insert(0, str(PLOTS))
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 draws = unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 
@@ -24,9 +23,9 @@ class InFolder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_on(self, records, program, *arguments):
-        """What a program of plots/ made of these records, in the test's folder."""
-        return run(program, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
+    def figure_of(self, records, figure, *arguments):
+        """What a figure's command made of these records, in the test's folder."""
+        return run("figure", figure, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
 
     def assert_one_line(self, done, said, status=2):
         """That a program ended with this status and one line that says so."""
@@ -113,14 +112,11 @@ def write(path, records):
     return path
 
 
-def run(program, *arguments):
-    return run_python(PLOTS / program, *arguments)
+def command(*words):
+    """The words that start a command of the package."""
+    return [sys.executable, "-m", "baton", *map(str, words)]
 
 
-def run_module(name, *arguments):
-    return run_python("-m", name, *arguments)
-
-
-def run_python(*arguments):
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(PLOTS)})
+def run(*words, **changes):
+    """What a command of the package did; `changes` are variables of its environment."""
+    return subprocess.run(command(*words), capture_output=True, text=True, check=False, env={**os.environ, **changes})

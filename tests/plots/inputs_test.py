@@ -7,20 +7,17 @@ import re
 import shutil
 import unittest
 
-from plots.example import PLOTS, InFolder, draws, layer, on_gpus, record, run, run_python, write
+from plots.example import ROOT, InFolder, draws, layer, on_gpus, record, run, write
 
-ROOT = PLOTS.parent
 RECORDS = [{**one, "case": f"case {number}"} for number, one in enumerate(
     [record(), record("ring_scan", ranks=2), layer(), layer("lasp2", milliseconds=2.0), *(on_gpus(size=size) for size in (2**20, 2**21))])]
 TRACE = {"otherData": {"case": "made_up/isolated", "executor": "simulator", "ranks": 1, "blocks": 1, "commit": "c"}, "traceEvents": [
     {"name": "send", "cat": "send", "ph": "X", "ts": 0.0, "dur": 1.0, "pid": 0, "tid": 0, "args": {}}]}
-# Programs with a folder for outputs: the flag of the input, an output that it would replace, and what it needs besides.
-TO_FOLDERS = {"table2.py": ("--results", "table2.csv", ()), "table_operator.py": ("--results", "operator.md", ()),
-              "table_exchange.py": ("--results", "exchange.md", ())}
-DRAWN = {"operator_time.py": ("--results", "operator_time.svg", ()), "time_against_ranks.py": ("--results", "time_against_ranks.png", ()),
-         "time_against_size.py": ("--results", "time_against_size.png", ()), "space_time.py": ("--trace", "round.png", ("--name", "round"))}
-ELSEWHERE = {"report/__main__.py", "compare/__main__.py", "plots/paper/__main__.py", "plots/paper/fitting.py",
-             "plots/paper_simulations.py"}  # the last two make topologies, and read those of this tree
+# Figures: the flag of the input, an output that it would replace, and what it needs besides.
+DRAWN = {"layers": ("--results", "operator_time.svg", ()), "ranks": ("--results", "time_against_ranks.png", ()),
+         "sizes": ("--results", "time_against_size.png", ()), "trace": ("--trace", "round.png", ("--name", "round"))}
+# The modules with an output. Those of simulations and of grown topologies read what nobody would name as their output.
+WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "figures/command.py", "grow.py"}
 
 
 class Outputs(InFolder):
@@ -43,7 +40,7 @@ class Outputs(InFolder):
             for words in (("report", "--out", output, path), ("report", "--out", output, self.folder),
                           ("compare", "--json", output, path, path), ("compare", "--json", output, self.folder, path)):
                 with self.subTest(words=words):
-                    done = run_python(ROOT / words[0], *words[1:])
+                    done = run(*words)
                     self.assert_refused(done, path, before)
                     self.assertEqual(done.stdout, "")
 
@@ -51,25 +48,19 @@ class Outputs(InFolder):
         write(self.folder / "r.jsonl", RECORDS)
         for words in (("report", "--out", self.folder / "page.html", self.folder),
                       ("compare", "--json", self.folder / "found.json", self.folder, self.folder)):
-            self.assertEqual(run_python(ROOT / words[0], *words[1:]).stderr, "")
+            self.assertEqual(run(*words).stderr, "")
             self.assertTrue(words[2].is_file(), words)
-
-    def refused(self, programs):
-        for program, (flag, name, more) in programs.items():
-            with self.subTest(program=program):
-                path = self.folder / name
-                path.write_text(json.dumps(TRACE) if flag == "--trace" else "".join(json.dumps(one) + "\n" for one in RECORDS),
-                                encoding="utf-8")
-                self.assert_refused(run(program, flag, path, "--out", self.folder, *more), path, path.read_bytes())
-                self.assertEqual([one.name for one in self.folder.iterdir()], [name], "nothing else was written")
-                path.unlink()
-
-    def test_tables(self):
-        self.refused(TO_FOLDERS)
 
     @draws
     def test_figures(self):
-        self.refused(DRAWN)
+        for figure, (flag, name, more) in DRAWN.items():
+            with self.subTest(figure=figure):
+                path = self.folder / name
+                path.write_text(json.dumps(TRACE) if flag == "--trace" else "".join(json.dumps(one) + "\n" for one in RECORDS),
+                                encoding="utf-8")
+                self.assert_refused(run("figure", figure, flag, path, "--out", self.folder, *more), path, path.read_bytes())
+                self.assertEqual([one.name for one in self.folder.iterdir()], [name], "nothing else was written")
+                path.unlink()
 
     def test_the_papers_page_leaves_published_cells(self):
         published = self.folder / "published"
@@ -84,9 +75,10 @@ class Outputs(InFolder):
         self.assert_refused(done, published / "table2.csv", before)
 
     def test_every_program_with_an_output_is_here(self):
-        found = {str(path.relative_to(ROOT)) for folder in ("plots", "report", "compare", "advise") for path in (ROOT / folder).rglob("*.py")
+        package = ROOT / "plots/baton"
+        found = {str(path.relative_to(package)) for path in package.rglob("*.py")
                  if re.search(r'add_argument\("--(out|json|csv)"', path.read_text(encoding="utf-8"))}
-        self.assertEqual(found, {f"plots/{name}" for name in (*TO_FOLDERS, *DRAWN)} | ELSEWHERE)
+        self.assertEqual(found, WITH_OUTPUT)
 
 
 if __name__ == "__main__":

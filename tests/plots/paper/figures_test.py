@@ -4,9 +4,8 @@
 import itertools
 import unittest
 
+from baton import looks, style
 from plots.example import draws
-
-from lib import looks
 
 METHODS = ("local", "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
 TOUCH = 0.5  # pixels by which boxes of texts may meet, since they are rounded
@@ -32,18 +31,16 @@ def box_of(annotation):
 @draws
 class Labels(unittest.TestCase):
     def assert_free(self, figure):
-        from lib.style import plt
-        self.addCleanup(plt.close, figure)
         self.assertEqual(touching(figure), [])
 
     def test_bars_of_one_height(self):
-        from paper import bars
+        from baton.paper import bars
         series = [(name, name, "simulated", dict.fromkeys((8, 16, 32, 64, 128, 256), 0.97)) for name in METHODS]
         self.assert_free(bars.operator_bars(series))
         self.assert_free(bars.bars(series[:4]))
 
     def test_lines_that_end_at_one_height_or_early(self):
-        from paper import figures
+        from baton.paper import figures
         lines = [(name, {8: 1.0, 16: 2.0, **({32: 2.0} if place % 2 else {})})
                  for place, name in enumerate(list(looks.COLLECTIVES)[:12])]
         drawn = figures.scaling(lines)
@@ -51,20 +48,18 @@ class Labels(unittest.TestCase):
         self.assert_free(drawn)
 
     def test_lengths(self):
-        from paper import figures
+        from baton.paper import figures
         series = [(name, name, "simulated", {2: 1e6, 4: 2e6 + place}) for place, name in enumerate(METHODS)]
         self.assert_free(figures.lengths([*series, ("LASP-2, whole model", "lasp2", "published", {2: 2e6})]))
 
     def test_small_figures(self):
-        from paper import findings, small_figures
+        from baton.paper import findings, small_figures
         points = {2**18: (1, 1, 1), 2**24: (9, 10, 11)}
         self.assert_free(small_figures.lines([findings.Line(name, name, "measured", points) for name in METHODS]))
         self.assert_free(small_figures.bars([(name, name, (1, 2, 3)) for name in METHODS[:3]]))
 
     def test_what_touches_is_found(self):
-        from lib.style import plt
-        figure, axes = plt.subplots()
-        self.addCleanup(plt.close, figure)
+        figure, axes = style.subplots((6, 4))
         axes.text(0.5, 0.5, "one")
         axes.text(0.51, 0.5, "other")
         self.assertEqual(touching(figure), [("one", "other")])

@@ -3,10 +3,9 @@
 
 import unittest
 
+from baton.paper import findings
+from baton.paper.sources import Sources
 from plots.example import layer, local, on_gpus, record
-
-from paper import findings
-from paper.records import Sources
 
 MIB = 2**20
 H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"

@@ -5,11 +5,11 @@ import csv
 import json
 import unittest
 
-from plots.example import PLOTS, InFolder, run_module
+from baton import checks
+from baton.paper import fitting
+from plots.example import ROOT, InFolder
 
-from paper import fitting
-
-PUBLISHED = PLOTS.parent / "results" / "paper" / "zeco_table2.csv"
+PUBLISHED = ROOT / "results" / "paper" / "zeco_table2.csv"
 
 
 def made_cells(call, rate, blocks):
@@ -48,8 +48,7 @@ class Program(InFolder):
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
             writer.writerows(rows)
-        done = run_module("paper.fitting", "--out", self.folder, "--published", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        fitting.write(self.folder, path)
         return {one.name: one.read_text(encoding="utf-8") for one in self.folder.glob("*.json")}
 
     def test_later_cells_change_nothing(self):
@@ -69,11 +68,11 @@ class Program(InFolder):
             self.assertEqual(written["calibration"]["most_ranks"], 16)
             self.assertIn("second-hand", written["calibration"]["stands_on"])
 
-    def test_a_missing_cell_is_one_line(self):
+    def test_a_missing_cell_is_named(self):
         path = self.folder / "published.csv"
         path.write_text("method,gpus,value\n", encoding="utf-8")
-        done = run_module("paper.fitting", "--out", self.folder, "--published", path)
-        self.assert_one_line(done, "on 8 GPUs")
+        with self.assertRaisesRegex(checks.ResultsError, "on 8 GPUs"):
+            fitting.write(self.folder, path)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton import exchanges
+from baton.paper import goals
+from baton.paper.page import Table, Text
 from plots.example import on_gpus
-
-from lib import exchanges
-from paper import goals
-from paper.page import Table, Text
 
 KIB, MIB = 2**10, 2**20
 

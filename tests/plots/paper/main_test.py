@@ -4,11 +4,10 @@
 import re
 import unittest
 
-from plots.example import PLOTS, InFolder, draws, layer, local, on_gpus, record, run, skipped, write
+from baton.paper.sources import load_cells
+from plots.example import ROOT, InFolder, draws, layer, local, on_gpus, record, run, skipped, write
 
-from paper.records import load_cells
-
-PUBLISHED = PLOTS.parent / "results" / "paper"
+PUBLISHED = ROOT / "results" / "paper"
 H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"
 
 
@@ -164,7 +163,7 @@ class Page(InFolder):
         self.assertTrue((self.folder / "page" / "table2_bars.png").exists())
 
     def test_the_results_show_the_published_cells(self):
-        results = (PLOTS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+        results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
         for title in ("AllGather (LASP-2)", "All-Scan (ZeCO)"):
             cells = [row["value"] for row in load_cells(PUBLISHED / "zeco_table2.csv") if row["method"] == title]
             self.assertIn(f"| {title} | published<sup>a</sup> | {' | '.join(cells)} |", results)

@@ -3,10 +3,9 @@
 
 import unittest
 
-from plots.example import PLOTS, on_gpus
-
-from paper import nccl_tests
-from paper.page import Table, Text
+from baton.paper import nccl_tests
+from baton.paper.page import Table, Text
+from plots.example import ROOT, on_gpus
 
 OUTPUT = """# nccl-tests version 9.9 nccl-headers=1 nccl-library=1
 #       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong
@@ -52,7 +51,7 @@ class NcclTests(unittest.TestCase):
         self.assertIn("has no size that a record of `nccl_all_gather` has too", text)
 
     def test_the_outputs_kept_are_read(self):
-        for path in (PLOTS.parent / "results").glob("*/nccl-tests-*.txt"):
+        for path in (ROOT / "results").glob("*/nccl-tests-*.txt"):
             self.assertTrue(nccl_tests.tests(path.read_text(encoding="utf-8")), path)
 
 

@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton.paper import cells
+from baton.paper.cells import Row
+from baton.paper.origins import Letters, letter, shown_rows
 from plots.example import record
-
-from paper import cells
-from paper.cells import Row
-from paper.origins import Letters, letter, shown_rows
 
 
 def measured(**changes):

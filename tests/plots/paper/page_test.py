@@ -3,12 +3,11 @@
 
 import unittest
 
+from baton.paper import cells, html
+from baton.paper.cells import Row
+from baton.paper.page import Figure, Page, Section, Table, Text, as_csv, blocks, markdown
+from baton.paper.sources import load_cells
 from plots.example import InFolder, record
-
-from paper import cells, html
-from paper.cells import Row
-from paper.page import Figure, Page, Section, Table, Text, as_csv, blocks, markdown
-from paper.records import load_cells
 
 
 def simulated(**changes):

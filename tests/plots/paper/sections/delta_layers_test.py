@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton.paper import published
+from baton.paper.sections import delta_layers
+from baton.paper.sources import MANY_H100, Sources
 from plots.example import layer
-
-from lib import tables
-from paper.records import MANY_H100, Sources
-from paper.sections import delta_layers
 
 KIMI = delta_layers.MODELS[0]
 
@@ -19,8 +18,8 @@ def simulated(name, milliseconds, ranks=64, tokens=2048, **changes):
 
 
 def sources(*records):
-    return Sources(list(records), {}, {path.stem: tables.load_cells(path) for path in
-                                       [tables.PAPER / f"{delta_layers.PUBLISHED}.csv"]})
+    return Sources(list(records), {}, {path.stem: published.load_cells(path) for path in
+                                       [published.FOLDER / f"{delta_layers.PUBLISHED}.csv"]})
 
 
 class DeltaLayers(unittest.TestCase):

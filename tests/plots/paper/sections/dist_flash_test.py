@@ -3,13 +3,13 @@
 
 import unittest
 
-from plots.example import PLOTS, layer
+from baton.paper.page import Table, Text
+from baton.paper.sections import dist_flash
+from baton.paper.sections import dist_flash_ablations as ablations
+from baton.paper.sources import A100, A100_PAIR, Sources, load_cells
+from plots.example import ROOT, layer
 
-from paper.page import Table, Text
-from paper.records import A100, A100_PAIR, Sources, load_cells
-from paper.sections import dist_flash, dist_flash_ablations as ablations
-
-PUBLISHED = {"dist_flash_attention": load_cells(PLOTS.parent / "results/paper/dist_flash_attention.csv")}
+PUBLISHED = {"dist_flash_attention": load_cells(ROOT / "results/paper/dist_flash_attention.csv")}
 
 
 def simulated(name, gpus, length, seconds, topology=A100_PAIR, **changes):

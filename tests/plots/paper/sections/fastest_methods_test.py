@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton import stacks
+from baton.paper.sections import fastest_methods as methods
+from baton.paper.sources import H100, Sources
 from plots.example import draws, layer, skipped_layer
-
-from lib import stacks
-from paper.records import H100, Sources
-from paper.sections import fastest_methods as methods
 
 
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
@@ -61,8 +60,7 @@ class Map(unittest.TestCase):
 
     @draws
     def test_names_fit_their_cells(self):
-        from lib.style import plt
-        from paper import winners_map
+        from baton.paper import winners_map
         from plots.paper.figures_test import touching
         names = ("ring_attention_softmax", "dist_flash_attention", "mesh_attention_zigzag")
         layouts = ("contiguous", "contiguous", "zigzag")
@@ -72,7 +70,6 @@ class Map(unittest.TestCase):
                    for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS)]
         for kind in methods.KINDS:
             drawn = winners_map.methods(found(*records, kind=kind))
-            self.addCleanup(plt.close, drawn)
             self.assertEqual(touching(drawn), [], kind)
 
 

@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton.paper.page import Table, Text
+from baton.paper.sections import gpu_layers, zeco_operators
+from baton.paper.sources import Sources
 from plots.example import layer, local
-
-from paper.page import Table, Text
-from paper.records import Sources
-from paper.sections import gpu_layers, zeco_operators
 
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 PUBLISHED = {"zeco_table_operator_16k": [], "zeco_table2": []}

@@ -3,14 +3,13 @@
 
 import unittest
 
-from plots.example import PLOTS, model
+from baton.paper.page import Table, Text
+from baton.paper.sections import lasp2_throughput
+from baton.paper.sections.lasp2_throughput import CELLS, MODEL, SHARDED, TOPOLOGY
+from baton.paper.sources import Sources, load_cells
+from plots.example import ROOT, model
 
-from paper.page import Table, Text
-from paper.records import Sources, load_cells
-from paper.sections import lasp2_throughput
-from paper.sections.lasp2_throughput import CELLS, MODEL, SHARDED, TOPOLOGY
-
-PUBLISHED = {"lasp2_throughput": load_cells(PLOTS.parent / "results" / "paper" / "lasp2_throughput.csv")}
+PUBLISHED = {"lasp2_throughput": load_cells(ROOT / "results" / "paper" / "lasp2_throughput.csv")}
 
 
 def simulated(name, place, milliseconds, beside=SHARDED):

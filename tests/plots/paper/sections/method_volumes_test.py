@@ -3,16 +3,15 @@
 
 import unittest
 
-from plots.example import PLOTS, layer, skipped_layer
+from baton.paper import cells
+from baton.paper.page import Table, Text
+from baton.paper.sections import disputed_volumes, megatron
+from baton.paper.sections import method_volumes as volumes
+from baton.paper.sources import H100, Sources, load_cells
+from plots.example import ROOT, layer, skipped_layer
 
-from paper import cells
-from paper.page import Table, Text
-from paper.records import H100, load_cells
-from paper.records import Sources
-from paper.sections import disputed_volumes, megatron, method_volumes as volumes
-
-FORMS = load_cells(PLOTS.parent / "results/paper/volumes.csv")
-DISPUTED = load_cells(PLOTS.parent / "results/paper/vllm_omni_5092.csv")
+FORMS = load_cells(ROOT / "results/paper/volumes.csv")
+DISPUTED = load_cells(ROOT / "results/paper/vllm_omni_5092.csv")
 U = 8192 * 64 * 128 * 2  # bytes of a rank's queries
 
 

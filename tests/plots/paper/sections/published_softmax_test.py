@@ -3,14 +3,13 @@
 
 import unittest
 
-from plots.example import PLOTS, layer, skipped_layer
+from baton.paper import cells
+from baton.paper.page import Table, Text
+from baton.paper.sections import published_softmax as softmax
+from baton.paper.sources import A10, A100, H100, Sources, load_cells
+from plots.example import ROOT, layer, skipped_layer
 
-from paper import cells
-from paper.page import Table, Text
-from paper.records import A10, A100, H100, Sources, load_cells
-from paper.sections import published_softmax as softmax
-
-PUBLISHED = {name: load_cells(PLOTS.parent / f"results/paper/{name}.csv")
+PUBLISHED = {name: load_cells(ROOT / f"results/paper/{name}.csv")
              for name in ("token_ring", "dist_flash_attention", "ulysses_scaling", "magi_h100_causal")}
 
 

@@ -3,11 +3,10 @@
 
 import unittest
 
+from baton.paper.links import Links
+from baton.paper.sections import winners
+from baton.paper.sources import Sources, by
 from plots.example import record, skipped
-
-from paper.links import Links
-from paper.records import Sources, by
-from paper.sections import winners
 
 H100 = "dgx-h100-32x8"
 

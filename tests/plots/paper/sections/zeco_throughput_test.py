@@ -4,14 +4,13 @@ simulated ones, and a missing term is named."""
 
 import unittest
 
-from plots.example import PLOTS, model
+from baton.paper.page import Table, Text
+from baton.paper.sections import zeco_throughput
+from baton.paper.sections.zeco_throughput import MODEL, RANKS, SHARDED, TOKENS
+from baton.paper.sources import H100, Sources, load_cells
+from plots.example import ROOT, model
 
-from paper.page import Table, Text
-from paper.records import H100, Sources, load_cells
-from paper.sections import zeco_throughput
-from paper.sections.zeco_throughput import MODEL, RANKS, SHARDED, TOKENS
-
-PAPER = PLOTS.parent / "results" / "paper"
+PAPER = ROOT / "results" / "paper"
 PUBLISHED = {name: load_cells(PAPER / f"{name}.csv") for name in ("zeco_table_throughput_32k", "zeco_table2")}
 STEPS = {"local": {8: 500, 64: 510, 128: 510, 256: 512}, "zeco": {8: 500, 64: 511, 128: 511, 256: 513},
          "lasp2": {8: 500, 64: 520, 128: 580, 256: 700}, "lasp1": {8: 501, 64: 513},

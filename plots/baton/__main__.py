@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the package: `python3 -m baton COMMAND ...`, which ./run forwards to."""
+
+import importlib
+import sys
+
+from baton import program
+
+# Where each command lies. Its `main` takes the words behind the command and returns the exit code, None for 0.
+COMMANDS = {"report": "baton.report.command", "compare": "baton.compare.command", "advise": "baton.advise.command",
+            "simulate": "baton.paper.simulations", "paper": "baton.paper.command", "figure": "baton.figures.command",
+            "grow": "baton.grow", "selfcheck": "baton.compare.selfcheck", "suite": "baton.suite"}
+
+
+def main():
+    name, arguments = (sys.argv[1:2] or [""])[0], sys.argv[2:]
+    if name not in COMMANDS:
+        program.end(f"baton: unknown command '{name}'; known: {', '.join(COMMANDS)}")
+    program.run(name, lambda: importlib.import_module(COMMANDS[name]).main(arguments))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advises before there is a machine: which method is the fastest on a topology, by how much, and why."""
+
+import argparse
+import re
+import sys
+
+from baton import fastest, program, results, stacks, words
+from baton.advise import candidates
+from baton.advise.simulator import Question, Refused, Simulator
+
+USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
+EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
+tokens lie alike or move between layers. All times are simulated. docs/topologies.md says what the words mean."""
+UNITS = {"": 1, "K": 2**10, "M": 2**20}
+MIB = 2**20
+MOST_NAMES = 3  # of those that cannot be told from the fastest
+
+
+def main(arguments):
+    options = arguments_of(arguments)
+    question = Question(options.topology, options.tokens, options.heads, options.kv_heads, options.width, options.ranks,
+                        options.dtype, options.which)
+    simulator = Simulator(options.programs, question)
+    records = simulator.all_methods()
+    told = lines(records, simulator.with_hidden_share, simulator.move())
+    print(program.printable("\n".join([*head(question, simulator.topology, records), *told]), sys.stdout))
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Refused(f"{message}; try ./run advise --help")
+
+
+def arguments_of(given):
+    parser = Parser(prog="./run advise", usage=USAGE, description=__doc__, epilog=EPILOG, allow_abbrev=False)
+    parser.add_argument("--topology", required=True, metavar="FILE", help="the machine: a file of topologies/, or your own")
+    parser.add_argument("--tokens", required=True, type=count, metavar="N", help="tokens a rank; 8K is 8192")
+    parser.add_argument("--heads", required=True, type=count, metavar="H", help="heads of the queries")
+    parser.add_argument("--kv-heads", type=count, metavar="G", help="heads of keys and values (default: as many)")
+    parser.add_argument("--ranks", required=True, type=count, metavar="P")
+    parser.add_argument("--width", type=count, default=128, metavar="D", help="channels of a head (default: 128)")
+    parser.add_argument("--pass", dest="which", choices=("forward", "backward", "both"), default="both",
+                        help="default: both")
+    parser.add_argument("--dtype", choices=("bf16", "f32"), default="bf16", help="of the tensors (default: bf16)")
+    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where the benches are")
+    options = parser.parse_args(given)
+    if options.ranks < 2:
+        raise Refused("--ranks: one rank exchanges nothing, so there is nothing to advise; give 2 or more")
+    return options
+
+
+def count(text):
+    """Returns a whole number of 1 or more, such as 8192 or 8K."""
+    found = re.fullmatch(r"(\d+)([KM]?)", text)
+    if not found or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number such as 8192 or 8K, found {text!r}")
+    return int(found[1]) * UNITS[found[2]]
+
+
+# --- The words ------------------------------------------------------------------------------------------
+
+
+def head(question, topology, records):
+    """Yields what was asked, how certain the answer is, and which methods cannot run."""
+    heads = f"{question.heads} heads" + (f", {question.kv_heads} of keys and values in softmax layers," if question.kv_heads else "")
+    passes = "forward and backward" if question.which == "both" else question.which
+    yield (f"# ~ simulated, not measured: {passes}, {question.tokens} tokens on each of {question.ranks} ranks, {heads} "
+           f"of {question.width}, {question.dtype}")
+    origin = "was calibrated on its machine" if "calibration" in topology else "was never compared with a machine"
+    yield (f"# a difference below {percent(fastest.TYPICAL_ERROR)}, the simulator's typical error (docs/results.md), is "
+           f"none; the topology {origin}")
+    beyond = {one["extrapolated"] for one in records if one.get("extrapolated")}
+    if beyond:
+        yield f"# less certain: {words.names(sorted(beyond))}"
+    for one in records:
+        if results.why_no_time(one):
+            yield f"# {one['name']}: {results.why_no_time(one)}"
+
+
+def lines(records, with_hidden_share, move=None):
+    """Yields the three lines. `with_hidden_share` adds to a record what its hidden share is made of; that of a `move`
+    has it."""
+    known = {move["name"]: move} if move else {}
+
+    def completed(candidate):
+        for _, record in candidate.parts:
+            if record["name"] not in known:
+                known[record["name"]] = with_hidden_share(record)
+        return candidate._replace(parts=[(layers, known[record["name"]]) for layers, record in candidate.parts])
+
+    for title, found in candidates.contests(records, move).items():
+        yield f"{title:<8} {sentence({one.name: one for one in found}, completed)}"
+
+
+def sentence(found, completed):
+    """Says which of {name: Stack} is the fastest, by how much, and why."""
+    best = fastest.of({name: candidates.seconds(one) for name, one in found.items()})
+    if best is None:
+        return "no method runs here, see above"
+    first = completed(found[best.name])
+    start = f"~{words.seconds(best.seconds)} {best.name}"
+    if best.runner_up is None:
+        return f"{start}; nothing else runs here. It {sends(first)}."
+    second = completed(found[best.runner_up])
+    return f"{start}; {by_how_much(best)}. It {sends(first)}; {best.runner_up} {sends(second)}."
+
+
+def by_how_much(best):
+    if best.tied:
+        return f"no difference from {words.names(best.tied, MOST_NAMES)}"
+    return f"{best.runner_up} takes ~{words.factor(best.margin, 2)} times as long"
+
+
+def sends(candidate):
+    """Says what the busiest rank sends, in how many messages that wait for one another, and how much of it is hidden."""
+    share = candidates.hidden_share(candidate)
+    hidden = "takes next to no time" if share is None else f"{percent(share)} hidden"
+    return (f"sends {words.digits(stacks.total(candidate, 'sent_bytes') / MIB)} MiB in "
+            f"{stacks.total(candidate, 'hops')} hops, {hidden}")
+
+
+def percent(share):
+    return f"{round(100 * share)} %"
+

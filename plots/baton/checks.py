@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what a file holds, before anything is computed from it: each error names the file, the line and the key.
+
+A file may be torn, written by another version or by hand: JSON has numbers that no float holds, texts that no encoding
+writes, and every kind of value at every key.
+"""
+
+import json
+import math
+import re
+
+from baton import files
+
+SCHEMA = 1  # of the records that these programs read
+
+LINES = ("dp", "split", "full")
+PASSES = ("forward", "backward", "both")
+MODES = ("compute_only", "exposed", "overlapped")
+LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
+NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, and halves of characters
+MOST = 1e18  # of counts, bytes and rates
+
+
+class ResultsError(Exception):
+    """A results file cannot be used; the text is `file:line: key: reason`."""
+
+
+def is_text(value):
+    """One line that every encoding of Unicode can write."""
+    return isinstance(value, str) and NO_TEXT.search(value) is None
+
+
+def is_number(value):
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_one and abs(value) <= MOST and math.isfinite(value)
+
+
+def is_count(value, least=0):
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST
+
+
+def is_size(value):
+    return is_count(value, least=1)
+
+
+def is_time(value):
+    return is_number(value) and LEAST_SECONDS <= value <= MOST_SECONDS
+
+
+def is_interval(value):
+    return isinstance(value, list) and len(value) == 2 and all(map(is_time, value)) and value[0] <= value[1]
+
+
+def is_named(value, **kinds):
+    """An object with a text as each key, and at those of `kinds` the kind of value that they must have."""
+    return isinstance(value, dict) and all(map(is_text, value)) and all(
+        kind(value[key]) for key, kind in kinds.items() if key in value)
+
+
+def is_machine(value):
+    return is_named(value, cpu=is_text, cores=is_size)
+
+
+def is_device(value):
+    return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
+
+
+def is_conditions(value):
+    return is_named(value, cores=is_number, busy_threads=is_number, oversubscribed=lambda told: isinstance(told, bool),
+                    other_load=lambda load: load is None or is_number(load))
+
+
+def are_times(value):
+    return isinstance(value, list) and all(map(is_time, value))
+
+
+def is_readings(value):
+    return is_named(value) and all(isinstance(row, list) and all(map(is_number, row)) for row in value.values())
+
+
+def is_blocks(value):
+    return value == "auto" or is_size(value)
+
+
+TEXT, COUNT, SIZE, NUMBER = ((is_text, "one line of text"), (is_count, "a whole number from 0"),
+                             (is_size, "a whole number from 1"), (is_number, "a finite number"))
+TIME = (is_time, f"seconds from {LEAST_SECONDS:g} to {MOST_SECONDS:g}")
+
+BOUND = (lambda value: is_number(value) and value >= 0, "seconds from 0")
+READINGS = (is_readings, "an object of lists of numbers")
+
+
+def one_of(words):
+    return words.__contains__, " or ".join(words)
+
+
+def or_null(kind):
+    is_kind, expected = kind
+    return lambda value: value is None or is_kind(value), f"{expected}, or null"
+
+
+# What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell.
+KINDS = {
+    **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
+                     "scan", "commit", "time", "run", "skipped", "failed", "topology", "stands_on", "extrapolated", "peer", "version",
+                     "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention", "model", "beside"), TEXT),
+    **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "packed", "chunk", "groups", "state_bytes", "blocks",
+                     "rounds", "launch", "launches", "ranks_per_gpu", "layers", "width"), SIZE),
+    **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
+    **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
+    **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
+    **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
+    **dict.fromkeys(("busbw_bytes_per_second", "hidden", "flops_a_token", "flops_a_pair", "peak_flops", "exposed_seconds"), or_null(NUMBER)),
+    **dict.fromkeys(("device_before", "device_after"), READINGS),
+    "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
+    "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
+    "attention": TEXT, "baseline": or_null(TEXT),
+    "ratio_ci95": or_null((is_interval, "the two ends of an interval")),
+    "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
+    "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
+    "seconds": (are_times, "a list of times in seconds"),
+    "conditions": (is_conditions, "an object with the numbers cores and busy_threads, oversubscribed and other_load"),
+    "machine": (is_machine, "an object with cpu and cores"),
+    "device": (is_device, "an object of texts, with the text gpu"),
+}
+
+
+def check(record, needed, where):
+    """Returns the record if it has what is needed, and at each known key a value of its kind. Throws ResultsError."""
+    if record.get("schema", SCHEMA) != SCHEMA:
+        raise ResultsError(f"{where}: schema: expected {SCHEMA}, found {shown(record['schema'])}")
+    missing = [key for key in needed if key not in record]
+    if missing:
+        raise ResultsError(f"{where}: the record lacks {', '.join(missing)}")
+    for key, value in record.items():
+        is_kind, expected = KINDS.get(key, (None, ""))
+        if is_kind and not is_kind(value):
+            raise ResultsError(f"{where}: {key}: expected {expected}, found {shown(value)}")
+    check_interval(record, where)
+    return record
+
+
+def check_interval(record, where):
+    if "median_seconds" in record and "ci95_seconds" in record:
+        low, high = record["ci95_seconds"]
+        if not low <= record["median_seconds"] <= high:
+            raise ResultsError(f"{where}: ci95_seconds: expected the median in it, found {shown([low, high])}")
+
+
+def shown(value):
+    """The value as JSON on one line of ASCII, cut if it is long."""
+    try:
+        text = json.dumps(value)
+    except (ValueError, RecursionError):
+        text = "a value of very many levels or digits"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def json_lines(path):
+    """Yields (value, `file:line`) of each line; None for a line that is not JSON. Throws ResultsError."""
+    try:
+        with open(files.reading(path), "rb") as file:
+            lines = file.read().split(b"\n")
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield json.loads(line.decode("utf-8")), f"{path}:{number}"
+            except (ValueError, RecursionError):
+                yield None, f"{path}:{number}"

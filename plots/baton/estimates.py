@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Student's t, and what it says of the ratio of two sets of launches.
+
+All numbers are natural logarithms of times, so a difference is the logarithm of a ratio and an effect of 5 % weighs
+the same at any size.
+"""
+
+import collections
+import math
+import statistics
+
+from scipy import special
+
+# Timers tick and times are rounded, so launches that agree exactly are no more alike than this.
+LEAST_SPREAD = 1e-3
+
+# The logarithm of the ratio B / A, its standard error, and the degrees of freedom of the error; `paired` if launches
+# were compared pair by pair. `spread` is the standard deviation that one pair (or one launch of each side) adds.
+Estimate = collections.namedtuple("Estimate", "log_ratio error freedom paired spread")
+
+
+def two_sided_tail(t, freedom):
+    """Returns P(|T| >= |t|)."""
+    return 2 * float(special.stdtr(freedom, -abs(t)))
+
+
+def quantile(level, freedom):
+    """Returns the t that |T| exceeds with probability 1 - `level`, such as 12.71 for 0.95 and one degree."""
+    return float(special.stdtrit(freedom, (1 + level) / 2))
+
+
+def paired(differences):
+    """The estimate from differences of logarithms, one a pair, at least two."""
+    count = len(differences)
+    spread = max(statistics.stdev(differences), LEAST_SPREAD)
+    return Estimate(statistics.fmean(differences), spread / math.sqrt(count), count - 1, True, spread)
+
+
+def unpaired(before, after):
+    """Welch's estimate from logarithms of two groups, at least two in each; the degrees of freedom are rounded down."""
+    shares = [max(statistics.variance(group), LEAST_SPREAD**2) / len(group) for group in (before, after)]
+    error = math.sqrt(sum(shares))
+    freedom = sum(shares)**2 / sum(share**2 / (len(group) - 1) for share, group in zip(shares, (before, after)))
+    spread = math.sqrt(sum(share * len(group) for share, group in zip(shares, (before, after))))
+    return Estimate(statistics.fmean(after) - statistics.fmean(before), error, max(1, int(freedom)), False, spread)
+
+
+def exact(log_ratio):
+    """The estimate of two numbers that are the same at every run."""
+    return Estimate(log_ratio, 0.0, math.inf, True, 0.0)
+
+
+def interval(estimate, level=0.95):
+    """Returns the ends of the interval of the log ratio."""
+    half = estimate.error * quantile(level, estimate.freedom) if estimate.error else 0.0
+    return estimate.log_ratio - half, estimate.log_ratio + half
+
+
+def p_value(estimate):
+    """Returns how probable so large a difference, up or down, is between equals."""
+    if estimate.error == 0:
+        return 0.0 if estimate.log_ratio else 1.0
+    return two_sided_tail(estimate.log_ratio / estimate.error, estimate.freedom)
+
+
+def holm(p_values, level):
+    """Returns which hypotheses Holm's procedure rejects: any false one of them with probability `level` at most.
+
+    It holds however the values depend on one another, as those of cases of the same launches do.
+    """
+    rejected = [False] * len(p_values)
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    for place, index in enumerate(order):
+        if p_values[index] > level / (len(p_values) - place):
+            break
+        rejected[index] = True
+    return rejected

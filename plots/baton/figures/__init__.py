@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single figures of records and traces, as PNG and SVG."""

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time of an exchange against the size of the state on GPUs, one line a method, beside what the wire allows.
+
+Writes time_against_size.png and .svg: medians and their 95 % intervals at one rank count and cadence, of the methods
+that exchanges.py has titles for; the bound is that of All-Scan.
+"""
+
+
+import matplotlib.ticker
+
+from baton import captions, exchanges, looks, results, style
+from baton.figures import launches
+
+NAME = "time_against_size"
+
+
+def main(options):
+    records = results.newest(results.load(options.results))
+    contest = chosen(exchanges.contests(filter(exchanges.on_gpus, records)), options)
+    if contest is None:
+        raise results.ResultsError(f"{', '.join(options.results)}: no timed record of GPUs to draw")
+    figure = draw(contest)
+    style.add_titles(figure, figure.axes[0], "Time against the size of the state", subtitle(contest))
+    style.save(figure, options.out, NAME)
+
+
+def add_options(parser):
+    parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
+    parser.add_argument("--ranks", type=int, help="default: the most")
+    parser.add_argument("--cadence", default="isolated", help="default: %(default)s")
+
+
+def chosen(contests, options):
+    """Returns the contest of most ranks among those asked for, None without one."""
+    wanted = [(ranks, contest) for (ranks, cadence), contest in contests.items()
+              if cadence == options.cadence and options.ranks in (None, ranks) and lines(contest)]
+    return max(wanted, key=lambda one: one[0])[1] if wanted else None
+
+
+def lines(contest):
+    """[(method, its records by rising size)] of the methods with a title."""
+    found = {one: [record for size in contest.sizes() if (record := contest.at(one, size))] for one in exchanges.TITLES}
+    return [(one, records) for one, records in found.items() if records]
+
+
+def subtitle(contest):
+    drawn = lines(contest)
+    one = max((record for _, records in drawn for record in records), key=lambda record: record["time"])
+    return "\n".join([
+        f"{one['ranks']} × {one['device']['gpu']}, exclusive scan, {one['cadence']} rounds",
+        f"median of {one['rounds']} rounds, each the slowest rank's, with its 95 % interval",
+        origin(drawn).told("filled marks")])
+
+
+def origin(drawn):
+    return launches.Launches([record for _, records in drawn for record in records])
+
+
+# --- Drawing --------------------------------------------------------------------------------------------
+
+
+def draw(contest):
+    figure, axes = style.subplots((9, 5))
+    axes.set(xscale="log", yscale="log")
+    drawn = lines(contest)
+    ends = [draw_line(axes, origin(drawn), one, records) for one, records in drawn]
+    ends += draw_bound(axes, contest)
+    shape_axes(axes, contest)
+    style.label_lines(axes, ends)
+    return figure
+
+
+def draw_line(axes, of_launches, one, records):
+    """Draws a method's line and returns its end for `style.label_lines`."""
+    colour, marker = looks.look(one.name)
+    narrow = {"linestyle": "--", "fillstyle": "none"} if looks.is_narrow(one.executor) else {}
+    middles = [record["median_seconds"] * 1e6 for record in records]
+    intervals = [[middle - record["ci95_seconds"][0] * 1e6 for middle, record in zip(middles, records)],
+                 [record["ci95_seconds"][1] * 1e6 - middle for middle, record in zip(middles, records)]]
+    axes.errorbar([record["state_bytes"] for record in records], middles, yerr=intervals, color=colour, marker=marker,
+                  markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1, **narrow)
+    style.hollow(axes, [(record["state_bytes"], middle) for record, middle in zip(records, middles)
+                        if of_launches.is_elsewhere(record)], colour, marker, 4.5)
+    return records[-1]["state_bytes"], middles[-1], exchanges.title(one), colour
+
+
+def draw_bound(axes, contest):
+    records = [record for size in contest.sizes() if (record := contest.at(exchanges.FUSED, size))]
+    if not records or records[0]["cadence"] != exchanges.BOUND_CADENCE:
+        return []
+    bounds = [record["bound_seconds"] * 1e6 for record in records]
+    axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)
+    return [(records[-1]["state_bytes"], bounds[-1], "bound of All-Scan, fp32", style.INK)]
+
+
+def shape_axes(axes, contest):
+    shown = [record for _, records in lines(contest) for record in records]
+    sizes = sorted({record["state_bytes"] for record in shown})
+    axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
+    medians = [record["median_seconds"] * 1e6 for record in shown]
+    axes.set_ylim(min(medians) / 1.3, max(medians) * 1.3)
+    axes.set_xticks(sizes, [captions.binary_size(size) for size in sizes])
+    axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
+    axes.set_xlabel("state of a rank")
+    axes.set_ylabel("time of a round, µs")
+    style.add_grid(axes, "y")
+

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges between GPUs as measured: every method by size, its goals, and nccl-tests beside it."""
+
+from baton import captions, exchanges
+from baton.paper import cells, goals, nccl_tests
+from baton.paper.cells import Row
+from baton.paper.page import Figure, Section, Table, Text
+
+LOWERED_CLOCKS_ARE = ~1  # NVML's mask of reasons without "idle"
+
+HOW = ("No machine here has records of GPU exchanges yet. On a host with GPUs: `mpirun -n 4 "
+       "build/cuda/bin/collective_bench --executor peer,peer_bf16,nccl --collectives all --ranks 2,4 -b 256K -e 16M "
+       "-f 2 --cadence isolated,graph -J results/NAME/exchange.jsonl`.")
+HOW_NCCL_TESTS = ("No output of nccl-tests lies beside the records: `all_gather_perf -b 64K -e 256M -f 2 -n 20 -w 5 "
+                  "-c 0 -G 5 > results/NAME/nccl-tests-graph.txt`, and without `-G 5` into `nccl-tests-streaming.txt`; "
+                  "ours beside it: `collective_bench --executor nccl --collectives nccl_all_gather --ranks 4 --d-k 32 "
+                  "--d-v 127 -b 16256 -e 66584576 -f 2 -n 20 --cadence graph,streaming`.")
+
+
+def section(sources):
+    found = {machine: of_machine for machine, records in sources.measured.items()
+             if (of_machine := exchanges.contests(filter(exchanges.on_gpus, records)))}
+    most_ranks_first = sorted(found.items(), key=lambda one: -max(ranks for ranks, _ in one[1]))
+    told = [block for machine, contests in most_ranks_first
+            for block in machine_blocks(machine, contests, sources.measured[machine])]
+    return Section("Exchanges between GPUs", [Text(LEAD), *(told or [Text(HOW)]), *beside_nccl_tests(sources)])
+
+
+LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `peer` is one kernel a round that stores "
+        "into the other GPUs' memory; `peer_bf16` the same with bf16 on the wire; `nccl` sends and receives as the host "
+        "launches them. A native is a kernel written for this exchange, or a library's call. All rounds start from one "
+        "line of the GPUs' own, and every cell was verified against a serial fold in the launch that timed it.")
+
+
+def machine_blocks(machine, contests, records):
+    yield Text(verified(machine, list(filter(exchanges.on_gpus, records))))
+    asked = contests.get((goals.RANKS, goals.CADENCE))
+    if asked:
+        yield Figure(f"exchange_{machine}", "Time against the size of the state",
+                     f"{goals.RANKS} GPUs, {goals.CADENCE} rounds; measured: {machine}", "sizes", asked,
+                     "Medians with their 95 % interval; both scales are logarithmic. The dotted line is what an empty "
+                     "round, three flags and the state on one link take.")
+        yield from goals.blocks(machine, asked)
+    for (ranks, cadence), contest in sorted(contests.items(), key=order):
+        yield table(contest, (ranks, cadence), machine, f"exchange_{machine}_{ranks}_{cadence}")
+
+
+def verified(machine, records):
+    wrong = sum(record.get("wrong") or 0 for record in records)
+    skipped = sum("skipped" in record for record in records)
+    return (f"**{machine}**: {len(records) - skipped} cases were verified and timed, exchanges and layers, with {wrong} "
+            f"wrong elements altogether; {skipped} are skipped, with the reason in their records.")
+
+
+def order(one):
+    """Sorts by falling rank count, and puts isolated before other cadences."""
+    ranks, cadence = one[0]
+    return -ranks, cadence != goals.CADENCE, cadence
+
+
+def beside_nccl_tests(sources):
+    told = [block for machine, records in sources.measured.items()
+            for block in nccl_tests.blocks(machine, records, sources.texts.get(machine, {}))]
+    return told or [Text(HOW_NCCL_TESTS)]
+
+
+# --- Tables ---------------------------------------------------------------------------------------------
+
+
+def table(contest, place, machine, name):
+    """Returns the table of one contest. `place` is (ranks, cadence)."""
+    ranks, cadence = place
+    rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
+    return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
+                 [captions.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
+                 place != (goals.RANKS, goals.CADENCE))
+
+
+def method_rows(contest, one, machine, cadence):
+    records = [contest.at(one, size) for size in contest.sizes()]
+    newest = max(filter(None, records), key=lambda record: record["time"])
+    native = " native" if newest["implementation"] != "schedule" else ""
+    yield Row(f"`{one.name}`", f"measured, {one.executor}{native}",
+              [cells.microseconds(record, machine) for record in records])
+    if one != exchanges.BASE:
+        yield Row("", f"× `{exchanges.BASE.name}`", [over(contest, record, contest.at(exchanges.BASE, size))
+                                           for record, size in zip(records, contest.sizes())])
+    if cadence == exchanges.BOUND_CADENCE and any(record and record["bound_seconds"] for record in records):
+        yield Row("", "bound, and its share", [bound(record) for record in records])
+    if any(record and record.get("relative_error") for record in records):
+        yield Row("", "error of the state", [error(record, machine) for record in records])
+
+
+def over(contest, record, base):
+    if record is None or base is None:
+        return None
+    value = record["median_seconds"] / base["median_seconds"]
+    return cells.derived(value, f"{value:.2f}{contest.elsewhere(record, base)}", "",
+                               "measured / measured median")
+
+
+def bound(record):
+    if record is None or not record["bound_seconds"]:
+        return None
+    seconds, share = record["bound_seconds"], record["bound_seconds"] / record["median_seconds"]
+    return cells.derived(seconds * 1e6, f"{cells.digits(seconds * 1e6)}, {100 * share:.0f} %", "us",
+                               "empty round + hops alpha + bytes / beta, measured in the same launch",
+                               f"{100 * share:.1f} % of the median")
+
+
+def error(record, machine):
+    if record is None:
+        return None
+    value = record["relative_error"]
+    return cells.Cell(f"{value:.1e}", f"{value:.3g}", "", cells.MEASURED, cells.origin(record, machine),
+                      record["commit"], record["time"], "compared before the timing", run=record["run"])
+
+
+def notes(contest):
+    records = contest.records()
+    newest = max(records, key=lambda record: record["time"])
+    wire = contest.at(exchanges.BASE, contest.sizes()[-1]) or newest
+    gpu = newest["device"]
+    yield (f"Medians of {newest['rounds']} rounds after {newest['warmup']}, each the slowest rank's, with their 95 % "
+           f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}.")
+    yield (f"In the same launch: empty round {wire.get('floor_seconds', 0) * 1e6:.2f} µs, alpha "
+           f"{wire['alpha_seconds'] * 1e6:.2f} µs, beta {wire['beta_bytes_per_second'] * 1e-9:.1f} GB/s. "
+           "A library's own traffic is not counted, so it has no bound.")
+    others = {record["run"] for record in records} - {contest.run}
+    if others:
+        yield f"{exchanges.ELSEWHERE} A ratio with a time of another launch than {contest.run}."
+    lowered = sum(map(lowered_clocks, records))
+    if lowered:
+        yield f"{lowered} of {len(records)} rows ran or ended with lowered clocks (`throttle_reasons` in the records)."
+
+
+def lowered_clocks(record):
+    states = (record.get("device_before", {}), record.get("device_after", {}))
+    return any(int(reasons) & LOWERED_CLOCKS_ARE for state in states for reasons in state.get("throttle_reasons", []))

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers on GPUs as measured: local kernels beside other projects', what an exchange adds to them, what is hidden."""
+
+from baton import operators, results
+from baton.checks import PASSES
+from baton.exchanges import ELSEWHERE
+from baton.paper import cells, goals
+from baton.paper.cells import Row
+from baton.paper.page import Section, Table, Text
+from baton.paper.sections import zeco_operators
+from baton.paper.sources import having, where_measured
+
+DTYPE = zeco_operators.DTYPE
+BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
+MS = 1e3
+
+
+def section(sources):
+    measured = any(having(records, bench="operator", dtype=DTYPE) for records in sources.measured.values())
+    return Section("Layers on GPUs", [
+        Text("One layer with bf16 tensors on GPUs. The hidden share of an exchange is (exposed - overlapped) / "
+             "(exposed - compute_only), medians of one launch; where noise or a slower overlap leaves 0 to 100 %, a word "
+             "stands. `local` is the layer without its exchange."),
+        *([] if measured else [Text(f"No machine here has such records yet; {zeco_operators.HOW}, and for one GPU "
+                                    "`--methods local --executor nccl --ranks 1`.")]),
+        *(block for tokens, heads in KERNEL_SHAPES for block in [kernel_table(sources, tokens, heads)] if block),
+        *(block for machine, records in sources.measured.items() for block in machine_tables(machine, records)),
+        *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
+            "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
+            "The goals: a third of what flash-linear-attention's chunk_gla took on an H200 before there were kernels here "
+            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper "
+            "has 1.15 times the layer at 8 GPUs."])])
+
+
+# --- Local kernels, one GPU -----------------------------------------------------------------------------
+
+KERNEL_SHAPES = ((16384, 16), (32768, 16), (8192, 32))  # tokens and heads of flash-linear-attention's script
+
+
+def alone(sources, tokens, heads):
+    """Returns [(label, machine, {pass: record})] of the local work on one GPU."""
+    found = {}
+    for (machine, executor, cadence), records in sources.here(
+            bench="operator", name=operators.LOCAL, ranks=1, tokens=tokens, heads=heads, dtype=DTYPE):
+        found[where_measured(machine, executor, cadence), machine] = {
+            record["pass"]: record for record in sorted(records, key=lambda one: one["time"])}
+    return [(label, machine, passes) for (label, machine), passes in found.items()]
+
+
+def kernel_table(sources, tokens, heads):
+    ours, theirs = alone(sources, tokens, heads), zeco_operators.peers_of(sources, tokens, heads)
+    rows = [Row("`local`", f"measured, {label}",
+                [cells.timed(passes.get(which), machine) for which in PASSES])
+            for label, machine, passes in ours]
+    for (machine, name), peers in theirs.items():
+        times = [cells.peer(peers.get(which), machine) for which in PASSES]
+        rows.append(Row(name, f"measured, {machine}", times))
+        rows += [Row("", f"over `local`, {label}", [
+            cells.ratio(cell, cells.timed(passes.get(which), here))
+            for cell, which in zip(times, PASSES)]) for label, here, passes in ours if here == machine]
+    title = f"Local work of one GPU, {tokens // 1024}K tokens, {heads} heads of 128, ms"
+    return Table(f"kernels_{tokens // 1024}k_{heads}", title, list(PASSES), list(map(without_marks, rows))
+                 ) if rows else None
+
+
+def without_marks(row):
+    """Returns the row without red cells: these ratios are compared with nothing published."""
+    return row._replace(cells=[cell and cell._replace(off=False) for cell in row.cells])
+
+
+# --- What the exchange adds -----------------------------------------------------------------------------
+
+
+def machine_tables(machine, records):
+    """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
+    layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
+              and results.why_no_time(record) is None and record.get("device")]
+    places = sorted({(results.attention(one), *(one[key] for key in PLACE)) for one in layers})
+    for attention, *place in places:
+        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if results.attention(one) == attention]
+        executor, cadence, tokens, heads = place
+        rows = list(rows_of(wanted, machine))
+        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
+                    f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
+                    f"({where_measured(machine, executor, cadence)})",
+                    titles(columns(wanted)), rows, list(notes(rows)))
+
+
+PLACE = ("executor", "cadence", "tokens", "heads")
+
+
+def notes(rows):
+    texts = {cell.text for row in rows for cell in row.cells if cell}
+    yield "Ratios are of medians."
+    if any(text.endswith(ELSEWHERE) for text in texts):
+        yield f"{ELSEWHERE} The two times are of different launches."
+    for word, meaning in HIDDEN_WORDS.items():
+        if any(text.startswith(word) for text in texts):
+            yield f"{word}: {meaning}."
+
+
+def columns(records):
+    found = {(record["pass"], record["ranks"]) for record in records}
+    return sorted(found, key=lambda column: (PASSES.index(column[0]), column[1]))
+
+
+def titles(places):
+    return [f"{which}, P={ranks}" for which, ranks in places]
+
+
+def rows_of(records, machine):
+    points = results.points(sorted(records, key=lambda record: record["time"], reverse=True))
+    stood = [record for record in points.values() if operators.stands_for_its_method(record)]
+    for row, label in operators.labels({operators.row(record) for record in stood}).items():
+        of_row = {(record["pass"], record["ranks"]): record for record in stood if operators.row(record) == row}
+        yield from method_rows(points, row, label, [of_row.get(place) for place in columns(records)], machine)
+
+
+def method_rows(points, row, label, stood, machine):
+    """Yields the rows of a method. `stood` has the record of its published form for each column, or None."""
+    yield Row(f"`{label}`", "measured", [cells.timed(record, machine) for record in stood])
+    if row.method == operators.LOCAL:
+        return
+    yield Row("", "measured, exposed", [
+        cells.timed(record and operators.find(points, row, "exposed", record), machine) for record in stood])
+    yield Row("", "hidden", [hidden(points, row, record) for record in stood])
+    for base in BASES:
+        if row.method != base:
+            yield Row("", f"over `{base}`", [over(points, base, record) for record in stood])
+
+
+# The words for shares of an exchange that are none.
+LOST, NONE, ALL = "lost in noise", "none", "all"
+HIDDEN_WORDS = {
+    LOST: "the layer that waits for its exchange and the layer without one have intervals that overlap, so there is no "
+          "share to tell",
+    NONE: "overlapping takes longer than waiting, by as many percent of the exchange as stand in brackets",
+    ALL: "the layer that overlaps is faster than the layer without an exchange"}
+
+
+def hidden(points, row, record):
+    """Returns the share of the exchange that local work hides, in words where it is none from 0 to 100 %."""
+    share = record and record.get("hidden")
+    if share is None:
+        return None
+    alone, waited = (operators.find(points, row, mode, record) for mode in ("compute_only", "exposed"))
+    text = f"{100 * share:.0f} %"
+    if alone and waited and waited["ci95_seconds"][0] <= alone["ci95_seconds"][1]:
+        text = LOST
+    elif share < 0:
+        text = f"{NONE} ({-100 * share:.0f})"
+    elif share > 1:
+        text = ALL
+    return cells.derived(share, text, "", "medians of three modes")
+
+
+def over(points, base, record):
+    """Returns the ratio to the method `base` at the same pass, ranks and gate, with a mark if that is of another launch."""
+    found = [one for one in points.values() if record and one["name"] == base and operators.stands_for_its_method(one)
+             and all(one[key] == record[key] for key in ("pass", "ranks", "gate"))]
+    if not found:
+        return None
+    value = record["median_seconds"] / found[0]["median_seconds"]
+    mark = "" if found[0]["run"] == record["run"] else ELSEWHERE
+    return cells.derived(value, f"{value:.3f}{mark}", "", f"measured / measured {base}")
+
+
+# --- Goals -------------------------------------------------------------------------------------------
+
+# Tokens, heads and pass of one GPU's local work, and the most ms.
+KERNELS_ASKED = ((16384, 16, "forward", 0.28), (16384, 16, "backward", 0.88), (32768, 16, "both", 2.2),
+                 (8192, 32, "both", 1.1))
+SLOW_KERNELS = ("What each kernel reaches of the memory's rate, and why not more, is in "
+                "`docs/decisions/0012-gla-kernels-on-the-device.md`.")
+NOT_YET = "not measured yet"
+OVERHEAD_ASKED, OVERHEAD_RANKS, OVERHEAD_PASS = 1.03, 4, "both"
+
+
+def asked(sources):
+    """Yields a line for each goal, also for those without a record."""
+    for tokens, heads, which, most in KERNELS_ASKED:
+        title = f"local work, {which}, {tokens // 1024}K tokens, {heads} heads"
+        lines = [local_line(title, label, most, cells.timed(passes[which], machine))
+                 for label, machine, passes in alone(sources, tokens, heads) if which in passes]
+        yield from lines or [goals.asked(title, NOT_YET, most)]
+    for tokens in zeco_operators.TOKENS:
+        title = f"`zeco` over `local`, {OVERHEAD_PASS}, {OVERHEAD_RANKS} GPUs, {tokens // 1024}K tokens"
+        yield from list(overheads(sources, tokens, title)) or [goals.asked(title, NOT_YET, OVERHEAD_ASKED)]
+
+
+def local_line(title, label, most, cell):
+    return goals.asked(title, label, most, float(cell.value), f"{cell.text} ms", cell.origin,
+                             lambda: SLOW_KERNELS)
+
+
+def overheads(sources, tokens, title):
+    for (machine, executor, cadence), records in sources.here(
+            bench="operator", tokens=tokens, heads=zeco_operators.HEADS, dtype=DTYPE, ranks=OVERHEAD_RANKS,
+            **{"pass": OVERHEAD_PASS}):
+        points = results.points(sorted(records, key=lambda record: record["time"], reverse=True))
+        modes = {one["mode"]: one for one in points.values() if one["name"] == "zeco"}
+        cell = over(points, operators.LOCAL, modes.get("overlapped"))
+        if cell:
+            yield goals.asked(title, where_measured(machine, executor, cadence), OVERHEAD_ASKED,
+                                    float(cell.value), cell.text, cell.origin, lambda modes=modes: left(modes))
+
+
+def left(modes):
+    """Says what the exchange costs if it is waited for, and what is left of it if it overlaps."""
+    if not {"exposed", "compute_only"} <= set(modes):
+        return "The modes `exposed` and `compute_only` were not measured beside it."
+    work, waited, overlapped = (
+        modes[mode]["median_seconds"] * MS for mode in ("compute_only", "exposed", "overlapped"))
+    digits = cells.digits
+    return (f"The exchange waited for costs {digits(waited - work)} ms, overlapped {digits(overlapped - work)} ms, "
+            f"beside {digits(work)} ms of local work: what is left found no local work to hide under, or took "
+            "multiprocessors and memory from it.")

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ZeCO's tables 3 and 4: one layer's attention under each method, published, simulated and measured."""
+
+import collections
+
+from baton import operators, results
+from baton.checks import PASSES
+from baton.paper import cells
+from baton.paper.cells import Row, digits
+from baton.paper.page import Figure, Section, Table, Text, told
+from baton.paper.sections.zeco_table2 import GATHER, ratios
+from baton.paper.sources import H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
+
+TOKENS = (16384, 32768)
+FEW_RANKS = (2, 4)  # simulated too, beside the measurements of machines at hand
+HEADS = 16
+DTYPE = "bf16"  # of the tensors; it selects the form of the kernels that GPUs run
+METHODS = (operators.LOCAL, "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
+PUBLISHED = {16384: "zeco_table_operator_16k"}
+# The pass that a published cell is compared with, since the paper does not say which it timed.
+AGAINST = "both"
+HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
+       "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
+       "-J results/NAME/operator.jsonl`")
+HOW_PEERS = "`python3 peers/flash_linear_attention.py --out results/NAME/fla.jsonl` measures one"
+
+
+def section(sources):
+    return Section("Operators: ZeCO's tables 3 and 4", [
+        Text("One layer of gated linear attention, 16 heads of 128, forward, backward and both, under each "
+             "method. `local` is GLA alone, the data-parallel line. As published, LASP-1 and LASP-2 compute "
+             "beside their exchange; as released (`_as_released`), they wait: LASP-1 receives before it "
+             "computes anything, so the ranks' whole layers stand in a row; LASP-2 gathers at once. Tensors "
+             "are bf16 and states fp32, as GPUs run them here. The simulated device runs this suite's own kernels at "
+             "the rates that they were measured to have on an H200 (`kernels` in the topology); its exchange is on "
+             "the links of the topology."),
+        *(table(sources, tokens) for tokens in TOKENS),
+        *arithmetic(sources),
+        Figure("operator_bars", "Operator time of one layer, as in ZeCO's figure 1",
+               f"16K tokens a GPU; published: pass not stated; simulated, both passes: {H100}", "operator_bars",
+               bars(sources),
+               "Published times of the operator (hatched, the pass is not stated) and simulated ones, "
+               "forward and backward, of the released and the published forms, at 16K tokens a GPU; the "
+               "scale is logarithmic."),
+        *(block for tokens in TOKENS for block in measured_tables(sources, tokens))])
+
+
+# --- The tables -----------------------------------------------------------------------------------------
+
+
+def table(sources, tokens):
+    columns = [*FEW_RANKS, *PAPER_RANKS]
+    rows = [row for method in METHODS for row in method_rows(sources, method, tokens, columns)]
+    return Table(f"operator_{tokens // 1024}k", f"{tokens // 1024}K tokens a GPU, published and simulated, ms",
+                 [str(ranks) for ranks in columns], rows, list(notes(tokens)))
+
+
+def notes(tokens):
+    yield "The pass both is forward and then backward, as one round; nothing here is a sum of cells."
+    if tokens in PUBLISHED:
+        yield ("Published cells are means. Whether forward, backward or their sum, and which form of LASP-1 and LASP-2 ran, "
+               f"is not known; the ratio is that of {AGAINST} and of the form that the method's own paper "
+               "describes. 16, 64 and 256 GPUs were in no source.")
+    else:
+        yield "Nobody whom we could read published a cell of this size."
+
+
+def measured_tables(sources, tokens):
+    """Yields a table of linear methods and one of softmax methods, or a word on how to measure them."""
+    machines = [(key, stood(records)) for key, records in sources.here(bench="operator", tokens=tokens, heads=HEADS)]
+    peers = peers_of(sources, tokens)
+    if not machines:
+        yield Text(f"No machine here has measured a layer of {tokens // 1024}K tokens yet; {HOW}.")
+    if not peers:
+        yield Text(f"No other project's kernel has been measured at {tokens // 1024}K tokens; {HOW_PEERS}.")
+    for name, attention in (("", "linear"), ("_softmax", "softmax")):
+        wanted = [(key, of) for key, records in machines
+                  if (of := [one for one in records if results.attention(one) == attention])]
+        columns = sorted({one["ranks"] for _, records in wanted for one in records} | ({1} if peers and not name else set()))
+        rows = [*measured_rows(wanted, columns), *(peer_rows(peers, columns) if not name else [])]
+        if rows:
+            yield Table(f"operator_{tokens // 1024}k_measured{name}",
+                        f"{tokens // 1024}K tokens a GPU, measured, {'softmax' if name else 'linear'} methods, ms",
+                        [str(ranks) for ranks in columns], rows, ["Medians. Ranks in the head of each column."])
+
+
+def method_rows(sources, method, tokens, columns):
+    label = f"`{method}`"
+    published = published_row(sources, method, tokens, columns)
+    if any(published):
+        yield Row(f"{operators.TITLES[method]} (paper)", "published", published)
+    for which in PASSES:
+        simulated = timed_cells(simulated_records(sources, method, tokens, which), columns)
+        yield Row(label if which == PASSES[0] else "", f"simulated, {which}", simulated)
+        if which == AGAINST and any(published):
+            yield Row("", "simulated / published", ratios(simulated, published))
+
+
+def peers_of(sources, tokens, heads=HEADS):
+    """Returns {(machine, name): {pass: row}} of other projects' kernels on one GPU."""
+    found = collections.defaultdict(dict)
+    for machine, rows in sources.peers.items():
+        for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
+            found[machine, f"{row['peer']} `{row['kernel']}`"][row["pass"]] = row
+    return dict(found)
+
+
+def peer_rows(peers, columns):
+    for (machine, name), passes in peers.items():
+        for number, which in enumerate(filter(passes.get, PASSES)):
+            row = passes[which]
+            yield Row("" if number else name, f"measured, {machine}, {which}", [
+                cells.peer(row, machine) if ranks == 1 else None for ranks in columns])
+
+
+def published_row(sources, method, tokens, columns):
+    rows = sources.published.get(PUBLISHED.get(tokens), [])
+    return published_cells(rows, columns, method=operators.TITLES.get(method))
+
+
+def simulated_records(sources, method, tokens, which):
+    return sources.on(H100, name=method, tokens=tokens, heads=HEADS, dtype=DTYPE, **{"pass": which})
+
+
+def stood(records):
+    return [record for record in records if operators.stands_for_its_method(record)]
+
+
+def measured_rows(machines, columns):
+    """Yields the rows of every machine, executor, method and pass."""
+    for (machine, executor, cadence), records in machines:
+        where = where_measured(machine, executor, cadence)
+        for row, label in operators.labels({operators.row(record) for record in records}).items():
+            of_row = [record for record in records if operators.row(record) == row]
+            for number, (dtype, which) in enumerate(kinds(of_row)):
+                shown = [one for one in of_row if (results.dtype(one), one["pass"]) == (dtype, which)]
+                told = f"measured, {where}, {which}" + (f", {dtype}" if dtype != DTYPE else "")
+                yield Row("" if number else f"`{label}`", told, timed_cells(shown, columns, machine))
+
+
+def kinds(records):
+    """Returns the [(dtype, pass)] of the records, passes in the order in which they run."""
+    found = {(results.dtype(record), record["pass"]) for record in records}
+    return sorted(found, key=lambda kind: (kind[0], PASSES.index(kind[1])))
+
+
+# --- The arithmetic of the difference -------------------------------------------------------------------
+
+
+def arithmetic(sources):
+    """Yields the reasons why simulated and published cells of 16K tokens differ."""
+    tokens = TOKENS[0]
+    paper = {(row["method"], int(row["gpus"])): float(row["value"])
+             for row in sources.published[PUBLISHED[tokens]]}
+    gathers = {int(row["gpus"]): float(row["value"])
+               for row in having(sources.published["zeco_table2"], method=GATHER)}
+    ours = {method: {ranks: record["median_seconds"] * 1e3 for ranks, record in by(
+        "ranks", simulated_records(sources, method, tokens, AGAINST)).items()} for method in METHODS}
+    local, alone = operators.TITLES[operators.LOCAL], ours[operators.LOCAL]
+    yield from told(
+        lambda: base_text(paper[local, 8], alone[8]),
+        lambda: (lasp2_text(paper["LASP-2", 8], paper[local, 8], gathers[8], ours["lasp2_as_released"][8] - alone[8])
+                 + lasp2_growth({ranks: paper["LASP-2", ranks] for ranks in (8, 32, 128)}, gathers)),
+        lambda: lasp1_text({ranks: paper["LASP-1", ranks] for ranks in (8, 32, 128)}, paper[local, 8], ours),
+        lambda: zeco_text(paper, ours, local))
+
+
+def base_text(paper, ours):
+    return (f"**GLA alone.** Published {digits(paper)} ms, simulated {digits(ours)} ms: the paper's kernels "
+            f"take {paper / ours:.1f} times as long as ours at their measured rates, if they are timed forward and "
+            "backward. This factor is in all cells of the operator, so compare what a method "
+            "adds to GLA alone, not its total.")
+
+
+def lasp2_text(paper, local, gather, ours):
+    return (f"**LASP-2.** Published at 8 GPUs: {digits(paper)} ms, {digits(paper - local)} ms over GLA "
+            f"alone. Its own all-gather takes {gather:.3f} ms in table 2, with twice the heads; forward and "
+            f"backward with nothing hidden that is at most {2 * gather:.2f} ms. So "
+            f"{digits(paper - local - 2 * gather)} ms are neither the exchange nor the attention, "
+            f"{(paper - local - 2 * gather) / local:.1f} times the attention itself. Our form as released, "
+            f"which hides nothing, adds {digits(ours)} ms.")
+
+
+def lasp2_growth(paper, gathers):
+    low, high = (paper[128] - paper[32]) / 96, (paper[32] - paper[8]) / 24
+    gather = (gathers[128] - gathers[8]) / 120
+    return (f" Its growth is not its all-gather's either: {low:.2f} to {high:.2f} ms a GPU, where two "
+            f"all-gathers of half the heads grow by about {gather:.2f}.")
+
+
+def lasp1_text(paper, local, ours):
+    low, high = (paper[32] - paper[8]) / 24, (paper[128] - paper[32]) / 96
+    chain = (ours["lasp1"][128] - ours["lasp1"][32]) / 96
+    return (f"**LASP-1.** The published line grows by {low:.2f} to {high:.2f} ms a GPU, so by about "
+            f"{1e3 * (low + high) / 4:.0f} us for each of the two hops of a state of 1 MiB. As released, "
+            f"every rank's whole layer waits for the one before, which with the paper's own {digits(local)} "
+            f"ms of GLA would be {local / high:.0f} times that; in the published order the chain alone costs "
+            f"{1e3 * chain:.0f} us a GPU on these links, {(low + high) / 2 / chain:.0f} times less. What ran "
+            "was neither: part of a layer in a row, or messages of hundreds of microseconds.")
+
+
+def zeco_text(paper, ours, local):
+    over = {ranks: paper["ZeCO", ranks] - paper[local, ranks] for ranks in (8, 32, 128)}
+    exposed = {ranks: ours["zeco"][ranks] - ours[operators.LOCAL][ranks] for ranks in (8, 32, 128)}
+    told_ms = ", ".join(f"{digits(over[ranks])} ({digits(exposed[ranks])})" for ranks in over)
+    return ("**ZeCO** is not free in the paper either: over GLA alone it adds, at 8, 32 and 128 GPUs, in ms, "
+            f"published (simulated): {told_ms}. The simulated layer has the faster kernels, so less to hide "
+            "a chain under, and still leaves less of it exposed: the published chain is longer than the "
+            "links make it, as in table 2.")
+
+
+def bars(sources):
+    """[(label, name, kind, {ranks: ms})] at 16K tokens."""
+    series = []
+    for method in (operators.LOCAL, "zeco", "lasp2", "lasp1"):
+        published = published_row(sources, method, TOKENS[0], PAPER_RANKS)
+        series.append((operators.TITLES[method], method, "published", values(published)))
+    for method in METHODS:
+        simulated = timed_cells(simulated_records(sources, method, TOKENS[0], AGAINST), PAPER_RANKS)
+        series.append((method, method, "simulated", values(simulated)))
+    return [one for one in series if one[3]]
+
+
+def values(row):
+    return {ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, row) if cell}

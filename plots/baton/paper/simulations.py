@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the simulations that the page of the papers stands on, as many at a time as there are cores.
+
+The records of a launch lie in a file of their own, named by what they depend on: the bench, the topology and the arguments. A
+launch whose file is there is not run again. A launch that fails is told at once, costs its own records alone, and makes the
+exit code 5.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+from baton import files, results, stacks
+from baton.paper import fitting
+from baton.paper.sections import (
+    delta_layers,
+    disputed_volumes,
+    dist_flash,
+    lasp2_throughput,
+    megatron,
+    method_volumes,
+    published_softmax,
+    zeco_throughput,
+)
+from baton.paper.sections import fastest_methods as fastest
+from baton.paper.sources import A10, A100, A100_PAIR
+
+RANKS = "8,16,32,64,128,256"
+MORE_RANKS = "512,1024,2048,4096,8192,16384"
+TOPOLOGIES = pathlib.Path(__file__).resolve().parents[3] / "topologies"
+
+FAILED_LAUNCHES = 5  # the exit code, as of a bench with failed cases
+COLLECTIVE, OPERATOR, MODEL = "collective_bench", "operator_bench", "model_bench"
+SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan")
+BLOCKS = fastest.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
+LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
+
+# `seconds` is about what a launch takes on a core of its own: it orders the launches and weighs them in the time left.
+Launch = collections.namedtuple("Launch", "program topology arguments seconds", defaults=(1,))
+
+
+def suite(fitted, blocks):
+    """Returns the launches, the longest first. `fitted` is the folder of the fitted topologies."""
+    h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
+    return sorted([
+        # Throughput of whole models.
+        *models(fitted, h100),
+        # Which exchange wins where.
+        Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b 64K -e 64M --ranks 2,4,{RANKS}", 180),
+        # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
+        Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 18),
+        Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
+               f"{RANKS},512,1024,16384", 3),
+        Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384", 9),
+        Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}", 3),
+        Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
+               f"{RANKS},{MORE_RANKS}", 2),
+        # The map of methods, and what every method sends.
+        *fastest_methods(h100), *volumes(h100), *delta_rules(many),
+        # ZeCO's tables 3 and 4, in the form that GPUs run.
+        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 16384 --pass all "
+               f"--ranks 2,4,{RANKS}", 7),
+        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 32768 --pass all "
+               f"--ranks 2,4,{RANKS}", 7),
+        # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
+        Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
+               "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536", 5),
+        # Softmax methods where their papers measured them.
+        *softmax_papers(h100, a100),
+        # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
+        Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}", 10),
+        Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
+        # All-Scan's blocks.
+        Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
+               "1,2,4,8,16,32,64,128,256,512,1024,2048,4096", 3),
+        *predictions(fitted, blocks)], key=lambda launch: -launch.seconds)
+
+
+def softmax_papers(h100, a100):
+    """Returns the launches at the settings of the papers that measured softmax methods."""
+    pair, a10 = (TOPOLOGIES / f"{name}.json" for name in (A100_PAIR, A10))
+    alike = f"--dtype bf16 --heads {dist_flash.HEADS} --pass forward,both"
+    ours = f"{alike} --methods {dist_flash.OURS}"
+    of_rank = "--tokens 8192,16384,32768"  # whole sequences on one rank
+    return [
+        Launch(OPERATOR, h100, "--like magi --pass forward,backward --ranks " + listed(published_softmax.MAGI_RANKS)),
+        Launch(OPERATOR, pair, f"{ours} --mode overlapped,exposed --ranks 8,16 {of_rank}"),
+        Launch(OPERATOR, a100, f"{ours} --mode overlapped,exposed --ranks 16 {of_rank}"),
+        Launch(OPERATOR, pair, f"{ours} --ranks 1 --tokens 131072,262144,524288"),
+        Launch(OPERATOR, pair, f"{alike} --methods {dist_flash.ULYSSES},{dist_flash.CONTIGUOUS} --ranks 8,16 {of_rank}"),
+        Launch(OPERATOR, a100, f"{alike} --methods {dist_flash.ULYSSES} --ranks 16 {of_rank}"),
+        *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both")
+          for name, more in ((dist_flash.OURS, dist_flash.MORE_HEADS), (dist_flash.ULYSSES, dist_flash.PADDED))),
+        Launch(OPERATOR, a100, f"--methods ulysses_softmax --heads {published_softmax.ULYSSES_HEADS} --dtype bf16 --tokens "
+               f"{published_softmax.ULYSSES_TOKENS} --pass both --ranks {listed(published_softmax.ULYSSES_RANKS)}"),
+        Launch(OPERATOR, a10, f"--methods {listed(name for _, name in published_softmax.TOKEN_METHODS)} --dtype bf16 "
+               f"--heads {published_softmax.TOKEN_HEADS} --ranks {published_softmax.TOKEN_RANKS} --tokens "
+               f"{published_softmax.TOKEN_TOKENS} --pass forward")]
+
+
+def models(folder, h100):
+    """Returns the launches of the papers' models."""
+    zeco = f"--model {zeco_throughput.MODEL} --tokens {zeco_throughput.TOKENS} --lines dp,full --blocks {BLOCKS}"
+    lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
+    wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
+    all_ranks = listed(zeco_throughput.RANKS)
+    return [Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 256", 31),
+            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 128", 6),
+            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,{LASP} --ranks 8,64", 4),
+            Launch(MODEL, h100, f"{zeco} --methods zeco,lasp2 --ranks {all_ranks}", 11),
+            Launch(MODEL, h100, f"{zeco.replace(zeco_throughput.MODEL, zeco_throughput.OTHER_MODEL)} --methods zeco,lasp2 "
+                   f"--ranks {all_ranks}", 8),
+            *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
+                     + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
+              for ranks in reversed(lasp2_throughput.RANKS)),
+            Launch(MODEL, wide, f"{lasp2} --ranks 128 --tokens 16384")]
+
+
+def write_wide(folder):
+    """Writes the machine of LASP-2's table 6: the nodes of its other tables, and as many again."""
+    narrow = json.loads(files.reading(TOPOLOGIES / f"{A100}.json").read_text(encoding="utf-8"))
+    machine = narrow["machine"]
+    wide = {**narrow, "name": lasp2_throughput.TOPOLOGY, "description": f"{narrow['description']} Twice the nodes.",
+            "machine": {**machine, "nodes": 2 * machine["nodes"]}}
+    files.write(folder, {f"{lasp2_throughput.TOPOLOGY}.json": json.dumps(wide, indent=2) + "\n"})
+
+
+def listed(values):
+    return ",".join(map(str, values))
+
+
+def volumes(topology):
+    """Returns the launches in which every method is counted."""
+    fixed = f"--methods all --heads {method_volumes.HEADS} --dtype bf16 --blocks {BLOCKS} --pass forward"
+    return [*(Launch(OPERATOR, topology, f"{fixed},backward --ranks {ranks} --tokens "
+                     + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 10))
+              for ranks in method_volumes.RANKS),
+            *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
+                     f"--ranks {ranks}") for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
+            Launch(OPERATOR, topology, f"{fixed} --kv-heads {disputed_volumes.KV_HEADS} --tokens {disputed_volumes.TOKENS} "
+                   "--ranks " + ",".join(map(str, disputed_volumes.MORE_RANKS)))]
+
+
+def fastest_methods(topology):
+    """Returns the launches of the map of methods, and of the moves between layouts."""
+    tokens = ",".join(map(str, fastest.TOKENS))
+    ranks = ",".join(map(str, fastest.RANKS))
+    moves = (" ".join(stacks.shape_of_move(size, fastest.HEADS, 128, "bf16")) for size in fastest.TOKENS)
+    return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
+                     f"--tokens {tokens} --ranks {of}", max(1, of // 6)) for of in reversed(fastest.RANKS)),
+            *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}") for move in moves)]
+
+
+def delta_rules(topology):
+    """Returns the launches of the maps of layers with a delta rule."""
+    tokens, ranks = listed(delta_layers.TOKENS), listed(delta_layers.RANKS)
+    return [Launch(OPERATOR, topology, f"--attention {model.attention} --heads {model.heads} --methods {methods} --dtype bf16 "
+                   f"--blocks {delta_layers.BLOCKS} --pass both --tokens {tokens} --ranks {ranks}", seconds)
+            for methods, seconds in ((delta_layers.METHODS, 38), (f"zeco --scan {delta_layers.SCAN}", 9))
+            for model in delta_layers.MODELS]
+
+
+def predictions(fitted, blocks):
+    """Returns the launches on the fitted machines, which predict the published cells at other rank counts."""
+    gather, scan, both = (fitted / f"{name}.json" for name in (
+        fitting.GATHER_FIT, fitting.SCAN_FIT, fitting.COMMON_FIT))
+    return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}"),
+            Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}"),
+            Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}")]
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="baton simulate", description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR", help="where the benches are")
+    parser.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    write_wide(options.out)
+    launches = suite(options.out, fitting.write(options.out))
+    if not (options.programs / MODEL).exists():
+        print(f"      without {MODEL}, which is not built here: the page has no simulated models")
+        launches = [launch for launch in launches if launch.program != MODEL]
+    wanted = {records_of(options, launch): launch for launch in launches}
+    for old in set(options.out.glob("simulated-*")) - set(wanted):
+        old.unlink()
+    missing = {records: launch for records, launch in wanted.items() if not records.exists()}
+    if len(missing) < len(wanted):
+        print(f"      {len(wanted) - len(missing)} of {len(wanted)} launches are there from an earlier run of these benches")
+    return FAILED_LAUNCHES if run_all(options, missing, len(wanted)) else 0
+
+
+def records_of(options, launch):
+    """Returns the file of a launch's records, whose name is a digest of all that they depend on."""
+    inputs = hashlib.sha256(content(options.programs / launch.program))
+    inputs.update(content(launch.topology))
+    inputs.update(launch.arguments.encode())
+    return options.out / f"simulated-{inputs.hexdigest()[:16]}.jsonl"
+
+
+@functools.cache
+def content(path):
+    return path.read_bytes()
+
+
+def run_all(options, missing, total):
+    """Runs launches, the first ones first, and says how far they are. Returns how many failed."""
+    failed, there = 0, total - len(missing)
+    progress = Progress(missing.values())
+    pool = concurrent.futures.ThreadPoolExecutor(progress.workers)
+    try:
+        running = {pool.submit(run, options, launch, records): launch for records, launch in missing.items()}
+        for done, ended in enumerate(concurrent.futures.as_completed(running), start=1):
+            launch, (seconds, error) = running[ended], ended.result()
+            failed += bool(error)
+            progress.end(launch, seconds)
+            print(f"      {there + done} of {total}: {launch.program} on {launch.topology.stem}"
+                  f"{f' FAILED, {error}: {launch.arguments}' if error else ''}{progress.left()}", flush=True)
+    finally:  # after Ctrl-C no launch starts any more
+        pool.shutdown(cancel_futures=True)
+    return failed
+
+
+class Progress:
+    """How long launches take, of which several run at a time, from how long those took that have ended."""
+
+    def __init__(self, launches):
+        self.workers = os.cpu_count()
+        self.planned = sum(launch.seconds for launch in launches)  # of what has not ended
+        self.ended = self.taken = 0
+
+    def end(self, launch, seconds):
+        self.planned -= launch.seconds
+        self.ended += launch.seconds
+        self.taken += seconds
+
+    def left(self):
+        """Says about how long what has not ended takes; nothing at the end."""
+        minutes, seconds = divmod(round(self.planned * self.taken / self.ended / self.workers), 60)
+        return f"; about {minutes} min {seconds} s left" if self.planned else ""
+
+
+def run(options, launch, records):
+    """Runs one launch, whose records take their name when all of them are there.
+
+    Returns how many seconds it took, and why it failed or an empty text.
+    """
+    started = time.monotonic()
+    part = records.with_suffix(".jsonl.part")
+    asked = [options.programs / launch.program, "--executor", "simulator", "--topology", launch.topology,
+             "-J", part, *launch.arguments.split()]
+    part.unlink(missing_ok=True)
+    error = ""
+    try:
+        done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
+        if done.returncode in results.ENDED_WELL:
+            part.rename(records)
+        else:
+            last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+            error = f"status {done.returncode}: {last}"
+    except OSError as failure:  # the bench cannot be started, or has left no records
+        error = f"{failure.filename}: {failure.strerror}"
+    part.unlink(missing_ok=True)
+    return time.monotonic() - started, error
+

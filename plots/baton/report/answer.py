@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer: from the contests of a session to lines of at most 100 columns, 15 of them if that can be.
+
+A sentence never says more than the intervals do, and no simulated number stands under a measured heading. If the
+sentences need more lines, those of the least worth are left out and counted; the page has them all. Findings, caveats
+and failures stay whole, however many lines they take.
+"""
+
+import collections
+import textwrap
+
+from baton import captions, cases, words
+from baton.report import certainty, choice, findings, growth
+from baton.report.contests import FOR_CHECKS, heads_of, passes
+
+WANTED_LINES, COLUMNS, INDENT = 15, 100, 12
+SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
+HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
+SIMULATED, CERTAINTY, LEFT_OUT, FAILED = "~ Simulated", "Caveats", "Left out", "Failures"
+
+# A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
+Sentence = collections.namedtuple("Sentence", "heading text worth")
+MUST = 100
+(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST, NEAR,
+ EXCHANGE_LASP2) = range(11)
+
+
+def lines(session):
+    """Returns the answer of a session as lines for a terminal."""
+    kept, left = [one for one in sentences(session) if one.text], 0
+    while len(laid_out(counted(kept, left), JOINED)) > WANTED_LINES:
+        optional = [one for one in kept if one.worth < MUST]
+        if not optional:
+            break
+        kept.remove(min(optional, key=lambda one: one.worth))
+        left += 1
+    layouts = [laid_out(counted(kept, left), layout) for layout in (SENTENCES, TITLES, JOINED)]
+    return next((found for found in layouts if len(found) <= WANTED_LINES), layouts[-1])
+
+
+def counted(kept, left):
+    """The sentences, and before the failures how many others were left out."""
+    text = f"{words.count(left, 'sentence')}; the page has {'it' if left == 1 else 'them'}."
+    return [*kept[:-1], *[Sentence(LEFT_OUT, text, MUST)] * bool(left), kept[-1]]
+
+
+def laid_out(kept, layout):
+    """The sentences under their headings, which stand at the left; what `layout` says begins on a line of its own."""
+    paragraphs = collections.defaultdict(list)
+    for one in kept:
+        texts = paragraphs[one.heading]
+        if not texts or layout == SENTENCES or (layout == TITLES and len(texts) == 1):
+            texts.append(one.text)
+        else:
+            texts[-1] += f" {one.text}"
+    return [line for heading, texts in paragraphs.items() for number, text in enumerate(texts)
+            for line in textwrap.wrap(text, COLUMNS, break_on_hyphens=False, subsequent_indent=" " * (INDENT + 1),
+                                      initial_indent=f"{'' if number else heading:<{INDENT}} ")]
+
+
+def sentences(session):
+    """Returns all Sentences of a session, in the order of the answer."""
+    exchanges, layers = choice.exchanges(session), choice.layers(session)
+    exchange, layer = choice.the_exchange(exchanges), choice.the_layer(layers)
+    alone = choice.layer_of_one_gpu(session)
+    used = [one for one in (exchange, layer) if one]
+    found = [Sentence(HEAD, head(session, used), MUST)]
+    if alone:
+        found.append(Sentence(ONE_GPU, of_one_gpu(alone), MUST))
+    if session.measured:
+        found += of_exchange(session, exchange, exchanges) + of_layer(session, layer) + of_model(session)
+    found += [Sentence(SIMULATED, text, worth) for text, worth in
+              zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
+    found += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
+    return found + [Sentence(FAILED, certainty.failures(session), MUST)]
+
+
+def head(session, used):
+    """Where and when this was measured; that it proves nothing, if it does not."""
+    where = [", ".join([*session.machines[:1], *([words.count(session.cores, "core")] if session.cores else [])])]
+    most = max((len(contest.best.launches) for contest in used), default=session.launches)
+    launches = [words.count(most, "launch", "launches")] if most else []
+    told = "; ".join([*filter(None, where), *launches, f"commit {', '.join(session.commits)}", session.newest[:10]])
+    if not session.measured:
+        return f"{told}. Nothing was measured: all rows are simulated."
+    crowded = [record for record in session.measured if cases.state_of(record) == cases.TIMED
+               and certainty.is_oversubscribed(record)]
+    if not used and crowded:
+        return (f"{told}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
+                "cores, so times show who waited for a core.")
+    return told + "; [low, high]: 95 % interval over launches" * (most > 1) + "."
+
+
+def of_one_gpu(contest):
+    """What one GPU can tell: the time of a layer without any exchange."""
+    key, row = contest.key, min(contest.local_rows, key=lambda row: row.median)
+    return (f"{passes(key.way).capitalize()} of {key.tokens} tokens, {heads_of(key)}, {key.dtype}, take "
+            f"{words.time_of(row)} on one {key.machine} without any exchange. It takes two GPUs to measure an exchange.")
+
+
+def of_exchange(session, contest, found):
+    if contest is None:
+        return [Sentence(EXCHANGE, nothing(session, "collective"), MUST)]
+    processors = choice.the_exchange(choice.on_other_family(found, contest))
+    beside = ""
+    if processors:
+        ranks = words.count(processors.key.ranks, "rank")
+        beside = f"On {processors.key.family} ({ranks}): {findings.winner(processors)}"
+    return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
+            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+            Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
+            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE),
+            Sentence(EXCHANGE, beside, ON_PROCESSORS)]
+
+
+def of_layer(session, contest):
+    softmax = choice.softmax_layer(session, contest)
+    apart = f"Softmax, ranked apart ({softmax.where}): {findings.winner(softmax)}" \
+        if softmax else ""
+    if contest is None:
+        return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
+    return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
+            Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
+            Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
+
+
+def of_model(session):
+    """The model at most ranks, if one was measured; a run of the other benches alone has none."""
+    contest = choice.the_layer(choice.models(session))
+    if contest is None:
+        untold = any(record["bench"] == "model" for record in session.measured)
+        return [Sentence(MODEL, nothing(session, "model"), MUST)] if untold else []
+    return [Sentence(MODEL, title(contest), MUST), Sentence(MODEL, findings.winner(contest), MUST),
+            Sentence(MODEL, findings.throughput(contest), COST)]
+
+
+def title(contest):
+    """The contest in words, with the number of its competitors."""
+    key = contest.key
+    if contest.is_model:
+        what = f"{key.model}, {passes(key.way)}, {key.tokens} tokens a rank, {heads_of(key)}, {key.dtype}"
+    elif contest.is_layer:
+        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {heads_of(key)}, "
+                f"{key.dtype}")
+    else:
+        what = f"Exclusive scan of {captions.binary_size(key.state_bytes)} a rank"
+    cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
+    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} competitors."
+
+
+def nothing(session, bench):
+    """Why nothing can be said of one bench."""
+    timed = [record for record in session.measured if record["bench"] == bench
+             and cases.state_of(record) == cases.TIMED]
+    if not timed:
+        return "Not measured." if not any(record["bench"] == bench for record in session.measured) \
+            else "No row has a time."
+    if all(map(certainty.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
+        return "Nothing can be said: its ranks had more busy threads than cores."
+    if all(record["executor"] in FOR_CHECKS for record in timed):
+        return f"Nothing can be said: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
+    others = [contest.label for contest in session.contests if contest.key.bench == bench and choice.competes(contest, False)]
+    if others:
+        more = f" and {words.count(len(others) - 1, 'more contest')}" if len(others) > 1 else ""
+        return f"The page ranks what competed: {others[0]}{more}."
+    return "Nothing competed: no two methods were timed on two ranks or more."

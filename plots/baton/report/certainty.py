@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences on what makes a session less certain, and on what failed in it."""
+
+import collections
+
+from baton import captions, cases, words
+from baton.report import choice
+from baton.report.contests import METHODS, is_oversubscribed, key_of
+from baton.report.rows import row_name
+
+SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
+UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
+OTHER_LOAD = 0.05  # of the cores, by other processes; half a core at least
+CLOCK_FELL = 0.95  # of the highest clock of the session
+# NVML's reasons for lowered clocks that are none: the GPU was idle, or an application chose its clocks.
+HARMLESS = 0x1 | 0x2
+REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "heat", 0x40: "heat", 0x80: "power brake"}
+
+
+def sentences(session, used):
+    """Returns what makes the answer from the contests `used` less certain, the worst first."""
+    timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
+    layers = layers_beside(session, used)
+    found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
+             load(timed), few_launches(used)]
+    return [text for text in found if text]
+
+
+def left_out(timed):
+    """Rows of ranks that had too few cores, and of several ranks on one GPU."""
+    crowded = [record for record in timed if is_oversubscribed(record)]
+    if not crowded:
+        return shared(timed)
+    return (f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
+            f"({ranks_on_cores(crowded)}). {shared(timed)}").strip()
+
+
+def shared(timed):
+    """Rows of several ranks on one GPU."""
+    found = [record for record in timed if record.get("ranks_per_gpu", 1) > 1]
+    return f"{words.count(rows_of(found), 'row')} of several ranks on one GPU left out: no measure of a link." \
+        if found else ""
+
+
+def ranks_on_cores(records):
+    """Such as `exchanges of 4 ranks, layers and models of 2 ranks with two busy threads each on 2 cores`."""
+    alike = collections.defaultdict(list)
+    for bench, subject in SUBJECTS.items():
+        ranks = sorted({record["ranks"] for record in records if record["bench"] == bench})
+        threads = " with two busy threads each" if bench in METHODS else ""
+        if ranks:
+            alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)
+    told = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
+    cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
+    return f"{told} on {words.count(cores, 'core')}"
+
+
+def rows_of(records):
+    return len({(key_of(record), row_name(record)) for record in records})
+
+
+def few_launches(used):
+    """Contests of the answer with fewer launches than an interval is worth something with."""
+    few = collections.defaultdict(list)
+    for contest in used:
+        few[len(contest.best.launches)].append("layer" if contest.is_layer else "exchange")
+    told = [f"{words.names(subjects)} in {words.count(launches, 'launch', 'launches')} only"
+            for launches, subjects in few.items() if launches < 3]
+    return f"{', '.join(told).capitalize()}: another launch may say otherwise." if told else ""
+
+
+def layers_beside(session, used):
+    """The layers that were measured where the answer's layer was: on GPUs or on processors."""
+    families = {contest.key.family for contest in used if contest.is_layer}
+    return [contest for contest in choice.layers(session) if contest.key.family in families]
+
+
+def unequal(layers):
+    """Equal local work that took unequal times."""
+    worst, where = 1, None
+    for contest in layers:
+        by_executor = collections.defaultdict(list)
+        for row in contest.local_rows:
+            by_executor[row.name.executor].append(row)
+        for rows in by_executor.values():
+            low, high = min(rows, key=lambda row: row.median), max(rows, key=lambda row: row.median)
+            if high.median / low.median > worst:
+                worst, where = high.median / low.median, (contest, high, low)
+    if worst <= UNEQUAL:
+        return ""
+    contest, high, low = where
+    return (f"Equal local work took {words.factor(worst)} times as long in {high.name.name} as in {low.name.name} "
+            f"({contest.key.ranks} ranks, {contest.key.way}), so layers are no more certain than that.")
+
+
+def below_local(layers):
+    """Methods that are faster than the layer without any exchange, which no exchange can be."""
+    found = []
+    for contest in layers:
+        for row in contest.competitors:
+            local = contest.local_of(row)
+            ratio = row.ratio_to(local) if local else None
+            if ratio and ratio.interval and ratio.interval[1] < 1:
+                found.append(f"{row.name.name} at {contest.key.ranks} ranks")
+    return f"Faster than no exchange at all, which cannot be: {words.names(found, 2)}." if found else ""
+
+
+def clocks(timed):
+    """Clocks that fell, and why the GPU says so."""
+    after = [record["device_after"] for record in timed if record.get("device_after")]
+    masks = [int(mask) & ~HARMLESS for one in after for mask in one.get("throttle_reasons", [])]
+    why = dict.fromkeys(text for bit, text in REASONS.items() if any(mask & bit for mask in masks))
+    rates = [rate for one in after for rate in one.get("sm_clock_mhz", [])]
+    fell = rates and min(rates) < CLOCK_FELL * max(rates)
+    if not fell and not any(masks):
+        return ""
+    low = f"GPU clocks fell to {min(rates):.0f} of {max(rates):.0f} MHz" if fell else "GPU clocks were lowered"
+    return f"{low}{f' ({words.names(why)})' if why else ''}."
+
+
+def load(timed):
+    """What other processes used of the cores."""
+    loads = [(record["conditions"]["other_load"], record["conditions"].get("cores", 1)) for record in timed
+             if record.get("conditions", {}).get("other_load") is not None]
+    worst = max(loads, default=None)
+    if worst is None or worst[0] < max(0.5, OTHER_LOAD * worst[1]):
+        return ""
+    return f"Other processes used up to {worst[0]:.1f} of {worst[1]} cores meanwhile."
+
+
+def failures(session):
+    """What failed or was wrong, the first of it by name and reason."""
+    lost = [(contest, row) for contest in session.contests for row in contest.lost]
+    ran = [row for contest in session.contests for row in contest.rows if row.state != cases.SKIPPED]
+    rows, simulated = len(ran), sum(row.is_simulated for row in ran)
+    if not lost:
+        told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
+        more = " more" * bool(told)
+        return f"None: {'; '.join(told + [f'{simulated}{more} were simulated (page)'] * bool(simulated)) or 'nothing ran'}."
+    wrong = sum(row.state == cases.WRONG for _, row in lost)
+    contest, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
+    count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
+    size = "" if contest.is_layer else f"{captions.binary_size(contest.key.state_bytes)}, "
+    name = f"~ {row.name.name}" if row.is_simulated else row.name.name
+    reason = " ".join(row.reason.split())
+    return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
+            f"{size}{contest.key.cadence}): {reason}.")

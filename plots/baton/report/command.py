@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers from records of the benches: which exchange is fastest, by how much, and what makes that less certain."""
+
+import argparse
+import pathlib
+import shlex
+import sys
+
+from baton import program
+from baton.report import answer, sessions
+
+USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
+EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
+it that have some. docs/reading_results.md says what the words of the answer mean."""
+
+
+def main(arguments):
+    options = arguments_of(arguments)
+    found = sessions.read(options.places, options.session)
+    if options.traces:
+        from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
+        for bench, words in (run for session in found for run in trace_files.wanted(session)):
+            print(shlex.join([bench, *words]))
+        return
+    if options.out:
+        from baton.report import page  # pylint: disable=import-outside-toplevel
+        page.write(options.out, found)
+        print(f"Page: {options.out}")
+    if options.terminal or not options.out:
+        print(program.printable(terminal(found), sys.stdout))
+
+
+def arguments_of(words):
+    parser = argparse.ArgumentParser(prog="./run report", usage=USAGE, description=__doc__, epilog=EPILOG,
+                                     allow_abbrev=False)
+    parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
+    parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
+    parser.add_argument("--session", metavar="S", help="answer this session (default: the newest of each place)")
+    parser.add_argument("--traces", action="store_true", help="print the runs that leave the traces which the page "
+                        "shows, of the fastest and of the slowest, and end")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write the page to this file")
+    return parser.parse_args(words)
+
+
+def terminal(found):
+    """The answers of all sessions; where there are several, each under the name of its records."""
+    blocks = []
+    for session in found:
+        heading = [f"# {session.place}, session {session.name}"] if len(found) > 1 else []
+        blocks.append("\n".join([*heading, *answer.lines(session)]))
+    return "\n\n".join(blocks)
+

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the simulator says of more ranks than were measured. All of it is marked `~` and said to be simulated."""
+
+import collections
+import math
+
+from baton import captions, cases, results, words
+from baton.report import choice, ranking
+from baton.report.contests import is_oversubscribed
+
+OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
+
+
+def sentences(session):
+    """Returns three sentences: on the exchange, on the layer, and on the errors of predictions; empty where nothing was
+    simulated."""
+    found = [("exchange", series(choice.exchanges(session, simulated=True))),
+             ("layer", series(choice.layers(session, simulated=True)))]
+    told = [sentence(subject, contests, reservation(session, contests)) if contests else "" for subject, contests in found]
+    error = typical_error(session.records)
+    off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
+    return [*told, off if any(told) else ""]
+
+
+def reservation(session, contests):
+    """What stands before a forecast that is worth less than it seems."""
+    last = contests[-1]
+    if last.is_layer and rates_are_doubtful(session):
+        return "from rates of ranks that shared cores: "
+    if last.key.topology.endswith(OF_PROCESSORS) and any(record.get("device") for record in session.measured):
+        return "of processors, not of these GPUs: "
+    return ""
+
+
+def rates_are_doubtful(session):
+    """True if every layer that was measured here waited for its turn on a core, the calibrated one included."""
+    timed = [record for record in session.measured if record["bench"] == "operator"
+             and cases.state_of(record) == cases.TIMED]
+    return bool(timed) and all(map(is_oversubscribed, timed))
+
+
+def series(found):
+    """Returns the contests that differ in ranks alone and cover most of them, by ranks; the papers' state if it can."""
+    groups = collections.defaultdict(dict)
+    for contest in found:
+        groups[contest.key._replace(ranks=0, ranks_a_node=0)][contest.key.ranks] = contest
+    best = max(groups, default=None, key=lambda key: (
+        len(groups[key]), key.way == "both", -abs(key.state_bytes - choice.STATE), key.tokens))
+    return [contest for _, contest in sorted(groups[best].items())] if best else []
+
+
+def sentence(subject, contests, before=""):
+    """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
+    last = contests[-1]
+    told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
+            for number, (names, ranks) in enumerate(leaders(contests))]
+    size = "" if last.is_layer else f" of {captions.binary_size(last.key.state_bytes)}"
+    text = f"~ {before}{subject}{size} on {last.key.topology}: {'; '.join(told)}"
+    lasp2, first = ranking.lasp2_of(last), last.best
+    if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
+        text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
+    return text + "."
+
+
+def clause(names):
+    if len(names) == 1:
+        return f"{names[0]} fastest"
+    return f"{words.names(names, 3)} within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
+
+
+def leaders(contests):
+    """Returns [(names, ranks)]: those that the model cannot tell from the least time, over the ranks where all of them
+    stay so. The one that led before comes first."""
+    stretches = []
+    for contest in contests:
+        ranks = ranking.rank(contest)
+        level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.tied)))
+        kept = [name for name in stretches[-1][0] if name in level] if stretches else []
+        if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
+            stretches[-1] = (kept, [*stretches[-1][1], contest.key.ranks])
+        else:
+            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest.key.ranks]))
+    return stretches
+
+
+def typical_error(records):
+    """The geometric mean error of the predictions that stand beside measured rows, or None without any."""
+    errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
+              if record.get("predicted_seconds") and record.get("median_seconds")
+              and record["executor"] != results.SIMULATOR and not is_oversubscribed(record)]
+    return math.expm1(sum(errors) / len(errors)) if errors else None

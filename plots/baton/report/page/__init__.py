@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of the records of one or several sessions: one HTML file that works from disk and fetches nothing.
+
+Several sessions, of two machines or commits for example, stand side by side under the letters A, B, ...
+"""
+
+import collections
+import pathlib
+import string
+
+import markupsafe
+
+from baton import files, pages, words
+from baton.report import answer
+from baton.report.page import again, bars, charts, lines, provenance, said, strips, tables, trace_files
+
+AT_FIRST = 6  # figures of a section that are open; the others are behind a click
+
+# A figure of the page; `svg` is None where the session `title` has none.
+Figure = collections.namedtuple("Figure", "title svg caption")
+Paragraph = collections.namedtuple("Paragraph", "kind heading text")
+
+
+def write(out, sessions):
+    """Writes the page of these sessions.Session to the file `out`. Throws OSError."""
+    out = pathlib.Path(out)
+    files.write(out.parent, {out.name: html(sessions, out)})
+
+
+def html(sessions, out):
+    """Returns the page; links are relative to the folder of `out`."""
+    letters = list(string.ascii_uppercase[:len(sessions)]) if len(sessions) > 1 else [""]
+    kept = strips.Strips()
+    of_tables = list(tables.tables(sessions, letters, kept.add))
+    return pages.made(
+        "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, where=where(sessions),
+        answers=[{"name": provenance.heading(session, letter) if letter else "", "paragraphs": paragraphs(session)}
+                 for session, letter in zip(sessions, letters)],
+        figures=[(name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES], at_first=AT_FIRST,
+        tables=of_tables, traces=[one for session in sessions for one in trace_files.of_contests(session)],
+        sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)],
+        strips=markupsafe.Markup(kept.json(again.command)))
+
+
+def where(sessions):
+    machines = list(dict.fromkeys(machine for session in sessions for machine in session.machines[:1]))
+    return words.names(machines, len(machines)) or "a simulated machine"
+
+
+def paragraphs(session):
+    """The sentences of a session, those of one heading together."""
+    texts = {}
+    for one in answer.sentences(session):
+        if one.text:
+            texts.setdefault(one.heading, []).append(one.text)
+    return [paragraph(heading, " ".join(found)) for heading, found in texts.items()]
+
+
+def paragraph(heading, text):
+    if heading == answer.HEAD:
+        return Paragraph("where", "", text)
+    kind = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt"}.get(heading, "")
+    if heading == answer.FAILED and not text.startswith("Nothing"):
+        kind = "lost"
+    return Paragraph(kind, heading, text)
+
+
+def figures(sessions, letters, make):
+    """Yields rows of figures of one kind: one of one session, those of several beside one another."""
+    places = {}
+    for letter, session in zip(letters, sessions):
+        for key, chart in make(session.contests):
+            beside = charts.place(key)
+            places.setdefault(key if letter in places.get(beside, ()) else beside, {})[letter] = chart
+    for key in sorted(places, key=lambda key: importance(key, places[key].values())):
+        yield side_by_side(places[key], letters)
+
+
+def importance(key, made):
+    """Orders figures: what proves nothing comes last, and what has more lines or bars comes before its like."""
+    most = max(len(chart.lines if isinstance(chart, lines.Chart) else chart.bars) for chart in made)
+    subject = said.importance(key)
+    return all(chart.weak for chart in made), subject[:4], -most, subject
+
+
+def side_by_side(of_letters, letters):
+    """The figure of each session with one scale. Of two sessions each has its side; of more, only those with this figure."""
+    kind = lines if isinstance(next(iter(of_letters.values())), lines.Chart) else bars
+    seconds = [second for chart in of_letters.values() for second in kind.times(chart)]
+    return [figure(kind, of_letters[letter], letter, seconds) if letter in of_letters else Figure(letter, None, "")
+            for letter in letters if letter in of_letters or len(letters) == 2]
+
+
+def figure(kind, chart, letter, seconds):
+    chart = chart._replace(title=(f"{letter}: " if letter else "") + chart.title + " (oversubscribed)" * chart.weak)
+    missing = kind.left_out(chart)
+    return Figure(chart.title, kind.figure(chart, seconds),
+                  chart.about + (f" Not drawn: {words.names(missing)}." if missing else ""))
+
+
+FIGURES = (("sizes", "Time against size", charts.against_size), ("ranks", "Time against ranks", charts.against_ranks),
+           ("layers", "Where a layer's time goes", charts.layers))

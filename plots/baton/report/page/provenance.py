@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the records of a session come from: machine, launches, commits, files."""
+
+import collections
+import os
+import pathlib
+import urllib.parse
+
+from baton import results
+
+SAID = (("host", "host"), ("cpu", "processor"), ("cores", "cores"), ("memory_gib", "memory, GiB"), ("system", "system"),
+        ("kernel", "kernel"), ("compiler", "compiler"), ("build", "build"), ("mpi", "MPI"))
+MOST_RUNS = 12  # that are listed; the others are counted
+
+
+def section(session, letter, out):
+    """Returns what the page says of a session; links are relative to the folder of `out`."""
+    machines = unique({**record["machine"], "simulated": False} for record in session.measured)
+    devices = unique(record["device"] for record in session.measured if record.get("device"))
+    return {"heading": heading(session, letter),
+            "machines": [*map(told_of, machines), *(sorted(device.items()) for device in devices)],
+            "topologies": unique(record["topology"] for record in session.records if record["executor"] == results.SIMULATOR),
+            "runs": list(runs(session)), "most_runs": MOST_RUNS, "files": list(files(session, out))}
+
+
+def told_of(machine):
+    told = [(title, str(machine[key])) for key, title in SAID if machine.get(key)]
+    return told + sorted(machine.get("environment", {}).items())
+
+
+def heading(session, letter):
+    return (f"{letter}: " if letter else "") + f"{session.place}, session {session.name}"
+
+
+def unique(values):
+    """Different values in the order in which they come; they may be dictionaries."""
+    kept = []
+    for value in values:
+        if value not in kept:
+            kept.append(value)
+    return kept
+
+
+def runs(session):
+    """Yields a line for each run of a bench: when, of which commit, how many launches and cases."""
+    found = collections.defaultdict(list)
+    for record in session.records:
+        found[record["run"], record["commit"]].append(record)
+    for (run, commit), records in sorted(found.items()):
+        cases = len({(record.get("case"), record["name"]) for record in records})
+        launches = len({record.get("launch", 1) for record in records})
+        kind = "~ simulated" if records[0]["executor"] == results.SIMULATOR else "measured"
+        yield run, commit, records[0]["bench"], kind, launches, cases, records[-1]["time"]
+
+
+def files(session, out):
+    """Yields (name, link) of each file of records."""
+    place = pathlib.Path(session.place)
+    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
+        yield path.name, link(path, out)
+
+
+def link(path, out):
+    relative = os.path.relpath(path.resolve(), pathlib.Path(out).resolve().parent)
+    return urllib.parse.quote(relative.replace(os.sep, "/"))

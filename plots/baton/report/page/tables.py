@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of contests: a row a case, the fastest of each contest first; sessions stand in columns side by side."""
+
+import collections
+
+from baton import cases, words
+from baton.report import ranking
+from baton.report.page import said
+from baton.report.page.charts import origin, place
+from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
+
+# A cell: `sort` is what its column is sorted by, `kind` a class of the style, `told` what a pointer is told.
+Cell = collections.namedtuple("Cell", "text sort kind told", defaults=("", "", ""))
+
+# `number` is that of the row's rounds, `is_first` true where a contest begins.
+TableRow = collections.namedtuple("TableRow", "cells is_first number")
+Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
+
+MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastest", "% of bound", "verified"
+ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
+         VERIFIED: "elements, or tokens x heads"}
+MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
+FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire", "model")  # what the contests of a table share
+
+
+def tables(sessions, letters, number_of):
+    """Yields the Tables. `letters` names the sessions; `number_of(row name, places)` numbers rows for strips,
+    where `places` are [(letter, contest, row)]."""
+    families = collections.defaultdict(dict)
+    for letter, session in zip(letters, sessions):
+        for contest in session.contests:
+            family = place(contest.key)._replace(wire=contest.key.wire)
+            entries = families[tuple(getattr(family, field) for field in FAMILY)]
+            beside = place(contest.key)
+            taken = letter in entries.get(beside, ())  # several machines of one session are no columns
+            entries.setdefault(contest.key if taken else beside, {})[letter] = contest
+    for of_family in sorted(families.values(), key=lambda entries: said.importance(next(iter(entries)))):
+        shown = {key: entry for key, entry in of_family.items() if any(rows_of(one) for one in entry.values())}
+        if shown:
+            yield table(shown, [letter for letter in letters
+                                if any(letter in entry for entry in shown.values())], number_of)
+
+
+def rows_of(contest):
+    """The rows that a table shows: all but those that could not run here, and those that are ranked first."""
+    ranked = contest.competitors
+    others = [row for row in contest.rows if row.state != cases.SKIPPED and row not in ranked]
+    return ranked + sorted(others, key=lambda row: MODES.get(row.name.mode, 0))
+
+
+def table(entries, letters, number_of):
+    firsts = [next(iter(entry.values())) for entry in entries.values()]
+    keys = [contest.key for contest in firsts]
+    fields, is_layer = said.columns(keys), firsts[0].is_layer
+    marks = Marks({letter: collections.Counter(
+        origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
+        for letter in letters})
+    body = [row for entry in entries.values() for row in rows(entry, letters, fields, marks, number_of)]
+    subjects = " · ".join(dict.fromkeys(said.subject(contest.key) for entry in entries.values() for contest in entry.values()))
+    skipped = sum(row.state == cases.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
+    notes = [f"All of them: {said.constants(keys, fields)}."]
+    notes += [f"{words.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
+    names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
+             *(said.titles_of(field, is_layer) for field in fields)]
+    return Table(subjects, " ".join(notes), letters, names, outcomes(is_layer), ABOUT, body)
+
+
+def outcomes(is_layer):
+    """The columns of each session. The bound is that of an exchange, so a layer has none."""
+    return [MEDIAN, AGAINST, *[BOUND] * (not is_layer), VERIFIED]
+
+
+def rows(entry, letters, fields, marks, number_of):
+    """Yields the TableRows of a contest, over the sessions."""
+    found = collections.defaultdict(list)
+    for letter, contest in entry.items():
+        for row in rows_of(contest):
+            found[row.name].append((letter, contest, row))
+    is_first, ranked = True, {letter: ranking.rank(contest) for letter, contest in entry.items()}
+    for name, places in found.items():
+        _, contest, row = places[0]
+        cells = [Cell(label(contest, row), name.name)]
+        cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * contest.is_layer
+        cells += [Cell("simulator ~" if row.is_simulated else name.executor)]
+        cells += [Cell(said.value(contest.key, field), getattr(contest.key, field)) for field in fields]
+        here = {letter: (contest_of, row_of) for letter, contest_of, row_of in places}
+        for letter in letters:
+            made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
+            cells += [made.get(column, Cell("")) for column in outcomes(contest.is_layer)]
+        yield TableRow(cells, is_first, number_of(name, places))
+        is_first = False
+
+
+def label(contest, row):
+    return contest.label_of(row) + (" ~" if row.is_simulated else "")
+
+
+def outcome(contest, row, ranked, marks):
+    """Returns {column: Cell}."""
+    if not row.is_timed:
+        return {MEDIAN: Cell(row.state, "", "lost", row.reason)}
+    of = marks.of(row.records)
+    simulated = "simulated" if row.is_simulated else ""
+    median = Cell(words.time_of(row) + (f" {of}" if of else ""), row.median, simulated,
+                  "" if row.interval or row.is_simulated else "one launch: no interval over launches")
+    share = Cell(f"{100 * row.bound_share:.0f}", row.bound_share) if row.bound_share else Cell("")
+    return {MEDIAN: median, AGAINST: against(contest, row, ranked), BOUND: share, VERIFIED: Cell(verified(row.records[-1]))}
+
+
+def against(contest, row, ranked):
+    """The ratio to the fastest, and whether the launches tell them apart."""
+    if contest.is_oversubscribed:
+        return Cell("oversubscribed", 1e9, "over", "fewer cores than busy threads: no measure of the methods")
+    if row not in contest.competitors:
+        return Cell("")
+    ratio = row.ratio_to(ranked.first)
+    if row is ranked.first:
+        return Cell("fastest" if ranked.judged and not ranked.tied else "least", 1, "best",
+                    "" if not ranked.tied else "cannot be told apart from those marked ≈")
+    tied = row in ranked.tied and ranked.judged
+    told = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")
+    text = f"{'≈ ' * tied}{told}"
+    return Cell(text, ratio.value, "tied" if tied else "", "cannot be told apart from the fastest" if tied else "")
+
+
+def verified(record):
+    if record["executor"] == "simulator":
+        return "a small copy"
+    if "verified_elements" in record:
+        return str(record["verified_elements"])
+    return f"{record['verified_tokens']}x{record['verified_heads']}" if "verified_heads" in record else ""
+
+
+class Marks:
+    """Letters for the launches and commits that are not those of most rows of their session in a table."""
+
+    def __init__(self, sessions):
+        """`sessions` is {letter of a session: Counter of origins}."""
+        others = [one for origins in sessions.values() for one, _ in origins.most_common()[1:]]
+        self.letters = {one: chr(ord("a") + index % 26) for index, one in enumerate(dict.fromkeys(others))}
+
+    def of(self, records):
+        return "".join(sorted({self.letters[origin(one)] for one in records if origin(one) in self.letters}))
+
+    def notes(self):
+        return [f"{letter}: of another launch, {run}, commit {commit}." for (run, commit), letter in self.letters.items()]

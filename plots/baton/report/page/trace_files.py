@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of the fastest and of the slowest row of the contests that the answer is about, if there are files of them."""
+
+import collections
+import json
+import pathlib
+
+from baton import files, traces
+from baton.report import choice
+from baton.report.page import again
+
+# The figures of a contest, and (title, command) of those that are not there.
+OfContest = collections.namedtuple("OfContest", "contest figures missing")
+
+MOST_MESSAGES = 300  # that are drawn
+HINT = 200  # bytes at a file's beginning that a trace's first key stands in
+
+
+def of_contests(session):
+    """Yields an OfContest for each contest that the answer is about."""
+    rounds = dict(found(session.place))
+    for subject, contest, ends in choice.ends(session):
+        figures, missing = [], []
+        for end, row in ends:
+            record, title = row.records[-1], f"The {end} {subject}: {contest.label_of(row)}"
+            if record.get("case") in rounds:
+                figures.append(figure(rounds[record["case"]], title))
+            else:
+                missing.append((title.replace(":", ",", 1), again.command(record, "--trace", file_of(end, subject))))
+        yield OfContest(contest.label, figures, missing)
+
+
+def figure(one, title):
+    """The space-time diagram of a traces.Round."""
+    from baton import style  # pylint: disable=import-outside-toplevel
+    from baton.figures import trace  # pylint: disable=import-outside-toplevel
+    simulated = " Simulated." if one.title["executor"] == "simulator" else ""
+    many = f" {MOST_MESSAGES} of {len(one.messages)} messages are drawn." if len(one.messages) > MOST_MESSAGES else ""
+    caption = (f"One round, no statistic.{simulated} Arrows are messages, from their send's start to their receive's finish."
+               f"{many} {one.title['case']}, commit {one.title['commit']}.")
+    return {"title": title, "caption": caption,
+            "svg": style.inlined(trace.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
+
+
+def wanted(session):
+    """Yields the program and the arguments of each run that leaves a trace which `of_contests` shows."""
+    for subject, _, ends in choice.ends(session):
+        for end, row in ends:
+            record = row.records[-1]
+            yield again.program(record), again.arguments(record, "--trace", file_of(end, subject))
+
+
+def file_of(end, subject):
+    return f"results/local/{end}_{subject}.json"
+
+
+def found(place):
+    """Yields (case, traces.Round) of the traces in a folder; of a file of records, those beside it."""
+    place = pathlib.Path(place)
+    for path in sorted((place if place.is_dir() else place.parent).glob("*.json")):
+        if not is_trace(path):
+            continue
+        try:
+            one = traces.load(path)
+        except traces.TraceError:
+            continue  # a torn file is as good as none
+        if one.spans:
+            yield one.title["case"], one
+
+
+def is_trace(path):
+    try:
+        with open(files.reading(path), encoding="utf-8") as file:
+            return '"traceEvents"' in file.read(HINT)
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        return False

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row of a contest: what competes there, its times launch by launch, and how it stands to another row.
+
+The launch is the unit. A launch's time is the median over its rounds, a row's time the geometric mean of its launches,
+and intervals are those of Student's t on the logarithms of launches. Rows of the simulator are the same at every run.
+"""
+
+import collections
+import math
+import statistics
+
+from baton import cases, estimates, results
+
+LOCAL = "local"  # the layer without any exchange
+OVERLAPPED, EXPOSED, COMPUTE_ONLY = "overlapped", "exposed", "compute_only"
+AUTO = "auto"
+LEVEL = 0.95
+
+# What tells the rows of a contest apart. `mode` and `scan` are empty for exchanges.
+RowName = collections.namedtuple("RowName", "name executor implementation mode scan blocks")
+
+# How many times as long a row takes as another one. `interval` is None where too few launches can be compared, and
+# `estimate` is that of estimates.py, of the logarithm. `launches` says how many of each were compared.
+Ratio = collections.namedtuple("Ratio", "value interval estimate launches")
+
+
+class Row:
+    """A row of a contest: `name` is a RowName, `case` the cases.Case with its records."""
+
+    def __init__(self, name, case):
+        self.name, self.case = name, case
+        self.launches = case.medians() if case.state == cases.TIMED else {}
+
+    @property
+    def records(self):
+        return self.case.records
+
+    @property
+    def state(self):
+        """One of cases' TIMED, SKIPPED, WRONG and FAILED: the worst of all launches."""
+        return self.case.state
+
+    @property
+    def reason(self):
+        """Why there is no time, or an empty text."""
+        return self.case.reason
+
+    @property
+    def is_timed(self):
+        return bool(self.launches)
+
+    @property
+    def is_simulated(self):
+        return self.name.executor == results.SIMULATOR
+
+    @property
+    def is_native(self):
+        return self.name.implementation not in ("schedule", "")
+
+    @property
+    def median(self):
+        """Seconds: the geometric mean of the launches' medians, or None without a time."""
+        if not self.launches:
+            return None
+        return math.exp(statistics.fmean(map(math.log, self.launches.values())))
+
+    @property
+    def interval(self):
+        """The 95 % interval of `median` over launches, in seconds; None for one launch and for simulated rows."""
+        if len(self.launches) < 2 or self.is_simulated:
+            return None
+        logarithms = [math.log(seconds) for seconds in self.launches.values()]
+        return tuple(map(_exp, estimates.interval(estimates.paired(logarithms), LEVEL)))
+
+    @property
+    def bound(self):
+        """Seconds that the row's own traffic takes at least: the median over launches, or None."""
+        return self.case.median_of("bound_seconds")
+
+    @property
+    def bound_share(self):
+        """The bound over the median: 1 is as fast as the link allows. None where there is no bound."""
+        return self.bound / self.median if self.bound and self.launches else None
+
+    def ratio_to(self, other, level=LEVEL):
+        """The Ratio of this row's time to the other's, launch by launch where both ran in the same launches."""
+        if not self.launches or not other.launches:
+            return None
+        if self is other:
+            return Ratio(1.0, None, None, len(self.launches))
+        common = [launch for launch in self.launches if launch in other.launches]
+        if not common and not self.is_simulated:
+            return self._ratio_of_groups(other, level)
+        differences = [math.log(self.launches[launch] / other.launches[launch]) for launch in common] \
+            or [math.log(self.median / other.median)]
+        if self.is_simulated:
+            estimate = estimates.exact(statistics.fmean(differences))
+        else:
+            estimate = estimates.paired(differences) if len(differences) > 1 else None
+        return _ratio(statistics.fmean(differences), estimate, len(differences), level)
+
+    def _ratio_of_groups(self, other, level):
+        """The ratio of rows that no launch has both of."""
+        groups = [[math.log(seconds) for seconds in row.launches.values()] for row in (other, self)]
+        least = min(map(len, groups))
+        estimate = estimates.unpaired(*groups) if least > 1 else None
+        return _ratio(statistics.fmean(groups[1]) - statistics.fmean(groups[0]), estimate, least, level)
+
+
+def _ratio(logarithm, estimate, launches, level):
+    interval = tuple(map(_exp, estimates.interval(estimate, level))) if estimate else None
+    return Ratio(math.exp(logarithm), interval, estimate, launches)
+
+
+def _exp(logarithm):
+    return math.exp(min(max(logarithm, -700), 700))
+
+
+def row_name(record):
+    return RowName(record["name"], record["executor"], record["implementation"], record.get("mode", ""),
+                    record.get("scan", ""), str(record.get("blocks_asked", record["blocks"])))

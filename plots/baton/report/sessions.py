@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: what one `./run bench` measured and simulated. Records of different sessions are never mixed.
+
+Records from before the key `session` make one session for each commit and host, and each of its runs is a launch.
+"""
+
+import collections
+import functools
+import pathlib
+
+from baton import cases, results
+from baton.report import contests
+
+
+class Session:
+    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from."""
+
+    def __init__(self, name, place, records):
+        self.name, self.place, self.records = name, place, records
+
+    @functools.cached_property
+    def contests(self):
+        return contests.contests_of(self.records)
+
+    @property
+    def newest(self):
+        """The time of the last record, in UTC."""
+        return max(record["time"] for record in self.records)
+
+    @property
+    def measured(self):
+        return [record for record in self.records if record["executor"] != results.SIMULATOR]
+
+    @property
+    def commits(self):
+        return self._values(record["commit"] for record in self.records)
+
+    @property
+    def machines(self):
+        """What measured: GPUs with their number before processors; empty if all of it was simulated."""
+        gpus = [f"{record['device'].get('gpus', record['ranks'])} x {contests.machine_of(record)}"
+                for record in self.measured if record.get("device")]
+        return self._values([*gpus, *(record["machine"].get("cpu", "unknown machine") for record in self.measured)])
+
+    @property
+    def cores(self):
+        """The most cores that a measured record states, or None."""
+        return max((record["machine"]["cores"] for record in self.measured if "cores" in record["machine"]),
+                   default=None)
+
+    @property
+    def launches(self):
+        """The most launches that any case of the session has."""
+        return max((len(row.launches) for contest in self.contests for row in contest.rows
+                    if not row.is_simulated), default=0)
+
+    @staticmethod
+    def _values(values):
+        return list(dict.fromkeys(values))
+
+
+def read(places, wanted=None):
+    """Returns the newest session of each place, or all that are named `wanted`, in the order of the places.
+
+    A place is a file of records, a folder with *.jsonl, or a folder of such folders. Throws cases.Refused and
+    results.ResultsError.
+    """
+    found = [session for place in places for folder in folders_of(place) for session in chosen(folder, wanted)]
+    if not found:
+        hint = f"no records of session '{wanted}'" if wanted else "no records of this suite"
+        raise cases.Refused(f"{', '.join(map(str, places))}: {hint}")
+    return found
+
+
+def folders_of(place):
+    """Yields the place itself if it is a file or has *.jsonl, else the folders below it that have some."""
+    place = pathlib.Path(place)
+    if not place.is_dir() or next(place.glob("*.jsonl"), None):
+        return [place]
+    return sorted({path.parent for path in place.rglob("*.jsonl")})
+
+
+def chosen(place, wanted):
+    """Returns the sessions of one file or folder that --session asks for: those of this name, or the newest one."""
+    sessions = every(place)
+    if wanted:
+        return [session for session in sessions if session.name == wanted]
+    return sorted(sessions, key=lambda session: session.newest)[-1:]
+
+
+def every(place):
+    """Returns all sessions of one file or folder, in the order of their first records."""
+    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    found = collections.defaultdict(list)
+    for bench in results.BENCHES:
+        for record in results.load(files, bench):
+            found[session_of(record)].append(record)
+    return [Session(name, place, records) for name, records in found.items()]
+
+
+def session_of(record):
+    """The name of the record's session."""
+    return record.get("session") or f"{record['commit']} on {record['machine'].get('host', 'unknown host')}"

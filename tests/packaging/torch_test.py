@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples in torch, started by torchrun itself: torch_test.py FOLDER_OF_THE_WHEEL
+
+The Python is the one in PATH, or that of BATON_TORCH_PYTHON. It must have torch, and the wheel must be for it.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("BATON_TORCH_PYTHON", "python3")
+WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
+ROWS = """
+import baton
+for record in baton.read("records.jsonl"):
+    print(record["name"], record["ranks"], record.get("wrong"), "seconds" in record)
+"""
+SHORT = ["--heads", "2", "-n", "10", "-w", "2", "-J", "records.jsonl"]
+
+
+def python(*words, **options):
+    return subprocess.run([PYTHON, *map(str, words)], capture_output=True, text=True, check=False, **options)
+
+
+def missing():
+    """Why nothing can be tested here, in one line; empty if all can."""
+    if not WHEELS:
+        return "no wheel here: ./run wheel makes one"
+    if python("-c", "import torch.distributed as dist; assert dist.is_gloo_available()").returncode != 0:
+        return f"no torch here: {PYTHON} cannot import it; BATON_TORCH_PYTHON may name one that can"
+    return ""
+
+
+class Torch(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.package = f"{cls.folder.name}/package"
+        installed = python("-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", cls.package, WHEELS[-1])
+        if "is not a supported wheel" in installed.stderr:
+            raise unittest.SkipTest("the wheel is for another Python")
+        assert installed.returncode == 0, installed.stderr
+
+    def rows(self, ranks, example, *words):
+        """What is recorded of each row of an example that torchrun starts."""
+        path = ROOT / "docs/examples" / example
+        self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), 26)
+        environment = {**os.environ, "PYTHONPATH": self.package, "OMP_NUM_THREADS": "1"}
+        done = python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, path, *SHORT, *words,
+                      env=environment, cwd=self.folder.name, timeout=240)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = python("-c", ROWS, env=environment, cwd=self.folder.name)
+        os.remove(f"{self.folder.name}/records.jsonl")
+        return told.stdout.splitlines(), done.stdout
+
+    def assert_timed(self, found, names, ranks):
+        self.assertEqual(sorted(found[0]), sorted(f"{name} {ranks} 0 True" for name in names), found[1])
+
+    def test_numpy(self):
+        self.assert_timed(self.rows(2, "numpy_chain.py"), ("all_scan", "my_scan"), 2)
+
+    def test_gloo_and_functional_collectives(self):
+        self.assert_timed(self.rows(3, "torch_gloo.py"), ("all_scan", "gloo_chain", "torch_gather"), 3)
+
+    def test_ranks_of_torch_where_the_scan_runs_against_them(self):
+        self.assert_timed(self.rows(3, "torch_gloo.py", "--direction", "reverse"), ("all_scan", "gloo_chain", "torch_gather"), 3)
+
+
+if __name__ == "__main__":
+    if missing():
+        print(missing())
+        sys.exit(0)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as a user runs it, with the bench in the environment variable BATON_BENCHES if there is one."""
+
+import os
+import pathlib
+import unittest
+
+from plots.example import ROOT, InFolder, run
+
+H200 = ROOT / "topologies/h200-4.json"
+BENCHES = [pathlib.Path(word) for word in filter(None, os.environ.get("BATON_BENCHES", "").split(":"))]
+
+ASKED = {"--topology": H200, "--tokens": "1K", "--heads": 2, "--ranks": 4, "--width": 64}
+
+
+def advise(programs, **changes):
+    asked = {**ASKED, **{f"--{flag.replace('_', '-')}": value for flag, value in changes.items()}}
+    return run("advise", "--programs", programs,
+                      *(word for flag, value in asked.items() if value is not None for word in (flag, value)))
+
+
+class BadInput(InFolder):
+    def test_it_is_answered_in_one_line(self):
+        no_json, no_links = self.folder / "no.json", self.folder / "none.json"
+        no_json.write_text("{", encoding="utf-8")
+        no_links.write_text("[]", encoding="utf-8")
+        for changes, said in (({"ranks": None}, "--ranks"), ({"ranks": 1}, "one rank exchanges nothing"),
+                              ({"ranks": "many"}, "found 'many'"), ({"tokens": "0"}, "found '0'"), ({"no_such": 1}, "--no-such"),
+                              ({"topology": "nowhere.json"}, "cannot read nowhere.json: No such file"),
+                              ({"topology": no_json}, "is no JSON"), ({"topology": no_links}, "has no links"),
+                              ({}, "cannot run")):
+            with self.subTest(changes):
+                self.assert_one_line(advise(self.folder, **changes), said)
+
+
+@unittest.skipUnless(BENCHES, "BATON_BENCHES names no benches")
+class WithTheBench(InFolder):
+    def test_three_lines_follow_the_remarks(self):
+        done = advise(BENCHES[0].parent)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual([line.split()[0] for line in said], ["softmax", "linear", "hybrid"])
+        for line in said:
+            self.assertRegex(line, r"^\w+ +~\d\S* \w+ \w+.*; .*\. It sends \d\S* MiB in \d+ hops, .*; \w+.* sends .*\.$")
+        self.assertIn(" + 3 zeco", said[2])
+        self.assertRegex(said[2], r" \+ 3 zeco(;|_zigzag| \+ 4 moves| )")
+
+    def test_what_the_bench_refuses_is_one_line(self):
+        self.assert_one_line(advise(BENCHES[0].parent, ranks=5), "5 ranks do not fit on h200-4")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of records and of outputs: each error names the file, the line and the key."""
+
+import json
+import math
+
+from baton import checks, files
+from baton.checks import ResultsError
+from baton.paper import published
+from plots.example import InFolder, draws, layer, on_gpus, record
+
+
+class Kinds(InFolder):
+    def refusal(self, **changes):
+        with self.assertRaises(ResultsError) as caught:
+            checks.check({**record(), **changes}, (), "r.jsonl:3")
+        return str(caught.exception)
+
+    def test_good_records_pass(self):
+        for good in (record(), layer(), on_gpus(), record(bound_seconds=None, blocks_asked="auto", hidden=None)):
+            self.assertIs(checks.check(good, (), "r.jsonl:1"), good)
+
+    def test_what_no_computation_survives(self):
+        for key, value in (("median_seconds", None), ("median_seconds", math.nan), ("median_seconds", 0),
+                           ("median_seconds", 10**400), ("mean_seconds", "1"), ("ranks", 0), ("ranks", 2.5), ("ranks", True),
+                           ("ci95_seconds", [1]), ("ci95_seconds", [2.0, 1.0]), ("ci95_seconds", [math.inf, math.inf]),
+                           ("name", "a\nb"), ("name", "\ud800"), ("commit", ["abc"]), ("machine", {"cpu": 5}),
+                           ("machine", []), ("device", {"driver": "1"}), ("schema", 2), ("blocks_asked", "many"),
+                           ("bound_seconds", -1), ("pass", "sideways")):
+            said = self.refusal(**{key: value})
+            self.assertTrue(said.startswith(f"r.jsonl:3: {key}: expected "), said)
+            self.assertLess(len(said), 200)
+
+    def test_an_interval_holds_its_median(self):
+        self.assertIn("ci95_seconds: expected the median in it", self.refusal(ci95_seconds=[2.0, 3.0]))
+
+    def test_torn_lines_are_none(self):
+        path = self.folder / "r.jsonl"
+        whole = json.dumps({"a": "line\u2028separator"}, ensure_ascii=False).encode("utf-8")
+        path.write_bytes(whole + b'\n{"b": \n\xff\xfe\n' + b"[" * 5000 + b"\n\0\0\0\n\n" + whole)
+        self.assertEqual([value is None for value, _ in checks.json_lines(path)], [False, True, True, True, True, False])
+        self.assertEqual([where for _, where in checks.json_lines(path)][-1], f"{path}:7")
+
+    def test_published_cells(self):
+        path = self.folder / "cells.csv"
+        for text, said in (("method\nx\n", "1: the table lacks the columns value"),
+                           ("method,value,gpus\na,b\n", ":2: gpus: expected a whole number"),
+                           ("method,value,gpus\na,b,x\n", ":2: gpus: expected a whole number"),
+                           ("method,value,gpus\na,b,3,4\n", "")):
+            path.write_text(text, encoding="utf-8")
+            if said:
+                with self.assertRaisesRegex(ResultsError, said):
+                    published.load_cells(path, texts=("method", "value"), numbers=("gpus",))
+            else:
+                self.assertEqual(len(published.load_cells(path, texts=("method", "value"), numbers=("gpus",))), 1)
+
+
+class Outputs(InFolder):
+    def test_all_files_or_none(self):
+        (self.folder / "b.md").mkdir()
+        with self.assertRaises(IsADirectoryError):
+            files.write(self.folder, {"a.csv": "text", "b.md": "text"})
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["b.md"])
+
+    def test_a_place_that_is_a_file_is_one_line(self):
+        place = self.folder / "out"
+        place.write_text("mine", encoding="utf-8")
+        with self.assertRaises(OSError) as caught:
+            files.write(place, {"a.csv": "text"})
+        self.assertEqual(caught.exception.filename, str(place))
+        self.assertEqual(place.read_text(encoding="utf-8"), "mine")
+
+    @draws
+    def test_names_are_no_formulas(self):
+        odd = [record(ranks=ranks, machine={"cpu": "$\\frac{1}$ & $x", "cores": 2}) for ranks in (2, 4)]
+        done = self.figure_of(odd, "ranks")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))

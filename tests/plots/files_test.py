@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs are whole or not there, and what is no file stays what it is."""
+
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+from baton import files
+from plots.example import InFolder
+
+
+class Writing(InFolder):
+    def test_a_pipe_is_written_and_stays_a_pipe(self):
+        path, read = self.folder / "pipe", []
+        os.mkfifo(path)
+        reader = threading.Thread(target=lambda: read.append(path.read_text(encoding="utf-8")), daemon=True)
+        reader.start()
+        files.write(self.folder, {"pipe": "words"})
+        self.assertTrue(path.is_fifo())
+        reader.join(10)
+        self.assertEqual(read, ["words"])
+
+    def test_a_pipe_without_a_name_of_its_own_is_written(self):
+        code = "import pathlib; from baton import files; files.write(pathlib.Path('/dev'), {'stdout': 'whole'})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "whole", ""))
+
+    def test_a_link_stays_and_its_file_is_written(self):
+        (self.folder / "link").symlink_to(self.folder / "file")
+        files.write(self.folder, {"link": "words"})
+        self.assertTrue((self.folder / "link").is_symlink())
+        self.assertEqual((self.folder / "file").read_text(encoding="utf-8"), "words")
+
+    def test_a_folder_in_the_way_of_one_file_keeps_the_others_as_they_were(self):
+        (self.folder / "folder").mkdir()
+        (self.folder / "a").write_text("before", encoding="utf-8")
+        with self.assertRaises(IsADirectoryError):
+            files.write(self.folder, {"a": "after", "folder": "words"})
+        self.assertEqual((self.folder / "a").read_text(encoding="utf-8"), "before")
+        self.assertEqual({path.name for path in self.folder.iterdir()}, {"a", "folder"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every launch is one that the benches take, is kept once it is done, and costs no other one if it fails.
+
+BATON_BENCHES names the benches, separated by colons; without them their part is skipped."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from baton.paper import simulations
+from baton.paper.sections import lasp2_throughput
+from plots import example
+from plots.example import InFolder, run
+
+ALL = (simulations.COLLECTIVE, simulations.OPERATOR, simulations.MODEL)
+BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
+# Writes one record into the last argument of -J, as the benches do.
+WRITES = 'for last; do [ "$before" = -J ] && echo "{}" > "$last"; before=$last; done; true'
+
+
+def on_few_ranks(arguments):
+    """The arguments with one number of ranks, at most 8, so that a dry run takes a moment.
+
+    What is refused for its many ranks is not seen here: CI runs the launches as they stand."""
+    words = arguments.split()
+    place = words.index("--ranks") + 1
+    words[place] = str(min(8, *map(int, words[place].split(","))))
+    return words
+
+
+class Simulations(InFolder):
+    def program(self, name, script):
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def simulate(self):
+        return run("simulate", "--programs", self.folder, "--out", self.folder / "out")
+
+    def records(self):
+        return {path: path.stat().st_mtime_ns for path in (self.folder / "out").glob("*.jsonl")}
+
+    def test_launches_name_topologies_that_exist(self):
+        for launch in simulations.suite(self.folder, 4):
+            if launch.topology.parent != self.folder:
+                self.assertTrue(launch.topology.is_file(), launch.topology)
+
+    def test_the_longest_launches_come_first(self):
+        seconds = [launch.seconds for launch in simulations.suite(self.folder, 4)]
+        self.assertEqual(seconds, sorted(seconds, reverse=True))
+
+    @unittest.skipUnless(BENCHES, "no benches")
+    def test_the_benches_take_every_launch(self):
+        simulations.write_wide(self.folder)
+        launches = simulations.suite(self.folder, simulations.fitting.write(self.folder))
+
+        def dry(launch):
+            return subprocess.run([BENCHES[launch.program], "--executor", "simulator", "--topology", launch.topology, "--dry-run",
+                                   *on_few_ranks(launch.arguments)], capture_output=True, text=True, check=False)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            built = [launch for launch in launches if launch.program in BENCHES]
+            for launch, done in zip(built, pool.map(dry, built)):
+                self.assertEqual(done.returncode, 0, f"{launch.program} {launch.arguments}\n{done.stderr}")
+
+    def test_every_launch_leaves_its_records_and_old_ones_go(self):
+        for name in ALL:
+            self.program(name, WRITES)
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "simulated-old.jsonl").write_text("", encoding="utf-8")
+        done = self.simulate()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        count = len(simulations.suite(out, 4))
+        self.assertEqual(len(self.records()), count)
+        self.assertFalse((out / "simulated-old.jsonl").exists())
+        self.assertIn(f"{count - 1} of {count}: ", done.stdout)
+        self.assertIn("left", done.stdout)
+
+    def test_launches_of_the_same_bench_are_kept_and_those_of_another_one_run_again(self):
+        for name in ALL:
+            self.program(name, WRITES)
+        self.simulate()
+        first = self.records()
+        self.program(simulations.MODEL, WRITES + " # another build")
+        done = self.simulate()
+        second = self.records()
+        again = sum(launch.program == simulations.MODEL for launch in simulations.suite(self.folder, 4))
+        self.assertEqual(len(second), len(first))
+        self.assertEqual(sum(first.get(path) != time for path, time in second.items()), again)
+        self.assertIn(f"{len(first) - again} of {len(first)} launches are there from an earlier run", done.stdout)
+
+    def test_without_the_bench_of_models_the_others_run(self):
+        for name in (simulations.COLLECTIVE, simulations.OPERATOR):
+            self.program(name, WRITES)
+        done = self.simulate()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("without model_bench, which is not built here", done.stdout)
+
+    def test_the_machine_of_lasp2_has_nodes_for_all_its_ranks(self):
+        simulations.write_wide(self.folder)
+        machine = json.loads((self.folder / f"{lasp2_throughput.TOPOLOGY}.json").read_text(encoding="utf-8"))["machine"]
+        self.assertEqual(machine["nodes"] * machine["ranks_a_node"], max(lasp2_throughput.RANKS))
+
+    def test_a_launch_that_fails_is_told_and_costs_its_own_records(self):
+        for name in ALL:
+            self.program(name, WRITES)
+        self.program(simulations.COLLECTIVE, f'case "$*" in *direct_to_zigzag*) echo no such key >&2; exit 2;; esac; {WRITES}')
+        done = self.simulate()
+        launches = simulations.suite(self.folder, 4)
+        failing = sum("direct_to_zigzag" in launch.arguments for launch in launches)
+        self.assertEqual(done.returncode, simulations.FAILED_LAUNCHES)
+        self.assertEqual(done.stdout.count("FAILED, status 2: no such key: --collectives direct_to_zigzag"), failing)
+        self.assertEqual(len(self.records()), len(launches) - failing)
+
+    def test_a_launch_that_leaves_no_records_has_failed(self):
+        for name in ALL:
+            self.program(name, "true")
+        done = self.simulate()
+        count = len(simulations.suite(self.folder, 4))
+        self.assertEqual((done.returncode, done.stdout.count(" FAILED, ")), (simulations.FAILED_LAUNCHES, count), done.stderr)
+
+    def test_no_launch_starts_after_an_interrupt(self):
+        for name in ALL:
+            self.program(name, f"echo started >>{self.folder}/started; sleep 2; {WRITES}")
+        command = example.command("simulate", "--programs", self.folder, "--out", self.folder / "out")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+            running.stdout.readline()  # of the first launch that has ended
+            os.killpg(running.pid, signal.SIGINT)
+            _, errors = running.communicate(timeout=120)
+        started = (self.folder / "started").read_text(encoding="utf-8").count("started")
+        self.assertEqual((running.returncode, errors), (130, ""))
+        self.assertLess(started, len(simulations.suite(self.folder, 4)))
+
+
+if __name__ == "__main__":
+    unittest.main()

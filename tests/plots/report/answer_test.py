@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the answer says of measured exchanges and layers, and that it never says more than the intervals do."""
+
+import random
+import unittest
+
+from baton.report import ranking
+from plots.example import ROOT
+from plots.report.example import (
+    answer,
+    crowded,
+    failed,
+    gpu_scan,
+    layer,
+    local,
+    paragraphs,
+    scan,
+    session,
+    sessions,
+    simulated,
+    told,
+    with_conditions,
+)
+
+SCANS = (("all_scan", 100), ("two_shot", 110), ("all_gather_scan", 150))
+
+
+def scans(noise=0.001, **changes):
+    made = [scan(name, microseconds, noise * microseconds / 100, **changes) for name, microseconds in SCANS]
+    return [one for group in made for one in group]
+
+
+def methods(zeco=1.020, lasp1=1.025, lasp2=1.030, noise=0.001, exchange=0.03, **changes):
+    """A layer of 1 ms of local work, in all modes; the times are in milliseconds."""
+    made = local(1.0, **changes)
+    for number, (name, overlapped) in enumerate({"zeco": zeco, "lasp1": lasp1, "lasp2": lasp2}.items()):
+        made += layer(name, overlapped, noise * number, **changes)
+        made += layer(name, 1.0 + exchange, noise, mode="exposed", **changes)
+        made += layer(name, 1.0, mode="compute_only", **{"scan": "", **changes})
+    return made
+
+
+class Exchanges(unittest.TestCase):
+    def test_a_winner_is_named_with_runner_up_and_lasp2(self):
+        text = paragraphs(scans())["Exchange"]
+        self.assertRegex(text, r"Fastest: all_scan, 100 us \[97\.\d, 10\d\]; the runner-up two_shot takes 1\.100 \[1\.09")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.500 \[1\.49\d, 1\.50\d\] times as long as all_scan\.")
+        self.assertRegex(text, r"all_scan reaches \d+ % of what the link allows\.")
+
+    def test_what_launches_do_not_repeat_is_no_winner(self):
+        text = paragraphs(scan("all_scan", 100, 0.1), scan("two_shot", 110, -0.1), scan("all_gather_scan", 500))["Exchange"]
+        self.assertIn("No single fastest: all_scan has the lowest median", text)
+        self.assertIn("but two_shot cannot be told apart from it", text)
+        self.assertNotIn("Fastest:", text)
+
+    def test_lasp2_within_the_noise_is_said_so(self):
+        text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.\d+ \[0\.\d+, 1\.\d+\] times as long as \w+, which is no")
+
+    def test_one_launch_names_nobody(self):
+        text = told(scans(factors=(1.0,)))
+        self.assertIn("One launch tells no winner: in it all_scan took least, 100 us, and two_shot 1.10 times", text)
+        self.assertNotIn("Fastest", text)
+        self.assertNotIn("[", text)
+        self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
+
+    def test_equals_seldom_make_a_winner(self):
+        draw, named = random.Random(4), 0
+        for _ in range(200):
+            made = [one for name in "abcd" for one in scan(name, factors=[draw.gauss(1, 0.05) for _ in range(3)])]
+            (contest,) = session(made).contests
+            named += ranking.has_winner(ranking.rank(contest))
+        self.assertLessEqual(named, 10)
+
+    def test_less_than_a_percent_is_no_difference(self):
+        text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
+        self.assertIn("but two_shot cannot be told apart from it: 1.008 [1.00", text)
+
+    def test_the_only_equal_is_named_with_its_own_ratio(self):
+        text = told(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
+                    scan("all_gather_scan", 150))
+        self.assertRegex(text, r"but ring_scan cannot be told apart from it: 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
+
+    def test_the_least_must_beat_every_other(self):
+        text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
+        self.assertIn("two_shot cannot be told apart", text)
+
+    def test_gpus_come_before_processors_and_both_are_said(self):
+        found = paragraphs(scans(), gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001))
+        self.assertIn("2 MiB a rank, 4 GPUs; 2 competitors. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
+        self.assertIn("On processors (4 ranks): Fastest: all_scan", found["Exchange"])
+
+    def test_another_winner_at_another_size_is_said(self):
+        small = dict(state_bytes=65536, heads=1)
+        made = [scan("all_scan", 9, **small), scan("two_shot", 5, 0.001, **small), scan("all_gather_scan", 9, **small)]
+        text = told(scans(), *made)
+        self.assertIn("At other sizes, ranks and cadences: two_shot wins at 64 KiB.", text)
+
+    def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
+        text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
+                    scan("all_gather_scan", 110, run="b", factors=(1, 0.8, 1.2)))
+        self.assertIn("cannot be told apart", text)
+
+    def test_numbers_of_blocks_do_not_compete_with_the_chosen_one(self):
+        swept = [one for blocks in (1, 4) for one in scan(microseconds=50, blocks_asked=blocks, blocks=blocks)]
+        text = told(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
+        self.assertIn("2 competitors. Fastest: all_scan, 100 us", text)
+
+    def test_wires_that_round_are_a_contest_of_their_own(self):
+        rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
+                    for number, name in enumerate(("all_scan", "two_shot", "all_gather_scan"))]
+        text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)
+        self.assertIn("Fastest: all_scan_fused, 10.0 us", text)
+
+
+class Layers(unittest.TestCase):
+    def test_methods_within_a_percent_are_said_to_be(self):
+        text = paragraphs(methods(noise=0.0))["Layer"]
+        self.assertRegex(text, r"zeco, lasp1 and lasp2 lie within 1\.0 % of a layer's time, at most 1\.\d %\.")
+        self.assertRegex(text, r"exchange of zeco would cost 2\.9 % \[2\.\d, 3\.\d\] of a layer's time: it hardly matters\.")
+
+    def test_an_exchange_that_matters(self):
+        self.assertRegex(told(methods(exchange=0.4, zeco=1.2)), r"cost \d+ % \[\d+, \d+\] of a layer's time: it matters\.")
+
+    def test_an_exchange_that_may_matter(self):
+        noisy = layer("zeco", 1.05, mode="exposed", noise=0.1)
+        made = [one for one in methods() if (one["name"], one["mode"]) != ("zeco", "exposed")]
+        self.assertIn("whether it matters cannot be told.", told(made, noisy))
+
+    def test_without_other_modes_the_layer_without_exchange_stands_beside(self):
+        self.assertRegex(told(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
+                         r"zeco takes 1\.020 \[1\.0\d\d, 1\.0\d\d\] times as long as the layer without any exchange\.")
+
+    def test_softmax_is_ranked_apart(self):
+        softmax = [layer(name, milliseconds, gate="none", scan="") for name, milliseconds in
+                   (("ring_attention_softmax", 0.5), ("ring_attention_zigzag", 0.4))]
+        found = paragraphs(methods(), *softmax)
+        self.assertIn("3 competitors. No single fastest: zeco", found["Layer"])
+        self.assertIn("Softmax, ranked apart (4 ranks on processors): Fastest: ring_attention_zigzag", found["Layer"])
+
+    def test_local_work_alone_does_not_compete(self):
+        self.assertNotRegex(told(methods()), r"(Fastest: |runner-up )local")
+
+    def test_the_least_median_of_one_launch_is_no_winner(self):
+        text = told(methods(factors=(1.0,), noise=0))
+        self.assertIn("lie within 1.0 % of a layer's time in one launch.", text)
+        self.assertNotIn("hardly matters", text)
+
+
+    def test_the_furthest_end_holds_for_all_three_together(self):
+        noisy = {"zeco": layer("zeco", 1.0, 0.01), "lasp1": layer("lasp1", 1.02, -0.01), "lasp2": layer("lasp2", 1.03)}
+        (of_three,), (of_two,) = session(*noisy.values()).contests, session(noisy["zeco"], noisy["lasp1"]).contests
+        self.assertGreater(ranking.spread(of_three)[1], ranking.spread(of_two)[1])
+
+
+class OneGpu(unittest.TestCase):
+    """A machine of one GPU, whose processors are measured beside it."""
+
+    on_gpu = dict(executor="nccl", ranks=1, device={"gpu": "Example GPU"}, dtype="bf16")
+
+    def test_its_layer_is_told_before_processors_and_more_gpus_are_simulated(self):
+        more = [simulated(layer(name, milliseconds, ranks=ranks, dtype="bf16")) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        found = paragraphs(local(0.826, **self.on_gpu), scans(noise=0.2), methods(noise=0.2), *more)
+        self.assertEqual(list(found)[:3], ["ANSWER", "One GPU", "Exchange"])
+        self.assertRegex(found["One GPU"], r"826 us \[\d+, \d+\] on one Example GPU without any exchange")
+        self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
+
+    def test_two_gpus_leave_room_for_more_ranks(self):
+        on_gpus = {"executor": "peer", "device": {"gpu": "Example GPU of a long name"}, "dtype": "bf16", "ranks": 2}
+        more = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        found = paragraphs(gpu_scan("all_scan_fused", 12, 0.1), gpu_scan("auto_scan", 12.1, -0.1),
+                           gpu_scan("all_gather_scan_direct", 15), methods(**on_gpus), scans(), *more)
+        self.assertIn("hardly matters", found["Layer"])
+        self.assertIn("~ Simulated", found)
+
+    def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
+        more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
+                for one in simulated(layer(name, milliseconds, ranks=256))]
+        apart = "~ of processors, not of these GPUs: layer on 32 x Example CPU, mpi"
+        self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
+        self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
+
+    def test_rates_of_ranks_that_shared_cores_are_said(self):
+        more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
+        doubt = "~ from rates of ranks that shared cores: layer on"
+        self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
+        self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
+
+    def test_several_gpus_need_no_such_words(self):
+        made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]
+        self.assertNotIn("One GPU", paragraphs(local(0.826, **self.on_gpu), made))
+
+
+def without_breaks(text):
+    return "".join(text.split())
+
+
+class Layout(unittest.TestCase):
+    def assert_whole(self, made):
+        """That each finding, caveat and failure is printed whole, and that what is left out is counted."""
+        lines = answer.lines(made)
+        text = without_breaks("".join(line[answer.INDENT:] for line in lines))
+        left = [one for one in answer.sentences(made) if without_breaks(one.text) not in text]
+        self.assertFalse([one for one in left if one.worth == answer.MUST or one.heading == answer.CERTAINTY], lines)
+        counted = [line for line in lines if line.startswith(answer.LEFT_OUT)]
+        self.assertEqual([int(line.split()[2]) for line in counted], [len(left)] * bool(left), lines)
+        ends = [line for line, then in zip(lines, [*lines[1:], "X"]) if then[0] != " "]  # the last one of each paragraph
+        self.assertFalse([line for line in ends if not line.endswith(".")], lines)
+        self.assertLessEqual(max(map(len, lines)), answer.COLUMNS)
+
+    def test_answers_of_the_records_of_this_tree_are_whole(self):
+        found = [one for place in sessions.folders_of(ROOT / "results") for one in sessions.every(place)]
+        self.assertGreater(len(found), 5)
+        for made in found:
+            with self.subTest(place=made.place, session=made.name):
+                self.assert_whole(made)
+
+    def test_findings_that_need_more_lines_are_printed_whole(self):
+        """One GPU in a host whose layers are simulated beside three measured benches."""
+        long = [f"{name}_of_a_machine_with_a_long_name" for name in ("all_scan", "two_shot", "ring_scan", "tree_scan", "other")]
+        more = [{**one, "topology": "a topology of a long name with its links and kernels"} for ranks in (2, 16, 256)
+                for number, name in enumerate(long) for one in simulated(layer(name, 1 + number * ranks / 64, ranks=ranks))]
+        one_gpu = local(0.826, executor="nccl", ranks=1, device={"gpu": "Example GPU"}, dtype="bf16")
+        scans_of_five = [one for number, name in enumerate(long) for one in scan(name, 100 + number, 0.1 / (1 + number))]
+        slow = [{**one, "conditions": {"cores": 64, "busy_threads": 4, "oversubscribed": False, "other_load": 9.0}}
+                for name in long for one in layer(name, 2.0, 0.2)]
+        made = session(one_gpu, scans_of_five, slow, local(1.0), failed(long[0], "it waited " * 20), more)
+        self.assertGreater(len(answer.lines(made)), answer.WANTED_LINES)
+        self.assert_whole(made)
+
+    def test_a_caveat_stays_where_optional_sentences_go(self):
+        made = with_conditions(scans(0.1) + methods(noise=0.2), load=4.3)
+        made += crowded(scan(ranks=9), 2) + gpu_scan("x" * 300, 10, 0.1) + gpu_scan("y" * 300, 10, -0.1)
+        text = "\n".join(answer.lines(session(made)))
+        self.assertIn("Other processes used up to 4.3 of 64 cores meanwhile.", text)
+        self.assertRegex(text, r"\nLeft out +\d+ sentences; the page has them\.\nFailures ")
+
+    def test_the_answer_fits_its_lines(self):
+        long = "a_collective_of_an_unusually_long_name_"
+        made = [scan(f"{long}{size}_{number}", 100 + number, 0.1 if size % 2 else 0.001 * number,
+                     state_bytes=65536 << size) for size in range(6) for number in range(8)]
+        made += [scan("all_gather_scan", 200, 0.001), methods(noise=0.2), crowded(scan(ranks=9), 2),
+                 gpu_scan(long, 10, 0.1), gpu_scan("all_gather_scan", 10, -0.1)]
+        lines = answer.lines(session(*made))
+        self.assertLessEqual(len(lines), answer.WANTED_LINES)
+        self.assertLessEqual(max(map(len, lines)), answer.COLUMNS)
+        self.assertTrue(lines[-1].startswith("Failures"), lines)
+
+    def test_names_of_any_length_are_printed_whole(self):
+        made = [scan("x" * 1500 + str(number), 100 + number, 0.1) for number in range(8)]
+        lines = answer.lines(session(*made))
+        self.assertEqual(max(map(len, lines)), answer.COLUMNS)
+        self.assertIn("x" * 1500 + "0", "".join(line.strip() for line in lines))
+        self.assertIn("Failures", lines[-1])
+
+    def test_sentences_have_lines_of_their_own_where_they_fit(self):
+        lines = answer.lines(session(scans()))
+        self.assertIn(True, [line.endswith("3 competitors.") for line in lines], lines)
+        self.assertIn("LASP-2 (all_gather_scan) takes", "".join(line for line in lines if "LASP-2" in line[:20]), lines)
+
+    def test_a_session_of_nothing_but_failures(self):
+        lines = told([{**one, "wrong": 3} for one in scan()])
+        self.assertIn("Exchange No row has a time.", lines)
+        self.assertIn("1 wrong of 1 row, among them all_scan", lines)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes an answer less certain is said, and what failed."""
+
+import unittest
+
+from plots.report.example import failed, gpu_scan, layer, local, paragraphs, scan, told, with_conditions
+
+
+def rivals(**changes):
+    return scan("all_scan", 100, **changes) + scan("all_gather_scan", 150, 0.001, **changes)
+
+
+def gpus(readings):
+    return [{**one, "device_after": readings} for one in gpu_scan() + gpu_scan("all_gather_scan", 12, 0.001)]
+
+
+class Less(unittest.TestCase):
+    def doubts(self, *groups):
+        return paragraphs(*groups).get("Caveats", "")
+
+    def test_a_quiet_session_has_no_doubts(self):
+        self.assertEqual(self.doubts(with_conditions(rivals())), "")
+
+    def test_load_of_others(self):
+        self.assertEqual(self.doubts(with_conditions(rivals(), load=12.3)), "Other processes used up to 12.3 of 64 cores "
+                         "meanwhile.")
+        self.assertEqual(self.doubts(with_conditions(rivals(), load=0.4)), "")
+        self.assertEqual(self.doubts(with_conditions(rivals(), load=None)), "")
+
+    def test_lowered_clocks(self):
+        self.assertEqual(self.doubts(gpus({"throttle_reasons": [1.0, 4.0], "sm_clock_mhz": [1980.0, 1410.0]})),
+                         "GPU clocks fell to 1410 of 1980 MHz (power cap).")
+        self.assertEqual(self.doubts(gpus({"throttle_reasons": [0.0, 64.0]})), "GPU clocks were lowered (heat).")
+        self.assertEqual(self.doubts(gpus({"throttle_reasons": [0.0, 1.0], "sm_clock_mhz": [1980.0, 1980.0]})), "")
+
+    def test_equal_work_in_unequal_times(self):
+        made = layer("zeco", 1.2) + layer("zeco", 1.1, mode="compute_only", scan="") + layer("lasp2", 1.3, 0.001)
+        self.assertEqual(self.doubts(made, local(1.05)), "")
+        self.assertIn("Equal local work took 1.37 times as long in zeco as in local (4 ranks, both)",
+                      self.doubts(made, local(0.8)))
+
+    def test_faster_than_no_exchange_at_all(self):
+        made = layer("zeco", 1.2, 0.001) + layer("lasp1", 0.6, 0.001)
+        self.assertIn("Faster than no exchange at all, which cannot be: lasp1 at 4 ranks.", self.doubts(made, local(1.0)))
+
+    def test_one_launch_of_a_layer_alone(self):
+        self.assertEqual(self.doubts(rivals(), layer(factors=(1,)), layer("lasp2", 1.2, factors=(1,))),
+                         "Layer in 1 launch only: another launch may say otherwise.")
+
+
+class Failed(unittest.TestCase):
+    def test_a_case_that_hung_is_named(self):
+        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows, among them ring_scan (mpi, 4 ranks, "
+                         "2 MiB, isolated): exceeded its limit of 60 s.")
+
+    def test_a_wrong_row_comes_first(self):
+        wrong = [{**one, "wrong": 7} for one in scan("two_shot")]
+        self.assertIn("1 failed and 1 wrong of 4 rows, among them two_shot (mpi, 4 ranks, 2 MiB, isolated): 7 wrong elements.",
+                      told(rivals(), failed(), wrong))
+
+    def test_a_skipped_row_is_no_failure(self):
+        skipped = [{**failed()[0], "skipped": "not here"}]
+        del skipped[0]["failed"]
+        self.assertIn("None: all 2 measured rows were verified.", told(rivals(), skipped))
+
+
+if __name__ == "__main__":
+    unittest.main()
