@@ -82,7 +82,7 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
   const TraceTitle title{record.bench_case.name(), executor, record.blocks, commit()};
   if (runner.team().rank() == 0) write_text(path, chrome_trace(schedules, times, title) + "\n");
   return fmt::format(
-      "# trace of one more round: {} (ui.perfetto.dev shows it, plots/space_time.py draws it)\n", path);
+      "# trace of one more round: {} (ui.perfetto.dev shows it, ./run figure trace draws it)\n", path);
 }
 
 std::string export_case(const Export& asked, const Case& bench_case, int blocks) {
