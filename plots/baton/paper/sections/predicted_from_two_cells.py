@@ -48,7 +48,7 @@ def table(sources):
                  rows, ["8 and 16 GPUs are what the fits have seen; from 32 on they are predictions, as far "
                         "as 16 times the ranks that were fitted.",
                         "Fitted topologies: `fitted-all-gather.json`, `fitted-all-scan.json`, "
-                        "`fitted-both.json` beside this page, written by `plots/paper/fitting.py`."])
+                        "`fitted-both.json` beside this page, written by `plots/baton/paper/fitting.py`."])
 
 
 def prediction_rows(sources, title, name, fit):
