@@ -17,7 +17,6 @@ from launched_ranks import wait_until_busy
 from torchrun_like import free_port, slurm_variables, start, torch_variables
 
 BENCH = sys.argv.pop(1)
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 SMALL = ["--heads", "1", "--collectives", "ring_scan,all_scan", "-n", "20"]
 ENDLESS = ["--heads", "1", "--collectives", "ring_scan", "-n", "1000000", "-T", "300"]
 TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -58,7 +57,7 @@ class Rows(unittest.TestCase):
         self.records("torchrun.jsonl", "--executor", "tcp", extra=torchrun)
         subprocess.run(["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", BENCH, *SMALL, "--executor", "tcp", "-J",
                         str(self.folder / "mpirun.jsonl")], check=True, capture_output=True, timeout=60)
-        compared = subprocess.run([sys.executable, ROOT / "compare", self.folder / "mpirun.jsonl", self.folder / "torchrun.jsonl"],
+        compared = subprocess.run([sys.executable, "-m", "baton", "compare", self.folder / "mpirun.jsonl", self.folder / "torchrun.jsonl"],
                                   capture_output=True, text=True, timeout=60)
         self.assertNotIn("no verdict", compared.stdout + compared.stderr)
         for name in ("ring_scan", "all_scan"):
