@@ -27,8 +27,7 @@ inline constexpr std::array fields = std::to_array<Field>({
      "itself."},
     {"contest", identity, text, always, "", "", "", "",
      "All that cases share which compete: their axes with the family in place of the executor. It has "
-     "neither "
-     "the cycle nor the machine: on one machine, records with the same text compete."},
+     "neither the cycle nor the machine: on one machine, records with the same text compete."},
     {"bench", axis, text, always, "", "", "", "", "The bench: collective, operator or model."},
     {"name", axis, text, always, "", "", "--collectives, --methods", "", "The collective or the method."},
     {"kind", axis, text, always, "", "", "", "", "The kind of a collective."},
