@@ -14,7 +14,7 @@ def main(arguments):
     kinds = parser.add_subparsers(required=True, metavar="|".join(FIGURES))
     for name, figure in FIGURES.items():
         about = figure.__doc__.splitlines()[0]
-        own = kinds.add_parser(name, help=about, description=about)
+        own = kinds.add_parser(name, help=about.replace("%", "%%"), description=about)
         own.add_argument("--out", type=pathlib.Path, required=True, metavar="DIR")
         figure.add_options(own)
         own.set_defaults(draw=figure.main)
