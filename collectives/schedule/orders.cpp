@@ -83,6 +83,48 @@ std::vector<int> message_groups(const Schedule& schedule) {
   return groups;
 }
 
+namespace {
+
+/// For each step of all ranks the last kernel that it waits for on its own rank, or is: its index there, -1 for none.
+std::vector<int> last_kernels(std::span<const Schedule> schedules) {
+  std::vector<int> of_all;
+  for (const Schedule& schedule : schedules) {
+    std::vector<int> kernels;
+    for (const Step& step : schedule.steps())
+      kernels.push_back(step.verb == Verb::compute ? static_cast<int>(kernels.size())
+                                                   : latest_awaited_group(step, kernels));
+    of_all.insert(of_all.end(), kernels.begin(), kernels.end());
+  }
+  return of_all;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> ready_groups(std::span<const Schedule> schedules) {
+  const Matching matching("schedules", schedules);
+  const auto kernels = last_kernels(schedules);
+  std::vector<std::vector<int>> all;
+  for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {
+    const auto& steps = schedules[rank].steps();
+    std::vector<int> groups = message_groups(schedules[rank]);
+    std::map<int, int> awaited;  // the last kernel that each sender of the open group waits for
+    int cuts = 0, before = -1;   // before: the message before this one
+    for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
+      if (groups[i] < 0) continue;
+      const int send = node_of(matching, matching.number(rank, i), steps[i]), sender = matching.rank(send);
+      const bool same_group = before >= 0 && groups[i] + cuts == groups[before];
+      const bool ready = awaited.contains(sender) && awaited[sender] == kernels[send];
+      if (!same_group || (steps[i].region != steps[before].region && !ready)) awaited.clear();
+      cuts += same_group && awaited.empty();
+      groups[i] += cuts;
+      awaited[sender] = kernels[send];
+      before = i;
+    }
+    all.push_back(std::move(groups));
+  }
+  return all;
+}
+
 std::vector<int> parts_of(const Schedule& schedule, const std::vector<int>& groups) {
   const auto& steps = schedule.steps();
   std::map<std::tuple<int, Verb, int>, int> gone;  // messages of a group that went the same way so far

@@ -49,6 +49,11 @@ class Matching {
 /// The group of each message, 0 or above, and -1 for every other step.
 std::vector<int> message_groups(const Schedule& schedule);
 
+/// For each rank of matching schedules the groups of `message_groups`, cut where another embedded
+/// collective begins whose messages wait for another kernel of their sender, or come from another
+/// sender. A state that is ready then does not wait for the gradients that follow it.
+std::vector<std::vector<int>> ready_groups(std::span<const Schedule> schedules);
+
 /// Cuts `groups` into smaller groups that run one after the other: the i-th of a group holds the
 /// i-th send to, and the i-th receive from, each peer. They are numbered from 0 across all groups.
 std::vector<int> parts_of(const Schedule& schedule, const std::vector<int>& groups);

@@ -7,7 +7,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "collectives/executors/nccl/plan.hpp"
 #include "collectives/schedule/check.hpp"
 
 namespace baton {
@@ -57,6 +61,21 @@ TEST(Stack, WeightsOfTheNextLayerTravelBesideThisOnesWork) {
   const auto& waits = schedule.steps()[first_product].waits_for;
   EXPECT_TRUE(
       std::all_of(waits.begin(), waits.end(), [](int step) { return step < 3; }));  // of layer 0 alone
+}
+
+TEST(Stack, NoStateSharesAGroupOfNcclWithShardedWeights) {
+  Stack sharded = stack(3);
+  sharded.shards_weights = true;
+  const std::vector schedules{build(sharded, 0, 3), build(sharded, 1, 3), build(sharded, 2, 3)};
+  const auto groups = nccl_groups(schedules);
+  for (int rank = 0; rank < 3; ++rank) {
+    std::map<int, std::set<std::string>> regions;
+    for (int i = 0; const Step& step : schedules[rank].steps()) {
+      if (step.is_message()) regions[groups[rank][i]].insert(schedules[rank].regions()[step.region]);
+      ++i;
+    }
+    for (const auto& [group, names] : regions) EXPECT_EQ(names.size(), 1) << rank << ", group " << group;
+  }
 }
 
 TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {

@@ -39,15 +39,20 @@ inline std::vector<LaunchOperation> nccl_plan(const Schedule& schedule, const st
 }
 
 /// The groups of each rank of checked schedules. NCCL starts the first messages to and from all
-/// peers together, and the second ones of a group when these have ended. Groups are those of
-/// `message_groups` if they end, else those of `message_rounds`. Empty if neither ends.
+/// peers together, and the second ones of a group when these have ended. Groups are the first of
+/// `ready_groups`, `message_groups` and `message_rounds` that end. Empty if none does.
 inline std::vector<std::vector<int>> nccl_groups(std::span<const Schedule> schedules) {
-  std::vector<std::vector<int>> groups, parts;
-  for (const Schedule& schedule : schedules) {
-    groups.push_back(message_groups(schedule));
-    parts.push_back(parts_of(schedule, groups.back()));
-  }
-  return progresses_in_groups(schedules, parts) ? groups : message_rounds(schedules);
+  const auto end = [&](const std::vector<std::vector<int>>& groups) {
+    std::vector<std::vector<int>> parts;
+    for (std::size_t rank = 0; rank < schedules.size(); ++rank)
+      parts.push_back(parts_of(schedules[rank], groups[rank]));
+    return progresses_in_groups(schedules, parts);
+  };
+  auto groups = ready_groups(schedules);
+  if (end(groups)) return groups;
+  groups.clear();
+  for (const Schedule& schedule : schedules) groups.push_back(message_groups(schedule));
+  return end(groups) ? groups : message_rounds(schedules);
 }
 
 }  // namespace baton

@@ -50,6 +50,39 @@ TEST(MessageGroups, PartsHoldTheFirstOfEveryWayThenTheSecond) {
   EXPECT_EQ(parts_of(s, groups), (std::vector<int>{0, 1, 0, -1, 2}));
 }
 
+/// Rank 0 sends two tensors and a state that it has computed. Then the ranks exchange gradients, before which rank 1 has
+/// computed more often.
+std::vector<Schedule> states_then_gradients() {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < 2; ++rank) {
+    Schedule s(rank, 2);
+    const Slice own = s.input("own", 2), state = s.scratch("state", 1), gradients = s.scratch("gradients", 1);
+    const Slice into = s.output("into", 4, false);
+    for (int i = 0; i < 2; ++i) {
+      const Region region(s, "tensor");
+      rank == 0 ? s.send(1, own.part(i, 1)) : s.recv(into.part(i, 1), 0);
+    }
+    s.compute({"summarise", {}}, {state}, {});
+    {
+      const Region region(s, "state");
+      rank == 0 ? s.send(1, state) : s.recv(into.part(2, 1), 0);
+    }
+    for (int i = 0; i <= rank; ++i) s.compute({"differentiate", {}}, {gradients}, {});
+    const Region region(s, "gradients");
+    s.send(1 - rank, gradients);
+    s.recv(into.part(3, 1), 1 - rank);
+    schedules.push_back(std::move(s));
+  }
+  return schedules;
+}
+
+TEST(ReadyGroups, AStateDoesNotWaitForTheGradientsAfterIt) {
+  const auto schedules = states_then_gradients();
+  EXPECT_EQ(message_groups(schedules[0]), (std::vector<int>{0, 0, -1, 0, -1, 0, 0}));
+  EXPECT_EQ(ready_groups(schedules),
+            (std::vector<std::vector<int>>{{0, 0, -1, 1, -1, 2, 2}, {0, 0, -1, 1, -1, -1, 2, 2}}));
+}
+
 TEST(RunOrder, PutsASendBeforeWhatItsMessageFeeds) {
   std::vector<Schedule> schedules;
   for (int r = 0; r < 3; ++r) {

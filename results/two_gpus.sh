@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Measures what needs two GPUs of one host, and prints a short table last:
+#
+#     results/two_gpus.sh BUILD OUT [SECONDS [STEP...]]
+#
+# BUILD is a build of preset cuda, OUT the folder that gets the records and the benches' tables. A step that has less time
+# left than it needs is left out, and each keeps what it had measured when its time ended. SECONDS is 570 by default, and
+# all steps run unless some are named.
+set -uo pipefail
+
+readonly build=$1 out=$2 limit=${3:-570} wanted=" ${*:4} "
+readonly layer="--executor peer --dtype bf16 --tokens 16384 --heads 16 --ranks 2 --baseline local --pass all"
+readonly model="--executor peer,nccl --ranks 2 --model models/gla-1b-h16.json --layers 2 --tokens 16384 --methods zeco"
+export NCCL_NVLS_ENABLE=0
+mkdir -p "$out"
+
+# step NAME SECONDS COMMAND...: runs a command for at most so long, with its output in a file of that name.
+step() {
+  local name=$1 seconds=$2 begun=$SECONDS
+  [[ $wanted == "  " || $wanted == *" $name "* ]] || return 0
+  if ((SECONDS + seconds > limit)); then
+    echo "$name: left out, $((limit - SECONDS)) s are left"
+    return
+  fi
+  timeout -s INT -k 20 "$seconds" "${@:3}" >"$out/$name.txt" 2>&1
+  echo "$name: exit $? after $((SECONDS - begun)) s"
+}
+
+# bench NAME SECONDS BENCH ARGUMENTS...: one launch after the other of a bench, with its records in a file of that name.
+bench() {
+  step "$1" "$2" "$build/bin/$3" -T 60 --session two-gpus -J "$out/$1.jsonl" "${@:4}"
+}
+
+# stopped NAME SIGNAL: what a user reads when one rank gets a signal in the middle of its rounds.
+stopped() {
+  step "$1" 60 bash -c "$build/bin/collective_bench -T 10 --executor peer --collectives all_scan --ranks 2 -n 900000 &
+    sleep 6; pkill -$2 -n collective_ben; wait \$!; echo exit \$?"
+}
+
+# shellcheck disable=SC2086 # the words of $layer and $model are arguments
+{
+  stopped rank_stopped STOP
+  stopped rank_killed KILL
+  bench two_shot 40 collective_bench --executor peer --collectives two_shot,two_shot_fused,all_scan_fused,all_scan,auto_scan \
+    --ranks 2 -b 256K -e 1M --tokens 64 --baseline all_scan_fused --launches 3
+  bench linear_layers 120 operator_bench $layer --methods zeco,lasp1,lasp2,local -n 30 --launches 3
+  bench linear_modes 120 operator_bench $layer --mode all --methods \
+    zeco,lasp1,lasp2,lasp1_as_released,lasp2_as_released,local -n 30
+  bench delta_layers 120 operator_bench $layer --attention gdn,kda --methods \
+    zeco,zeco_corrected,lasp2,linear_doubling,linear_two_shot,ulysses,local -n 30 --launches 3
+  bench matrix_maps 60 collective_bench --executor peer,nccl --map affine --collectives \
+    all_scan,two_shot,ring_scan,recursive_doubling,all_gather_scan --ranks 2 -b 256K -e 16M -f 4 --tokens 64 \
+    --baseline all_scan --launches 3
+  bench models 90 model_bench $model --lines all --rounds 20 --launches 2
+  bench sharded_models 90 model_bench $model --lines dp,full --fsdp --rounds 20 --launches 2
+  bench exchanges 70 collective_bench --executor peer,nccl --collectives \
+    all_scan_fused,all_scan,auto_scan,two_shot,ring_scan,all_gather_scan,nccl_all_gather_scan,nccl_all_gather_scan_window \
+    --ranks 2 -b 256K -e 16M -f 4 --tokens 64 --baseline all_scan --launches 3
+  bench repeated 60 collective_bench --executor peer --collectives all_scan,two_shot,ring_scan,all_gather_scan --ranks 2 \
+    -b 64K -e 4M -f 2 --tokens 64 -N 2 --launches 12
+  bench model_trace 30 model_bench ${model/peer,} --lines full --fsdp --rounds 5 --trace "$out/model-trace.json"
+}
+
+python3 - "$out" <<'TABLE'
+import json, pathlib, sys
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
+    last = {}
+    for line in path.open():
+        row = json.loads(line)
+        if "median_seconds" not in row:
+            continue
+        last[row.get("contest", ""), row["executor"], row["name"], row.get("attention"), row.get("pass"), row.get("mode"),
+             row.get("line"), row["state_bytes"], row.get("cycle")] = row
+    for key, row in last.items():
+        of = row.get("over_launches") or row
+        print(path.stem, *(str(word) for word in key[1:] if word is not None), f"{of['median_seconds'] * 1e3:.4f} ms",
+              of.get("ratio") and f"{of['ratio']:.3f}", sep=" ")
+TABLE
