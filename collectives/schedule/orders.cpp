@@ -85,7 +85,8 @@ std::vector<int> message_groups(const Schedule& schedule) {
 
 namespace {
 
-/// For each step of all ranks the last kernel that it waits for on its own rank, or is: its index there, -1 for none.
+/// For each step of all ranks the last kernel that it waits for on its own rank, or is: its index
+/// there, -1 for none.
 std::vector<int> last_kernels(std::span<const Schedule> schedules) {
   std::vector<int> of_all;
   for (const Schedule& schedule : schedules) {

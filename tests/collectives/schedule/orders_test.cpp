@@ -50,8 +50,8 @@ TEST(MessageGroups, PartsHoldTheFirstOfEveryWayThenTheSecond) {
   EXPECT_EQ(parts_of(s, groups), (std::vector<int>{0, 1, 0, -1, 2}));
 }
 
-/// Rank 0 sends two tensors and a state that it has computed. Then the ranks exchange gradients, before which rank 1 has
-/// computed more often.
+/// Rank 0 sends two tensors and a state that it has computed. Then the ranks exchange gradients,
+/// before which rank 1 has computed more often.
 std::vector<Schedule> states_then_gradients() {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < 2; ++rank) {
