@@ -23,7 +23,7 @@ def main(options):
              for key in ("heads", "d_k", "d_v", "direction", "executor", "cadence", "state_bytes")}
     timed = [record for record in results.newest(results.load(options.results))
              if results.why_no_time(record) is None]
-    records = results.widest_setting(results.matching(timed, **asked))
+    records = results.widest(results.matching(timed, **asked), "ranks", "ranks_a_node")
     lines = lines_by_method(records, options.names)
     if not lines:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
@@ -44,7 +44,7 @@ def add_options(parser):
 def lines_by_method(records, names):
     """{method: its records by rising rank count}."""
     lines = collections.defaultdict(list)
-    for (method, _), record in sorted(results.points(records).items()):
+    for (method, _), record in sorted(results.points(records, lambda one: (results.method(one), one["ranks"])).items()):
         if names is None or record["name"] in names:
             lines[method].append(record)
     longer = {method: line for method, line in lines.items() if len(line) > 1}

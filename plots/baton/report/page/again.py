@@ -4,7 +4,7 @@
 import pathlib
 import shlex
 
-from baton import results
+from baton import results, schema
 from baton.report.rows import AUTO
 
 TOPOLOGIES = pathlib.Path(__file__).resolve().parents[4] / "topologies"
@@ -40,7 +40,7 @@ def arguments(record, *more):
     if record["bench"] == "model":
         return [*of_model(record), *more]
     words = ["--methods" if is_layer(record) else "--collectives", record["name"]]
-    latent = results.latent(record)
+    latent = schema.value(record, "latent")
     for key, flag in (*BOTH, *(LAYER if is_layer(record) else EXCHANGE)):
         if latent and key in SET_BY_MLA:
             continue
@@ -48,8 +48,8 @@ def arguments(record, *more):
             words += [flag, str(record[key])]
     if latent:
         words += ["--mla", f"{record['d_v']},{record['d_k'] - record['d_v']}"]
-    if is_layer(record) and results.attention(record) in results.DELTA_RULE:
-        words += ["--attention", results.attention(record)]
+    if is_layer(record) and record["attention"] in results.DELTA_RULE:
+        words += ["--attention", record["attention"]]
     elif record.get("gate") == "scalar":
         words += ["--gate", "scalar"]
     return [*words, *of_machine(record), *more]
