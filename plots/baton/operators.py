@@ -7,12 +7,11 @@ measured in the mode compute_only alone; so is every method's local work, whatev
 
 import collections
 
-from baton import results
+from baton import results, schema
 
 LOCAL = "local"
 TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}  # as the papers name them
-SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
-SETTING_WORDS = ("gate", "gates", "executor", "cadence")
+SETTING = ("heads", "d_k", "d_v", "chunk", "groups", "rounds", "gate", "gates", "executor", "cadence")
 
 Row = collections.namedtuple("Row", "method gate scan")
 
@@ -24,15 +23,11 @@ def measured(files, asked):
 
 
 def add_setting_options(parser):
-    which = parser.add_argument_group("which records (default: the newest setting of those with most points)")
-    for name in SETTING_NUMBERS:
-        which.add_argument(f"--{name.replace('_', '-')}", type=int)
-    for name in SETTING_WORDS:
-        which.add_argument(f"--{name}")
+    schema.add_options(parser.add_argument_group("which records (default: the newest setting of those with most points)"), SETTING)
 
 
 def asked_setting(options):
-    return {name: getattr(options, name) for name in (*SETTING_NUMBERS, *SETTING_WORDS)}
+    return {key: getattr(options, key) for key in SETTING}
 
 
 def stands_for_its_method(record):

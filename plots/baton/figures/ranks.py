@@ -10,17 +10,17 @@ import collections
 
 import matplotlib.ticker
 
-from baton import captions, looks, results, style
+from baton import captions, looks, results, schema, style
 from baton.figures import launches
 
 # The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20
+SETTING = ("heads", "d_k", "d_v", "state_bytes", "direction", "executor", "cadence")
 PAPERS = ("all_scan", "ring_scan", "all_gather_scan")  # ZeCO, LASP-1 and LASP-2
 
 
 def main(options):
-    asked = {key: getattr(options, key)
-             for key in ("heads", "d_k", "d_v", "direction", "executor", "cadence", "state_bytes")}
+    asked = {key: getattr(options, key) for key in SETTING}
     timed = [record for record in results.newest(results.load(options.results))
              if results.why_no_time(record) is None]
     records = results.widest(results.matching(timed, **asked), "ranks", "ranks_a_node")
@@ -35,10 +35,7 @@ def add_options(parser):
     parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
     which = parser.add_argument_group("which records (default: the newest setting of those with most points)")
     which.add_argument("--names", type=lambda text: text.split(","), metavar="NAME,...")
-    for name in ("heads", "d-k", "d-v", "state-bytes"):
-        which.add_argument(f"--{name}", type=int)
-    for name in ("direction", "executor", "cadence"):
-        which.add_argument(f"--{name}")
+    schema.add_options(which, SETTING)
 
 
 def lines_by_method(records, names):

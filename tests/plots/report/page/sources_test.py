@@ -56,8 +56,8 @@ class Sources(InFolder):
 class Commands(unittest.TestCase):
     def test_of_an_exchange(self):
         self.assertEqual(again.command(scan("all_scan", blocks_asked=16)[0], "--trace", "a b.json"),
-                         "./run bench --collectives all_scan --executor mpi --ranks 4 --heads 32 --d-k 128 --d-v 128 "
-                         "--cadence isolated --direction forward --tokens 8192 --blocks 16 --trace 'a b.json'")
+                         "./run bench --collectives all_scan --direction forward --heads 32 --d-k 128 --d-v 128 --tokens 8192 "
+                         "--executor mpi --ranks 4 --blocks 16 --cadence isolated --trace 'a b.json'")
 
     def test_of_a_layer_and_of_a_simulated_row(self):
         asked, *_ = read(layer())
