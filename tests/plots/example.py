@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Made-up records for the tests of the package, and a way to run its commands as a user does."""
 
-import importlib.util
 import json
 import os
 import pathlib
@@ -13,8 +12,6 @@ import unittest
 from baton.upgrade import upgraded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-draws = unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
 
 
 class InFolder(unittest.TestCase):

@@ -2,13 +2,18 @@
 """Old records compete with those that they always competed with, and one of today is what an old one becomes."""
 
 import json
+import os
+import pathlib
+import subprocess
 import unittest
 import zlib
 
 from baton import results
 from baton.report.sessions import session_of
 from baton.upgrade import upgraded
-from plots.example import ROOT, layer, model, on_gpus, record
+from plots.example import ROOT, InFolder, layer, model, on_gpus, record
+
+BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
 
 # Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
 # before records had the key `contest`, by what then decided in its place.
@@ -91,6 +96,41 @@ class Upgraded(unittest.TestCase):
         case = "zeco/full/mpi/ranks:4/tiny/layers:3+1/width:128/mlp:256/blocks:1"
         self.assertIn("/linear/tiny/layers:3+1/width:128/mlp:256/tokens:256/", upgraded(model(case=case))["contest"])
         self.assertIn("/tiny/layers:2/width:128/tokens:256/", upgraded(model())["contest"])
+
+
+@unittest.skipUnless(BENCHES, "no benches")
+class Twins(InFolder):
+    """Records of the benches, and the same without what old ones lacked."""
+
+    LAUNCHES = ("collective_bench --collectives all_scan,direct_to_zigzag --map diagonal,affine -b 128K -e 256K",
+                "collective_bench --executor simulator --topology topologies/dgx-h100-32x8.json --collectives all --ranks 16",
+                "operator_bench --methods all --pass all --tokens 128 --heads 4 --d-k 16 --d-v 16",
+                "operator_bench --methods lasp2,usp --kv-heads 2 --packed 40 --heads 4 --d-k 16 --d-v 16 --tokens 128",
+                "operator_bench --methods zeco --attention gdn,kda --gates weak --tokens 128 --heads 2 --d-k 16 --d-v 16",
+                "model_bench --methods zeco --tokens 128")
+
+    def test_both_are_of_one_contest(self):
+        path = self.folder / "records.jsonl"
+        for words in self.LAUNCHES:
+            name, *arguments = words.split()
+            if "--executor" not in words:
+                arguments += ["--executor", "local", "--ranks", "2", "--rounds", "2"]
+            subprocess.run([BENCHES[name], *arguments, "-J", path], cwd=ROOT, capture_output=True, timeout=120)
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual({one["bench"] for one in found}, set(results.BENCHES))
+        self.assertGreater(len({one["contest"] for one in found}), 12)
+        for one in found:
+            twin = upgraded({key: value for key, value in one.items() if key not in lacked(one)})
+            self.assertEqual([twin[key] for key in ("contest", "family", "layout", "attention") if key in one],
+                             [one[key] for key in ("contest", "family", "layout", "attention") if key in one])
+
+
+def lacked(record):
+    """What old records lacked: of a model, which is younger, less than of others."""
+    always = ["family", "contest", "wire_dtype"]
+    is_plain = record.get("attention") == ("softmax" if "softmax" in record["name"] else "linear")
+    of_others = ["case", *["attention"] * is_plain, *["dtype"] * (record.get("dtype") == "f32")]
+    return always + (of_others if record["bench"] != "model" else [])
 
 
 if __name__ == "__main__":

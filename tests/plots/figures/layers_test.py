@@ -5,15 +5,10 @@ import argparse
 import unittest
 
 from baton import operators
-from plots.example import InFolder, draws, layer, local, read, record, skipped_layer
-
-try:
-    from baton.figures import layers as layers_figure
-except ImportError:  # without matplotlib nothing is drawn
-    layers_figure = None
+from baton.figures import layers as layers_figure
+from plots.example import InFolder, layer, local, read, record, skipped_layer
 
 
-@draws
 class OperatorTime(InFolder):
     def draw(self, records, *arguments):
         return self.figure_of(records, "layers", *arguments)

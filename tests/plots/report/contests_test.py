@@ -20,6 +20,7 @@ from plots.report.example import (
     told,
     with_conditions,
 )
+from plots.report.page.pages import html_of
 
 
 def rivals(**changes):
@@ -101,6 +102,7 @@ class Executors(unittest.TestCase):
                 (contest,), text = session(rows).contests, told(rows)
                 with self.subTest(executor=executor, names=names):
                     self.assertEqual(len(contest.competitors), 2)
+                    self.assertRegex(html_of(session(rows)), f'{names[0]}</button>.*<td class="best"[^>]*>fastest')
                     self.assertNotIn("Nothing competed", text)
                     if executor in contests.FOR_CHECKS:
                         self.assertIn(f"Nothing can be said: {executor} runs all ranks in one process", text)
