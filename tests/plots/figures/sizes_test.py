@@ -17,7 +17,7 @@ class TimeAgainstSize(InFolder):
         return self.figure_of(records, "sizes", *arguments)
 
     def axes(self, records):
-        figure = sizes_figure.draw(exchanges.contests(records)[4, "isolated"])
+        figure = sizes_figure.draw(exchanges.sweeps(records)[4, "isolated"])
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):
