@@ -57,17 +57,8 @@ def is_named(value, **kinds):
         kind(value[key]) for key, kind in kinds.items() if key in value)
 
 
-def is_machine(value):
-    return is_named(value, cpu=is_text, cores=is_size)
-
-
 def is_device(value):
     return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
-
-
-def is_conditions(value):
-    return is_named(value, cores=is_number, busy_threads=is_number, oversubscribed=lambda told: isinstance(told, bool),
-                    other_load=lambda load: load is None or is_number(load))
 
 
 def are_times(value):
@@ -100,8 +91,7 @@ def or_null(kind):
 
 
 OF_TYPES = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda value: isinstance(value, bool), "true or false"),
-            "interval": (is_interval, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list"),
-            "object": (is_named, "an object")}
+            "interval": (is_interval, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
 # What the type of a key does not say.
 OWN = {
     "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
@@ -109,8 +99,6 @@ OWN = {
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"), "blocks": SIZE, "baseline": or_null(TEXT),
     "seconds": (are_times, "a list of times in seconds"), "device_before": READINGS, "device_after": READINGS,
-    "conditions": (is_conditions, "an object with the numbers cores and busy_threads, oversubscribed and other_load"),
-    "machine": (is_machine, "an object with cpu and cores"),
     "device": (is_device, "an object of texts, with the text gpu"),
     "seed": (lambda value: isinstance(value, int), "a whole number"),
     **dict.fromkeys(("peer", "version", "gpu"), TEXT)}  # of what other projects measured
@@ -119,10 +107,17 @@ FROM_ZERO = ("warmup", "ranks_a_node", "cycle")  # the axes that may be 0
 
 def kind_of(field):
     """What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell."""
+    if field["type"] == "object":
+        return object_of(field["key"])
     kind = OF_TYPES[field["type"]]
     if kind is COUNT and (field["role"] == "axis" or field.get("absent")) and field["key"] not in FROM_ZERO:
         kind = SIZE
     return or_null(kind) if field["written"] != "always" and field.get("absent", "") is None else kind
+
+
+def object_of(key):
+    parts = {part: kind_of(schema.FIELDS[f"{key}.{part}"])[0] for part in schema.parts(key)}
+    return lambda value: is_named(value, **parts), " with ".join(filter(None, ("an object", ", ".join(parts))))
 
 
 KINDS = {**{key: kind_of(field) for key, field in schema.FIELDS.items()}, **OWN}

@@ -72,6 +72,8 @@ def _say_what_is_left_out(path, torn):
 
 def _checked(record, where):
     needed = NEEDED + BENCHES[record["bench"]]
+    if "contest" in record:
+        needed += ("family",) if record["bench"] == "collective" else ("family", "attention", "dtype")
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
     if "skipped" not in record and "failed" not in record:
         needed += ("wrong",)

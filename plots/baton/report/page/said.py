@@ -14,7 +14,6 @@ VALUES = {"state_bytes": words.size, "packed": lambda mean: str(mean or "all tok
           "latent": lambda latent: "latent" if latent else "with values"}
 ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "pass"), "model": ("ranks", "tokens")}  # that tables show
 OF_LAYERS, OF_EXCHANGES = ("pass", "dtype", "kernel"), ("direction", "map")
-BESIDE_BYTES = ("heads", "tokens")  # of exchanges, whose bytes say the one, and of which few depend on the other
 OF_A_MODEL = ("layers", "width")  # that its name in words has
 
 
