@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import results
+from baton import results, schema
 
 
 def kind_word(records):
@@ -20,13 +20,13 @@ def describe(record):
     width = (f"d_k=d_v={record['d_k']}" if record["d_k"] == record["d_v"]
              else f"d_k={record['d_k']}, d_v={record['d_v']}")
     grouped = f", {record['kv_heads']} of keys" if "kv_heads" in record else ""
-    grouped += ", latent" * results.latent(record)
-    kernel = results.kernel(record)
+    grouped += ", latent" * schema.value(record, "latent")
+    kernel, packed = schema.value(record, "kernel"), schema.value(record, "packed")
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
             f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
-            *([f"packed documents of {results.packed(record)} tokens"] * (results.packed(record) > 0)),
-            *([f"blocks by {kernel} {record.get('kernel_version', '')}"] * (kernel != "own")),
+            *([f"packed documents of {packed} tokens"] * (packed > 0)),
+            *([f"blocks by {kernel} {record.get('kernel_version', '')}"] * (kernel not in ("", "own"))),
             f"{record['cadence']} rounds"]
 
 
@@ -35,7 +35,7 @@ def _asked(record):
         return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
     what = model_words(record) if record["bench"] == "model" else "operator of one layer"
     return [f"{what}, executor {record['executor']}",
-            f"{results.dtype(record)} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
+            f"{record['dtype']} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
 
 
 def model_words(record):

@@ -9,7 +9,7 @@ import json
 import math
 import re
 
-from baton import files
+from baton import files, schema
 
 SCHEMA = 1  # of the records that these programs read
 
@@ -57,17 +57,8 @@ def is_named(value, **kinds):
         kind(value[key]) for key, kind in kinds.items() if key in value)
 
 
-def is_machine(value):
-    return is_named(value, cpu=is_text, cores=is_size)
-
-
 def is_device(value):
     return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
-
-
-def is_conditions(value):
-    return is_named(value, cores=is_number, busy_threads=is_number, oversubscribed=lambda told: isinstance(told, bool),
-                    other_load=lambda load: load is None or is_number(load))
 
 
 def are_times(value):
@@ -99,30 +90,37 @@ def or_null(kind):
     return lambda value: value is None or is_kind(value), f"{expected}, or null"
 
 
-# What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell.
-KINDS = {
-    **dict.fromkeys(("bench", "name", "kind", "implementation", "executor", "direction", "cadence", "gate", "gates", "dtype",
-                     "scan", "commit", "time", "run", "skipped", "failed", "topology", "stands_on", "extrapolated", "peer", "version",
-                     "kernel", "kernel_version", "gpu", "session", "case", "wire_dtype", "attention", "model", "beside"), TEXT),
-    **dict.fromkeys(("ranks", "heads", "kv_heads", "d_k", "d_v", "tokens", "packed", "chunk", "groups", "state_bytes", "blocks",
-                     "rounds", "launch", "launches", "ranks_per_gpu", "layers", "width"), SIZE),
-    **dict.fromkeys(("warmup", "wrong", "ranks_a_node", "cycle"), COUNT),
-    **dict.fromkeys(("sent_bytes", "hops", "messages"), or_null(COUNT)),
-    **dict.fromkeys(("mean_seconds", "median_seconds"), TIME),
-    **dict.fromkeys(("alpha_seconds", "floor_seconds", "beta_bytes_per_second", "relative_error"), NUMBER),
-    **dict.fromkeys(("busbw_bytes_per_second", "hidden", "flops_a_token", "flops_a_pair", "peak_flops", "exposed_seconds"), or_null(NUMBER)),
-    **dict.fromkeys(("device_before", "device_after"), READINGS),
+OF_TYPES = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda value: isinstance(value, bool), "true or false"),
+            "interval": (is_interval, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
+# What the type of a key does not say.
+OWN = {
     "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
-    "bound_seconds": or_null(BOUND), "predicted_seconds": or_null(TIME),
-    "attention": TEXT, "baseline": or_null(TEXT),
-    "ratio_ci95": or_null((is_interval, "the two ends of an interval")),
+    "mean_seconds": TIME, "median_seconds": TIME, "predicted_seconds": or_null(TIME), "bound_seconds": or_null(BOUND),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
-    "blocks_asked": (is_blocks, "'auto' or a whole number from 1"),
-    "seconds": (are_times, "a list of times in seconds"),
-    "conditions": (is_conditions, "an object with the numbers cores and busy_threads, oversubscribed and other_load"),
-    "machine": (is_machine, "an object with cpu and cores"),
+    "blocks_asked": (is_blocks, "'auto' or a whole number from 1"), "blocks": SIZE, "baseline": or_null(TEXT),
+    "seconds": (are_times, "a list of times in seconds"), "device_before": READINGS, "device_after": READINGS,
     "device": (is_device, "an object of texts, with the text gpu"),
-}
+    "seed": (lambda value: isinstance(value, int), "a whole number"),
+    **dict.fromkeys(("peer", "version", "gpu"), TEXT)}  # of what other projects measured
+FROM_ZERO = ("warmup", "ranks_a_node", "cycle")  # the axes that may be 0
+
+
+def kind_of(field):
+    """What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell."""
+    if field["type"] == "object":
+        return object_of(field["key"])
+    kind = OF_TYPES[field["type"]]
+    if kind is COUNT and (field["role"] == "axis" or field.get("absent")) and field["key"] not in FROM_ZERO:
+        kind = SIZE
+    return or_null(kind) if field["written"] != "always" and field.get("absent", "") is None else kind
+
+
+def object_of(key):
+    parts = {part: kind_of(schema.FIELDS[f"{key}.{part}"])[0] for part in schema.parts(key)}
+    return lambda value: is_named(value, **parts), " with ".join(filter(None, ("an object", ", ".join(parts))))
+
+
+KINDS = {**{key: kind_of(field) for key, field in schema.FIELDS.items()}, **OWN}
 
 
 def check(record, needed, where):

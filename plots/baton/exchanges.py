@@ -34,8 +34,8 @@ KIND, DIRECTION = "exclusive_scan", "forward"
 ELSEWHERE = "*"  # marks a record of another launch than the others
 
 
-class Contest:
-    """The methods that competed: `found` is {(method, state bytes): record}, `run` the launch of most of them."""
+class Sweep:
+    """What a table of sizes has: `found` is {(method, state bytes): record}, `run` the launch of most of them."""
 
     def __init__(self, records):
         self.run = widest_run(records)
@@ -89,11 +89,11 @@ def on_gpus(record):
     return bool(record.get("device"))
 
 
-def contests(records):
-    """Returns {(ranks, cadence): its Contest} of the scans that have a time, each rank with a GPU of its own."""
+def sweeps(records):
+    """Returns {(ranks, cadence): its Sweep} of the scans that have a time, each rank with a GPU of its own."""
     groups = collections.defaultdict(list)
     for record in records:
         if (record.get("kind"), record.get("direction")) == (KIND, DIRECTION) and record["ranks"] > 1 \
                 and results.why_no_time(record) is None and not results.crowded(record):
             groups[record["ranks"], record["cadence"]].append(record)
-    return {place: Contest(group) for place, group in sorted(groups.items())}
+    return {place: Sweep(group) for place, group in sorted(groups.items())}

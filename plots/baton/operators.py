@@ -7,12 +7,11 @@ measured in the mode compute_only alone; so is every method's local work, whatev
 
 import collections
 
-from baton import results
+from baton import results, schema
 
 LOCAL = "local"
 TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}  # as the papers name them
-SETTING_NUMBERS = ("heads", "d_k", "d_v", "chunk", "groups", "rounds")
-SETTING_WORDS = ("gate", "gates", "executor", "cadence")
+SETTING = ("heads", "d_k", "d_v", "chunk", "groups", "rounds", "gate", "gates", "executor", "cadence")
 
 Row = collections.namedtuple("Row", "method gate scan")
 
@@ -20,19 +19,15 @@ Row = collections.namedtuple("Row", "method gate scan")
 def measured(files, asked):
     """Returns the newest records of the operator, in the setting with most of the wanted points."""
     wanted = results.matching(results.newest(results.load(files, "operator")), **asked)
-    return results.widest_setting(wanted)
+    return results.widest(wanted, "ranks", "ranks_a_node", "tokens", "pass", "attention", "gate")
 
 
 def add_setting_options(parser):
-    which = parser.add_argument_group("which records (default: the newest setting of those with most points)")
-    for name in SETTING_NUMBERS:
-        which.add_argument(f"--{name.replace('_', '-')}", type=int)
-    for name in SETTING_WORDS:
-        which.add_argument(f"--{name}")
+    schema.add_options(parser.add_argument_group("which records (default: the newest setting of those with most points)"), SETTING)
 
 
 def asked_setting(options):
-    return {name: getattr(options, name) for name in (*SETTING_NUMBERS, *SETTING_WORDS)}
+    return {key: getattr(options, key) for key in SETTING}
 
 
 def stands_for_its_method(record):
@@ -42,12 +37,12 @@ def stands_for_its_method(record):
 
 def is_softmax(record):
     """Says whether the layer is softmax attention. Such layers are ranked apart from linear ones."""
-    return results.attention(record) == "softmax"
+    return record["attention"] == "softmax"
 
 
 def delta_rule(record):
     """Returns the word of the record's delta rule, or nothing. Such layers are a computation of their own too."""
-    return results.attention(record) if results.attention(record) in results.DELTA_RULE else ""
+    return record["attention"] if record["attention"] in results.DELTA_RULE else ""
 
 
 def row(record):
@@ -69,9 +64,19 @@ def labels(rows):
     return {one: label(one) for one in sorted(rows, key=lambda one: (one.method != LOCAL, one))}
 
 
-def find(points, one, mode, record):
-    """Returns the row's record in another mode at the tokens, ranks and pass of `record`, or None."""
-    scan = "" if mode == "compute_only" else one.scan
-    place = (one.method, results.attention(record), one.gate, scan, record["tokens"], record["ranks"], record["pass"], mode)
-    found = points.get(place)
-    return None if found is None or results.why_no_time(found) else found
+def points(records):
+    """Returns {place(record): record} of the records of one setting."""
+    return results.points(records, place)
+
+
+def place(record, mode=None):
+    """Where tables have room for one record; `mode` is another one of the same method, of which local work has no scan."""
+    mode = mode or record["mode"]
+    scan = "" if mode == "compute_only" else record["scan"]
+    return row(record)._replace(scan=scan), mode, *(record[key] for key in ("attention", "tokens", "ranks", "pass"))
+
+
+def find(found, record, mode):
+    """Returns the record of the same method in another mode among `points`, or None."""
+    other = found.get(place(record, mode))
+    return None if other is None or results.why_no_time(other) else other

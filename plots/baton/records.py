@@ -9,7 +9,7 @@
 import glob
 import os
 
-from baton import results
+from baton import results, schema
 from baton.cases import FAILED, SKIPPED, TIMED, WRONG, Refused, side_of, state_of
 
 ROWS = ("launches", "rounds")
@@ -107,7 +107,7 @@ def _flat(record, prefix=""):
     for key, value in record.items():
         if isinstance(value, dict):
             row.update(_flat(value, f"{prefix}{key}."))
-        elif key.endswith("ci95") or key.endswith("ci95_seconds"):
+        elif schema.FIELDS.get(prefix + key, {}).get("type") == "interval":
             low, high = value if isinstance(value, list) else (None, None)
             row.update({f"{prefix}{key}.low": low, f"{prefix}{key}.high": high})
         elif not isinstance(value, list):

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the suite's records (JSON lines) and picks what a table or figure shows.
 
-Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it together. A
-*setting* is everything that must be equal before times may be compared, the numbers of rounds included, so that a quick
-run never takes a full one's place; a *point* is what a table or figure has one place for in it.
+Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it together.
+Records compete if they are of one group: those of one contest, on one machine. A rival is what differs within a group.
 """
 
 import collections
 import functools
-import json
 import statistics
 import sys
 
-from baton import checks
+from baton import checks, schema
 from baton.checks import ResultsError
+from baton.upgrade import upgraded
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
@@ -24,29 +23,16 @@ PEER_NEEDED = ("peer", "version", "kernel", "pass", "tokens", "heads", "d_k", "d
 NEEDED_IF_TIMED = ("mean_seconds", "median_seconds", "ci95_seconds")
 NEEDED_ON_GPUS = ("bound_seconds", "alpha_seconds", "beta_bytes_per_second", "hops", "sent_bytes")
 
-# For each bench: the keys of its records beside NEEDED, and the fields that make a setting (beside the machine)
-# and a point (beside the method).
-Bench = collections.namedtuple("Bench", "needed setting point")
-BENCHES = {
-    "collective": Bench(
-        needed=("kind", "direction"),
-        setting=("kind", "map", "executor", "direction", "heads", "d_k", "d_v", "state_bytes", "tokens", "cadence",
-                 "warmup", "rounds"),
-        point=("ranks",)),
-    # Methods without gates have the gate "none" beside others that have one, so a gate is no setting.
-    "operator": Bench(
-        needed=("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "heads", "kv_heads", "latent", "d_k", "d_v", "packed", "chunk", "gates", "groups", "dtype",
-                 "kernel", "cadence", "warmup", "rounds"),
-        point=("attention", "gate", "scan", "tokens", "ranks", "pass", "mode")),
-    # A line is the data-parallel one, a method without its exchange, or all of a method.
-    "model": Bench(
-        needed=("model", "line", "layers", "width", "beside", "gate", "gates", "chunk", "groups", "scan"),
-        setting=("executor", "model", "layers", "width", "beside", "heads", "kv_heads", "d_k", "d_v", "chunk", "gates",
-                 "groups", "dtype", "cadence", "warmup", "rounds"),
-        point=("attention", "gate", "scan", "tokens", "ranks", "line"))}
-SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
+# The keys of the records of each bench beside NEEDED.
+BENCHES = {"collective": ("kind", "direction"),
+           "operator": ("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
+           "model": ("model", "line", "layers", "width", "beside", "gate", "gates", "chunk", "groups", "scan")}
 DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
+
+# What records that compete share. The bench's text of a contest has neither the machine nor where on it ranks lie.
+Group = collections.namedtuple("Group", "contest topology host machine ranks_a_node placement")
+# What tells records of one group apart; `mode` and `scan` are empty for exchanges.
+Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
 
 def load(paths, bench="collective"):
@@ -85,75 +71,48 @@ def _say_what_is_left_out(path, torn):
 
 
 def _checked(record, where):
-    needed = NEEDED + BENCHES[record["bench"]].needed
+    needed = NEEDED + BENCHES[record["bench"]]
+    if "contest" in record:
+        needed += ("family",) if record["bench"] == "collective" else ("family", "attention", "dtype")
     needed += ("topology",) if record.get("executor") == SIMULATOR else ()
     if "skipped" not in record and "failed" not in record:
         needed += ("wrong",)
         needed += () if record.get("wrong") else NEEDED_IF_TIMED
         needed += NEEDED_ON_GPUS if record.get("device") and not record.get("wrong") else ()
-    return checks.check(record, needed, where)
+    return upgraded(checks.check(record, needed, where))
 
 
-def setting(record):
-    # The machine of a simulated row is its topology, wherever it was computed.
-    machine = (record["topology"] if record["executor"] == SIMULATOR
-               else json.dumps(record["machine"], sort_keys=True))
-    fields = BENCHES[record["bench"]].setting
-    return (record["bench"], machine, record.get("ranks_per_gpu", 1),
-            *(KNOWN[field](record) if field in KNOWN else record[field] for field in fields))
+def group_of(record):
+    """Returns the Group of a record."""
+    if is_simulated(record):  # on the machine of its topology, wherever it was computed
+        return Group(record["contest"], record["topology"], "", "", schema.value(record, "ranks_a_node"), "")
+    return Group(record["contest"], "", record["machine"].get("host", ""), machine_of(record),
+                 schema.value(record, "ranks_a_node"), record.get("hosts", {}).get("placement", ""))
 
 
-def dtype(record):
-    """Returns the element type of the layer's tensors, which old records lack."""
-    return record.get("dtype", "f32")
+def alike(record, *free):
+    """Returns what records share that differ in these axes alone, as the Group of a record without them."""
+    group, parts = group_of(record), {text for key in free for text in (f"{key}:{record.get(key)}", str(record.get(key)))}
+    contest = "/".join(part for part in group.contest.split("/") if part not in parts)
+    return group._replace(contest=contest, **{key: 0 for key in free if key == "ranks_a_node"})
 
 
-def kv_heads(record):
-    """Returns the heads of keys and values, which a record names where they are not those of queries."""
-    return record.get("kv_heads", record["heads"])
+def machine_of(record):
+    """What measured the record: the GPU's name, or the processor's."""
+    return record.get("device", {}).get("gpu") or record["machine"].get("cpu", "unknown machine")
 
 
-def latent(record):
-    """Returns whether the values are the first channels of the keys, which a record says where it is so."""
-    return record.get("latent", False)
-
-
-def packed(record):
-    """Returns the mean length of packed documents in tokens, which a record says where there are some, else 0."""
-    return record.get("packed", 0)
-
-
-def attention(record):
-    """Returns what the layer computes: softmax, linear (gated linear attention), or a word of DELTA_RULE."""
-    is_softmax = "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
-    return record.get("attention") or ("softmax" if is_softmax else "linear")
-
-
-def map_kind(record):
-    """Returns the kind of an exchange's maps, which a record says where they are not diagonal."""
-    return record.get("map", "diagonal")
-
-
-def kernel(record):
-    """Returns who computes softmax blocks, cudnn or our own kernels, as all others do."""
-    return record.get("kernel", "own")
-
-
-# Fields that a record may lack.
-KNOWN = {"dtype": dtype, "kv_heads": kv_heads, "latent": latent, "packed": packed, "kernel": kernel,
-         "map": map_kind, "attention": attention}
-
-
-def point(record):
-    fields = BENCHES[record["bench"]].point
-    return (method(record), *(KNOWN[field](record) if field in KNOWN else record[field] for field in fields))
+def rival(record):
+    """Returns the Rival of a record."""
+    return Rival(record["name"], record["executor"], record["implementation"], record.get("mode", ""), record.get("scan", ""),
+                 str(record.get("blocks_asked", record["blocks"])))
 
 
 def newest(records):
     """Returns a record of each case: of its newest run, over that run's launches."""
     cases = collections.defaultdict(list)
     for record in records:
-        cases[setting(record), point(record), str(record.get("blocks_asked", record["blocks"]))].append(record)
+        cases[group_of(record), rival(record)].append(record)
     # ISO 8601 in UTC sorts as text; a later line wins a tie, and sorting keeps the order of lines.
     return [_of_newest_run(sorted(found, key=lambda record: record["time"])) for found in cases.values()]
 
@@ -174,6 +133,11 @@ def _of_newest_run(records):
     return {**launches[max(launches)], **over, **known}
 
 
+def kv_heads(record):
+    """Returns the heads of keys and values, which a record names where they are not those of queries."""
+    return schema.value(record, "kv_heads") or record["heads"]
+
+
 def is_simulated(record):
     return record["executor"] == SIMULATOR
 
@@ -184,30 +148,31 @@ def matching(records, **wanted):
             if all(value is None or record[field] == value for field, value in wanted.items())]
 
 
-def widest_setting(records):
-    """Returns the records of the setting with most points, and among equals of the newest.
+def widest(records, *free):
+    """Returns the records that differ in their method and in these axes alone and are most, and among equals the newest.
 
-    Measured settings come before simulated ones, and ranks with a GPU each before ranks that share one, so what was
+    Measured ones come before simulated ones, and ranks with a GPU each before ranks that share one, so what was
     computed or crowded never takes the place of what was measured.
     """
     groups = collections.defaultdict(list)
     for record in records:
-        groups[setting(record)].append(record)
+        groups[record["executor"], alike(record, *free)].append(record)
 
     def width(group):
-        alone = group[0].get("ranks_per_gpu", 1) == 1
-        return not is_simulated(group[0]), alone, len(points(group)), max(record["time"] for record in group)
+        alone = schema.value(group[0], "ranks_per_gpu") == 1
+        rivals = {(group_of(record), rival(record)._replace(blocks="")) for record in group}
+        return not is_simulated(group[0]), alone, len(rivals), max(record["time"] for record in group)
 
     return max(groups.values(), key=width, default=[])
 
 
-def points(records):
-    """Returns {point: record}. Of several block counts it takes `auto`, or else the fastest."""
+def points(records, place):
+    """Returns {place(record): record}. Of several block counts it takes `auto`, or else the fastest."""
     best = {}
     for record in records:
-        place = point(record)
-        if place not in best or _preference(record) < _preference(best[place]):
-            best[place] = record
+        where = place(record)
+        if where not in best or _preference(record) < _preference(best[where]):
+            best[where] = record
     return best
 
 
@@ -228,7 +193,7 @@ def why_no_time(record):
         return f"failed: {record['failed']}"
     if "skipped" in record:
         return record["skipped"]
-    if record.get("ranks_per_gpu", 1) > 1:
+    if schema.value(record, "ranks_per_gpu") > 1:
         return f"{record['ranks_per_gpu']} ranks share a GPU, which measures no link"
     return f"{record['wrong']} wrong elements" if record["wrong"] else None
 

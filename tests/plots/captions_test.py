@@ -4,7 +4,7 @@
 import unittest
 
 from baton import captions
-from plots.example import layer, record
+from plots.example import layer, read, record
 
 
 class Captions(unittest.TestCase):
@@ -27,7 +27,7 @@ class Captions(unittest.TestCase):
         self.assertEqual(captions.kind_word([record()]), "measured")
 
     def test_blocks_by_a_library_are_named(self):
-        by_cudnn = layer(kernel="cudnn", kernel_version="9.19.0")
+        by_cudnn, = read([layer(kernel="cudnn", kernel_version="9.19.0")])
         self.assertIn("blocks by cudnn 9.19.0", captions.describe(by_cudnn))
 
     def test_sizes_are_binary(self):

@@ -7,7 +7,7 @@ import math
 from baton import checks, files
 from baton.checks import ResultsError
 from baton.paper import published
-from plots.example import InFolder, draws, layer, on_gpus, record
+from plots.example import InFolder, layer, on_gpus, record
 
 
 class Kinds(InFolder):
@@ -70,7 +70,6 @@ class Outputs(InFolder):
         self.assertEqual(caught.exception.filename, str(place))
         self.assertEqual(place.read_text(encoding="utf-8"), "mine")
 
-    @draws
     def test_names_are_no_formulas(self):
         odd = [record(ranks=ranks, machine={"cpu": "$\\frac{1}$ & $x", "cores": 2}) for ranks in (2, 4)]
         done = self.figure_of(odd, "ranks")

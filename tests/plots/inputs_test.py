@@ -7,7 +7,7 @@ import re
 import shutil
 import unittest
 
-from plots.example import ROOT, InFolder, draws, layer, on_gpus, record, run, write
+from plots.example import ROOT, InFolder, layer, on_gpus, record, run, write
 
 RECORDS = [{**one, "case": f"case {number}"} for number, one in enumerate(
     [record(), record("ring_scan", ranks=2), layer(), layer("lasp2", milliseconds=2.0), *(on_gpus(size=size) for size in (2**20, 2**21))])]
@@ -51,7 +51,6 @@ class Outputs(InFolder):
             self.assertEqual(run(*words).stderr, "")
             self.assertTrue(words[2].is_file(), words)
 
-    @draws
     def test_figures(self):
         for figure, (flag, name, more) in DRAWN.items():
             with self.subTest(figure=figure):

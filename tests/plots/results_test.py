@@ -6,7 +6,8 @@ import io
 import unittest
 
 from baton import captions, results
-from plots.example import InFolder, layer, local, model, record, skipped, write
+from baton.upgrade import upgraded
+from plots.example import InFolder, layer, local, model, read, record, skipped, write
 
 
 class Loading(InFolder):
@@ -35,7 +36,7 @@ class Loading(InFolder):
 
     def test_models_are_a_bench_of_their_own_whose_keys_are_checked(self):
         write(self.path, [record(), model()])
-        self.assertEqual(results.load([self.path], "model"), [model()])
+        self.assertEqual(results.load([self.path], "model"), read([model()]))
         for key, value in (("line", "half"), ("layers", 0), ("beside", 3), ("model", None)):
             write(self.path, [model(**{key: value})])
             with self.assertRaisesRegex(results.ResultsError, rf"r\.jsonl:1: {key}: expected"):
@@ -43,7 +44,7 @@ class Loading(InFolder):
 
     def test_lines_and_what_is_beside_the_blocks_are_no_equals(self):
         found = [model(), model(line="split"), model("local", line="dp"), model(beside="sharded weights"), model(layers=4)]
-        self.assertEqual(len(results.newest(found)), 5)
+        self.assertEqual(len(results.newest(read(found))), 5)
 
     def test_names_the_line_and_the_missing_key(self):
         broken = record()
@@ -56,7 +57,7 @@ class Loading(InFolder):
         wrong = record(wrong=1)
         del wrong["median_seconds"]
         write(self.path, [wrong])
-        self.assertEqual(results.load([self.path]), [wrong])
+        self.assertEqual(results.load([self.path]), read([wrong]))
 
     def test_names_a_line_that_is_no_object(self):
         self.path.write_text("[1]\n", encoding="utf-8")
@@ -69,8 +70,8 @@ class Loading(InFolder):
 
     def test_each_bench_reads_its_own_records(self):
         write(self.path, [record(), layer(), {"bench": "another"}])
-        self.assertEqual(results.load([self.path]), [record()])
-        self.assertEqual(results.load([self.path], "operator"), [layer()])
+        self.assertEqual(results.load([self.path]), read([record()]))
+        self.assertEqual(results.load([self.path], "operator"), read([layer()]))
 
     def test_names_what_an_operators_record_lacks(self):
         broken = layer()
@@ -84,7 +85,7 @@ class Loading(InFolder):
                "d_v": 1, "dtype": "bf16", "median_seconds": 1.0, "gpu": "g", "time": "2030-01-01T00:00:00Z"}
         exchange = {"peer": "other", "collective": "all_gather", "median_seconds": 1.0}
         write(self.path, [row, exchange, record()])
-        self.assertEqual(results.load([self.path]), [record()])
+        self.assertEqual(results.load([self.path]), read([record()]))
         self.assertEqual(results.load_peers([self.path]), [row])
         write(self.path, [{"peer": "other"}])
         with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: .*median_seconds"):
@@ -100,69 +101,65 @@ class Choosing(unittest.TestCase):
     def test_the_newest_run_of_a_case_counts(self):
         old = record(milliseconds=1, time="2030-01-01T00:00:00Z")
         new = record(milliseconds=2, time="2030-01-02T00:00:00Z", run="b")
-        self.assertEqual(results.newest([old, new]), [new])
-        self.assertEqual(results.newest([new, old]), [new])
+        self.assertEqual(results.newest(read([old, new])), read([new]))
+        self.assertEqual(results.newest(read([new, old])), read([new]))
 
     def test_cases_of_an_older_run_stay(self):
         old = record(ranks=2)
         new = record(ranks=4, time="2030-01-02T00:00:00Z", run="b")
-        self.assertCountEqual(results.newest([old, new]), [old, new])
+        self.assertCountEqual(results.newest(read([old, new])), read([old, new]))
 
     def test_a_quick_run_takes_no_full_ones_place(self):
         full = [record(ranks=2), record(ranks=4)]
         quick = record(ranks=2, warmup=0, rounds=1, time="2030-01-02T00:00:00Z", run="b")
-        self.assertEqual(results.widest_setting(results.newest([*full, quick])), full)
+        self.assertEqual(results.widest(results.newest(read([*full, quick])), "ranks"), read(full))
 
     def test_cycles_of_one_run_are_one_case(self):
         first, second = record(cycle=0), record(cycle=1)
-        self.assertEqual(results.newest([first, second]), [second])
+        self.assertEqual(results.newest(read([first, second])), read([second]))
 
     def test_launches_of_one_run_are_one_case(self):
         older = record(milliseconds=9, run="before", launch=1)
         launches = [record(milliseconds=one, launch=number, over_launches={"ci95_seconds": [0.0, number]})
                     for number, one in enumerate((1, 4, 2), start=1)]
-        (found,) = results.newest([older, *launches])
+        (found,) = results.newest(read([older, *launches]))
         self.assertEqual((found["median_seconds"], found["mean_seconds"]), (2e-3, 2e-3), "the median of the launches")
         self.assertEqual((found["ci95_seconds"], found["seconds"]), ([0.0, 3], launches[2]["seconds"]))
 
     def test_a_launch_without_a_time_stands_for_all(self):
         launches = [record(launch=1), {**skipped(""), "failed": "signal 9", "launch": 2}, record(launch=3)]
         del launches[1]["skipped"]
-        (found,) = results.newest(launches)
+        (found,) = results.newest(read(launches))
         self.assertEqual(results.why_no_time(found), "failed: signal 9")
 
     def test_what_was_measured_comes_before_what_was_simulated(self):
         measured = [record(ranks=2)]
         simulated = [record(ranks=ranks, executor="simulator", topology="t") for ranks in (2, 4, 8)]
-        self.assertEqual(results.widest_setting(simulated + measured), measured)
-        self.assertEqual(results.widest_setting(simulated), simulated)
+        self.assertEqual(results.widest(read(simulated + measured), "ranks"), read(measured))
+        self.assertEqual(results.widest(read(simulated), "ranks"), read(simulated))
 
     def test_an_operators_cases_are_told_apart(self):
         cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
                  layer(gate="none"), layer(tokens=512), local()]
-        self.assertCountEqual(results.newest(cases), cases)
-        self.assertCountEqual(results.widest_setting(cases), cases)
+        self.assertCountEqual(results.newest(read(cases)), read(cases))
+        self.assertCountEqual(results.widest(read(cases), "pass", "gate", "tokens"), read(cases))
 
-    def test_latent_keys_are_another_setting(self):
-        self.assertNotEqual(results.setting(layer()), results.setting(layer(latent=True)))
-
-    def test_packed_documents_are_another_setting(self):
-        self.assertNotEqual(results.setting(layer()), results.setting(layer(packed=100)))
-        self.assertIn("packed documents of 100 tokens", captions.describe(layer(packed=100)))
+    def test_packed_documents_are_named(self):
+        self.assertIn("packed documents of 100 tokens", captions.describe(upgraded(layer(packed=100))))
 
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")
         new = record(blocks=16, blocks_asked="auto", time="2030-01-02T00:00:00Z", run="b")
-        self.assertEqual(results.newest([old, new]), [new])
+        self.assertEqual(results.newest(read([old, new])), read([new]))
 
     def test_automatic_blocks_stand_for_their_method(self):
         automatic = record(blocks=8, blocks_asked="auto", milliseconds=3)
         faster = record(blocks=4, milliseconds=1)
-        self.assertEqual(results.points([faster, automatic]), {("all_scan", 4): automatic})
+        self.assertEqual(results.points([faster, automatic], results.method), {"all_scan": automatic})
 
     def test_without_automatic_blocks_the_fastest_stand(self):
         slow, fast = record(blocks=1, milliseconds=3), record(blocks=4, milliseconds=1)
-        self.assertEqual(results.points([slow, fast]), {("all_scan", 4): fast})
+        self.assertEqual(results.points([slow, fast], results.method), {"all_scan": fast})
 
     def test_a_native_in_a_schedules_place_is_another_method(self):
         self.assertEqual(results.method(record(implementation="by_hand")), "all_scan (by_hand)")
@@ -171,8 +168,19 @@ class Choosing(unittest.TestCase):
     def test_settings_do_not_mix_and_the_widest_wins(self):
         wide = [record(ranks=2), record(ranks=4)]
         other = [record(ranks=8, cadence="streaming"), record(ranks=8, heads=1)]
-        self.assertEqual(results.widest_setting(other + wide), wide)
-        self.assertEqual(results.widest_setting([]), [])
+        self.assertEqual(results.widest(read(other + wide), "ranks"), read(wide))
+        self.assertEqual(results.widest([], "ranks"), [])
+
+    def test_where_ranks_lie_parts_groups(self):
+        on = {"hosts": {"placement": "ranks 0 to 3 on a"}}
+        groups = {results.group_of(one) for one in read([record(), record(ranks_a_node=2), record(**on), record(machine={})])}
+        self.assertEqual(len(groups), 4)
+
+    def test_what_differs_in_free_axes_alone_is_alike(self):
+        one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_a_node=4), layer(which="forward")])
+        self.assertEqual(results.alike(one, "ranks", "ranks_a_node", "tokens"), results.alike(other, "ranks", "ranks_a_node", "tokens"))
+        self.assertNotEqual(results.alike(one, "ranks", "tokens"), results.alike(forward, "ranks", "tokens"))
+        self.assertEqual(results.alike(one, "pass"), results.alike(forward, "pass"))
 
     def test_wrong_results_have_no_time(self):
         self.assertEqual(results.why_no_time(record(wrong=3)), "3 wrong elements")
@@ -184,8 +192,8 @@ class Choosing(unittest.TestCase):
 class Crowded(unittest.TestCase):
     def test_ranks_that_share_a_gpu_replace_no_others(self):
         alone, crowd = record(time="2030-01-01T00:00:00Z"), record(ranks_per_gpu=4, run="b", time="2031-01-01T00:00:00Z")
-        self.assertEqual(len(results.newest([alone, crowd])), 2)
-        self.assertEqual(results.widest_setting([alone, crowd, record(ranks=8, ranks_per_gpu=4)]), [alone])
+        self.assertEqual(len(results.newest(read([alone, crowd]))), 2)
+        self.assertEqual(results.widest(read([alone, crowd, record(ranks=8, ranks_per_gpu=4)]), "ranks"), read([alone]))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ Computed times depend on none of it but the schema.
 import collections
 import statistics
 
-from baton import cases
+from baton import cases, schema
 
-MACHINE = ("host", "cpu", "cores", "system", "kernel", "compiler", "build", "mpi")
+MACHINE = [key for key in schema.parts("machine") if key not in ("memory_gib", "environment")]
 MEASURED = ("warmup", "rounds")
 CLOCKS = {"sm_clock_mhz": "clocks", "memory_clock_mhz": "memory_clocks"}
 CLOCK_TOLERANCE = 0.02  # a GPU's clock wanders by a step or two; more than the margin moves times

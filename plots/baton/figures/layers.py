@@ -32,7 +32,7 @@ INTERVAL = {"color": style.GREY, "label": "95 % interval of the total"}
 
 def main(options):
     records = operators.measured(options.results, operators.asked_setting(options))
-    bars = chosen_bars(results.points(records), options)
+    bars = chosen_bars(operators.points(records), options)
     if not bars:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
     style.save(draw(bars), options.out, NAME)
@@ -68,8 +68,7 @@ def preference(group):
 
 def bar(points, labels, record):
     row = operators.row(record)
-    alone = operators.find(points, row, "compute_only", record)
-    waited = operators.find(points, row, "exposed", record)
+    alone, waited = (operators.find(points, record, mode) for mode in ("compute_only", "exposed"))
     return Bar(labels[row], milliseconds(record), [seconds * 1e3 for seconds in record["ci95_seconds"]],
                alone and milliseconds(alone), waited and milliseconds(waited),
                [one for one in (record, alone, waited) if one], record)

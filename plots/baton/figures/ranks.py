@@ -10,20 +10,20 @@ import collections
 
 import matplotlib.ticker
 
-from baton import captions, looks, results, style
+from baton import captions, looks, results, schema, style
 from baton.figures import launches
 
 # The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20
+SETTING = ("heads", "d_k", "d_v", "state_bytes", "direction", "executor", "cadence")
 PAPERS = ("all_scan", "ring_scan", "all_gather_scan")  # ZeCO, LASP-1 and LASP-2
 
 
 def main(options):
-    asked = {key: getattr(options, key)
-             for key in ("heads", "d_k", "d_v", "direction", "executor", "cadence", "state_bytes")}
+    asked = {key: getattr(options, key) for key in SETTING}
     timed = [record for record in results.newest(results.load(options.results))
              if results.why_no_time(record) is None]
-    records = results.widest_setting(results.matching(timed, **asked))
+    records = results.widest(results.matching(timed, **asked), "ranks", "ranks_a_node")
     lines = lines_by_method(records, options.names)
     if not lines:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")
@@ -35,16 +35,13 @@ def add_options(parser):
     parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
     which = parser.add_argument_group("which records (default: the newest setting of those with most points)")
     which.add_argument("--names", type=lambda text: text.split(","), metavar="NAME,...")
-    for name in ("heads", "d-k", "d-v", "state-bytes"):
-        which.add_argument(f"--{name}", type=int)
-    for name in ("direction", "executor", "cadence"):
-        which.add_argument(f"--{name}")
+    schema.add_options(which, SETTING)
 
 
 def lines_by_method(records, names):
     """{method: its records by rising rank count}."""
     lines = collections.defaultdict(list)
-    for (method, _), record in sorted(results.points(records).items()):
+    for (method, _), record in sorted(results.points(records, lambda one: (results.method(one), one["ranks"])).items()):
         if names is None or record["name"] in names:
             lines[method].append(record)
     longer = {method: line for method, line in lines.items() if len(line) > 1}

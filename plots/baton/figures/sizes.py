@@ -16,11 +16,11 @@ NAME = "time_against_size"
 
 def main(options):
     records = results.newest(results.load(options.results))
-    contest = chosen(exchanges.contests(filter(exchanges.on_gpus, records)), options)
-    if contest is None:
+    sweep = chosen(exchanges.sweeps(filter(exchanges.on_gpus, records)), options)
+    if sweep is None:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record of GPUs to draw")
-    figure = draw(contest)
-    style.add_titles(figure, figure.axes[0], "Time against the size of the state", subtitle(contest))
+    figure = draw(sweep)
+    style.add_titles(figure, figure.axes[0], "Time against the size of the state", subtitle(sweep))
     style.save(figure, options.out, NAME)
 
 
@@ -30,21 +30,21 @@ def add_options(parser):
     parser.add_argument("--cadence", default="isolated", help="default: %(default)s")
 
 
-def chosen(contests, options):
-    """Returns the contest of most ranks among those asked for, None without one."""
-    wanted = [(ranks, contest) for (ranks, cadence), contest in contests.items()
-              if cadence == options.cadence and options.ranks in (None, ranks) and lines(contest)]
+def chosen(sweeps, options):
+    """Returns the sweep of most ranks among those asked for, None without one."""
+    wanted = [(ranks, sweep) for (ranks, cadence), sweep in sweeps.items()
+              if cadence == options.cadence and options.ranks in (None, ranks) and lines(sweep)]
     return max(wanted, key=lambda one: one[0])[1] if wanted else None
 
 
-def lines(contest):
+def lines(sweep):
     """[(method, its records by rising size)] of the methods with a title."""
-    found = {one: [record for size in contest.sizes() if (record := contest.at(one, size))] for one in exchanges.TITLES}
+    found = {one: [record for size in sweep.sizes() if (record := sweep.at(one, size))] for one in exchanges.TITLES}
     return [(one, records) for one, records in found.items() if records]
 
 
-def subtitle(contest):
-    drawn = lines(contest)
+def subtitle(sweep):
+    drawn = lines(sweep)
     one = max((record for _, records in drawn for record in records), key=lambda record: record["time"])
     return "\n".join([
         f"{one['ranks']} × {one['device']['gpu']}, exclusive scan, {one['cadence']} rounds",
@@ -59,13 +59,13 @@ def origin(drawn):
 # --- Drawing --------------------------------------------------------------------------------------------
 
 
-def draw(contest):
+def draw(sweep):
     figure, axes = style.subplots((9, 5))
     axes.set(xscale="log", yscale="log")
-    drawn = lines(contest)
+    drawn = lines(sweep)
     ends = [draw_line(axes, origin(drawn), one, records) for one, records in drawn]
-    ends += draw_bound(axes, contest)
-    shape_axes(axes, contest)
+    ends += draw_bound(axes, sweep)
+    shape_axes(axes, sweep)
     style.label_lines(axes, ends)
     return figure
 
@@ -84,8 +84,8 @@ def draw_line(axes, of_launches, one, records):
     return records[-1]["state_bytes"], middles[-1], exchanges.title(one), colour
 
 
-def draw_bound(axes, contest):
-    records = [record for size in contest.sizes() if (record := contest.at(exchanges.FUSED, size))]
+def draw_bound(axes, sweep):
+    records = [record for size in sweep.sizes() if (record := sweep.at(exchanges.FUSED, size))]
     if not records or records[0]["cadence"] != exchanges.BOUND_CADENCE:
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
@@ -93,8 +93,8 @@ def draw_bound(axes, contest):
     return [(records[-1]["state_bytes"], bounds[-1], "bound of All-Scan, fp32", style.INK)]
 
 
-def shape_axes(axes, contest):
-    shown = [record for _, records in lines(contest) for record in records]
+def shape_axes(axes, sweep):
+    shown = [record for _, records in lines(sweep) for record in records]
     sizes = sorted({record["state_bytes"] for record in shown})
     axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
     medians = [record["median_seconds"] * 1e6 for record in shown]

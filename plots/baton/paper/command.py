@@ -9,14 +9,9 @@ import argparse
 import pathlib
 
 from baton import files
-from baton.paper import findings, html, published, sources
+from baton.paper import figures, findings, html, published, sources
 from baton.paper.page import Page, Table, as_csv, blocks, markdown
 from baton.paper.sections import SECTIONS
-
-try:
-    from baton.paper import figures
-except ImportError:  # without matplotlib there are tables alone
-    figures = None
 
 
 def main(arguments):
@@ -25,7 +20,7 @@ def main(arguments):
     page = Page("Sequence parallelism of linear attention: what its papers say, beside what is simulated and measured here",
                 lead(found), [section(found) for section in SECTIONS], list(findings.of(found)))
     files.write(options.out, dict(map(as_csv, blocks(page, Table))))
-    pictures = figures.draw_all(page, options.out) if figures else {}
+    pictures = figures.draw_all(page, options.out)
     files.write(options.out, {"paper.md": markdown(page, pictures), "index.html": html.page(page, pictures)})
     print(f"Page: {options.out}/index.html; the same as {options.out}/paper.md and one CSV a table")
 

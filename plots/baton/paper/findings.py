@@ -64,26 +64,26 @@ RIVALS = {exchanges.LASP2: "LASP-2 by one ncclAllGather", exchanges.LASP1: "LASP
 
 def exchange(sources):
     """Says how long All-Scan takes on the machine with most GPUs, beside its bound and its rivals."""
-    found = [(ranks, machine, contest) for machine, records in sources.measured.items()
-             for (ranks, cadence), contest in exchanges.contests(filter(exchanges.on_gpus, records)).items()
-             if cadence == goals.CADENCE and contest.at(exchanges.BASE, goals.PAPER_STATE)]
+    found = [(ranks, machine, sweep) for machine, records in sources.measured.items()
+             for (ranks, cadence), sweep in exchanges.sweeps(filter(exchanges.on_gpus, records)).items()
+             if cadence == goals.CADENCE and sweep.at(exchanges.BASE, goals.PAPER_STATE)]
     if not found:
         return None
-    ranks, machine, contest = max(found, key=lambda one: one[:2])
-    scan = contest.at(exchanges.BASE, goals.PAPER_STATE)
+    ranks, machine, sweep = max(found, key=lambda one: one[:2])
+    scan = sweep.at(exchanges.BASE, goals.PAPER_STATE)
     rivals = {title: record for one, title in RIVALS.items()
-              if (record := contest.at(one, goals.PAPER_STATE)) and not contest.elsewhere(record, scan)}
+              if (record := sweep.at(one, goals.PAPER_STATE)) and not sweep.elsewhere(record, scan)}
     bound_of = scan["bound_seconds"]
     share = f", at {100 * bound_of / scan['median_seconds']:.0f} % of its bound" if bound_of else ""
     told = listed([f"{title} takes {times_as_long(record, scan)}" for title, record in rivals.items()]) + ". " \
         if rivals else ""
     lines = [Line(exchanges.title(one).split(",")[0], one.name, cells.MEASURED, {
-        size: interval(record, US) for size in contest.sizes()
-        if (record := contest.at(one, size)) and not contest.elsewhere(record)})
+        size: interval(record, US) for size in sweep.sizes()
+        if (record := sweep.at(one, size)) and not sweep.elsewhere(record)})
         for one in (exchanges.BASE, *RIVALS)]
     bound = Line("bound of All-Scan", "", cells.DERIVED, {
-        size: (record["bound_seconds"] * US,) * 3 for size in contest.sizes()
-        if (record := contest.at(exchanges.BASE, size)) and record["bound_seconds"]})
+        size: (record["bound_seconds"] * US,) * 3 for size in sweep.sizes()
+        if (record := sweep.at(exchanges.BASE, size)) and record["bound_seconds"]})
     return Finding(
         f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {captions.binary_size(goals.PAPER_STATE)} of state in "
         f"{digits(scan['median_seconds'] * US)} µs{share}.",

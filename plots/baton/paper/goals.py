@@ -49,10 +49,10 @@ def table(name, title, lines, notes):
 # --- The exchange ---------------------------------------------------------------------------------------
 
 
-def blocks(machine, contest):
+def blocks(machine, sweep):
     yield from table(
         f"exchange_goals_{machine}", f"Goals of the exchange on {RANKS} GPUs ({machine})",
-        [line(goal, contest, limit) for goal in GOALS for limit in goal.asked],
+        [line(goal, sweep, limit) for goal in GOALS for limit in goal.asked],
         ["Ratios of medians of isolated rounds of one launch, fp32 on the wire unless said; over a range of sizes the "
          "worst of it, and in the second column where that is.",
          f"All-Scan is `{FUSED.name}` unless said. A blank cell has no record.",
@@ -60,14 +60,14 @@ def blocks(machine, contest):
          "on such a machine: 14.2 and 50 µs for 2 MiB."])
 
 
-def line(goal, contest, limit):
+def line(goal, sweep, limit):
     """Returns the line of a goal for the sizes of one of its limits."""
-    worst = worst_ratio(goal, contest, limit)
+    worst = worst_ratio(goal, sweep, limit)
     if worst is None:
         return asked(goal.title, where(limit, worst), limit[2], at_most=goal.at_most)
     behind = " over ".join(f"{record['name']} on {record['executor']}" for record in worst.records)
     return asked(goal.title, where(limit, worst), limit[2], value(worst),
-                 f"{value(worst):.2f}{contest.elsewhere(*worst.records)}", f"measured: {behind}",
+                 f"{value(worst):.2f}{sweep.elsewhere(*worst.records)}", f"measured: {behind}",
                  lambda: goal.limits(worst), goal.at_most)
 
 
@@ -75,11 +75,11 @@ def value(ratio):
     return ratio.over / ratio.under
 
 
-def worst_ratio(goal, contest, limit):
+def worst_ratio(goal, sweep, limit):
     """Returns the Ratio furthest from the goal among the measured sizes, None without any."""
     least, most, _ = limit
-    there = [ratio for size in contest.sizes() if least <= size <= most
-             and (ratio := goal.ratio(contest, size)) is not None]
+    there = [ratio for size in sweep.sizes() if least <= size <= most
+             and (ratio := goal.ratio(sweep, size)) is not None]
     return (max if goal.at_most else min)(there, key=value, default=None)
 
 
@@ -96,7 +96,7 @@ def where(limit, worst):
 
 def over(one, other):
     """Returns a function that gives the ratio of two methods' medians."""
-    return lambda contest, size: of_records(contest.at(one, size), contest.at(other, size), size)
+    return lambda sweep, size: of_records(sweep.at(one, size), sweep.at(other, size), size)
 
 
 def of_records(one, other, size):
@@ -105,28 +105,28 @@ def of_records(one, other, size):
     return Ratio(one["median_seconds"], other["median_seconds"], size, [one, other])
 
 
-def over_its_bound(contest, size):
-    record = contest.at(FUSED, size)
+def over_its_bound(sweep, size):
+    record = sweep.at(FUSED, size)
     return record and Ratio(record["median_seconds"], record["bound_seconds"], size, [record])
 
 
 def fastest_gather_over(executor, base):
     """Compares the fastest form of LASP-2 on an executor, by schedule or library, with `base`."""
-    return lambda contest, size: of_records(
-        fastest(contest, size, gathers(contest, executor)), contest.at(base, size), size)
+    return lambda sweep, size: of_records(
+        fastest(sweep, size, gathers(sweep, executor)), sweep.at(base, size), size)
 
 
-def gathers(contest, executor):
-    return [one for one in contest.methods() if "all_gather_scan" in one.name and one.executor == executor]
+def gathers(sweep, executor):
+    return [one for one in sweep.methods() if "all_gather_scan" in one.name and one.executor == executor]
 
 
-def fastest(contest, size, methods):
-    found = filter(None, (contest.at(one, size) for one in methods))
+def fastest(sweep, size, methods):
+    found = filter(None, (sweep.at(one, size) for one in methods))
     return min(found, key=lambda record: record["median_seconds"], default=None)
 
 
-def auto_over_best(contest, size):
-    return of_records(contest.at(AUTO, size), fastest(contest, size, (FUSED, TWO_SHOT)), size)
+def auto_over_best(sweep, size):
+    return of_records(sweep.at(AUTO, size), fastest(sweep, size, (FUSED, TWO_SHOT)), size)
 
 
 # --- What limits ----------------------------------------------------------------------------------------

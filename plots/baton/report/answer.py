@@ -11,7 +11,7 @@ import textwrap
 
 from baton import captions, cases, words
 from baton.report import certainty, choice, findings, growth
-from baton.report.contests import FOR_CHECKS, heads_of, passes
+from baton.report.contests import FOR_CHECKS, passes
 
 WANTED_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
@@ -93,9 +93,9 @@ def head(session, used):
 
 def of_one_gpu(contest):
     """What one GPU can tell: the time of a layer without any exchange."""
-    key, row = contest.key, min(contest.local_rows, key=lambda row: row.median)
-    return (f"{passes(key.way).capitalize()} of {key.tokens} tokens, {heads_of(key)}, {key.dtype}, take "
-            f"{words.time_of(row)} on one {key.machine} without any exchange. It takes two GPUs to measure an exchange.")
+    row = min(contest.local_rows, key=lambda row: row.median)
+    return (f"{passes(contest.way).capitalize()} of {contest['tokens']} tokens, {contest.heads}, {contest.dtype}, take "
+            f"{words.time_of(row)} on one {contest.group.machine} without any exchange. It takes two GPUs to measure an exchange.")
 
 
 def of_exchange(session, contest, found):
@@ -104,8 +104,8 @@ def of_exchange(session, contest, found):
     processors = choice.the_exchange(choice.on_other_family(found, contest))
     beside = ""
     if processors:
-        ranks = words.count(processors.key.ranks, "rank")
-        beside = f"On {processors.key.family} ({ranks}): {findings.winner(processors)}"
+        ranks = words.count(processors["ranks"], "rank")
+        beside = f"On {processors.run_by} ({ranks}): {findings.winner(processors)}"
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
             Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
             Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
@@ -136,15 +136,14 @@ def of_model(session):
 
 def title(contest):
     """The contest in words, with the number of its competitors."""
-    key = contest.key
+    cadence = "" if contest["cadence"] == "isolated" else f", {contest['cadence']} rounds"
+    work = f"{contest['tokens']} tokens a rank, {contest.heads}, {contest.dtype}"
     if contest.is_model:
-        what = f"{key.model}, {passes(key.way)}, {key.tokens} tokens a rank, {heads_of(key)}, {key.dtype}"
+        what = f"{contest.model}, {passes(contest.way)}, {work}"
     elif contest.is_layer:
-        what = (f"{passes(key.way).capitalize()} of {key.tokens} tokens a rank, {heads_of(key)}, "
-                f"{key.dtype}")
+        what = f"{passes(contest.way).capitalize()} of {work}"
     else:
-        what = f"Exclusive scan of {captions.binary_size(key.state_bytes)} a rank"
-    cadence = "" if key.cadence == "isolated" else f", {key.cadence} rounds"
+        what = f"Exclusive scan of {captions.binary_size(contest['state_bytes'])} a rank"
     return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} competitors."
 
 
@@ -159,7 +158,7 @@ def nothing(session, bench):
         return "Nothing can be said: its ranks had more busy threads than cores."
     if all(record["executor"] in FOR_CHECKS for record in timed):
         return f"Nothing can be said: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
-    others = [contest.label for contest in session.contests if contest.key.bench == bench and choice.competes(contest, False)]
+    others = [contest.label for contest in session.contests if contest["bench"] == bench and choice.competes(contest, False)]
     if others:
         more = f" and {words.count(len(others) - 1, 'more contest')}" if len(others) > 1 else ""
         return f"The page ranks what competed: {others[0]}{more}."

@@ -3,10 +3,9 @@
 
 import collections
 
-from baton import captions, cases, words
+from baton import captions, cases, results, words
 from baton.report import choice
-from baton.report.contests import METHODS, is_oversubscribed, key_of
-from baton.report.rows import row_name
+from baton.report.contests import METHODS, is_oversubscribed
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -56,7 +55,7 @@ def ranks_on_cores(records):
 
 
 def rows_of(records):
-    return len({(key_of(record), row_name(record)) for record in records})
+    return len({(results.group_of(record), results.rival(record)) for record in records})
 
 
 def few_launches(used):
@@ -71,8 +70,8 @@ def few_launches(used):
 
 def layers_beside(session, used):
     """The layers that were measured where the answer's layer was: on GPUs or on processors."""
-    families = {contest.key.family for contest in used if contest.is_layer}
-    return [contest for contest in choice.layers(session) if contest.key.family in families]
+    families = {contest["family"] for contest in used if contest.is_layer}
+    return [contest for contest in choice.layers(session) if contest["family"] in families]
 
 
 def unequal(layers):
@@ -90,7 +89,7 @@ def unequal(layers):
         return ""
     contest, high, low = where
     return (f"Equal local work took {words.factor(worst)} times as long in {high.name.name} as in {low.name.name} "
-            f"({contest.key.ranks} ranks, {contest.key.way}), so layers are no more certain than that.")
+            f"({contest['ranks']} ranks, {contest.way}), so layers are no more certain than that.")
 
 
 def below_local(layers):
@@ -101,7 +100,7 @@ def below_local(layers):
             local = contest.local_of(row)
             ratio = row.ratio_to(local) if local else None
             if ratio and ratio.interval and ratio.interval[1] < 1:
-                found.append(f"{row.name.name} at {contest.key.ranks} ranks")
+                found.append(f"{row.name.name} at {contest['ranks']} ranks")
     return f"Faster than no exchange at all, which cannot be: {words.names(found, 2)}." if found else ""
 
 
@@ -140,8 +139,8 @@ def failures(session):
     wrong = sum(row.state == cases.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
-    size = "" if contest.is_layer else f"{captions.binary_size(contest.key.state_bytes)}, "
+    size = "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     reason = " ".join(row.reason.split())
-    return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest.key.ranks} ranks, "
-            f"{size}{contest.key.cadence}): {reason}.")
+    return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest['ranks']} ranks, "
+            f"{size}{contest['cadence']}): {reason}.")

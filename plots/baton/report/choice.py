@@ -7,7 +7,7 @@ nearest to it. Contests that prove nothing, of oversubscribed ranks for example,
 
 import math
 
-from baton.report.contests import GPU, LINEAR, SCAN, SOFTMAX
+from baton.report.contests import LINEAR, SCAN, SOFTMAX
 from baton.report.rows import EXPOSED
 
 STATE = 2 << 20  # bytes a rank of 32 heads of 128 x 128: the ZeCO paper's exchange
@@ -15,13 +15,13 @@ STATE = 2 << 20  # bytes a rank of 32 heads of 128 x 128: the ZeCO paper's excha
 
 def exchanges(session, simulated=False):
     """The contests of exclusive scans in rank order, of unrounded states, that have something to compare."""
-    return [contest for contest in session.contests if not contest.is_layer and contest.key.kind == SCAN
-            and contest.key.way == "forward" and contest.key.wire == "f32" and competes(contest, simulated)]
+    return [contest for contest in session.contests if not contest.is_layer and contest.kind == SCAN
+            and contest.way == "forward" and contest.wire == "f32" and competes(contest, simulated)]
 
 
 def layers(session, simulated=False, attention=LINEAR):
     return [contest for contest in session.contests if contest.is_layer and not contest.is_model
-            and contest.key.kind == attention and competes(contest, simulated)]
+            and contest.kind == attention and competes(contest, simulated)]
 
 
 def models(session, simulated=False):
@@ -30,34 +30,31 @@ def models(session, simulated=False):
 
 def competes(contest, simulated):
     """True if a contest says which of several is fastest, measured or simulated as asked."""
-    return contest.is_simulated == simulated and contest.counts and contest.key.ranks > 1 \
+    return contest.is_simulated == simulated and contest.counts and contest["ranks"] > 1 \
         and len(contest.competitors) > 1
 
 
 def the_exchange(found):
     """The contest that the answer is about, of those that `exchanges` returned; None if there are none."""
     def worth(contest):
-        key = contest.key
         wide = 2 * len(contest.competitors) >= max(len(other.competitors) for other in found if alike(contest, other))
-        return (key.family == GPU, key.cadence == "isolated", key.ranks, wide,
-                -abs(math.log2(key.state_bytes / STATE)), len(contest.competitors), key.rounds[1])
+        return (contest.on_gpus, contest["cadence"] == "isolated", contest["ranks"], wide,
+                -abs(math.log2(contest["state_bytes"] / STATE)), len(contest.competitors), contest["rounds"])
 
     return max(found, key=worth, default=None)
 
 
 def alike(contest, other):
     """True if two contests differ in the size alone."""
-    return all(getattr(contest.key, field) == getattr(other.key, field)
-               for field in ("family", "topology", "machine", "ranks", "cadence"))
+    return contest.group[1:4] == other.group[1:4] and all(contest[key] == other[key] for key in ("family", "ranks", "cadence"))
 
 
 def the_layer(found):
     """The same of layers: both passes before one, and a contest that shows what the exchange costs before others."""
     def worth(contest):
-        key = contest.key
         exposed = any(row.is_timed and row.name.mode == EXPOSED for row in contest.rows)
-        return (key.family == GPU, key.ranks, key.way == "both", exposed, len(contest.competitors), key.tokens,
-                key.rounds[1])
+        return (contest.on_gpus, contest["ranks"], contest.way == "both", exposed, len(contest.competitors),
+                contest["tokens"], contest["rounds"])
 
     return max(found, key=worth, default=None)
 
@@ -72,25 +69,25 @@ def ends(session):
 def layer_of_one_gpu(session):
     """A layer's local work on one GPU, both passes if it can be, where no layer ran on several GPUs; else None."""
     found = [contest for contest in session.contests if contest.is_layer and not contest.is_model
-             and contest.key.family == GPU and contest.key.kind == LINEAR]
-    told = [] if any(contest.key.ranks > 1 for contest in found) else [one for one in found if one.local_rows]
-    return max(told, key=lambda one: one.key.way == "both", default=None)
+             and contest.on_gpus and contest.kind == LINEAR]
+    told = [] if any(contest["ranks"] > 1 for contest in found) else [one for one in found if one.local_rows]
+    return max(told, key=lambda one: one.way == "both", default=None)
 
 
 def softmax_layer(session, layer):
     """The contest of softmax attention of the same pass and shape as `layer`, or the best there is, or None."""
     found = layers(session, attention=SOFTMAX)
     return max(found, key=lambda one: layer is not None and (
-        one.key.family == layer.key.family, one.key.ranks == layer.key.ranks, one.key.way == layer.key.way),
+        one["family"] == layer["family"], one["ranks"] == layer["ranks"], one.way == layer.way),
         default=None)
 
 
 def others(found, chosen):
     """The contests of three rows or more by the same executors that differ in ranks, size or cadence."""
-    return [contest for contest in found if contest is not chosen and contest.key.family == chosen.key.family
+    return [contest for contest in found if contest is not chosen and contest["family"] == chosen["family"]
             and len(contest.competitors) > 2]
 
 
 def on_other_family(found, chosen):
     """The contests on processors where the chosen one ran on GPUs."""
-    return [contest for contest in found if contest.key.family != chosen.key.family]
+    return [contest for contest in found if contest["family"] != chosen["family"]]

@@ -1,58 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contests: the rows of one session that compete with one another, since they differ in the algorithm alone.
 
-Measured and simulated rows never share a contest, nor do softmax attention, linear attention and those of
-a delta rule, or wires of unlike elements.
+Which records do is written in them (results.group_of). Measured and simulated rows never share a contest, nor do softmax
+attention, linear attention and those of a delta rule, or wires of unlike elements.
 """
 
 import collections
 
-from baton import captions, cases, results
-from baton.report.rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row, row_name
+from baton import captions, cases, results, schema
+from baton.report.rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row
 
 CPU, GPU = "processors", "GPUs"
-# Executors that compete with one another; any other one competes with itself, as in the benches.
-FAMILIES = {"mpi": CPU, "nccl": GPU, "peer": GPU, "peer_fenced": GPU, "peer_bf16": GPU}
 FOR_CHECKS = ("local", "local_bf16")  # the executors that run all ranks in one process, so that times are no measure
 SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
 LAYER, MODEL = METHODS = ("operator", "model")  # the benches of methods: one layer, and a model of some
-DIAGONAL = "diagonal"  # the kind of maps that an exchange has unless a record says another
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
                   "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens",
                   "to_zigzag": "hidden states from contiguous to zigzag tokens"}
 
-# What the rows of a contest share. `family` says by whom they ran, `kind` is that of a collective and the attention of
-# a layer, `way` the direction or the pass, `map` the kind of an exchange's maps. `kv_heads` is 0 where they are as many
-# as `heads`. `latent` keys hold their values. `packed` is the mean length of packed documents, 0 for one document.
-# `kernel` says who computes softmax blocks. `topology` is empty for what was measured, `model` but for models.
-Key = collections.namedtuple("Key", (
-    "bench", "family", "topology", "host", "machine", "ranks", "ranks_a_node", "ranks_a_gpu", "kind", "way", "map",
-    "cadence", "heads", "kv_heads", "latent", "d_k", "d_v", "state_bytes", "tokens", "packed", "dtype", "kernel", "wire", "gate", "gates",
-    "chunk", "groups", "rounds", "model"), defaults=("",))
-
 
 class Contest:
-    """The rows of one contest, the timed ones first and the fastest of them at the top."""
+    """The rows of one contest, the timed ones first and the fastest of them at the top.
 
-    def __init__(self, key, rows):
-        self.key = key
+    `group` is their results.Group, and contest[key] the value of an axis that they share, such as contest["ranks"].
+    """
+
+    def __init__(self, group, rows):
+        self.group = group
         self.rows = sorted(rows, key=lambda row: (not row.is_timed, row.median or 0, row.name))
+        self.record = self.rows[0].records[-1]
+
+    def __getitem__(self, key):
+        return schema.value(self.record, key)
 
     @property
     def is_simulated(self):
-        return self.key.family == results.SIMULATOR
+        return results.is_simulated(self.record)
 
     @property
     def is_layer(self):
         """True if methods compete, in one layer or in a model."""
-        return self.key.bench in METHODS
+        return self["bench"] in METHODS
 
     @property
     def is_model(self):
-        return self.key.bench == MODEL
+        return self["bench"] == MODEL
+
+    @property
+    def on_gpus(self):
+        return bool(self.record.get("device"))
+
+    @property
+    def run_by(self):
+        """Who ran it, in a word: GPUs, processors for MPI, else the executor."""
+        return GPU if self.on_gpus else {"mpi": CPU}.get(self["family"], self["family"])
+
+    @property
+    def kind(self):
+        """The kind of a collective, or the attention of a layer."""
+        return self["attention" if self.is_layer else "kind"]
+
+    @property
+    def way(self):
+        """The direction of a collective, or the pass of a layer."""
+        return self["pass" if self.is_layer else "direction"]
+
+    @property
+    def wire(self):
+        """The type of elements within messages."""
+        return self["wire_dtype"] or "f32"
+
+    @property
+    def dtype(self):
+        """The type of a layer's tensors."""
+        return self["dtype"] if self.is_layer else ""
+
+    @property
+    def model(self):
+        return captions.model_words(self.record) if self.is_model else ""
 
     @property
     def is_oversubscribed(self):
@@ -62,7 +90,7 @@ class Contest:
     @property
     def counts(self):
         """True if the contest says something of this machine's links, or of a simulated machine's."""
-        return self.key.family not in FOR_CHECKS and not self.is_oversubscribed and self.key.ranks_a_gpu <= 1
+        return self["family"] not in FOR_CHECKS and not self.is_oversubscribed and self["ranks_per_gpu"] <= 1
 
     @property
     def records(self):
@@ -120,31 +148,30 @@ class Contest:
     @property
     def label(self):
         """The contest in words."""
-        key = self.key
-        words = [f"~ simulated: {key.topology}"] if self.is_simulated else []
+        words = [f"~ simulated: {self.group.topology}"] if self.is_simulated else []
         if self.is_layer:
-            words += [key.model or f"{key.kind} layer", passes(key.way),
-                      f"{key.tokens} tokens a rank", *([f"packed documents of {key.packed}"] if key.packed else []),
-                      heads_of(key), key.dtype]
+            words += [self.model or f"{self.kind} layer", passes(self.way), f"{self['tokens']} tokens a rank",
+                      *([f"packed documents of {self['packed']}"] if self["packed"] else []), self.heads, self.dtype]
         else:
-            words += [WORDS_OF_KINDS.get(key.kind, key.kind), *([key.way] if key.way != "forward" else []),
-                      *([f"{key.map} maps"] if key.map != DIAGONAL else []), captions.binary_size(key.state_bytes)]
-        words += [self.where, key.cadence, *([f"{key.wire} on the wire"] if key.wire != "f32" else [])]
+            words += [WORDS_OF_KINDS.get(self.kind, self.kind), *([self.way] if self.way != "forward" else []),
+                      *([f"{self['map']} maps"] if schema.is_said(self.record, "map") else []),
+                      captions.binary_size(self["state_bytes"])]
+        words += [self.where, self["cadence"], *([f"{self.wire} on the wire"] if self.wire != "f32" else [])]
         return ", ".join(words)
 
     @property
     def where(self):
         """The ranks in words, such as `2 GPUs` or `4 ranks on processors`."""
-        if self.key.family == GPU and self.key.ranks_a_gpu <= 1:
-            return f"{self.key.ranks} {GPU if self.key.ranks > 1 else 'GPU'}"
-        ranks = f"{self.key.ranks} {'ranks' if self.key.ranks > 1 else 'rank'}"
-        return ranks if self.is_simulated else f"{ranks} on {self.key.family}"
+        if self.on_gpus and self["ranks_per_gpu"] <= 1:
+            return f"{self['ranks']} {GPU if self['ranks'] > 1 else 'GPU'}"
+        ranks = f"{self['ranks']} {'ranks' if self['ranks'] > 1 else 'rank'}"
+        return ranks if self.is_simulated else f"{ranks} on {self.run_by}"
 
-
-def heads_of(key):
-    """The heads of a layer in words, such as `16 heads of 128`."""
-    on = f" on {key.kv_heads}" if key.kv_heads else ""
-    return f"{key.heads}{on}{' latent' * key.latent} heads of {key.d_k}"
+    @property
+    def heads(self):
+        """The heads of a layer in words, such as `16 heads of 128`."""
+        on = f" on {self['kv_heads']}" if self["kv_heads"] else ""
+        return f"{self['heads']}{on}{' latent' * self['latent']} heads of {self['d_k']}"
 
 
 def passes(way):
@@ -155,37 +182,11 @@ def contests_of(records):
     """Returns the contests of these records, those with most ranks first. Each record belongs to one contest."""
     groups = collections.defaultdict(lambda: collections.defaultdict(cases.Case))
     for record in records:
-        groups[key_of(record)][row_name(record)].add(record)
-    contests = [Contest(key, [Row(name, case) for name, case in cases.items()]) for key, cases in groups.items()]
-    return sorted(contests, key=lambda one: (one.is_simulated, one.key.bench, -one.key.ranks, tuple(map(str, one.key))))
-
-
-def key_of(record):
-    executor, machine = record["executor"], record["machine"]
-    simulated = executor == results.SIMULATOR
-    return Key(record["bench"], FAMILIES.get(executor, executor), record["topology"] if simulated else "",
-               "" if simulated else machine.get("host", ""), "" if simulated else machine_of(record),
-               record["ranks"], record.get("ranks_a_node", 0), record.get("ranks_per_gpu", 1), *_work(record))
-
-
-def _work(record):
-    """The part of a key that says what was done."""
-    is_layer = record["bench"] in METHODS
-    kind = results.attention(record) if is_layer else record["kind"]
-    tokens = record["tokens"] if is_layer or kind in MOVE_TOKENS else 0
-    wire = record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")
-    return (kind, record["pass"] if is_layer else record["direction"], "" if is_layer else results.map_kind(record),
-            record["cadence"],
-            record["heads"], record.get("kv_heads", 0), results.latent(record), record["d_k"], record["d_v"],
-            record["state_bytes"], tokens, results.packed(record),
-            results.dtype(record) if is_layer else "", results.kernel(record) if is_layer else "", wire,
-            record.get("gate", "") if is_layer else "", record.get("gates", ""), record.get("chunk", 0), record.get("groups", 0),
-            (record["warmup"], record["rounds"]), captions.model_words(record) if record["bench"] == MODEL else "")
-
-
-def machine_of(record):
-    """What measured the record: the GPU's name, or the processor's."""
-    return record.get("device", {}).get("gpu") or record["machine"].get("cpu", "unknown machine")
+        groups[results.group_of(record)][results.rival(record)].add(record)
+    contests = [Contest(group, [Row(name, case) for name, case in found.items()]) for group, found in groups.items()]
+    return sorted(contests, key=lambda one: (
+        one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_a_node"]), one.kind, one.way,
+        one["map"] or "", one["cadence"], one.group.contest))
 
 
 def is_oversubscribed(record):
@@ -198,5 +199,5 @@ def is_oversubscribed(record):
         return False
     if "oversubscribed" in record.get("conditions", {}):
         return record["conditions"]["oversubscribed"]
-    threads = record["ranks"] * (2 if record["bench"] in METHODS and FAMILIES.get(record["executor"]) != GPU else 1)
+    threads = record["ranks"] * (2 if record["bench"] in METHODS and not record.get("device") else 1)
     return threads > record["machine"].get("cores", threads)

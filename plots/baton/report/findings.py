@@ -77,11 +77,11 @@ def elsewhere(contest, found):
 
 def difference(other, contest):
     """What tells a contest from the chosen one, such as `128 KiB, graph`."""
-    size = captions.binary_size(other.key.state_bytes)
-    ranks = f"{other.key.ranks} ranks"
-    told = [size] * (other.key.state_bytes != contest.key.state_bytes) \
-        + [ranks] * (other.key.ranks != contest.key.ranks) \
-        + [other.key.cadence] * (other.key.cadence != contest.key.cadence)
+    size = captions.binary_size(other["state_bytes"])
+    ranks = f"{other['ranks']} ranks"
+    told = [size] * (other["state_bytes"] != contest["state_bytes"]) \
+        + [ranks] * (other["ranks"] != contest["ranks"]) \
+        + [other["cadence"]] * (other["cadence"] != contest["cadence"])
     return ", ".join(told) or "other rounds"
 
 

@@ -27,7 +27,7 @@ def reservation(session, contests):
     last = contests[-1]
     if last.is_layer and rates_are_doubtful(session):
         return "from rates of ranks that shared cores: "
-    if last.key.topology.endswith(OF_PROCESSORS) and any(record.get("device") for record in session.measured):
+    if last.group.topology.endswith(OF_PROCESSORS) and any(record.get("device") for record in session.measured):
         return "of processors, not of these GPUs: "
     return ""
 
@@ -43,10 +43,13 @@ def series(found):
     """Returns the contests that differ in ranks alone and cover most of them, by ranks; the papers' state if it can."""
     groups = collections.defaultdict(dict)
     for contest in found:
-        groups[contest.key._replace(ranks=0, ranks_a_node=0)][contest.key.ranks] = contest
-    best = max(groups, default=None, key=lambda key: (
-        len(groups[key]), key.way == "both", -abs(key.state_bytes - choice.STATE), key.tokens))
-    return [contest for _, contest in sorted(groups[best].items())] if best else []
+        groups[results.alike(contest.record, "ranks", "ranks_a_node")][contest["ranks"]] = contest
+
+    def worth(by_ranks):
+        one = next(iter(by_ranks.values()))
+        return len(by_ranks), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
+
+    return [contest for _, contest in sorted(max(groups.values(), default={}, key=worth).items())]
 
 
 def sentence(subject, contests, before=""):
@@ -54,11 +57,11 @@ def sentence(subject, contests, before=""):
     last = contests[-1]
     told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
             for number, (names, ranks) in enumerate(leaders(contests))]
-    size = "" if last.is_layer else f" of {captions.binary_size(last.key.state_bytes)}"
-    text = f"~ {before}{subject}{size} on {last.key.topology}: {'; '.join(told)}"
+    size = "" if last.is_layer else f" of {captions.binary_size(last['state_bytes'])}"
+    text = f"~ {before}{subject}{size} on {last.group.topology}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
-        text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last.key.ranks}"
+        text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last['ranks']}"
     return text + "."
 
 
@@ -77,9 +80,9 @@ def leaders(contests):
         level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.tied)))
         kept = [name for name in stretches[-1][0] if name in level] if stretches else []
         if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
-            stretches[-1] = (kept, [*stretches[-1][1], contest.key.ranks])
+            stretches[-1] = (kept, [*stretches[-1][1], contest["ranks"]])
         else:
-            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest.key.ranks]))
+            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest["ranks"]]))
     return stretches
 
 

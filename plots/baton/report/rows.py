@@ -16,16 +16,13 @@ OVERLAPPED, EXPOSED, COMPUTE_ONLY = "overlapped", "exposed", "compute_only"
 AUTO = "auto"
 LEVEL = 0.95
 
-# What tells the rows of a contest apart. `mode` and `scan` are empty for exchanges.
-RowName = collections.namedtuple("RowName", "name executor implementation mode scan blocks")
-
 # How many times as long a row takes as another one. `interval` is None where too few launches can be compared, and
 # `estimate` is that of estimates.py, of the logarithm. `launches` says how many of each were compared.
 Ratio = collections.namedtuple("Ratio", "value interval estimate launches")
 
 
 class Row:
-    """A row of a contest: `name` is a RowName, `case` the cases.Case with its records."""
+    """A row of a contest: `name` is a results.Rival, `case` the cases.Case with its records."""
 
     def __init__(self, name, case):
         self.name, self.case = name, case
@@ -114,8 +111,3 @@ def _ratio(logarithm, estimate, launches, level):
 
 def _exp(logarithm):
     return math.exp(min(max(logarithm, -700), 700))
-
-
-def row_name(record):
-    return RowName(record["name"], record["executor"], record["implementation"], record.get("mode", ""),
-                    record.get("scan", ""), str(record.get("blocks_asked", record["blocks"])))

@@ -38,7 +38,7 @@ class Session:
     @property
     def machines(self):
         """What measured: GPUs with their number before processors; empty if all of it was simulated."""
-        gpus = [f"{record['device'].get('gpus', record['ranks'])} x {contests.machine_of(record)}"
+        gpus = [f"{record['device'].get('gpus', record['ranks'])} x {results.machine_of(record)}"
                 for record in self.measured if record.get("device")]
         return self._values([*gpus, *(record["machine"].get("cpu", "unknown machine") for record in self.measured)])
 

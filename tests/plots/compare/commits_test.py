@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import sys
 import unittest
 
@@ -30,7 +31,7 @@ sys.exit({status})
 class Launches(InFolder):
     def bench(self, name, *records, status=0):
         path = self.folder / name
-        text = "[" + ",".join(map(str, map(cases.results.json.dumps, records))) + "]"
+        text = "[" + ",".join(map(str, map(json.dumps, records))) + "]"
         path.write_text(BENCH.format(python=sys.executable, records=text, status=status), encoding="utf-8")
         path.chmod(0o755)
         return path

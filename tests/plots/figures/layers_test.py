@@ -4,16 +4,11 @@
 import argparse
 import unittest
 
-from baton import results
-from plots.example import InFolder, draws, layer, local, record, skipped_layer
-
-try:
-    from baton.figures import layers as layers_figure
-except ImportError:  # without matplotlib nothing is drawn
-    layers_figure = None
+from baton import operators
+from baton.figures import layers as layers_figure
+from plots.example import InFolder, layer, local, read, record, skipped_layer
 
 
-@draws
 class OperatorTime(InFolder):
     def draw(self, records, *arguments):
         return self.figure_of(records, "layers", *arguments)
@@ -21,7 +16,7 @@ class OperatorTime(InFolder):
     @staticmethod
     def bars(records, **asked):
         options = argparse.Namespace(**{"pass_": None, "ranks": None, "tokens": None, **asked})
-        return {one.label: one for one in layers_figure.chosen_bars(results.points(records), options)}
+        return {one.label: one for one in layers_figure.chosen_bars(operators.points(read(records)), options)}
 
     def test_draws_both_formats_and_the_same_file_again(self):
         records = [local(), layer(milliseconds=3), layer(mode="compute_only", scan="", milliseconds=4),

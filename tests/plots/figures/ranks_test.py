@@ -3,10 +3,9 @@
 
 import unittest
 
-from plots.example import InFolder, draws, record, skipped
+from plots.example import InFolder, record, skipped
 
 
-@draws
 class TimeAgainstRanks(InFolder):
     def draw(self, records, *arguments):
         return self.figure_of(records, "ranks", *arguments)

@@ -4,25 +4,20 @@
 import unittest
 
 from baton import exchanges
-from plots.example import InFolder, draws, on_gpus, record, skipped
+from baton.figures import sizes as sizes_figure
+from plots.example import InFolder, on_gpus, record, skipped
 
 MIB = 2**20
 SWEPT = [on_gpus(name, executor, size, size / MIB) for name, executor in (
     ("all_scan_fused", "peer"), ("nccl_all_gather_scan", "nccl"), ("two_shot", "peer")) for size in (MIB, 4 * MIB)]
 
-try:
-    from baton.figures import sizes as sizes_figure
-except ImportError:  # without matplotlib nothing is drawn
-    sizes_figure = None
 
-
-@draws
 class TimeAgainstSize(InFolder):
     def draw(self, records, *arguments):
         return self.figure_of(records, "sizes", *arguments)
 
     def axes(self, records):
-        figure = sizes_figure.draw(exchanges.contests(records)[4, "isolated"])
+        figure = sizes_figure.draw(exchanges.sweeps(records)[4, "isolated"])
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):

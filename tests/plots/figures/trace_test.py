@@ -5,12 +5,8 @@ import json
 import unittest
 
 from baton import traces
-
-try:
-    from baton.figures import trace as trace_figure
-except ImportError:  # without matplotlib nothing is drawn
-    trace_figure = None
-from plots.example import InFolder, draws, run
+from baton.figures import trace as trace_figure
+from plots.example import InFolder, run
 
 
 def span(rank, verb, start, finish, name=""):
@@ -47,7 +43,6 @@ KERNELS = trace(span(0, "compute", 0, 100, "intra_output"),
 KERNELS["otherData"]["executor"] = "peer_bf16"
 
 
-@draws
 class SpaceTime(InFolder):
     def draw(self, text, *arguments):
         path = self.folder / "trace.json"

@@ -5,7 +5,6 @@ import itertools
 import unittest
 
 from baton import looks, style
-from plots.example import draws
 
 METHODS = ("local", "zeco", "lasp2", "lasp1", "lasp2_as_released", "lasp1_as_released")
 TOUCH = 0.5  # pixels by which boxes of texts may meet, since they are rounded
@@ -28,7 +27,6 @@ def box_of(annotation):
     return matplotlib.text.Text.get_window_extent(annotation)
 
 
-@draws
 class Labels(unittest.TestCase):
     def assert_free(self, figure):
         self.assertEqual(touching(figure), [])

@@ -13,7 +13,7 @@ KIB, MIB = 2**10, 2**20
 
 def page(*records):
     """The rows {(figure, where): [goal, here, held]} and the paragraphs."""
-    blocks = list(goals.blocks("mine", exchanges.contests(records)[4, "isolated"]))
+    blocks = list(goals.blocks("mine", exchanges.sweeps(records)[4, "isolated"]))
     rows, label = {}, ""
     for row in next(block for block in blocks if isinstance(block, Table)).rows:
         label = row.label or label

@@ -5,7 +5,7 @@ import re
 import unittest
 
 from baton.paper.sources import load_cells
-from plots.example import ROOT, InFolder, draws, layer, local, on_gpus, record, run, skipped, write
+from plots.example import ROOT, InFolder, layer, local, on_gpus, record, run, skipped, write
 
 PUBLISHED = ROOT / "results" / "paper"
 H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"
@@ -155,7 +155,6 @@ class Page(InFolder):
         self.assertEqual(float(rows["ranks 2", "predicted / measured"]), 2)
         self.assertIn("1 of 2 rows are extrapolated", text)
 
-    @draws
     def test_figures_stand_inside_the_page_and_beside_it(self):
         page, text, _ = self.make([simulated("all_scan", ranks) for ranks in (8, 16)])
         self.assertIn('src="data:image/svg+xml;base64,', page)

@@ -20,6 +20,7 @@ from plots.report.example import (
     told,
     with_conditions,
 )
+from plots.report.page.pages import html_of
 
 
 def rivals(**changes):
@@ -28,7 +29,7 @@ def rivals(**changes):
 
 class Rows(unittest.TestCase):
     def keys(self, *groups):
-        return [contest.key for contest in session(*groups).contests]
+        return [contest.group for contest in session(*groups).contests]
 
     def test_algorithms_modes_and_blocks_share_a_contest(self):
         self.assertEqual(len(self.keys(rivals(), scan(blocks_asked=4, blocks=4))), 1)
@@ -47,8 +48,7 @@ class Rows(unittest.TestCase):
             self.assertEqual(len(self.keys(layer(), layer(**changes))), 2, changes)
         self.assertEqual(len(self.keys(layer(), layer("ring_attention_softmax"))), 2)
 
-    def test_tokens_part_exchanges_of_tokens_only(self):
-        self.assertEqual(len(self.keys(scan(), scan(tokens=1))), 1)
+    def test_tokens_part_exchanges_of_tokens(self):
         for kind in ("exchange", "all_to_all", "to_zigzag"):
             self.assertEqual(len(self.keys(scan(kind=kind), scan(kind=kind, tokens=1))), 2)
 
@@ -102,14 +102,15 @@ class Executors(unittest.TestCase):
                 (contest,), text = session(rows).contests, told(rows)
                 with self.subTest(executor=executor, names=names):
                     self.assertEqual(len(contest.competitors), 2)
+                    self.assertRegex(html_of(session(rows)), f'{names[0]}</button>.*<td class="best"[^>]*>fastest')
                     self.assertNotIn("Nothing competed", text)
                     if executor in contests.FOR_CHECKS:
                         self.assertIn(f"Nothing can be said: {executor} runs all ranks in one process", text)
-                    elif make is layer or contest.key.wire == "f32":
+                    elif make is layer or contest.wire == "f32":
                         self.assertIn(f"Fastest: {names[0]}", text)
                     else:  # states that are rounded are another kind
                         self.assertIn("The page ranks what competed: exclusive scan, 2 MiB, 2 GPUs, isolated, bf16 on the wire.", text)
-                    self.assertEqual(contest.key.family == contests.GPU, is_gpu)
+                    self.assertEqual(contest.on_gpus, is_gpu)
 
     def test_other_kinds_are_no_answer_but_are_named(self):
         for rows, said in ((rivals(direction="reverse"), "exclusive scan, reverse, 2 MiB, 4 ranks on processors, isolated."),
@@ -138,7 +139,7 @@ class Oversubscribed(unittest.TestCase):
         self.assertIn("Fastest: zeco", told(crowded(made, 4)))
 
     def test_a_rank_of_a_gpu_has_one(self):
-        made = layer(executor="peer", ranks=2) + layer("lasp2", 1.2, executor="peer", ranks=2)
+        made = [one for name in ("zeco", "lasp2") for one in layer(name, len(name), executor="peer", ranks=2, device={"gpu": "Example GPU"})]
         self.assertIn("Fastest: zeco", told(crowded(made, 2)))
 
     def test_oversubscribed_rows_are_left_out_and_the_others_answer(self):

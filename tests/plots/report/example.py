@@ -72,7 +72,7 @@ def machine(cores):
 
 def session(*groups):
     """The newest session of these records, as it is read from a file."""
-    records = [record for group in groups for record in group]
+    records = example.read(record for group in groups for record in group)
     return sessions.Session("s", pathlib.Path("r.jsonl"), records)
 
 

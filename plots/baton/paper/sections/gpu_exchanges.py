@@ -19,10 +19,10 @@ HOW_NCCL_TESTS = ("No output of nccl-tests lies beside the records: `all_gather_
 
 def section(sources):
     found = {machine: of_machine for machine, records in sources.measured.items()
-             if (of_machine := exchanges.contests(filter(exchanges.on_gpus, records)))}
+             if (of_machine := exchanges.sweeps(filter(exchanges.on_gpus, records)))}
     most_ranks_first = sorted(found.items(), key=lambda one: -max(ranks for ranks, _ in one[1]))
-    told = [block for machine, contests in most_ranks_first
-            for block in machine_blocks(machine, contests, sources.measured[machine])]
+    told = [block for machine, sweeps in most_ranks_first
+            for block in machine_blocks(machine, sweeps, sources.measured[machine])]
     return Section("Exchanges between GPUs", [Text(LEAD), *(told or [Text(HOW)]), *beside_nccl_tests(sources)])
 
 
@@ -32,17 +32,17 @@ LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `pee
         "line of the GPUs' own, and every cell was verified against a serial fold in the launch that timed it.")
 
 
-def machine_blocks(machine, contests, records):
+def machine_blocks(machine, sweeps, records):
     yield Text(verified(machine, list(filter(exchanges.on_gpus, records))))
-    asked = contests.get((goals.RANKS, goals.CADENCE))
+    asked = sweeps.get((goals.RANKS, goals.CADENCE))
     if asked:
         yield Figure(f"exchange_{machine}", "Time against the size of the state",
                      f"{goals.RANKS} GPUs, {goals.CADENCE} rounds; measured: {machine}", "sizes", asked,
                      "Medians with their 95 % interval; both scales are logarithmic. The dotted line is what an empty "
                      "round, three flags and the state on one link take.")
         yield from goals.blocks(machine, asked)
-    for (ranks, cadence), contest in sorted(contests.items(), key=order):
-        yield table(contest, (ranks, cadence), machine, f"exchange_{machine}_{ranks}_{cadence}")
+    for (ranks, cadence), sweep in sorted(sweeps.items(), key=order):
+        yield table(sweep, (ranks, cadence), machine, f"exchange_{machine}_{ranks}_{cadence}")
 
 
 def verified(machine, records):
@@ -67,35 +67,35 @@ def beside_nccl_tests(sources):
 # --- Tables ---------------------------------------------------------------------------------------------
 
 
-def table(contest, place, machine, name):
-    """Returns the table of one contest. `place` is (ranks, cadence)."""
+def table(sweep, place, machine, name):
+    """Returns the table of one sweep. `place` is (ranks, cadence)."""
     ranks, cadence = place
-    rows = [row for one in contest.methods() for row in method_rows(contest, one, machine, cadence)]
+    rows = [row for one in sweep.methods() for row in method_rows(sweep, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [captions.binary_size(size) for size in contest.sizes()], rows, list(notes(contest)),
+                 [captions.binary_size(size) for size in sweep.sizes()], rows, list(notes(sweep)),
                  place != (goals.RANKS, goals.CADENCE))
 
 
-def method_rows(contest, one, machine, cadence):
-    records = [contest.at(one, size) for size in contest.sizes()]
+def method_rows(sweep, one, machine, cadence):
+    records = [sweep.at(one, size) for size in sweep.sizes()]
     newest = max(filter(None, records), key=lambda record: record["time"])
     native = " native" if newest["implementation"] != "schedule" else ""
     yield Row(f"`{one.name}`", f"measured, {one.executor}{native}",
               [cells.microseconds(record, machine) for record in records])
     if one != exchanges.BASE:
-        yield Row("", f"× `{exchanges.BASE.name}`", [over(contest, record, contest.at(exchanges.BASE, size))
-                                           for record, size in zip(records, contest.sizes())])
+        yield Row("", f"× `{exchanges.BASE.name}`", [over(sweep, record, sweep.at(exchanges.BASE, size))
+                                           for record, size in zip(records, sweep.sizes())])
     if cadence == exchanges.BOUND_CADENCE and any(record and record["bound_seconds"] for record in records):
         yield Row("", "bound, and its share", [bound(record) for record in records])
     if any(record and record.get("relative_error") for record in records):
         yield Row("", "error of the state", [error(record, machine) for record in records])
 
 
-def over(contest, record, base):
+def over(sweep, record, base):
     if record is None or base is None:
         return None
     value = record["median_seconds"] / base["median_seconds"]
-    return cells.derived(value, f"{value:.2f}{contest.elsewhere(record, base)}", "",
+    return cells.derived(value, f"{value:.2f}{sweep.elsewhere(record, base)}", "",
                                "measured / measured median")
 
 
@@ -116,19 +116,19 @@ def error(record, machine):
                       record["commit"], record["time"], "compared before the timing", run=record["run"])
 
 
-def notes(contest):
-    records = contest.records()
+def notes(sweep):
+    records = sweep.records()
     newest = max(records, key=lambda record: record["time"])
-    wire = contest.at(exchanges.BASE, contest.sizes()[-1]) or newest
+    wire = sweep.at(exchanges.BASE, sweep.sizes()[-1]) or newest
     gpu = newest["device"]
     yield (f"Medians of {newest['rounds']} rounds after {newest['warmup']}, each the slowest rank's, with their 95 % "
            f"interval; {gpu['gpu']}, driver {gpu.get('driver', 'unknown')}.")
     yield (f"In the same launch: empty round {wire.get('floor_seconds', 0) * 1e6:.2f} µs, alpha "
            f"{wire['alpha_seconds'] * 1e6:.2f} µs, beta {wire['beta_bytes_per_second'] * 1e-9:.1f} GB/s. "
            "A library's own traffic is not counted, so it has no bound.")
-    others = {record["run"] for record in records} - {contest.run}
+    others = {record["run"] for record in records} - {sweep.run}
     if others:
-        yield f"{exchanges.ELSEWHERE} A ratio with a time of another launch than {contest.run}."
+        yield f"{exchanges.ELSEWHERE} A ratio with a time of another launch than {sweep.run}."
     lowered = sum(map(lowered_clocks, records))
     if lowered:
         yield f"{lowered} of {len(records)} rows ran or ended with lowered clocks (`throttle_reasons` in the records)."

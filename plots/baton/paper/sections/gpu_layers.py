@@ -75,9 +75,9 @@ def machine_tables(machine, records):
     """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
-    places = sorted({(results.attention(one), *(one[key] for key in PLACE)) for one in layers})
+    places = sorted({(one["attention"], *(one[key] for key in PLACE)) for one in layers})
     for attention, *place in places:
-        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if results.attention(one) == attention]
+        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if one["attention"] == attention]
         executor, cadence, tokens, heads = place
         rows = list(rows_of(wanted, machine))
         yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
@@ -109,7 +109,7 @@ def titles(places):
 
 
 def rows_of(records, machine):
-    points = results.points(sorted(records, key=lambda record: record["time"], reverse=True))
+    points = operators.points(sorted(records, key=lambda record: record["time"], reverse=True))
     stood = [record for record in points.values() if operators.stands_for_its_method(record)]
     for row, label in operators.labels({operators.row(record) for record in stood}).items():
         of_row = {(record["pass"], record["ranks"]): record for record in stood if operators.row(record) == row}
@@ -122,8 +122,8 @@ def method_rows(points, row, label, stood, machine):
     if row.method == operators.LOCAL:
         return
     yield Row("", "measured, exposed", [
-        cells.timed(record and operators.find(points, row, "exposed", record), machine) for record in stood])
-    yield Row("", "hidden", [hidden(points, row, record) for record in stood])
+        cells.timed(record and operators.find(points, record, "exposed"), machine) for record in stood])
+    yield Row("", "hidden", [hidden(points, record) for record in stood])
     for base in BASES:
         if row.method != base:
             yield Row("", f"over `{base}`", [over(points, base, record) for record in stood])
@@ -138,12 +138,12 @@ HIDDEN_WORDS = {
     ALL: "the layer that overlaps is faster than the layer without an exchange"}
 
 
-def hidden(points, row, record):
+def hidden(points, record):
     """Returns the share of the exchange that local work hides, in words where it is none from 0 to 100 %."""
     share = record and record.get("hidden")
     if share is None:
         return None
-    alone, waited = (operators.find(points, row, mode, record) for mode in ("compute_only", "exposed"))
+    alone, waited = (operators.find(points, record, mode) for mode in ("compute_only", "exposed"))
     text = f"{100 * share:.0f} %"
     if alone and waited and waited["ci95_seconds"][0] <= alone["ci95_seconds"][1]:
         text = LOST
@@ -197,7 +197,7 @@ def overheads(sources, tokens, title):
     for (machine, executor, cadence), records in sources.here(
             bench="operator", tokens=tokens, heads=zeco_operators.HEADS, dtype=DTYPE, ranks=OVERHEAD_RANKS,
             **{"pass": OVERHEAD_PASS}):
-        points = results.points(sorted(records, key=lambda record: record["time"], reverse=True))
+        points = operators.points(sorted(records, key=lambda record: record["time"], reverse=True))
         modes = {one["mode"]: one for one in points.values() if one["name"] == "zeco"}
         cell = over(points, operators.LOCAL, modes.get("overlapped"))
         if cell:

@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import operators, results
+from baton import operators
 from baton.checks import PASSES
 from baton.paper import cells
 from baton.paper.cells import Row, digits
@@ -75,7 +75,7 @@ def measured_tables(sources, tokens):
         yield Text(f"No other project's kernel has been measured at {tokens // 1024}K tokens; {HOW_PEERS}.")
     for name, attention in (("", "linear"), ("_softmax", "softmax")):
         wanted = [(key, of) for key, records in machines
-                  if (of := [one for one in records if results.attention(one) == attention])]
+                  if (of := [one for one in records if one["attention"] == attention])]
         columns = sorted({one["ranks"] for _, records in wanted for one in records} | ({1} if peers and not name else set()))
         rows = [*measured_rows(wanted, columns), *(peer_rows(peers, columns) if not name else [])]
         if rows:
@@ -133,14 +133,14 @@ def measured_rows(machines, columns):
         for row, label in operators.labels({operators.row(record) for record in records}).items():
             of_row = [record for record in records if operators.row(record) == row]
             for number, (dtype, which) in enumerate(kinds(of_row)):
-                shown = [one for one in of_row if (results.dtype(one), one["pass"]) == (dtype, which)]
+                shown = [one for one in of_row if (one["dtype"], one["pass"]) == (dtype, which)]
                 told = f"measured, {where}, {which}" + (f", {dtype}" if dtype != DTYPE else "")
                 yield Row("" if number else f"`{label}`", told, timed_cells(shown, columns, machine))
 
 
 def kinds(records):
     """Returns the [(dtype, pass)] of the records, passes in the order in which they run."""
-    found = {(results.dtype(record), record["pass"]) for record in records}
+    found = {(record["dtype"], record["pass"]) for record in records}
     return sorted(found, key=lambda kind: (kind[0], PASSES.index(kind[1])))
 
 

@@ -12,7 +12,7 @@ import markupsafe
 
 from baton import files, pages, words
 from baton.report import answer
-from baton.report.page import again, bars, charts, lines, provenance, said, strips, tables, trace_files
+from baton.report.page import again, bars, charts, lines, provenance, strips, tables, trace_files
 
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
 
@@ -69,18 +69,17 @@ def figures(sessions, letters, make):
     """Yields rows of figures of one kind: one of one session, those of several beside one another."""
     places = {}
     for letter, session in zip(letters, sessions):
-        for key, chart in make(session.contests):
-            beside = charts.place(key)
-            places.setdefault(key if letter in places.get(beside, ()) else beside, {})[letter] = chart
-    for key in sorted(places, key=lambda key: importance(key, places[key].values())):
-        yield side_by_side(places[key], letters)
+        for subject, chart in make(session.contests):
+            beside = subject._replace(group=charts.place(subject.group))
+            places.setdefault(subject if letter in places.get(beside, ()) else beside, {})[letter] = chart
+    for subject in sorted(places, key=lambda one: order(one, places[one].values())):
+        yield side_by_side(places[subject], letters)
 
 
-def importance(key, made):
+def order(subject, made):
     """Orders figures: what proves nothing comes last, and what has more lines or bars comes before its like."""
     most = max(len(chart.lines if isinstance(chart, lines.Chart) else chart.bars) for chart in made)
-    subject = said.importance(key)
-    return all(chart.weak for chart in made), subject[:4], -most, subject
+    return all(chart.weak for chart in made), subject.importance[:4], -most, subject.importance
 
 
 def side_by_side(of_letters, letters):

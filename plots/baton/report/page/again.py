@@ -4,22 +4,19 @@
 import pathlib
 import shlex
 
-from baton import results
+from baton import results, schema
+from baton.report.contests import LINEAR, SOFTMAX
 from baton.report.rows import AUTO
 
 TOPOLOGIES = pathlib.Path(__file__).resolve().parents[4] / "topologies"
 
-# Keys of records and the flags that ask for them: of both benches, of exchanges, of layers.
-BOTH = (("executor", "--executor"), ("ranks", "--ranks"), ("heads", "--heads"), ("d_k", "--d-k"), ("d_v", "--d-v"),
-        ("cadence", "--cadence"))
-EXCHANGE = (("direction", "--direction"), ("map", "--map"), ("tokens", "--tokens"))
-LAYER = (("pass", "--pass"), ("mode", "--mode"), ("tokens", "--tokens"), ("packed", "--packed"), ("chunk", "--chunk"), ("dtype", "--dtype"),
-         ("kernel", "--kernel"), ("kv_heads", "--kv-heads"), ("groups", "--groups"), ("gates", "--gates"), ("scan", "--scan"))
-MODEL = (("model", "--model"), ("layers", "--layers"), ("width", "--width"), ("line", "--lines"), ("tokens", "--tokens"),
-         ("chunk", "--chunk"), ("groups", "--groups"))
-BESIDE = (("sharded weights", "--fsdp"), ("head", "--head"), ("optimizer", "--optimizer"))
-BENCH_WORDS = {"collective": [], "operator": ["operator"], "model": ["model"]}
+NOT_OF_A_CASE = ("state_bytes", "peak_flops", "cycle", "warmup", "rounds", "baseline", "seed")
+# The axes that a bench makes of others, so that it has no flag for them.
+MADE = {"collective": (), "operator": ("direction",),
+        "model": ("pass", "mode", "direction", "attention", "gate", "gates", "dtype", "kv_heads")}
 SET_BY_MLA = ("kv_heads", "d_k", "d_v")
+BESIDE = ("sharded weights", "head", "optimizer")  # in the order of their flags
+BENCH_WORDS = {"collective": [], "operator": ["operator"], "model": ["model"]}
 
 
 def command(record, *more):
@@ -31,52 +28,32 @@ def program(record):
     return f"{record['bench']}_bench"
 
 
-def is_layer(record):
-    return record["bench"] == "operator"
-
-
 def arguments(record, *more):
     """Returns the words that a bench takes for the record's case, with the words `more` at their end."""
-    if record["bench"] == "model":
-        return [*of_model(record), *more]
-    words = ["--methods" if is_layer(record) else "--collectives", record["name"]]
-    latent = results.latent(record)
-    for key, flag in (*BOTH, *(LAYER if is_layer(record) else EXCHANGE)):
-        if latent and key in SET_BY_MLA:
-            continue
-        if record.get(key) not in (None, ""):
-            words += [flag, str(record[key])]
-    if latent:
-        words += ["--mla", f"{record['d_v']},{record['d_k'] - record['d_v']}"]
-    if is_layer(record) and results.attention(record) in results.DELTA_RULE:
-        words += ["--attention", results.attention(record)]
-    elif record.get("gate") == "scalar":
-        words += ["--gate", "scalar"]
-    return [*words, *of_machine(record), *more]
-
-
-def of_model(record):
-    """The same for a model, whose data-parallel line needs no method."""
-    words = ["--methods", record["name"]] if record["line"] != "dp" else []
-    for key, flag in (*BOTH, *MODEL):
-        words += [flag, str(record[key])]
-    if record["line"] == "full" and record["scan"]:
-        words += ["--scan", record["scan"]]
-    return [*words, *(flag for word, flag in BESIDE if word in record["beside"].split(", ")), *of_machine(record)]
-
-
-def of_machine(record):
-    """The words for the machine of any case and for its blocks."""
     words = []
-    if record.get("ranks_a_node"):
-        words += ["--ranks-per-node", str(record["ranks_a_node"])]
-    if record.get("ranks_per_gpu", 1) > 1:
-        words += ["--ranks-per-gpu", str(record["ranks_per_gpu"])]
-    if str(record.get("blocks_asked", AUTO)) not in (AUTO, "1"):
-        words += ["--blocks", str(record["blocks_asked"])]
-    if record["executor"] == results.SIMULATOR:
-        words += ["--topology", topology(record["topology"])]
-    return words
+    for axis, field in schema.FIELDS.items():
+        if field["role"] == "axis" and field["flag"] and is_asked(record, axis):
+            words += words_of(record, axis, field["flag"].split(", "))
+    return [*words, *(["--topology", topology(record["topology"])] if results.is_simulated(record) else []), *more]
+
+
+def is_asked(record, axis):
+    """True if the flag of an axis asks for the record's case, which would be another one without it."""
+    value = record.get(axis)
+    is_made = axis in NOT_OF_A_CASE or axis in MADE[record["bench"]] or axis in SET_BY_MLA and schema.value(record, "latent")
+    is_default = {"blocks_asked": str(value) in (AUTO, "1"), "attention": value in (LINEAR, SOFTMAX),
+                  "name": record.get("line") == "dp",
+                  "gate": value == "none" or record.get("attention") in results.DELTA_RULE}
+    return not is_made and schema.is_said(record, axis) and not is_default.get(axis)
+
+
+def words_of(record, axis, flags):
+    if axis == "beside":
+        return [flag for flag, word in zip(flags, BESIDE) if word in record["beside"].split(", ")]
+    if axis == "latent":
+        return [*flags, f"{record['d_v']},{record['d_k'] - record['d_v']}"]
+    flag, *of_methods = flags
+    return [of_methods[0] if of_methods and record["bench"] != "collective" else flag, str(record[axis])]
 
 
 def topology(name):

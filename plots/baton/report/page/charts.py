@@ -5,62 +5,67 @@ import collections
 import math
 import statistics
 
-from baton import looks, style, words
-from baton.report.contests import METHODS
+from baton import looks, results, style, words
 from baton.report.page import bars, lines, said
 from baton.report.rows import AUTO, COMPUTE_ONLY, EXPOSED, LOCAL
 
 SIZE, RANKS = "size", "ranks"
-# The fields of a key in which the contests of a chart may differ.
-FREE = {SIZE: {"state_bytes": 0, "heads": 0, "tokens": 0},
-        RANKS: {"ranks": 0, "ranks_a_node": 0, "ranks_a_gpu": 1}}
+# The axes in which the contests of a chart may differ.
+FREE = {SIZE: ("heads", "tokens"), RANKS: ("ranks", "ranks_a_node", "ranks_per_gpu")}
 PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", "nccl_all_gather_scan",
           LOCAL)  # lines that are kept first
+
+# What a chart is of: what its contests share, and what orders it among others.
+Subject = collections.namedtuple("Subject", "group importance")
 
 Identity = collections.namedtuple("Identity", "name executor implementation scan blocks simulated")
 
 
 def against_size(contests_of_session):
-    """Yields (place, Chart) of exchanges against the bytes of the state, and of layers against the tokens."""
-    for key, group in grouped(contests_of_session, SIZE):
-        field = "tokens" if key.bench in METHODS else "state_bytes"
-        unit, title = (str, "tokens a rank") if field == "tokens" else (words.size, "bytes of a rank's state")
-        if len({getattr(one.key, field) for one in group}) > 1:
-            yield from chart(key, group, field, said.heading(key, "state_bytes", "tokens", "heads"),
-                             title, unit)
+    """Yields (Subject, Chart) of exchanges against the bytes of the state, and of layers against the tokens."""
+    for shared, group in grouped(contests_of_session, SIZE):
+        axis = "tokens" if group[0].is_layer else "state_bytes"
+        unit, title = (str, "tokens a rank") if axis == "tokens" else (words.size, "bytes of a rank's state")
+        if len({one[axis] for one in group}) > 1:
+            yield from chart(Subject(shared, said.importance(group[0])), group, axis,
+                             said.heading(group[0], "state_bytes", "tokens", "heads"), title, unit)
 
 
 def against_ranks(contests_of_session):
-    """Yields (place, Chart): measured lines, with simulated ones beside them where this machine was the model."""
+    """Yields (Subject, Chart): measured lines, with simulated ones beside them where this machine was the model."""
     groups = dict(grouped(contests_of_session, RANKS))
-    joined = {key: [other for other in groups if modelled(key, other)] for key in groups if not key.topology}
+    joined = {shared: [other for other in groups if modelled(group[0], groups[other][0])]
+              for shared, group in groups.items() if not shared.topology}
     beside = {other for others in joined.values() for other in others}
-    for key, group in groups.items():
-        if key in beside:
+    for shared, group in groups.items():
+        if shared in beside:
             continue
-        group = group + [one for other in joined.get(key, ()) for one in groups[other]]
-        if len({one.key.ranks for one in group}) > 1:
-            yield from chart(key, group, "ranks", said.heading(key, "ranks"), "ranks", str)
+        group = group + [one for other in joined.get(shared, ()) for one in groups[other]]
+        if len({one["ranks"] for one in group}) > 1:
+            yield from chart(Subject(shared, said.importance(group[0])[:-1]), group, "ranks", said.heading(group[0], "ranks"),
+                             "ranks", str)
 
 
-def modelled(key, other):
-    """True if `other` is the same work, simulated on a model of the machine that `key` was measured on."""
+def modelled(one, other):
+    """True if `other` is the same work at any ranks, simulated on a model of the machine that `one` was measured on."""
     def work(of):
-        return of._replace(family="", topology="", host="", machine="", ranks_a_node=0, rounds=None)
-    ours = key.machine and key.machine in other.topology  # "64 x Some CPU, 2 cores, mpi"
-    return bool(other.topology) and bool(ours) and work(key) == work(other)
+        of_machine = ("family", "warmup", "rounds", *FREE[RANKS])
+        return results.alike(of.record, *of_machine).contest, of.wire, of["dtype"]
+    topology, machine = other.group.topology, one.group.machine  # "64 x Some CPU, 2 cores, mpi"
+    return bool(topology) and bool(machine) and machine in topology and work(one) == work(other)
 
 
 def grouped(contests_of_session, kind):
     groups = collections.defaultdict(list)
     for contest in contests_of_session:
-        groups[contest.key._replace(**FREE[kind])].append(contest)
+        free = [axis for axis in FREE[kind] if contest.is_layer or axis != "tokens"]
+        groups[results.alike(contest.record, *free)].append(contest)
     return groups.items()
 
 
-def chart(key, group, field, title, x_title, unit):
+def chart(subject, group, axis, title, x_title, unit):
     """Yields the chart of a group of contests, if two methods have lines in it."""
-    found, names = collect(group, field)
+    found, names = collect(group, axis)
     found = {one: points for one, points in found.items() if len(points) > 1}
     if len({one[:-1] for one in found}) < 2:
         return
@@ -70,14 +75,14 @@ def chart(key, group, field, title, x_title, unit):
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
     both = len({one.simulated for one in kept}) > 1
-    about = f"{said.subject(key)}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
+    about = f"{said.subject(group[0])}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (lines.OVERSUBSCRIBED in marks)
     about += " Rings: of another launch or commit than the other points." * (lines.ELSEWHERE in marks)
-    yield key, lines.Chart(title, about, x_title, unit, made, left_out, lines.OVERSUBSCRIBED in marks and "" not in marks)
+    yield subject, lines.Chart(title, about, x_title, unit, made, left_out, lines.OVERSUBSCRIBED in marks and "" not in marks)
 
 
-def collect(group, field):
+def collect(group, axis):
     """Returns {Identity: [(x, seconds, interval, note, mark, ratio to the best)]} and {Identity: label}."""
     found, names = collections.defaultdict(list), {}
     main = common_origin(group)
@@ -90,13 +95,13 @@ def collect(group, field):
             other = not row.is_simulated and origin(row.records[-1]) != main
             mark = lines.OVERSUBSCRIBED if contest.is_oversubscribed else lines.ELSEWHERE if other else ""
             best = row.median / contest.best.median if contest.best else 1
-            found[one].append((getattr(contest.key, field), row.median, row.interval, note(label, contest, row), mark, best))
+            found[one].append((contest[axis], row.median, row.interval, note(label, contest, row), mark, best))
     return found, names
 
 
 def note(label, contest, row):
     simulated = "~ simulated, " if row.is_simulated else ""
-    return f"{label}: {simulated}{said.shape(contest.key)}: {words.time_of(row)}"
+    return f"{label}: {simulated}{said.shape(contest)}: {words.time_of(row)}"
 
 
 def by_worth(found):
@@ -124,7 +129,7 @@ def common_origin(group):
 
 
 def layers(contests_of_session):
-    """Yields (key, Chart) of each contest of layers."""
+    """Yields (Subject, Chart) of each contest of layers."""
     for contest in contests_of_session:
         if not contest.is_layer or not contest.competitors:
             continue
@@ -133,13 +138,13 @@ def layers(contests_of_session):
         order = sorted(rows, key=lambda row: row.name.name not in PAPERS)
         kept = order[:style.MOST_LINES]
         made = [bar(contest, row) for row in rows if row in kept]
-        about = (f"{said.subject(contest.key)}. Full: local work alone; light: what the exchange adds; stroke: the "
+        about = (f"{said.subject(contest)}. Full: local work alone; light: what the exchange adds; stroke: the "
                  "exchange exposed.")
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
         main = common_origin([contest])
         others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
         about += f" Of another launch or commit: {words.names(others)}." if others else ""
-        yield contest.key, bars.Chart(said.heading(contest.key), about, made,
+        yield Subject(contest.group, said.importance(contest)), bars.Chart(said.heading(contest), about, made,
                                       [contest.label_of(row) for row in order[style.MOST_LINES:]], contest.is_oversubscribed)
 
 
@@ -150,6 +155,6 @@ def bar(contest, row):
                     note(contest.label_of(row), contest, row))
 
 
-def place(key):
-    """What charts of several sessions share that stand side by side."""
-    return key._replace(host="", machine="")
+def place(group):
+    """What contests of several sessions share that stand side by side."""
+    return group._replace(host="", machine="")

@@ -6,10 +6,9 @@ import os
 import pathlib
 import urllib.parse
 
-from baton import results
+from baton import results, schema
 
-SAID = (("host", "host"), ("cpu", "processor"), ("cores", "cores"), ("memory_gib", "memory, GiB"), ("system", "system"),
-        ("kernel", "kernel"), ("compiler", "compiler"), ("build", "build"), ("mpi", "MPI"))
+TITLES = {"cpu": "processor", "memory_gib": "memory, GiB", "mpi": "MPI"}
 MOST_RUNS = 12  # that are listed; the others are counted
 
 
@@ -24,7 +23,8 @@ def section(session, letter, out):
 
 
 def told_of(machine):
-    told = [(title, str(machine[key])) for key, title in SAID if machine.get(key)]
+    told = [(TITLES.get(key, key), str(machine[key])) for key in schema.parts("machine")
+            if machine.get(key) and key != "environment"]
     return told + sorted(machine.get("environment", {}).items())
 
 

@@ -20,7 +20,6 @@ MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastes
 ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
          VERIFIED: "elements, or tokens x heads"}
 MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
-FAMILY = ("bench", "family", "topology", "host", "machine", "kind", "wire", "model")  # what the contests of a table share
 
 
 def tables(sessions, letters, number_of):
@@ -29,16 +28,19 @@ def tables(sessions, letters, number_of):
     families = collections.defaultdict(dict)
     for letter, session in zip(letters, sessions):
         for contest in session.contests:
-            family = place(contest.key)._replace(wire=contest.key.wire)
-            entries = families[tuple(getattr(family, field) for field in FAMILY)]
-            beside = place(contest.key)
+            entries = families[contest["bench"], contest.run_by, contest.group.topology, contest.kind, contest.wire, contest.model]
+            beside = place(contest.group)
             taken = letter in entries.get(beside, ())  # several machines of one session are no columns
-            entries.setdefault(contest.key if taken else beside, {})[letter] = contest
-    for of_family in sorted(families.values(), key=lambda entries: said.importance(next(iter(entries)))):
+            entries.setdefault(contest.group if taken else beside, {})[letter] = contest
+    for of_family in sorted(families.values(), key=lambda entries: said.importance(first_of(next(iter(entries.values()))))):
         shown = {key: entry for key, entry in of_family.items() if any(rows_of(one) for one in entry.values())}
         if shown:
             yield table(shown, [letter for letter in letters
                                 if any(letter in entry for entry in shown.values())], number_of)
+
+
+def first_of(entry):
+    return next(iter(entry.values()))
 
 
 def rows_of(contest):
@@ -49,19 +51,18 @@ def rows_of(contest):
 
 
 def table(entries, letters, number_of):
-    firsts = [next(iter(entry.values())) for entry in entries.values()]
-    keys = [contest.key for contest in firsts]
-    fields, is_layer = said.columns(keys), firsts[0].is_layer
+    firsts = [first_of(entry) for entry in entries.values()]
+    axes, is_layer = said.columns(firsts), firsts[0].is_layer
     marks = Marks({letter: collections.Counter(
         origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
         for letter in letters})
-    body = [row for entry in entries.values() for row in rows(entry, letters, fields, marks, number_of)]
-    subjects = " · ".join(dict.fromkeys(said.subject(contest.key) for entry in entries.values() for contest in entry.values()))
+    body = [row for entry in entries.values() for row in rows(entry, letters, axes, marks, number_of)]
+    subjects = " · ".join(dict.fromkeys(said.subject(contest) for entry in entries.values() for contest in entry.values()))
     skipped = sum(row.state == cases.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
-    notes = [f"All of them: {said.constants(keys, fields)}."]
+    notes = [f"All of them: {said.constants(firsts, axes)}."]
     notes += [f"{words.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
     names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
-             *(said.titles_of(field, is_layer) for field in fields)]
+             *map(said.title_of, axes)]
     return Table(subjects, " ".join(notes), letters, names, outcomes(is_layer), ABOUT, body)
 
 
@@ -70,7 +71,7 @@ def outcomes(is_layer):
     return [MEDIAN, AGAINST, *[BOUND] * (not is_layer), VERIFIED]
 
 
-def rows(entry, letters, fields, marks, number_of):
+def rows(entry, letters, axes, marks, number_of):
     """Yields the TableRows of a contest, over the sessions."""
     found = collections.defaultdict(list)
     for letter, contest in entry.items():
@@ -82,7 +83,7 @@ def rows(entry, letters, fields, marks, number_of):
         cells = [Cell(label(contest, row), name.name)]
         cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * contest.is_layer
         cells += [Cell("simulator ~" if row.is_simulated else name.executor)]
-        cells += [Cell(said.value(contest.key, field), getattr(contest.key, field)) for field in fields]
+        cells += [Cell(said.value(contest, axis), said.value_of(contest, axis)) for axis in axes]
         here = {letter: (contest_of, row_of) for letter, contest_of, row_of in places}
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}

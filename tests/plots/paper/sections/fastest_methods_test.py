@@ -6,7 +6,7 @@ import unittest
 from baton import stacks
 from baton.paper.sections import fastest_methods as methods
 from baton.paper.sources import H100, Sources
-from plots.example import draws, layer, skipped_layer
+from plots.example import layer, skipped_layer
 
 
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
@@ -58,7 +58,6 @@ class Map(unittest.TestCase):
         self.assertEqual((cell.text, cell.value), ("one = 1", "one"))
         self.assertIn("cannot be told from it: other", cell.note)
 
-    @draws
     def test_names_fit_their_cells(self):
         from baton.paper import winners_map
         from plots.paper.figures_test import touching

@@ -6,7 +6,7 @@ import unittest
 from baton.paper.page import Table, Text
 from baton.paper.sections import gpu_layers, zeco_operators
 from baton.paper.sources import Sources
-from plots.example import layer, local
+from plots.example import layer, local, read
 
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 PUBLISHED = {"zeco_table_operator_16k": [], "zeco_table2": []}
@@ -23,7 +23,7 @@ def peer(which="forward", milliseconds=3.0):
 
 
 def sources(records, peers=()):
-    return Sources([], {"mine": list(records)}, PUBLISHED, {"mine": list(peers)})
+    return Sources([], {"mine": read(records)}, PUBLISHED, {"mine": list(peers)})
 
 
 def tables(section):

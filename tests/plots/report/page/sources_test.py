@@ -7,7 +7,7 @@ import unittest
 import urllib.parse
 
 from baton.report.page import again
-from plots.example import InFolder, write
+from plots.example import InFolder, read, write
 from plots.report.example import layer, report, scan
 from plots.report.page import pages
 
@@ -56,14 +56,15 @@ class Sources(InFolder):
 class Commands(unittest.TestCase):
     def test_of_an_exchange(self):
         self.assertEqual(again.command(scan("all_scan", blocks_asked=16)[0], "--trace", "a b.json"),
-                         "./run bench --collectives all_scan --executor mpi --ranks 4 --heads 32 --d-k 128 --d-v 128 "
-                         "--cadence isolated --direction forward --tokens 8192 --blocks 16 --trace 'a b.json'")
+                         "./run bench --collectives all_scan --direction forward --heads 32 --d-k 128 --d-v 128 --tokens 8192 "
+                         "--executor mpi --ranks 4 --blocks 16 --cadence isolated --trace 'a b.json'")
 
     def test_of_a_layer_and_of_a_simulated_row(self):
-        self.assertIn("./run bench operator --methods zeco", again.command(layer()[0]))
-        self.assertIn("--kv-heads 4", again.command({**layer()[0], "kv_heads": 4}))
-        self.assertIn("--packed 100", again.command({**layer()[0], "packed": 100}))
-        latent = again.command({**layer()[0], "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
+        asked, *_ = read(layer())
+        self.assertIn("./run bench operator --methods zeco", again.command(asked))
+        self.assertIn("--kv-heads 4", again.command({**asked, "kv_heads": 4}))
+        self.assertIn("--packed 100", again.command({**asked, "packed": 100}))
+        latent = again.command({**asked, "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
         self.assertIn("--mla 512,64", latent)
         self.assertNotRegex(latent, "--kv-heads|--d-[kv]")
         made = pages.simulated_each(scan())[0]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of earlier versions, as the benches write them now: with their family, their contest and what else they lack.
+
+The benches make both texts of today's records (Case::contest). Nothing but this file says what they are of older ones.
+"""
+
+from baton.schema import is_said
+
+SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
+
+# What the contest of a record has in which order, between the ranks and the cadence; a part of NAMED bears its key.
+SHAPE = ("heads", "kv_heads", "latent", "d_k", "d_v")
+WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
+        "operator": ("pass", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "groups", "dtype", "kernel"),
+        "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
+NAMED = ("gates", "map", "kernel")
+
+
+def upgraded(record):
+    """Returns the record with the keys that it lacks since it is old. One of today is returned as it is."""
+    if "contest" in record or record.get("bench") not in WORK:
+        return record
+    new = {**record, "wire_dtype": record.get("wire_dtype") or ("bf16" if record["executor"].endswith("_bf16") else "f32")}
+    if record["bench"] != "collective":
+        is_softmax = "softmax" in record["name"] or record["name"] in SOFTMAX_METHODS
+        new["attention"] = record.get("attention") or ("softmax" if is_softmax else "linear")
+        new["dtype"] = record.get("dtype", "f32")
+    if "contiguous" in record:
+        new["layout"] = record.get("layout") or ("contiguous" if record["contiguous"] else "other")
+    new["family"] = "GPUs" if record.get("device") and new["wire_dtype"] == "f32" else record["executor"]
+    rounds = () if record["executor"] == "simulator" else ("warmup", "rounds")
+    keys = ("family", "ranks", "ranks_a_node", "ranks_per_gpu", *WORK[record["bench"]], "cadence", *rounds)
+    new["contest"] = "/".join(filter(None, (part(new, key) for key in keys)))
+    return new
+
+
+def part(record, key):
+    """An axis as the contest has it: a number with its key, a text alone, and nothing where it is not said."""
+    asked = next((one for one in record.get("case", "").split("/") if one.startswith(f"{key}:")), "")
+    if key == "ranks_a_node" or asked and key in ("layers", "mlp"):
+        return asked  # a record has what was found, and of layers their number alone
+    if not is_said(record, key) or key == "kernel" and record[key] == "own":
+        return ""
+    if key == "gate" and record["attention"] not in ("linear", "softmax"):
+        return ""  # the word of a delta rule says it
+    if record[key] is True:
+        return key
+    return f"{key}:{record[key]}" if key in NAMED or not isinstance(record[key], str) else record[key]
