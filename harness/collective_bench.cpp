@@ -2,6 +2,4 @@
 // collective_bench: times the exchanges of sequence-parallel attention.
 #include "harness/run/experiment.hpp"
 
-int main(int argc, char** argv) {
-  return baton::bench_main(argc, argv, baton::parse_collective_options, baton::collective_table());
-}
+int main(int argc, char** argv) { return baton::bench_main(argc, argv, baton::parse_collective_options); }

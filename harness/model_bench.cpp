@@ -3,7 +3,4 @@
 #include "harness/models/workload.hpp"
 #include "harness/run/experiment.hpp"
 
-int main(int argc, char** argv) {
-  return baton::bench_main(argc, argv, baton::parse_model_options,
-                           baton::model_table(baton::longest_name(baton::sp_methods())));
-}
+int main(int argc, char** argv) { return baton::bench_main(argc, argv, baton::parse_model_options); }

@@ -3,7 +3,4 @@
 #include "harness/layers/workload.hpp"
 #include "harness/run/experiment.hpp"
 
-int main(int argc, char** argv) {
-  return baton::bench_main(argc, argv, baton::parse_operator_options,
-                           baton::operator_table(baton::longest_name(baton::sp_methods())));
-}
+int main(int argc, char** argv) { return baton::bench_main(argc, argv, baton::parse_operator_options); }

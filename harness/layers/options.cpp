@@ -169,6 +169,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;
+  options.longest_name = longest_name(sp_methods());
   own.packing.seed = options.seed;
   set_latent(own);
   const auto names = resolve_workloads("method", own.methods, method_names(), options.baseline);

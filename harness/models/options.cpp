@@ -161,6 +161,7 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;
+  options.longest_name = longest_name(sp_methods());
   const ModelShape shape = shape_of(own);
   const bool has_linear = shape.softmax_layers() < shape.count();
   const auto known = method_names(has_linear ? Attention::linear : Attention::softmax);

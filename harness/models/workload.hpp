@@ -12,7 +12,6 @@
 #include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
 #include "harness/options/options.hpp"
-#include "harness/report/table.hpp"
 #include "models/reference/oracle.hpp"
 #include "models/stack.hpp"
 #include "sp_methods/layer_oracle.hpp"

@@ -155,6 +155,7 @@ std::optional<Options> parse_collective_options(int argc, char** argv) {
        .print_list = print_list});
   if (!raw) return std::nullopt;
   Options options = raw->options;
+  options.longest_name = longest_name(collectives());
   const auto names = resolve_workloads("collective", own.collectives, collective_names(), options.baseline);
   Axes axes = axes_of(*raw);
   axes.comparison_groups = comparison_groups(own, names);

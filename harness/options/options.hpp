@@ -4,6 +4,8 @@
 // Flags are declared by plain calls: flags.cpp alone includes the library that parses them.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,8 +52,10 @@ struct Options {
   std::string journal;
   /// The file of comma-separated values; empty for none.
   std::string csv;
-  /// Adds the columns of percentiles and of the last rank.
+  /// Shows all columns.
   bool wide = false;
+  /// The characters of the longest name that rows of this bench can have.
+  int longest_name = 0;
   /// The file for the trace of one more round; empty for none.
   std::string trace;
   /// The format and the files of the schedules of the only case.
@@ -234,6 +238,14 @@ struct BenchFlags {
 /// Parses a command line and prints the answer to --help and --list, in which case the result is
 /// empty. Throws UsageError.
 std::optional<RawOptions> parse_flags(int argc, char** argv, const BenchFlags& bench);
+
+/// The characters of the longest name among a registry's entries.
+template <class Entries>
+int longest_name(const Entries& entries) {
+  std::size_t longest = 0;
+  for (const auto* entry : entries) longest = std::max(longest, entry->name.size());
+  return static_cast<int>(longest);
+}
 
 /// The names of the workloads that run, and the baseline, looked up in `known`; `what` says what
 /// they are. Throws UsageError if the baseline does not run.

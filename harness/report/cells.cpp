@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/report/cells.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "harness/report/table.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/measure/samples.hpp"
 
 namespace baton {
 namespace {
@@ -73,44 +76,6 @@ std::string wrapped(const std::string& text, const std::string& indent, int colu
     }
   }
   return all + line + "\n";
-}
-
-std::string marked_name(const Record& record) {
-  const bool is_simulated = !find_backend(record.bench_case.executor).is_measured;
-  const bool is_shared =
-      (record.conditions && record.conditions->oversubscribed()) || record.bench_case.ranks_a_gpu > 1;
-  return (is_simulated ? "~" : is_shared ? "!" : "") + record.bench_case.workload->name();
-}
-
-std::string run_by(const Record& record) {
-  return record.bench_case.executor + (record.implementation == "schedule" ? "" : " native");
-}
-
-std::string share_of_bound(const Record& record) {
-  const auto bound = record.bound_seconds();
-  return bound ? fmt::format("{:.0f}", 100 * *bound / record.shown().median) : no_value;
-}
-
-std::string hidden_share(const Record& record) {
-  const auto& hidden = record.shown_standing().hidden;
-  return hidden ? fmt::format("{:.0f}", 100 * *hidden) : no_value;
-}
-
-std::string memory(const Record& record) {
-  return record.footprint ? short_size(record.footprint->total()) : no_value;
-}
-
-std::string verified_amount(const Record& record) {
-  const Verified& verified = record.verified;
-  if (!record.bench_case.workload->is_layer()) return short_size(verified.elements);
-  return fmt::format("{}x{}", short_size(verified.tokens), verified.heads.size());
-}
-
-std::string blocks_that_ran(const Record& record) {
-  if (!record.bench_case.workload->cuts_blocks()) return no_value;
-  const std::string blocks =
-      record.blocks < 100000 ? fmt::format("{}", record.blocks) : short_size(record.blocks);
-  return blocks + (record.bench_case.blocks == auto_blocks ? "*" : "");
 }
 
 }  // namespace baton

@@ -1,69 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of both benches with all their columns, and how a table makes lines of them.
+#include "harness/report/columns.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
 
-#include "collectives/collective.hpp"
-#include "harness/report/table.hpp"
+#include "harness/report/cells.hpp"
+#include "harness/report/record.hpp"
 
 namespace baton {
 namespace {
 
-constexpr auto interval_title = "95 % interval";
+AxisValues axes_of(const Record& record) { return record.bench_case.workload->axes(); }
 
-/// A cell that is empty in rows without timings.
-auto timed(std::function<std::string(const Record&)> cell) {
-  return [cell](const Record& record) { return record.is_timed() ? cell(record) : no_value; };
+std::string time(double seconds, Form form) {
+  return form == Form::brief ? short_time(seconds) : number(seconds * 1e6);
 }
 
-auto microseconds(double Summary::*member) {
-  return timed([member](const Record& record) { return number(record.shown().*member * 1e6); });
+std::string time(const std::optional<double>& seconds, Form form) {
+  return seconds ? time(*seconds, form) : no_value;
+}
+
+template <double Summary::*member>
+std::string time_of(const Record& record, Form form) {
+  return time(record.shown().*member, form);
+}
+
+std::string interval(const Record& record, Form form) {
+  const auto& ci = record.shown().ci95;
+  return fmt::format("[{},{}]", time(ci[0], form), time(ci[1], form));
 }
 
 /// The rate of bytes that the workload states for a number of ranks.
-auto gigabytes_a_second(double (Workload::*bytes)(int) const) {
-  return timed([bytes](const Record& record) {
-    const Case& c = record.bench_case;
-    const double rate = ((*c.workload).*bytes)(c.ranks) / record.shown().median * 1e-9;
-    return std::isfinite(rate) ? number(rate) : no_value;  // a simulated rank alone takes no time
-  });
+template <double (Workload::*bytes)(int) const>
+std::string rate_of(const Record& record, Form) {
+  const Case& c = record.bench_case;
+  const double rate = ((*c.workload).*bytes)(c.ranks) / record.shown().median * 1e-9;
+  return std::isfinite(rate) ? number(rate) : no_value;  // a simulated rank alone takes no time
 }
 
-std::string ratio(const Record& record) {
+/// The name with its mark: ~ for a simulated row, ! for one whose ranks take turns on a core or a
+/// GPU.
+std::string marked_name(const Record& record, Form) {
+  const bool is_simulated = !find_backend(record.bench_case.executor).is_measured;
+  const bool is_shared =
+      (record.conditions && record.conditions->oversubscribed()) || record.bench_case.ranks_a_gpu > 1;
+  return (is_simulated ? "~" : is_shared ? "!" : "") + record.bench_case.workload->name();
+}
+
+/// The executor, and the word "native" where one stood in for the schedule.
+std::string run_by(const Record& record, Form) {
+  return record.bench_case.executor + (record.implementation == "schedule" ? "" : " native");
+}
+
+std::string state(const Record& record, Form form) {
+  const std::int64_t bytes = record.bench_case.workload->state_bytes();
+  return form == Form::brief ? short_size(bytes) : binary_size(bytes);
+}
+
+/// The number of blocks, with * if the model chose it.
+std::string blocks_that_ran(const Record& record, Form) {
+  if (!record.bench_case.workload->cuts_blocks()) return no_value;
+  const std::string blocks =
+      record.blocks < 100000 ? fmt::format("{}", record.blocks) : short_size(record.blocks);
+  return blocks + (record.bench_case.blocks == auto_blocks ? "*" : "");
+}
+
+/// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row
+/// has the ~ alone.
+std::string predicted(const Record& record, Form form) {
+  const std::string mark = record.extrapolated.empty() ? "" : "~";
+  if (record.predicted_seconds) return time(*record.predicted_seconds, form) + mark;
+  return mark.empty() ? no_value : mark;
+}
+
+std::string ratio(const Record& record, Form) {
   const auto& ratio = record.shown_standing().ratio;
   if (!ratio) return no_value;
   return fmt::format("{:.2f} [{:.2f},{:.2f}]", ratio->value, ratio->ci95[0], ratio->ci95[1]);
 }
 
-std::string interval(const Record& record) {
-  const auto& ci = record.shown().ci95;
-  return fmt::format("[{},{}]", number(ci[0] * 1e6), number(ci[1] * 1e6));
-}
-
-std::string direction(const Record& record) {
-  return record.bench_case.workload->axes().text("direction") == "forward" ? "fwd" : "rev";
-}
-
-/// The text of an axis.
-auto text_of(schema::Key key) {
-  return [key](const Record& record) { return record.bench_case.workload->axes().text(key); };
-}
-
-std::string bound(const Record& record) {
-  const auto seconds = record.bound_seconds();
-  return seconds ? number(*seconds * 1e6) : no_value;
-}
-
-std::string first(const Record& record) {
-  const auto& seconds = record.samples.first_seconds;
-  return seconds ? number(*seconds * 1e6) : no_value;
+/// Elements, or tokens a rank times heads, that were compared.
+std::string verified_amount(const Record& record, Form) {
+  const Verified& verified = record.verified;
+  if (!record.bench_case.workload->is_layer()) return short_size(verified.elements);
+  return fmt::format("{}x{}", short_size(verified.tokens), verified.heads.size());
 }
 
 /// The rank that was last most often, and its share of the rounds in percent.
-std::string last_rank(const Record& record) {
+std::string last_rank(const Record& record, Form) {
   const auto rounds = record.rounds_as_last();
   if (rounds.empty()) return no_value;
   const auto most = std::max_element(rounds.begin(), rounds.end());
@@ -71,154 +101,141 @@ std::string last_rank(const Record& record) {
                      100.0 * *most / std::reduce(rounds.begin(), rounds.end()));
 }
 
-/// The predicted time of a measured row, with ~ if it goes beyond the calibration; a simulated row
-/// has the ~ alone.
-std::string predicted(const Record& record) {
-  const std::string mark = record.extrapolated.empty() ? "" : "~";
-  if (record.predicted_seconds) return number(*record.predicted_seconds * 1e6) + mark;
-  return mark.empty() ? no_value : mark;
+/// How tables show a key: the characters that its cells take, and their unit if it is not that of
+/// the schema.
+struct Shown {
+  schema::Key key;
+  int width;
+  std::string (*cell)(const Record&, Form);
+  std::string_view unit = {};
+};
+
+const Shown shown[] = {
+    {"name", -22, marked_name},
+    {"executor", -10, run_by},
+    {"ranks", 5, [](const Record& r, Form) { return fmt::format("{}", r.bench_case.ranks); }},
+    {"direction", -3,
+     [](const Record& r, Form) -> std::string {
+       return axes_of(r).text("direction") == "forward" ? "fwd" : "rev";
+     }},
+    {"pass", -8, [](const Record& r, Form) { return axes_of(r).text("pass"); }},
+    {"mode", -12, [](const Record& r, Form) { return axes_of(r).text("mode"); }},
+    {"line", -5, [](const Record& r, Form) { return axes_of(r).text("line"); }},
+    {"cadence", -9, [](const Record& r, Form) { return std::string(to_string(r.bench_case.timing)); }},
+    {"tokens", 6, [](const Record& r, Form) { return short_size(axes_of(r).whole("tokens")); }},
+    {"state_bytes", 7, state},
+    {"blocks", 4, blocks_that_ran},
+    {"mean_seconds", 8, time_of<&Summary::mean>},
+    {"median_seconds", 8, time_of<&Summary::median>},
+    {"ci95_seconds", 17, interval},
+    {"min_seconds", 8, time_of<&Summary::min>},
+    {"p50_seconds", 8, time_of<&Summary::p50>},
+    {"p95_seconds", 8, time_of<&Summary::p95>},
+    {"p99_seconds", 8, time_of<&Summary::p99>},
+    {"max_seconds", 8, time_of<&Summary::max>},
+    {"first_seconds", 8, [](const Record& r, Form form) { return time(r.samples.first_seconds, form); }},
+    {"rounds_as_last", 9, last_rank, "rank: %"},
+    {"algbw_bytes_per_second", 6, rate_of<&Workload::payload_bytes>},
+    {"busbw_bytes_per_second", 6, rate_of<&Workload::port_bytes>},
+    {"sent_bytes", 9,
+     [](const Record& r, Form) { return r.cost ? binary_size(r.cost->sent_bytes) : no_value; }},
+    {"hops", 4, [](const Record& r, Form) { return r.cost ? fmt::format("{}", r.cost->hops) : no_value; }},
+    {"tensor_bytes", 6,
+     [](const Record& r, Form) { return r.footprint ? short_size(r.footprint->total()) : no_value; }},
+    {"bound_seconds", 8, [](const Record& r, Form form) { return time(r.bound_seconds(), form); }},
+    {"predicted_seconds", 9, predicted},
+    {"ratio", 16, ratio},
+    {"hidden", 6,
+     [](const Record& r, Form) {
+       const auto& hidden = r.shown_standing().hidden;
+       return hidden ? fmt::format("{:.0f}", 100 * *hidden) : no_value;
+     },
+     "%"},
+    {"exposed_seconds", 7,
+     [](const Record& r, Form) {
+       const auto& seconds = r.shown_standing().exposed_seconds;
+       return seconds ? fmt::format("{:.3g}", *seconds * 1e3) : no_value;
+     },
+     "ms"},
+    {"verified_elements", 8, verified_amount, "elements"},
+    {"relative_error", 7,
+     [](const Record& r, Form) {
+       return r.verified.tolerance > 0 ? fmt::format("{:.1e}", r.verified.relative_error) : no_value;
+     }},
+    {"wrong", 5, [](const Record& r, Form) { return fmt::format("{}", r.verified.wrong); }},
+};
+
+/// The unit of cells whose values have this one in records.
+std::string unit_in_tables(std::string_view unit) {
+  if (unit == "seconds") return "us";
+  if (unit == "bytes") return "B";
+  return unit == "bytes per second" ? "GB/s" : "";
 }
 
-const Column ranks{"P", "", 5, [](const Record& r) { return fmt::format("{}", r.bench_case.ranks); }};
-const Column timing{"cadence", "", -9,
-                    [](const Record& r) { return std::string(to_string(r.bench_case.timing)); }};
-const Column state{"state", "B", 7,
-                   [](const Record& r) { return binary_size(r.bench_case.workload->state_bytes()); }};
-const Column sent{"sent", "B", 9,
-                  [](const Record& r) { return r.cost ? binary_size(r.cost->sent_bytes) : no_value; }};
-const Column hops{"hops", "", 4,
-                  [](const Record& r) { return r.cost ? fmt::format("{}", r.cost->hops) : no_value; }};
-const Column ratio_to_baseline{"ratio", "", 16, timed(ratio)};
-const Column model{"predicted", "us", 9, timed(predicted)};
-const Column wrong{"wrong", "", 5, [](const Record& r) { return fmt::format("{}", r.verified.wrong); }};
-
-const Column error{"error", "", 7, [](const Record& r) {
-                     return r.verified.tolerance > 0 ? fmt::format("{:.1e}", r.verified.relative_error)
-                                                     : no_value;
-                   }};
-
-/// The columns of times, followed by `more`.
-std::vector<Column> timings_and(const std::vector<Column>& more) {
-  std::vector<Column> all{
-      {"mean", "us", 8, microseconds(&Summary::mean)},
-      {"median", "us", 8, microseconds(&Summary::median)},
-      {interval_title, "us", 17, timed(interval)},
-      {"min", "us", 8, microseconds(&Summary::min)},
-      {"p95", "us", 8, microseconds(&Summary::p95)},
-      {"max", "us", 8, microseconds(&Summary::max)},
-      {"first", "us", 8, timed(first)},
-  };
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+/// Tokens of a rank in a second.
+double tokens_a_second(const Record& record) {
+  return static_cast<double>(axes_of(record).whole("tokens")) / record.shown().median;
 }
 
-/// `text` in its column. Text that is aligned to the left and too long has a line of its own.
-std::string aligned(const std::string& text, int width) {
-  if (width >= 0) return fmt::format("{:>{}} ", text, width);
-  const bool is_long = static_cast<int>(text.size()) > -width;
-  return is_long ? text + "\n" + std::string(1 - width, ' ') : fmt::format("{:<{}} ", text, -width);
+std::string mfu(const Record& record) {
+  const AxisValues axes = axes_of(record);
+  if (axes.real("peak_flops") <= 0) return no_value;
+  const double sequence =
+      static_cast<double>(axes.whole("tokens")) * (axes.text("line") == "full" ? record.bench_case.ranks : 1);
+  const double flops = axes.real("flops_a_token") + axes.real("flops_a_pair") * sequence;
+  return fmt::format("{:.1f}", 100 * tokens_a_second(record) * flops / axes.real("peak_flops"));
 }
 
-/// The width of a left-aligned column that holds names of so many characters with a mark.
-int width_for(int characters) { return -std::max(22, characters + 1); }
-
-/// The width of a backend's name and the word "native".
-int width_for_run_by() {
-  int width = 10;
-  for (const Backend& backend : backends())
-    width = std::max(width, static_cast<int>(backend.name.size()) + 7);
-  return -width;
-}
-
-/// The cells one after the other, without trailing spaces.
-std::string line(const std::vector<const std::vector<Column>*>& parts,
-                 const std::function<std::string(const Column&)>& cell) {
-  std::string text;
-  for (const auto* part : parts)
-    for (const Column& column : *part) text += aligned(cell(column), column.width);
-  return text.substr(0, text.find_last_not_of(' ') + 1);
+/// The ratio, with its interval if more than one round tells it.
+std::string told(const std::optional<Ratio>& ratio, const Record& record) {
+  if (!ratio) return no_value;
+  return record.samples.seconds.size() > 1 ? with_interval(*ratio) : number(ratio->value);
 }
 
 }  // namespace
 
-const Table& collective_table() {
-  static const Table table{
-      {{"collective", "", width_for(longest_name(collectives())), marked_name},
-       {"run by", "", width_for_run_by(), run_by},
-       ranks,
-       {"dir", "", -3, direction},
-       timing,
-       state,
-       {"K", "", 4, blocks_that_ran}},
-      timings_and({{"algbw", "GB/s", 6, gigabytes_a_second(&Workload::payload_bytes)},
-                   {"busbw", "GB/s", 6, gigabytes_a_second(&Workload::port_bytes)},
-                   sent,
-                   hops,
-                   {"bound", "us", 8, bound},
-                   {"% bound", "", 7, timed(share_of_bound)},
-                   model,
-                   ratio_to_baseline,
-                   {"verified", "elements", 8, verified_amount},
-                   error,
-                   wrong}),
-  };
-  return table;
+Column Column::titled(std::string other) const { return {std::move(other), unit, width, cell}; }
+
+Column Column::in(std::string other_unit) const { return {title, std::move(other_unit), width, cell}; }
+
+Column Column::of_width(int other) const { return {title, unit, other, cell}; }
+
+Column column(schema::Key key, Form form) {
+  const auto found =
+      std::find_if(std::begin(shown), std::end(shown), [key](const Shown& one) { return one.key == key; });
+  if (found == std::end(shown)) throw std::logic_error("no table shows a key that was asked for");
+  const schema::Field& field = key.field();
+  const std::string unit = found->unit.empty() ? unit_in_tables(field.unit) : std::string(found->unit);
+  return {std::string(field.title), unit, found->width,
+          [cell = found->cell, form](const Record& record) { return cell(record, form); }};
 }
 
-Table operator_table(int longest_method) {
-  return {
-      {{"method", "", width_for(longest_method), marked_name},
-       {"run by", "", width_for_run_by(), run_by},
-       ranks,
-       {"pass", "", -8, text_of("pass")},
-       {"mode", "", -12, text_of("mode")},
-       timing,
-       state,
-       {"K", "", 4, blocks_that_ran}},
-      timings_and({sent,
-                   hops,
-                   {"memory", "B", 6, memory},
-                   {"hidden", "%", 6, timed(hidden_share)},
-                   model,
-                   ratio_to_baseline,
-                   {"verified", "tok x heads", 11, verified_amount},
-                   error,
-                   wrong}),
-  };
+Column bound_share() {
+  return {"bound", "%", 5, [](const Record& record) {
+            const auto bound = record.bound_seconds();
+            return bound ? fmt::format("{:.0f}", 100 * *bound / record.shown().median) : no_value;
+          }};
 }
 
-Table within_one_launch(Table table) {
-  for (Column& column : table.answer)
-    if (column.title == interval_title) column.title = "within one launch";
-  return table;
+Column against_the_fastest() {
+  return {"against the", "fastest", 19, [](const Record& record) {
+            return record.place.is_best ? "fastest" : told(record.place.ratio, record);
+          }};
 }
 
-Table wide(Table table) {
-  const std::vector<Column> more{{"p50", "us", 8, microseconds(&Summary::p50)},
-                                 {"p99", "us", 8, microseconds(&Summary::p99)},
-                                 {"last", "rank: %", 9, timed(last_rank)}};
-  table.answer.insert(table.answer.end(), more.begin(), more.end());
-  return table;
+Column step_time() {
+  return {"step", "ms", 7, [](const Record& record) { return number(record.shown().median * 1e3); }};
 }
 
-std::string Table::head() const {
-  return line({&bench_case, &answer}, [](const Column& column) { return column.title; }) + "\n" +
-         line({&bench_case, &answer}, [](const Column& column) { return column.unit; }) + "\n";
+Column token_rate() {
+  return {"tokens/s", "a rank", 8, [](const Record& record) { return number(tokens_a_second(record)); }};
 }
 
-std::string Table::row(const Record& record) const {
-  const auto cell = [&](const Column& column) { return column.cell(record); };
-  std::string end;
-  if (record.failure)
-    end = "failed: " + record.failure->reason;
-  else if (!record.skipped.empty())
-    end = "skipped: " + record.skipped;
-  else if (record.verified.wrong > 0)
-    end =
-        fmt::format("wrong: {} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong);
-  if (end.empty()) return line({&bench_case, &answer}, cell) + "\n";
-  const std::string row = line({&bench_case}, cell) + "  " + end;
-  return fits_terminal ? wrapped(row, "    ") : row + "\n";
+Column flops_utilisation() { return {"MFU", "%", 4, mfu}; }
+
+Column time_over_dp() {
+  return {"time over dp", "", 19,
+          [](const Record& record) { return told(record.shown_standing().ratio, record); }};
 }
 
 }  // namespace baton

@@ -70,11 +70,11 @@ Failure failure_of(const LaunchEnd& end, const std::string& name) {
 
 class Director {
  public:
-  Director(const Options& options, const Table& table, char** argv)
+  Director(const Options& options, char** argv)
       : options_(options),
         launches_(options.launches),
         ledger_(new_file(folder_.path() + "/ledger")),
-        display_(options, table, ledger_, options.most_seconds > 0 ? 0 : launches_) {
+        display_(options, ledger_, options.most_seconds > 0 ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads, argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
@@ -287,8 +287,6 @@ int Director::summary() const {
 
 }  // namespace
 
-int direct(const Options& options, const Table& table, char** argv) {
-  return Director(options, table, argv).run();
-}
+int direct(const Options& options, char** argv) { return Director(options, argv).run(); }
 
 }  // namespace baton

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
-#include "harness/report/table.hpp"
+#include "harness/report/cells.hpp"
 
 namespace baton {
 namespace {
@@ -56,9 +56,8 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Table& all_columns, const Ledger& ledger, int launches)
+Display::Display(const Options& options, const Ledger& ledger, int launches)
     : options_(options),
-      all_columns_(all_columns),
       ledger_(ledger),
       launches_(launches),
       contests_(contests_of(options.cases)),
@@ -119,7 +118,7 @@ std::string Display::title_of(const Case& one, std::size_t rows) {
   if (table_ && is_of_simulated_ == is_simulated(one)) return title;
   is_of_simulated_ = is_simulated(one);
   if (options_.wide) {
-    table_ = ledger_.launch() == 1 ? within_one_launch(wide(all_columns_)) : wide(all_columns_);
+    table_ = wide_table(one, options_.longest_name, ledger_.launch());
   } else {
     std::vector<Case> alike;
     std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),

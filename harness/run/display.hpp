@@ -126,9 +126,8 @@ std::string contest_title(const std::vector<Case>& cases, const Case& one);
 /// Prints a run while it goes on. All that it is given must outlive it.
 class Display {
  public:
-  /// `all_columns` is the table of --wide. The last of `launches` launches shows the rows; 0 if
-  /// their number is not known yet.
-  Display(const Options& options, const Table& all_columns, const Ledger& ledger, int launches);
+  /// The last of `launches` launches shows the rows; 0 if their number is not known yet.
+  Display(const Options& options, const Ledger& ledger, int launches);
 
   /// The number of launches is known.
   void expect(int launches) { launches_ = launches; }
@@ -149,7 +148,6 @@ class Display {
   std::string warning_of(const std::vector<Record>& records);
 
   const Options& options_;
-  const Table& all_columns_;
   const Ledger& ledger_;
   int launches_;
   std::vector<std::vector<int>> contests_;

@@ -22,7 +22,6 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/report/record.hpp"
-#include "harness/report/table.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
 
@@ -234,11 +233,10 @@ Record failed_record(const Options& options, int index, Failure failure);
 /// the arguments of `argv`, prints what they measure and outlives them. A case that ends its launch
 /// becomes a failed row, and the launch is started again for the others. Names what gave no time at
 /// the end. Returns the exit code. Throws UsageError or SystemError if no launch can start.
-int direct(const Options& options, const Table& table, char** argv);
+int direct(const Options& options, char** argv);
 
 /// The main function of a bench: parses the command line, starts the launches and collects what
-/// they leave, or, as a process of a launch, runs its cases. `table` has all columns. Returns the
-/// exit code.
-int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table);
+/// they leave, or, as a process of a launch, runs its cases. Returns the exit code.
+int bench_main(int argc, char** argv, const ParseOptions& parse);
 
 }  // namespace baton

@@ -77,8 +77,7 @@ int run(std::vector<std::string> words) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const nb::gil_scoped_release others_may_run;
-  return bench_main(static_cast<int>(words.size()), argv.data(), parse_collective_options,
-                    collective_table());
+  return bench_main(static_cast<int>(words.size()), argv.data(), parse_collective_options);
 }
 
 void define_call(nb::module_& m) {

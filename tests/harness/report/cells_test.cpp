@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/report/cells.hpp"
+
 #include <gtest/gtest.h>
 
 #include <sstream>
-
-#include "harness/report/table.hpp"
 
 namespace {
 

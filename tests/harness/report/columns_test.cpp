@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "harness/layers/workload.hpp"
+#include "harness/report/record.hpp"
 #include "harness/report/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -33,8 +34,12 @@ Record timed_record(std::vector<double> seconds) {
   return record;
 }
 
-/// The text of the cell under `title`, without its padding.
-std::string cell(const Record& record, const std::string& title, const Table& table = collective_table()) {
+/// The wide table of cases like that of the record.
+Table table_of(const Record& record, int launches = 2) { return wide_table(record.bench_case, 23, launches); }
+
+/// The text of the cell under `title` in that table, without its padding.
+std::string cell(const Record& record, const std::string& title) {
+  const Table table = table_of(record);
   for (const auto* columns : {&table.bench_case, &table.answer})
     for (const Column& column : *columns)
       if (column.title == title) return column.cell(record);
@@ -43,19 +48,17 @@ std::string cell(const Record& record, const std::string& title, const Table& ta
 
 TEST(Table, RowsStandUnderTheirHead) {
   const Record record = timed_record({0.001, 0.002});
-  const std::string head = collective_table().head(), row = collective_table().row(record);
-  EXPECT_EQ(head.find("wrong") + 5, head.find('\n'));  // the last column is aligned to the right
+  const std::string head = table_of(record).head(), row = table_of(record).row(record);
+  EXPECT_EQ(head.find("last") + 4, head.find('\n'));  // the last column is aligned to the right
   EXPECT_EQ(row.size() - 1, head.find('\n'));
 }
 
-TEST(Table, ShowsTimesInMicroseconds) {
-  EXPECT_THAT(collective_table().row(timed_record({0.001234})), HasSubstr("1234"));
-}
+TEST(Table, ShowsTimesInMicroseconds) { EXPECT_EQ(cell(timed_record({0.001234}), "median"), "1234"); }
 
 TEST(Table, ASkippedRowSaysWhatItWasAndWhy) {
   Record record = record_of(4);
   record.skipped = "a reason";
-  const std::string row = collective_table().row(record);
+  const std::string row = table_of(record).row(record);
   EXPECT_THAT(row, HasSubstr("all_scan"));
   EXPECT_THAT(row, HasSubstr("skipped: a reason"));
 }
@@ -103,7 +106,7 @@ TEST(Columns, LaunchesTakeThePlaceOfOneLaunch) {
   record.over_launches = OverLaunches{3, summarise({0.003}), {Ratio{4, {3, 5}}, std::nullopt}};
   EXPECT_EQ(cell(record, "median"), "3000");
   EXPECT_EQ(cell(record, "ratio"), "4.00 [3.00,5.00]");
-  const Table one = within_one_launch(collective_table());
+  const Table one = table_of(record, 1);
   EXPECT_EQ(one.head().find("95 % interval"), std::string::npos);
   EXPECT_THAT(one.head(), HasSubstr("within one launch"));
 }
@@ -111,15 +114,14 @@ TEST(Columns, LaunchesTakeThePlaceOfOneLaunch) {
 TEST(Columns, AFailedCaseHasItsReason) {
   Record record = record_of(2);
   record.failure = Failure{.reason = "rank 1 died", .rank = 1, .step = {}};
-  EXPECT_THAT(collective_table().row(record), HasSubstr("failed: rank 1 died"));
+  EXPECT_THAT(table_of(record).row(record), HasSubstr("failed: rank 1 died"));
 }
 
 TEST(Columns, AWrongRowSaysSo) {
   Record record = record_of(2);
   record.verified.wrong = 3;
   record.verified.first_wrong = "element 5 of rank 1";
-  EXPECT_THAT(collective_table().row(record),
-              HasSubstr("wrong: 3 wrong elements, first element 5 of rank 1"));
+  EXPECT_THAT(table_of(record).row(record), HasSubstr("wrong: 3 wrong elements, first element 5 of rank 1"));
 }
 
 TEST(Columns, AnErrorIsShownWhereRoundingsAreAllowed) {
@@ -164,27 +166,40 @@ TEST(Columns, ALayerTellsItsPassItsModeAndWhatWasVerified) {
   layer.mode = Mode::exposed;
   Record record = timed_record({0.001});
   record.bench_case.workload = operator_workload(find_method("zeco"), layer, GateDraw::layer);
-  const Table table = operator_table(22);
-  EXPECT_EQ(cell(record, "pass", table), "backward");
-  EXPECT_EQ(cell(record, "mode", table), "exposed");
+  EXPECT_EQ(cell(record, "pass"), "backward");
+  EXPECT_EQ(cell(record, "mode"), "exposed");
   record.verified.tokens = 1 << 20;
   record.verified.heads = {0, 3, 5};
-  EXPECT_EQ(cell(record, "verified", table), "1Mx3");
-  EXPECT_EQ(cell(record, "hidden", table), "-");
+  EXPECT_EQ(cell(record, "verified"), "1Mx3");
+  EXPECT_EQ(cell(record, "hidden"), "-");
   record.standing.hidden = 0.456;
-  EXPECT_EQ(cell(record, "hidden", table), "46");
+  EXPECT_EQ(cell(record, "hidden"), "46");
 }
 
-TEST(Columns, WideOnesStandBehindTheOthers) {
+TEST(Columns, PercentilesAndTheLastRankStandBehindTheOthers) {
   Record record = timed_record({0.001, 0.002, 0.003});
-  const Table table = wide(collective_table());
-  EXPECT_EQ(cell(record, "p99"), "no such column");
-  EXPECT_EQ(cell(record, "p50", table), "2000");
-  EXPECT_EQ(cell(record, "p99", table), "3000");
-  EXPECT_EQ(cell(record, "last", table), "-") << "one process has all ranks";
+  EXPECT_EQ(cell(record, "p50"), "2000");
+  EXPECT_EQ(cell(record, "p99"), "3000");
+  EXPECT_EQ(cell(record, "last"), "-") << "one process has all ranks";
   record.samples.rank_seconds = {{1, 1, 1}, {1, 2, 3}, {2, 1, 1}, {0, 0, 0}};
-  EXPECT_EQ(cell(record, "last", table), "1: 67");
+  EXPECT_EQ(cell(record, "last"), "1: 67");
+  const Table table = table_of(record);
   EXPECT_EQ(table.row(record).size() - 1, table.head().find('\n'));
+}
+
+TEST(Columns, TitlesAndUnitsAreThoseOfTheSchema) {
+  EXPECT_EQ(column("median_seconds").title, "median");
+  EXPECT_EQ(column("median_seconds").unit, "us");
+  EXPECT_EQ(column("algbw_bytes_per_second").unit, "GB/s");
+  EXPECT_EQ(column("ranks").unit, "");
+  EXPECT_EQ(column("hidden").unit, "%") << "a share, which the schema has without a unit";
+  EXPECT_THROW(column("machine"), std::logic_error) << "no table shows it";
+}
+
+TEST(Columns, BriefTimesTakeSixCharacters) {
+  const Record record = timed_record({1234.5});
+  EXPECT_EQ(column("median_seconds").cell(record), "1234500000");
+  EXPECT_EQ(column("median_seconds", Form::brief).cell(record), "1234s");
 }
 
 TEST(Columns, ANativeIsCalledOne) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "harness/layers/workload.hpp"
+#include "harness/report/record.hpp"
 #include "harness/report/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
