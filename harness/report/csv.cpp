@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as comma-separated values (RFC 4180), for spreadsheets. The values are those of the JSON
-// records, so nothing is computed twice; lists of rounds stay in the records.
+#include "harness/report/csv.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,6 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/record/fields.hpp"
-#include "harness/report/record.hpp"
 
 namespace baton {
 namespace {
@@ -115,9 +114,8 @@ CsvFile::CsvFile(const std::string& path) : file_(path) {
   if (!has_no_size && bytes > 0) require_same_table(path);
 }
 
-void CsvFile::append(const std::string& record) {
-  const Json json = Json::parse(record);
-  file_.append(joined([&json](const CsvColumn& column) { return value(json, column.place); }), titles());
+void CsvFile::append(const Json& record) {
+  file_.append(joined([&record](const CsvColumn& column) { return value(record, column.place); }), titles());
 }
 
 }  // namespace baton

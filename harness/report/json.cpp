@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records as JSON lines: each value under its key. The schema says where it stands, and when it is
 // left out.
+#include "harness/report/json.hpp"
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <variant>
 
 #include "harness/record/values.hpp"
-#include "harness/report/record.hpp"
 
 namespace baton {
 namespace {
@@ -116,9 +117,6 @@ void add_verification(Values& values, const Record& record) {
 
 void add_timings(Values& values, const Record& record) {
   values.set("seconds", rounded(record.samples.seconds));
-  Json ranks = Json::array();
-  for (const auto& row : record.samples.rank_seconds) ranks.push_back(rounded(row));
-  values.set("rank_seconds", std::move(ranks));
   values.set("timed_seconds", record.timed_seconds);
   values.set("first_seconds", record.samples.first_seconds);
   values.set("mean_seconds", record.summary.mean);
@@ -135,6 +133,13 @@ void add_timings(Values& values, const Record& record) {
     values.set("algbw_bytes_per_second", c.workload->payload_bytes(c.ranks) / record.summary.median);
     values.set("busbw_bytes_per_second", c.workload->port_bytes(c.ranks) / record.summary.median);
   }
+}
+
+/// Adds the times of each rank, and how the case compares with others.
+void add_ranks_and_standing(Values& values, const Record& record) {
+  Json ranks = Json::array();
+  for (const auto& row : record.samples.rank_seconds) ranks.push_back(rounded(row));
+  values.set("rank_seconds", std::move(ranks));
   values.set("ratio", part(record.standing.ratio, &Ratio::value));
   values.set("hidden", record.standing.hidden);
   values.set("exposed_seconds", record.standing.exposed_seconds);
@@ -227,9 +232,7 @@ void add_provenance(Values& values, const Provenance& provenance) {
   values.set("launches", provenance.launches);
 }
 
-}  // namespace
-
-std::string json_line(const Record& record, const Provenance& provenance) {
+Values row_of(const Record& record) {
   Values values;
   values.set("schema", schema::version);
   add_case(values, record);
@@ -242,15 +245,28 @@ std::string json_line(const Record& record, const Provenance& provenance) {
     add_verification(values, record);
   }
   if (record.is_timed()) add_timings(values, record);
-  if (record.over_launches) add_launches(values, *record.over_launches);
   add_prediction(values, record);
   if (record.conditions) add_conditions(values, *record.conditions);
+  return values;
+}
+
+}  // namespace
+
+nlohmann::ordered_json row_json(const Record& record) { return row_of(record).json(); }
+
+nlohmann::ordered_json json_of(const Record& record, const Provenance& provenance) {
+  Values values = row_of(record);
+  if (record.is_timed()) add_ranks_and_standing(values, record);
+  if (record.over_launches) add_launches(values, *record.over_launches);
   add_device(values, record);
   values.set("start_skew_seconds", if_finite(record.start_skew_seconds));
   if (record.hosts) add_hosts(values, *record.hosts, record.alpha_beta);
   add_provenance(values, provenance);
-  // Names and variables of the environment may hold any bytes.
-  return values.json().dump(-1, ' ', false, Json::error_handler_t::replace);
+  return values.json();
+}
+
+std::string line_of(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace baton

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a run: a record for each case, how records compare with one another, and the forms
-// in which they are kept: JSON lines, comma-separated values and traces.
+// The results of a run: a record for each case, and how records compare with one another.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,8 +16,6 @@
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/process/conditions.hpp"
-#include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
 
 namespace baton {
 
@@ -153,45 +149,8 @@ struct Record {
   /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
   /// the ranks' times are not known one by one.
   std::vector<int> rounds_as_last() const;
-  /// The same of a record that was read, whose ranks' times were not.
-  std::vector<int> rounds_as_last_read;
-};
-
-/// What a table shows of a record, from the JSON object that `json_line` wrote: everything but the
-/// case itself and the ranks' times. Throws nlohmann::json::exception if a key has another type.
-Record read_record(const nlohmann::json& json);
-
-/// The origin of all records of one run.
-struct Provenance {
-  Machine machine;
-  std::string commit;
-  /// Distinguishes the records of one run from those of another.
-  std::string run;
-  /// The session of the run; may be empty.
-  std::string session;
-  /// The launch of the run, from 1, and their number.
-  int launch = 1;
-  int launches = 1;
-  std::uint64_t seed = 1;
-  std::string baseline;
-};
-
-/// The record as a line of JSON without its newline, keys as in docs/metrics.md.
-std::string json_line(const Record& record, const Provenance& provenance);
-
-/// A file of comma-separated values, one line a case below one line of titles.
-class CsvFile {
- public:
-  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, if it
-  /// begins with other titles, or if its last line is not whole.
-  explicit CsvFile(const std::string& path);
-
-  /// Appends the values of one record, the text of json_line, and flushes them. Throws SystemError
-  /// if it fails.
-  void append(const std::string& record);
-
- private:
-  Journal file_;
+  /// The same where the ranks' times are not kept.
+  std::vector<int> known_rounds_as_last;
 };
 
 /// The timed cases of one launch by comparison group.

@@ -42,9 +42,12 @@ std::string way_on(const Options& options) {
 /// the exit code.
 int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
   Ledger ledger = ledger_of(options, world);
+  Launches standings(options.cases, options.baseline);
   std::optional<Display> display;  // where no director prints
-  if (world.rank() == 0 && options.ledger.empty()) display.emplace(options, ledger, ledger.launch());
-  Experiment experiment(options, topology, world, ledger, display ? &*display : nullptr, way_on(options));
+  if (world.rank() == 0 && options.ledger.empty())
+    display.emplace(options, ledger, standings, ledger.launch());
+  Experiment experiment(options, topology, world, ledger, standings, display ? &*display : nullptr,
+                        way_on(options));
   std::vector<BenchmarkCase> cases;
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});

@@ -15,6 +15,7 @@
 #include "harness/process/world.hpp"
 #include "harness/run/experiment.hpp"
 #include "harness/run/ledger.hpp"
+#include "harness/run/record_files.hpp"
 
 namespace baton {
 namespace {
@@ -74,7 +75,8 @@ class Director {
       : options_(options),
         launches_(options.launches),
         ledger_(new_file(folder_.path() + "/ledger")),
-        display_(options, ledger_, options.most_seconds > 0 ? 0 : launches_) {
+        standings_(options.cases, options.baseline),
+        display_(options, ledger_, standings_, options.most_seconds > 0 ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads, argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
@@ -121,6 +123,7 @@ class Director {
   int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
+  Launches standings_;
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
@@ -206,11 +209,9 @@ std::vector<std::string> Director::command_of_launch() const {
 
 /// Notes that a case failed in the present launch, with its row and its record.
 void Director::fail(int index, Failure failure) {
-  const std::string line = json_line(failed_record(options_, index, std::move(failure)),
-                                     provenance_of(options_, ledger_.run(), ledger_.launch()));
-  Journal(options_.journal).append(line);
-  CsvFile(options_.csv).append(line);
-  ledger_.end(index, line);
+  const Record record = failed_record(options_, index, std::move(failure));
+  RecordFiles(options_, ledger_.run(), ledger_.launch()).append(record);
+  ledger_.end(index, record);
 }
 
 /// After three cases of the same executor and ranks in a row the others of them are not tried: each

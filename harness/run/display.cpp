@@ -56,12 +56,12 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Ledger& ledger, int launches)
+Display::Display(const Options& options, const Ledger& ledger, Launches& standings, int launches)
     : options_(options),
       ledger_(ledger),
+      standings_(standings),
       launches_(launches),
       contests_(contests_of(options.cases)),
-      compared_(options.cases, options.baseline),
       progress_(options.cases, monotonic_seconds),
       line_(true) {}
 
@@ -142,8 +142,8 @@ std::string Display::warning_of(const std::vector<Record>& records) {
 }
 
 void Display::print_contest(const std::vector<int>& contest) {
-  compared_.add(ledger_);
-  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, compared_);
+  standings_.add(ledger_);
+  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, standings_);
   if (records.empty()) return;
   std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());
   const auto mode = [&](std::size_t row) { return mode_of(records[row]); };

@@ -126,8 +126,9 @@ std::string contest_title(const std::vector<Case>& cases, const Case& one);
 /// Prints a run while it goes on. All that it is given must outlive it.
 class Display {
  public:
-  /// The last of `launches` launches shows the rows; 0 if their number is not known yet.
-  Display(const Options& options, const Ledger& ledger, int launches);
+  /// The last of `launches` launches shows the rows; 0 if their number is not known yet. The times
+  /// of the ledger go into `standings`.
+  Display(const Options& options, const Ledger& ledger, Launches& standings, int launches);
 
   /// The number of launches is known.
   void expect(int launches) { launches_ = launches; }
@@ -149,12 +150,12 @@ class Display {
 
   const Options& options_;
   const Ledger& ledger_;
+  Launches& standings_;
   int launches_;
   std::vector<std::vector<int>> contests_;
   std::size_t next_contest_ = 0, next_notice_ = 0;
   std::set<std::string> noticed_;
   bool has_heading_ = false, has_warned_ = false;
-  Launches compared_;
   std::optional<Table> table_;  // of the rows that were printed last
   bool is_of_simulated_ = false;
   std::size_t rows_before_ = 0;

@@ -24,6 +24,7 @@
 #include "harness/report/record.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
+#include "harness/run/record_files.hpp"
 
 namespace baton {
 
@@ -186,12 +187,13 @@ void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool pr
 /// Runs the cases of one bench in one launch and writes their records.
 class Experiment {
  public:
-  /// Rank 0's `ledger` says which cases are settled, and how they ended in earlier launches; it
-  /// must outlive the experiment, as `display` must, which prints it; null if another process does.
+  /// Rank 0's `ledger` says which cases are settled, and how they ended in earlier launches;
+  /// `standings` gets the times of both. `display` prints them; null if another process does. All
+  /// must outlive the experiment.
   /// `interrupted` is what the watchdog says of the results when the launch is ended from outside.
   /// Throws UsageError if the journal cannot be written. Collective over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-             Ledger& ledger, Display* display, const std::string& interrupted);
+             Ledger& ledger, Launches& standings, Display* display, const std::string& interrupted);
 
   /// Runs case `index` of the options and appends its record; or returns what it gave before if it
   /// is settled. The result has one time for each round, 0 in processes without a rank in the case.
@@ -205,29 +207,21 @@ class Experiment {
   CaseRunner& runner(const Case& bench_case);
   std::unique_ptr<CaseRunner> make_runner(const Backend& backend, int ranks);
   BenchmarkCase::Result answer(CaseRunner& runner, int index);
-  void keep(int index, const Record& record);
+  Record keep(int index, Record record);
   void announce(const std::string& about, const std::string& text);
 
   const Options& options_;
   const std::optional<Topology>& topology_;
   const World& world_;
   Ledger& ledger_;
+  Launches& standings_;
   Display* display_;
   std::string settled_;              // '1' for each case that is not to run in this launch
   std::vector<std::string> proofs_;  // why a case's schedules are wrong, empty where they are right
-  const Provenance provenance_;
-  Journal journal_;
-  CsvFile csv_;
+  RecordFiles files_;
   Watchdog watchdog_;
   std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
-  Launches launches_;
 };
-
-/// Where the records of a run come from.
-Provenance provenance_of(const Options& options, const std::string& run, int launch);
-
-/// The record of a case that gave no time though nothing refused it.
-Record failed_record(const Options& options, int index, Failure failure);
 
 /// The process that the user started: runs the cases of `options` in launches of this program with
 /// the arguments of `argv`, prints what they measure and outlives them. A case that ends its launch

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values: what stands in a line, and which files are refused.
+#include "harness/report/csv.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/report/record.hpp"
 
 namespace {
 
 using namespace baton;
+using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -44,8 +47,8 @@ class Csv : public testing::Test {
 
 TEST_F(Csv, HasTitlesOnceAndALineACase) {
   CsvFile file(path_);
-  file.append(R"({"case":"a/b","time":"now","ci95_seconds":[1,2.5],"machine":{"cpu":"some"}})");
-  CsvFile(path_).append(R"({"case":"c","time":"later"})");
+  file.append(Json::parse(R"({"case":"a/b","time":"now","ci95_seconds":[1,2.5],"machine":{"cpu":"some"}})"));
+  CsvFile(path_).append(Json::parse(R"({"case":"c","time":"later"})"));
   const std::string all = text();
   EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 3);
   EXPECT_THAT(all, StartsWith("schema,case,family,contest,bench,name,"));
@@ -62,12 +65,12 @@ TEST_F(Csv, HasTitlesOnceAndALineACase) {
 }
 
 TEST_F(Csv, TextWithSeparatorsIsQuoted) {
-  CsvFile(path_).append(R"({"time":"t","skipped":"needs 2 ranks, has \"one\""})");
+  CsvFile(path_).append(Json::parse(R"({"time":"t","skipped":"needs 2 ranks, has \"one\""})"));
   EXPECT_THAT(text(), HasSubstr(R"(,"needs 2 ranks, has ""one""",)"));
 }
 
 TEST_F(Csv, NumbersThatAreUnknownAreEmpty) {
-  CsvFile(path_).append(R"({"commit":"c","time":"t","run":null,"launch":1})");
+  CsvFile(path_).append(Json::parse(R"({"commit":"c","time":"t","run":null,"launch":1})"));
   EXPECT_THAT(text(), HasSubstr(",c,t,,,1,"));
 }
 
@@ -75,13 +78,13 @@ TEST_F(Csv, RefusesWhatItWouldSpoil) {
   EXPECT_EQ(refusal_of(""), "");
   EXPECT_THAT(refusal_of("size,time\n1,2\n"), HasSubstr("other titles"));
   std::filesystem::remove(path_);
-  CsvFile(path_).append(R"({"time":"t"})");
+  CsvFile(path_).append(Json::parse(R"({"time":"t"})"));
   const std::string whole = text();
   EXPECT_EQ(refusal_of(whole), "");
   EXPECT_THAT(refusal_of(whole.substr(0, whole.size() - 1)), HasSubstr("not whole"));
   EXPECT_EQ(text(), whole.substr(0, whole.size() - 1)) << "a refused file stays as it was";
 }
 
-TEST_F(Csv, NoPathIsNoFile) { CsvFile("").append("{}"); }
+TEST_F(Csv, NoPathIsNoFile) { CsvFile("").append(Json::object()); }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/record.hpp"
+#include "harness/report/json.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -14,7 +14,7 @@ namespace baton {
 using Json = nlohmann::ordered_json;
 
 inline Json to_json(const Record& record, const Provenance& provenance = {}) {
-  return Json::parse(json_line(record, provenance));
+  return json_of(record, provenance);
 }
 
 inline Record timed_record() {

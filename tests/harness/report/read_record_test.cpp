@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/report/read_record.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "harness/report/record.hpp"
+#include "harness/report/json.hpp"
 #include "harness/report/table.hpp"
 
 namespace {
@@ -40,7 +42,7 @@ Record made_record() {
 }
 
 Record again(const Record& record) {
-  Record read = read_record(nlohmann::json::parse(json_line(record, {})));
+  Record read = read_record(nlohmann::json::parse(line_of(row_json(record))));
   read.bench_case = record.bench_case;
   return read;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/record.hpp"
+#include "harness/report/json.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {
@@ -20,7 +20,7 @@ nlohmann::json json_of(const char* method, const GlaShape& share, const Packing&
       .ranks = 4};
   record.samples = {.first_seconds = {}, .seconds = {1, 2, 3}, .rank_seconds = {}};
   record.summary = summarise(record.samples.seconds);
-  return nlohmann::json::parse(json_line(record, {}));
+  return baton::json_of(record, {});
 }
 
 TEST(RecordOfALayer, HasTheHeadsOfKeysWhereTheyAreFewer) {

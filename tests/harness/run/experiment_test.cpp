@@ -151,7 +151,8 @@ class OneCase : public testing::Test {
     options_.cases = {bench_case};
     Ledger ledger;
     ledger.start_launch(1);
-    return Experiment(options_, topology_, world_, ledger, nullptr, "").run(0);
+    Launches standings(options_.cases, "");
+    return Experiment(options_, topology_, world_, ledger, standings, nullptr, "").run(0);
   }
 
   Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = testing::TempDir() + "one_case.json"};

@@ -52,7 +52,7 @@ struct MadeRun {
   }
   void end(int index, const Record& record) const {
     ledger.begin(index);
-    ledger.end(index, json_line(record, {}));
+    ledger.end(index, record);
   }
 };
 
