@@ -17,7 +17,7 @@
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/process/world.hpp"
-#include "harness/report/export.hpp"
+#include "harness/record/export.hpp"
 
 namespace CLI {
 class App;

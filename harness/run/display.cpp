@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
-#include "harness/report/cells.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
 namespace {

@@ -14,7 +14,10 @@
 #include <vector>
 
 #include "harness/options/options.hpp"
-#include "harness/report/table.hpp"
+#include "harness/record/prediction_errors.hpp"
+#include "harness/record/record.hpp"
+#include "harness/record/standings.hpp"
+#include "harness/record/table.hpp"
 #include "harness/run/ledger.hpp"
 
 namespace baton {

@@ -9,6 +9,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/proof.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/record/trace.hpp"
 
 namespace baton {
 namespace {

@@ -21,7 +21,7 @@
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
 #include "harness/run/record_files.hpp"

@@ -11,7 +11,7 @@
 #include "harness/measure/machine.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/report/cells.hpp"
+#include "harness/record/cells.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/experiment.hpp"
 

@@ -14,8 +14,8 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/report/json.hpp"
-#include "harness/report/read_record.hpp"
+#include "harness/record/json.hpp"
+#include "harness/record/read_record.hpp"
 
 namespace baton {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/process/output.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 

@@ -8,7 +8,7 @@
 
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
-#include "harness/report/cells.hpp"
+#include "harness/record/cells.hpp"
 #include "harness/run/display.hpp"
 
 namespace baton {

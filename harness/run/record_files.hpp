@@ -6,8 +6,8 @@
 
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/report/csv.hpp"
-#include "harness/report/json.hpp"
+#include "harness/record/csv.hpp"
+#include "harness/record/json.hpp"
 
 namespace baton {
 

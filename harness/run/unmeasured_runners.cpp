@@ -13,7 +13,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/report/cells.hpp"
+#include "harness/record/cells.hpp"
 #include "harness/run/experiment.hpp"
 
 namespace baton {

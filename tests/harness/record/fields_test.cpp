@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/harness/report/made_record.hpp"
+#include "tests/harness/record/made_record.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/system.hpp"
-#include "harness/report/json.hpp"
+#include "harness/record/json.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/json.hpp"
+#include "harness/record/json.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

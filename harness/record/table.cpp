@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wide table has all columns of a bench. The default one leaves out those whose cells are alike
 // in all rows, and the names take what the others leave of a terminal's width.
-#include "harness/report/table.hpp"
+#include "harness/record/table.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <initializer_list>
 #include <set>
 
-#include "harness/report/cells.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/cells.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 namespace {

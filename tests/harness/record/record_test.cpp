@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "tests/harness/report/made_record.hpp"
+#include "tests/harness/record/made_record.hpp"
 
 namespace {
 

@@ -1,27 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/record.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <iterator>
-#include <utility>
+#include "harness/record/standings.hpp"
 
 namespace baton {
 namespace {
-
-std::string error_line(const std::string& name, const std::vector<double>& log_ratios) {
-  double sum = 0, error = 0, worst = 0;
-  for (const double ratio : log_ratios) {
-    sum += ratio;
-    error += std::abs(ratio);
-    worst = std::max(worst, std::abs(ratio));
-  }
-  const double count = static_cast<double>(log_ratios.size());
-  return fmt::format("# {:<26} {:>4} {:>10.2f} {:>8.0f} {:>8.0f}\n", name, log_ratios.size(),
-                     std::exp(sum / count), 100 * (std::exp(error / count) - 1), 100 * (std::exp(worst) - 1));
-}
 
 /// The share over launches, one of each. Nothing where they cannot tell that waiting for the
 /// exchange takes longer than none: the share would be noise over noise.
@@ -38,44 +19,6 @@ std::optional<double> hidden_share(const std::vector<ModeTimes>& launches) {
 }
 
 }  // namespace
-
-Verified sum(Verified before, const Verified& after) {
-  before.wrong += after.wrong;
-  before.relative_error = std::max(before.relative_error, after.relative_error);
-  before.tolerance = std::max(before.tolerance, after.tolerance);
-  before.seconds += after.seconds;
-  before.elements = std::max(before.elements, after.elements);
-  before.tokens = std::max(before.tokens, after.tokens);
-  std::vector<std::int64_t> heads;
-  std::set_union(before.heads.begin(), before.heads.end(), after.heads.begin(), after.heads.end(),
-                 std::back_inserter(heads));
-  before.heads = std::move(heads);
-  if (before.first_wrong.empty()) before.first_wrong = after.first_wrong;
-  return before;
-}
-
-std::optional<double> Record::bound_seconds() const {
-  if (!cost || bench_case.ranks < 2 || bench_case.ranks_a_gpu > 1) return std::nullopt;
-  if (known_bound_seconds) return known_bound_seconds;
-  // In rounds back to back the hops of one round may overlap with the bytes of another, and an
-  // empty round is read once.
-  if (bench_case.timing != TimingMode::isolated)
-    return alpha_beta.busy_seconds(cost->sent_bytes, product_flops());
-  return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes, product_flops());
-}
-
-std::vector<int> Record::rounds_as_last() const {
-  const auto& ranks = samples.rank_seconds;
-  if (ranks.empty()) return known_rounds_as_last;
-  if (ranks.size() < 2 || static_cast<int>(ranks.size()) != bench_case.ranks) return {};
-  std::vector<int> rounds(ranks.size(), 0);
-  for (std::size_t round = 0; round < ranks.front().size(); ++round) {
-    const auto slowest = std::max_element(ranks.begin(), ranks.end(),
-                                          [round](auto& a, auto& b) { return a[round] < b[round]; });
-    ++rounds[slowest - ranks.begin()];
-  }
-  return rounds;
-}
 
 void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {
   groups_.emplace(bench_case.comparison_group(), Timed{bench_case, seconds, median(seconds)});
@@ -164,24 +107,6 @@ std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>
   over.standing.hidden = hidden_share(modes);
   if (!exposed.empty()) over.standing.exposed_seconds = median(exposed);
   return over;
-}
-
-void PredictionErrors::add(const Record& record) {
-  if (record.is_timed() && record.predicted_seconds)
-    log_ratios_[record.bench_case.workload->name()].push_back(
-        std::log(*record.predicted_seconds / record.shown().median));
-}
-
-std::string PredictionErrors::table() const {
-  if (log_ratios_.empty()) return {};
-  std::string text = fmt::format("# {:<26} {:>4} {:>10} {:>8} {:>8}\n", "predicted against measured", "rows",
-                                 "ratio", "error %", "worst %");
-  std::vector<double> all;
-  for (const auto& [name, log_ratios] : log_ratios_) {
-    text += error_line(name, log_ratios);
-    all.insert(all.end(), log_ratios.begin(), log_ratios.end());
-  }
-  return text + error_line("all", all);
 }
 
 }  // namespace baton

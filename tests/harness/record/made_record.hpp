@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/json.hpp"
+#include "harness/record/json.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/record.hpp"
-#include "harness/report/table.hpp"
+#include "harness/record/record.hpp"
+#include "harness/record/table.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records as JSON lines: each value under its key. The schema says where it stands, and when it is
 // left out.
-#include "harness/report/json.hpp"
+#include "harness/record/json.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a run: a record for each case, and how records compare with one another.
+// The answer to one case: what was asked, verified and measured, and how it stands among others.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/measure/machine.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/process/conditions.hpp"
+#include "harness/record/standings.hpp"
 
 namespace baton {
 
@@ -41,38 +39,6 @@ struct Verified {
 
 /// The findings of two comparisons of the same case.
 Verified sum(Verified before, const Verified& after);
-
-/// Medians of one layer in its three modes in one launch, in seconds.
-struct ModeTimes {
-  double overlapped = 0, exposed = 0, compute_only = 0;
-};
-
-/// How a case compares with others of its group.
-struct Standing {
-  /// Time over the baseline's time.
-  std::optional<Ratio> ratio;
-  /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
-  std::optional<double> hidden;
-  /// What `hidden` is made from, of a case in one launch.
-  std::optional<ModeTimes> modes;
-  /// Seconds that a model's exchange costs: the line "full" less the line "split".
-  std::optional<double> exposed_seconds;
-};
-
-/// How a row stands among those that compete with it.
-struct Place {
-  /// The fastest of them.
-  bool is_best = false;
-  /// Time over that of the fastest one.
-  std::optional<Ratio> ratio;
-};
-
-/// A case in all launches so far, at least two.
-struct OverLaunches {
-  int launches = 0;
-  Summary summary;
-  Standing standing;
-};
 
 /// How a case failed that its processes did not survive, or whose schedule is wrong.
 struct Failure {
@@ -152,75 +118,5 @@ struct Record {
   /// The same where the ranks' times are not kept.
   std::vector<int> known_rounds_as_last;
 };
-
-/// The timed cases of one launch by comparison group.
-class ComparisonGroups {
- public:
-  /// Ratios refer to the workload called `baseline`, which may be empty.
-  explicit ComparisonGroups(std::string baseline) : baseline_(std::move(baseline)) {}
-
-  /// Adds a case with the seconds of its rounds.
-  void add(const Case& bench_case, const std::vector<double>& seconds);
-
-  /// Compares an added case with those of its group that were added too; nothing for others.
-  Standing standing(const Case& bench_case) const;
-
-  /// The seconds of an added case; null for others.
-  const std::vector<double>* seconds(const Case& bench_case) const;
-
- private:
-  struct Timed {
-    Case bench_case;
-    std::vector<double> seconds;
-    double median = 0;
-  };
-  const Timed* find(const Case& bench_case) const;
-  std::optional<Ratio> ratio(const Timed& timed) const;
-  std::optional<ModeTimes> modes(const Timed& timed) const;
-  std::optional<double> exposed_seconds(const Timed& timed) const;
-
-  std::string baseline_;
-  std::multimap<std::string, Timed> groups_;
-};
-
-/// A case over the launches of its run: the seconds of its rounds and its standing, one of each for
-/// a launch that timed it. Nothing for fewer than two launches.
-std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
-                                          const std::vector<Standing>& standings);
-
-/// How far the predictions of a run were from the measured times.
-class PredictionErrors {
- public:
-  /// Adds a record if it is timed and has a prediction.
-  void add(const Record& record);
-
-  /// For each name and for all: the geometric mean of predicted over measured, which shows a bias,
-  /// and that of the larger over the smaller less 1, which is the error. Empty without predictions.
-  std::string table() const;
-
- private:
-  std::map<std::string, std::vector<double>> log_ratios_;
-};
-
-/// The origin of a trace.
-struct TraceTitle {
-  /// Case::name.
-  std::string case_name;
-  std::string executor;
-  /// The number of blocks that ran.
-  int blocks = 1;
-  std::string commit;
-};
-
-/// One round of `schedules`, one a rank, as the JSON text of a Chrome trace, which ui.perfetto.dev
-/// and chrome://tracing show: ranks as groups of rows, steps as spans, messages as arrows. Times
-/// are microseconds since the common start.
-///
-/// Each rank has a row for each kind of step. Spans of one row never overlap: steps that ran at
-/// once have rows of their own ("sends 2"). The span of a receive begins when both it and its send
-/// had started; its argument `posted` is its own start. Steps that are not in `times` are left out,
-/// and so are their arrows.
-std::string chrome_trace(std::span<const Schedule> schedules, std::span<const StepTime> times,
-                         const TraceTitle& title);
 
 }  // namespace baton

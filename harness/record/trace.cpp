@@ -4,6 +4,8 @@
 //
 // Messages are spans ("X") in rows of their own and not asynchronous events, since arrows bind to
 // spans only.
+#include "harness/record/trace.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/orders.hpp"
-#include "harness/report/record.hpp"
 
 namespace baton {
 namespace {

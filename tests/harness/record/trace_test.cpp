@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/record/trace.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "harness/report/record.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"
 
 namespace {

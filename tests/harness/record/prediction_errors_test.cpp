@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/record/prediction_errors.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/csv.hpp"
+#include "harness/record/csv.hpp"
 
 #include <fmt/format.h>
 

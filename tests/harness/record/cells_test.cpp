@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/cells.hpp"
+#include "harness/record/cells.hpp"
 
 #include <gtest/gtest.h>
 

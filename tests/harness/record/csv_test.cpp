@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comma-separated values: what stands in a line, and which files are refused.
-#include "harness/report/csv.hpp"
+#include "harness/record/csv.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

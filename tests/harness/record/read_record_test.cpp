@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/read_record.hpp"
+#include "harness/record/read_record.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "harness/report/json.hpp"
-#include "harness/report/table.hpp"
+#include "harness/record/json.hpp"
+#include "harness/record/table.hpp"
 
 namespace {
 

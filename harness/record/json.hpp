@@ -8,7 +8,7 @@
 #include <string>
 
 #include "harness/process/system.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 

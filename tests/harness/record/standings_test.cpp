@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/record/standings.hpp"
+
 #include <gtest/gtest.h>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/record.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

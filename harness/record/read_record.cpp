@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/read_record.hpp"
+#include "harness/record/read_record.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/report/columns.hpp"
+#include "harness/record/columns.hpp"
 
 namespace baton {
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/record/table.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +8,7 @@
 #include <sstream>
 
 #include "harness/layers/workload.hpp"
-#include "harness/report/record.hpp"
-#include "harness/report/table.hpp"
+#include "harness/record/record.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/report/columns.hpp"
+#include "harness/record/columns.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "harness/report/cells.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/cells.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/report/export.hpp"
+#include "harness/record/export.hpp"
 
 namespace baton {
 namespace {
