@@ -37,6 +37,9 @@ class Structure(unittest.TestCase):
         small = numbers.small_files()
         self.assertLessEqual(len(small), SMALL_FILES, "".join(f"\n{path}: {lines} lines" for lines, path in small))
 
+    def test_sources_implement_the_header_of_their_name(self):
+        self.assert_none(numbers.sources_without_header("harness"))
+
     def test_no_units_need_one_another(self):
         self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])
 

@@ -187,7 +187,7 @@ std::string mfu(const Record& record) {
 }
 
 /// The ratio, with its interval if more than one round tells it.
-std::string told(const std::optional<Ratio>& ratio, const Record& record) {
+std::string with_interval_if_known(const std::optional<Ratio>& ratio, const Record& record) {
   if (!ratio) return no_value;
   return record.samples.seconds.size() > 1 ? with_interval(*ratio) : number(ratio->value);
 }
@@ -219,7 +219,7 @@ Column bound_share() {
 
 Column against_the_fastest() {
   return {"against the", "fastest", 19, [](const Record& record) {
-            return record.place.is_best ? "fastest" : told(record.place.ratio, record);
+            return record.place.is_best ? "fastest" : with_interval_if_known(record.place.ratio, record);
           }};
 }
 
@@ -235,7 +235,7 @@ Column flops_utilisation() { return {"MFU", "%", 4, mfu}; }
 
 Column time_over_dp() {
   return {"time over dp", "", 19,
-          [](const Record& record) { return told(record.shown_standing().ratio, record); }};
+          [](const Record& record) { return with_interval_if_known(record.shown_standing().ratio, record); }};
 }
 
 }  // namespace baton

@@ -11,6 +11,8 @@
 
 namespace baton {
 
+struct Case;
+
 /// What is asked for: the name of a format, and what the names of its files begin with. Both are
 /// empty for nothing.
 struct Export {
@@ -32,10 +34,7 @@ struct ExportFormat {
   std::function<std::string(const Schedule& schedule, const std::string& case_name)> text;
 };
 
-inline Registry<ExportFormat>& export_formats() {
-  static Registry<ExportFormat> all("format of --export");
-  return all;
-}
+Registry<ExportFormat>& export_formats();
 
 /// Adds a format before `main`.
 struct RegisteredExportFormat {
@@ -43,5 +42,10 @@ struct RegisteredExportFormat {
     add_or_exit([&format] { export_formats().add(format.name, format); });
   }
 };
+
+/// Writes the schedule of each rank of a case in `blocks` blocks, rank by rank, to PATH.RANK and
+/// the suffix of the format. Returns the line that says so; an empty one if nothing is asked for.
+/// Throws SystemError if a file cannot be written, and what the format throws.
+std::string export_case(const Export& asked, const Case& bench_case, int blocks);
 
 }  // namespace baton

@@ -10,8 +10,11 @@
 
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/measure/machine.hpp"
+#include "harness/cases/matrices.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/hosts.hpp"
 #include "harness/measure/samples.hpp"
+#include "harness/measure/statistics.hpp"
 #include "harness/process/conditions.hpp"
 #include "harness/record/standings.hpp"
 

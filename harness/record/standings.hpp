@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/cases/case.hpp"
-#include "harness/measure/samples.hpp"
+#include "harness/measure/statistics.hpp"
 
 namespace baton {
 

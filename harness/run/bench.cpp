@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the command line to the launches, and the part of each process in its launch.
+#include "harness/run/bench.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/proof.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/exit_codes.hpp"
+#include "harness/process/output.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/record/csv.hpp"
+#include "harness/record/export.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/director.hpp"
+#include "harness/run/display.hpp"
 #include "harness/run/experiment.hpp"
+#include "harness/run/google_benchmark.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {
@@ -42,7 +57,7 @@ std::string way_on(const Options& options) {
 /// the exit code.
 int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
   Ledger ledger = ledger_of(options, world);
-  Launches standings(options.cases, options.baseline);
+  RunStandings standings(options.cases, options.baseline);
   std::optional<Display> display;  // where no director prints
   if (world.rank() == 0 && options.ledger.empty())
     display.emplace(options, ledger, standings, ledger.launch());
@@ -70,7 +85,7 @@ void dry_run(const Options& options) {
   fmt::print("{}", export_case(options.exported, first, dry_blocks(first)));
 }
 
-int bench(int argc, char** argv, const ParseOptions& parse) {
+int bench(int argc, char** argv, ParseOptions parse) {
   std::optional<Options> options = parse(argc, argv);
   if (!options) return 0;
   const std::optional<Topology> topology = read_machine(*options);
@@ -96,7 +111,7 @@ int bench(int argc, char** argv, const ParseOptions& parse) {
 
 }  // namespace
 
-int bench_main(int argc, char** argv, const ParseOptions& parse) {
+int bench_main(int argc, char** argv, ParseOptions parse) {
   forget_benchmark_environment(argv);
   keep_streams_open();
   return exit_code_of([&] {

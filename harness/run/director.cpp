@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch writes to the ledger when a case begins and when it ends. So after a launch that did not
 // end well the last case that began is the one that ended it.
+#include "harness/run/director.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +12,13 @@
 
 #include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
 #include "harness/run/record_files.hpp"
 
@@ -123,7 +128,7 @@ class Director {
   int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
-  Launches standings_;
+  RunStandings standings_;
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches

@@ -8,7 +8,11 @@
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
+#include "harness/options/options.hpp"
 #include "harness/record/cells.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/heading.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {
@@ -56,7 +60,7 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Ledger& ledger, Launches& standings, int launches)
+Display::Display(const Options& options, const Ledger& ledger, RunStandings& standings, int launches)
     : options_(options),
       ledger_(ledger),
       standings_(standings),

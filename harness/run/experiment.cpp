@@ -3,13 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/topology.hpp"
+#include "harness/cases/case.hpp"
 #include "harness/cases/proof.hpp"
-#include "harness/cases/verify.hpp"
-#include "harness/record/trace.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/world.hpp"
+#include "harness/record/export.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/display.hpp"
+#include "harness/run/ledger.hpp"
+#include "harness/run/measured_runner.hpp"
+#include "harness/run/runner.hpp"
+#include "harness/run/simulated_runner.hpp"
 
 namespace baton {
 namespace {
@@ -53,50 +61,9 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
 
 }  // namespace
 
-Verified CaseRunner::with(Verified so_far, const Comparison& here, double seconds) const {
-  return sum(std::move(so_far), {.wrong = team_.sum(here.wrong),
-                                 .first_wrong = team_.first(here.first),
-                                 .relative_error = team_.max(here.relative_error),
-                                 .tolerance = team_.max(here.tolerance),
-                                 .elements = team_.sum(here.elements),
-                                 .tokens = here.tokens,
-                                 .heads = here.heads,
-                                 .seconds = team_.max(seconds),
-                                 .verified_case = std::nullopt});
-}
-
-std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
-                        CaseRunner& runner) {
-  if (path.empty()) return {};
-  if (!record.is_timed()) return "# no trace: nothing was timed\n";
-  constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
-  if (const double steps = extent_of(record.bench_case, record.blocks).steps; steps > most_steps)
-    return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
-                       steps, steps * 3.5 / (1 << 20), most_steps);
-  const auto [schedules, times] = runner.trace(prepared);
-  const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
-                                     [](const Schedule& schedule) { return !schedule.steps().empty(); });
-  const std::string& executor = record.bench_case.executor;
-  if (times.empty() && has_steps)
-    return fmt::format("# no trace: the executor '{}' does not tell when its steps ran\n", executor);
-  const TraceTitle title{record.bench_case.name(), executor, record.blocks, commit()};
-  if (runner.team().rank() == 0) write_text(path, chrome_trace(schedules, times, title) + "\n");
-  return fmt::format(
-      "# trace of one more round: {} (ui.perfetto.dev shows it, ./run figure trace draws it)\n", path);
-}
-
-std::string export_case(const Export& asked, const Case& bench_case, int blocks) {
-  if (asked.format.empty()) return {};
-  const ExportFormat& format = export_formats().at(asked.format);
-  const auto file = [&](int rank) { return fmt::format("{}.{}{}", asked.path, rank, format.suffix); };
-  for (int rank = 0; rank < bench_case.ranks; ++rank)
-    write_text(file(rank), format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
-                                       bench_case.name()));
-  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, file(0), file(bench_case.ranks - 1));
-}
-
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       Ledger& ledger, Launches& standings, Display* display, const std::string& interrupted)
+                       Ledger& ledger, RunStandings& standings, Display* display,
+                       const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
@@ -112,6 +79,8 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
   if (ledger.launch() == 1) prove_cases();
 }
+
+Experiment::~Experiment() = default;
 
 /// Proves all cases before any of them is timed. Rank 0 does it for all, since it costs processor
 /// time, and the others wait asleep.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cases of a run share stands above its table, with the links of its ranks; and what the
-// cases of a contest share above its rows.
+#include "harness/run/heading.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +8,11 @@
 #include <set>
 
 #include "collectives/collective.hpp"
-#include "harness/measure/machine.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/run/display.hpp"
-#include "harness/run/experiment.hpp"
 
 namespace baton {
 namespace {
@@ -84,13 +83,13 @@ std::string repetition(const AxisValues& a) {
 
 using Words = std::string (*)(const AxisValues&);
 
-/// What the cases of a contest share, but for the executor: axes, and the words that tell them.
+/// What the cases of a contest share, but for the executor: axes, and words for them.
 struct Fact {
   std::vector<schema::Key> axes;
   Words words;
 };
 
-const std::vector<Fact>& told_facts() {
+const std::vector<Fact>& facts_of_axes() {
   static const std::vector<Fact> all{
       {{"kind", "attention", "model", "layers", "width", "mlp", "beside"}, subject},
       {{"direction", "pass"}, way},
@@ -108,7 +107,7 @@ const std::vector<Fact>& told_facts() {
 bool has_no_words(const schema::Field& field) {
   const auto tells = [&](schema::Key key) { return key.field().key == field.key; };
   return field.role == schema::axis && field.title.empty() &&
-         std::none_of(told_facts().begin(), told_facts().end(), [&](const Fact& fact) {
+         std::none_of(facts_of_axes().begin(), facts_of_axes().end(), [&](const Fact& fact) {
            return std::any_of(fact.axes.begin(), fact.axes.end(), tells);
          });
 }
@@ -124,7 +123,7 @@ std::string others(const AxisValues& a) {
 /// The words of all facts, in the order in which they stand.
 std::vector<Words> facts() {
   std::vector<Words> all;
-  for (const Fact& fact : told_facts()) all.push_back(fact.words);
+  for (const Fact& fact : facts_of_axes()) all.push_back(fact.words);
   all.push_back(others);
   return all;
 }

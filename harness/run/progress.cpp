@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/progress.hpp"
+
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -9,7 +11,7 @@
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/run/display.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/options/options.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 

@@ -4,12 +4,13 @@
 
 #include <string>
 
-#include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
 #include "harness/record/csv.hpp"
 #include "harness/record/json.hpp"
 
 namespace baton {
+
+struct Options;
 
 /// The files of --json and --csv, in the process that writes them.
 class RecordFiles {

@@ -24,7 +24,10 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/tcp/native.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/options/collective.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/bench.hpp"
 #include "plots/native/call.hpp"
 
 namespace nb = nanobind;

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "harness/record/record.hpp"
 #include "harness/record/table.hpp"

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/cases/collective_workload.hpp"
+#include "harness/cases/matrices.hpp"
 #include "tests/harness/record/made_record.hpp"
 
 namespace {

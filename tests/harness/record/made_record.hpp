@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "harness/record/json.hpp"
 #include "sp_methods/sp_method.hpp"

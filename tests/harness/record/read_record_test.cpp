@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/record/json.hpp"
 #include "harness/record/table.hpp"
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/collective_workload.hpp"
+#include "harness/cases/matrices.hpp"
 #include "tests/harness/record/made_record.hpp"
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 

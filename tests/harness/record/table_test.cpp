@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "harness/record/record.hpp"
 #include "sp_methods/sp_method.hpp"

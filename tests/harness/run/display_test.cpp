@@ -6,6 +6,8 @@
 
 #include <sstream>
 
+#include "harness/run/contests.hpp"
+#include "harness/run/heading.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -47,7 +49,7 @@ class Displayed : public testing::Test {
   Options options_ = made_options();
   Ledger ledger_;
   MadeRun run_{options_, ledger_};
-  Launches standings_{options_.cases, ""};
+  RunStandings standings_{options_.cases, ""};
   Display display_{options_, ledger_, standings_, 2};
 };
 

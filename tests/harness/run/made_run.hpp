@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/options/options.hpp"
 #include "harness/run/ledger.hpp"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Crash reports from signal handlers, which may only call async-signal-safe functions.
+#include "harness/process/watchdog.hpp"
+
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
@@ -10,7 +12,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "harness/process/heartbeat.hpp"
 #include "harness/process/placement.hpp"
 #include "harness/process/report_line.hpp"
-#include "harness/process/world.hpp"
 
 namespace baton {
 namespace {

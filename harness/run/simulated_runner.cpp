@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runners of cases that do not run on this machine: simulated cases, and cases for which the
-// machine lacks something.
-//
 // A simulated case is the same schedules on the machine of a topology. Its algorithm is verified on
 // real data first, at a size that one process runs in milliseconds. It has a single round, since
 // all rounds would be equal.
+#include "harness/run/simulated_runner.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +11,12 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/matrices.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/measure/prediction.hpp"
+#include "harness/options/options.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/run/runner.hpp"
 
 namespace baton {
 namespace {
@@ -148,38 +150,11 @@ TracedRound SimulatedRunner::trace(const Prepared& prepared) {
           simulate(schedules_of(bench_case, prepared.blocks), topology_, true).timeline};
 }
 
-class UnavailableRunner : public CaseRunner {
- public:
-  UnavailableRunner(const Options& options, Refusal refusal, Team team)
-      : CaseRunner(std::move(team)), options_(options), refusal_(std::move(refusal)) {}
-
-  std::string description() const override { return {}; }
-  Prepared prepare(const Case& bench_case) override {
-    Prepared prepared;
-    prepared.bench_case = bench_case;
-    prepared.refusal = refusal_;
-    prepared.warmup = options_.warmup;
-    prepared.rounds = options_.rounds;
-    return prepared;
-  }
-  Verified verify(const Prepared&) override { return {}; }
-  Timed time(const Prepared&) override { return {}; }
-  TracedRound trace(const Prepared&) override { return {}; }
-
- private:
-  const Options& options_;
-  Refusal refusal_;
-};
-
 }  // namespace
 
 std::unique_ptr<CaseRunner> simulated_runner(const Options& options, const Topology& topology, int ranks,
                                              Team team) {
   return std::make_unique<SimulatedRunner>(options, topology, ranks, std::move(team));
-}
-
-std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal refusal, Team team) {
-  return std::make_unique<UnavailableRunner>(options, std::move(refusal), std::move(team));
 }
 
 }  // namespace baton
