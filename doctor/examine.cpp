@@ -11,8 +11,9 @@
 
 #include "collectives/executors/timing.hpp"
 #include "doctor/host.hpp"
-#include "harness/measure/machine.hpp"
+#include "harness/measure/hosts.hpp"
 #include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton::doctor {
 namespace {

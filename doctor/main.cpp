@@ -14,10 +14,14 @@
 #include "doctor/findings.hpp"
 #include "doctor/host.hpp"
 #include "doctor/placement.hpp"
-#include "harness/options/options.hpp"
+#include "harness/options/flags.hpp"
+#include "harness/options/names.hpp"
+#include "harness/process/exit_codes.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
+#include "harness/process/watchdog.hpp"
+#include "harness/process/world.hpp"
 
 namespace baton::doctor {
 namespace {

@@ -18,20 +18,24 @@ COMMENT_COLUMNS = 100
 
 # Readings: the files where a reader starts, and units that lie beside the path, since other rows take them or since they
 # serve all of them. The patterns also know the names of files at commit 010fce5, so that both trees can be counted.
-OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|"
+OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|harness/(layers|models)/|"
+# What other flags ask for: --calibrate, --trace, --export and --csv; and runs over several hosts.
+BESIDE_ROWS = (r"harness/(run/calibrator|measure/(probes|curves|hosts)|process/(placement|heartbeat)|"
+               r"record/(trace|export|csv|prediction_errors))$|")
 READINGS = {
     "a CPU row": (
         r"harness/collective_bench\.cpp|collectives/all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
-        OTHER_ROWS + r"harness/(run/simulat|model/|prediction$)|collectives/(simulator/|executors/"
+        OTHER_ROWS + BESIDE_ROWS + r"harness/(run/simulat|measure/prediction$)|collectives/(simulator/|executors/"
         r"(simulator|compute_worker|step_recorder|mpi_native|host/(compute_worker|step_recorder)|mpi/native))"),
     "a peer round with its preparation": (
         r"collectives/executors/(peer/executor|peer)\.cu",
         r"collectives/(schedule/|executors/((host|mpi)/|[a-z0-9]+$|process_state|mpi_)(?<!/peer)|"
         r"executors/cuda[/_](wire|link|hardware|gpu|monitor)$)"),
     "a simulated row": (
-        r"harness/(collective_bench|(run/)?simulat\w+)\.cpp|collectives/all_scan\.cpp|"
+        r"harness/(collective_bench|run/simulated_runner)\.cpp|collectives/all_scan\.cpp|"
         r"collectives/(simulator/simulate|executors/simulator)\.cpp",
-        OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
+        OTHER_ROWS + BESIDE_ROWS + r"harness/run/measured|"
+        r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
         r"sp_methods/((segmented|linear)_passes\.cpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
         r"collectives/schedule/|sp_methods/kernels/(host/(?!gla/segment)|host/left|causal_block|chunk_states|edge_state"
@@ -57,7 +61,19 @@ def files_a_thousand_lines(root=ROOT):
 
 
 def small_files(root=ROOT):
-    return sorted((lines, path) for path, lines in product_lines(root).items() if lines <= SMALL)
+    """Files that stand alone; a header and its source are one."""
+    lines = product_lines(root)
+    pairs = collections.Counter(path.with_suffix("") for path in lines)
+    return sorted((count, path) for path, count in lines.items() if count <= SMALL and pairs[path.with_suffix("")] == 1)
+
+
+def sources_without_header(*folders, root=ROOT):
+    """Sources that no header of their name stands beside, but for programs and what registers itself before main."""
+    files = cpp_files(*folders, root=root)
+    headers = {path.with_suffix("") for path in files if path.suffix in (".hpp", ".cuh")}
+    return [f"{path}: give it a header of its name, or make it a part of a source that has one" for path in files
+            if path.suffix in (".cpp", ".cu") and path.with_suffix("") not in headers
+            and not re.search(r"^int main\(|^const Registered\w+ ", text_of(path, root), re.MULTILINE)]
 
 
 def folder_sizes(root=ROOT):
@@ -106,7 +122,7 @@ def table(root):
     yield "C++/CUDA without tests", f"{len(lines)} files, {sum(lines.values())} lines"
     yield "files a thousand lines", f"{files_a_thousand_lines(root):.1f}"
     yield "largest folder's own files", f"{own} ({folder})"
-    yield f"files of at most {SMALL} lines", len(small_files(root))
+    yield f"files of at most {SMALL} lines that stand alone", len(small_files(root))
     for reading, (entries, without) in READINGS.items():
         opened = units.closure(entries, without)
         files = [pathlib.Path(path) for unit in opened for path in units.files[unit]]

@@ -97,7 +97,7 @@ RULES["harness/models"] = RULES["harness/layers"]._replace(
     headers=(*RULES["harness/layers"].headers, "sp_methods/kernels/reference/", "models/", "models/kernels/",
              "models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
-RULES["harness/report"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
+RULES["harness/record"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
 RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

@@ -9,7 +9,6 @@ import unittest
 import house_numbers as numbers
 from units import Units
 
-FILES_A_THOUSAND_LINES = 7
 SMALL_FILES = 25
 FILES_A_FOLDER = 30
 SERIES = {"docs/decisions"}  # read one at a time by their numbers, and none is ever removed
@@ -38,11 +37,8 @@ class Structure(unittest.TestCase):
         small = numbers.small_files()
         self.assertLessEqual(len(small), SMALL_FILES, "".join(f"\n{path}: {lines} lines" for lines, path in small))
 
-    def test_files_hold_a_thought_each(self):
-        ratio = numbers.files_a_thousand_lines()
-        self.assertLessEqual(ratio, FILES_A_THOUSAND_LINES,
-                             f"\n{ratio:.2f} C++ and CUDA files a thousand lines, at most {FILES_A_THOUSAND_LINES}; "
-                             "the smallest of each folder:\n" + "\n".join(smallest_of_folders()))
+    def test_sources_implement_the_header_of_their_name(self):
+        self.assert_none(numbers.sources_without_header("harness"))
 
     def test_no_units_need_one_another(self):
         self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])
@@ -55,14 +51,6 @@ class Structure(unittest.TestCase):
 
     def test_what_kernels_read_stays_constant(self):
         self.assert_none(numbers.const_casts())
-
-
-def smallest_of_folders():
-    """The three smallest files of each folder."""
-    folders = {}
-    for path, lines in sorted(numbers.product_lines().items(), key=lambda entry: entry[1]):
-        folders.setdefault(path.parent, []).append(f"{path.name} {lines}")
-    return [f"{folder} ({len(files)}): {', '.join(files[:3])}" for folder, files in sorted(folders.items())]
 
 
 class UnitsThemselves(unittest.TestCase):

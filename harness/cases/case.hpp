@@ -79,10 +79,6 @@ class Workload {
   virtual double port_bytes(int ranks) const = 0;
 };
 
-/// A collective as a workload. Keeps a reference to `collective`.
-std::shared_ptr<const Workload> collective_workload(const Collective& collective, const Shape& shape,
-                                                    Direction direction);
-
 /// One of the executors, or the simulator.
 struct Backend {
   std::string name;
@@ -191,17 +187,6 @@ std::string implementation_of(const std::vector<Schedule>& schedules);
 /// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws
 /// ScheduleError if the schedules are wrong, or cost something else than their author claims.
 std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);
-
-/// What the matrices of affine maps cost.
-struct MatrixCost {
-  /// Those of the bytes of the rank that sends most.
-  std::int64_t sent_bytes = 0;
-  /// Operations of products on the rank that has most of them.
-  double product_flops = 0;
-};
-
-/// The above of a collective under affine maps, counted from its schedules; empty for others.
-std::optional<MatrixCost> matrix_cost_of(const Case& bench_case, int blocks);
 
 /// Throws ScheduleError unless the author of `bench_case` claims what was counted.
 void require_claim(const Case& bench_case, int blocks, const Cost& counted);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives as workloads.
+#include "harness/cases/collective_workload.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
 
 namespace baton {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrices of affine maps cost a case: their share of the bytes, and the products.
-//
 //   matrices [heads, d_k, d_k], states [heads, d_v, d_k], both in equally many messages of a kind
 //   sent(d_v) = matrices + states,  sent(2 d_v) = matrices + 2 states
 //   matrices = 2 sent(d_v) - sent(2 d_v)
+#include "harness/cases/matrices.hpp"
+
 #include <algorithm>
 
 #include "harness/cases/case.hpp"

@@ -13,7 +13,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
-#include "harness/process/world.hpp"
+#include "collectives/executors/team.hpp"
 
 namespace baton {
 

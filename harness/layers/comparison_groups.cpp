@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/layers/comparison_groups.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,7 +8,7 @@
 #include <optional>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/options/checks.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of operator_bench.
+#include "harness/layers/options.hpp"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/layers/comparison_groups.hpp"
+#include "harness/options/common_options.hpp"
 
 namespace baton {
 namespace {
@@ -48,12 +51,6 @@ void ask_like(const std::string& name, RawOperators& raw, Options& options) {
     }
 }
 
-std::vector<std::string> method_names() {
-  std::vector<std::string> names;
-  for (const SpMethod* method : sp_methods()) names.push_back(method->name);
-  return names;
-}
-
 /// Sets the widths and the head of keys that --mla asks for.
 void set_latent(RawOperators& raw) {
   if (raw.mla.empty()) return;
@@ -65,12 +62,6 @@ void set_latent(RawOperators& raw) {
   raw.kv_heads = 1;
   raw.d_k = raw.mla[0] + raw.mla[1];
   raw.d_v = raw.mla[0];
-}
-
-/// True if the tensors of all backends are bf16 by default, which is so on GPUs.
-bool are_on_gpus(const std::vector<std::string>& executors) {
-  return std::all_of(executors.begin(), executors.end(),
-                     [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; });
 }
 
 /// The dtype that was asked for; "auto" is bf16 on GPUs.
@@ -161,27 +152,22 @@ void print_list() {
 
 std::optional<Options> parse_operator_options(int argc, char** argv) {
   RawOperators own;
-  const auto raw = parse_flags(
-      argc, argv,
-      {.program = "operator_bench",
-       .description = "Times one layer's attention under each sequence-parallel method, verified.",
-       .declare = [&](Flags& flags, Options& options) { declare(flags, own, options); },
-       .print_list = print_list});
-  if (!raw) return std::nullopt;
-  Options options = raw->options;
+  CommonOptions common("operator_bench",
+                       "Times one layer's attention under each sequence-parallel method, verified.");
+  Options& options = common.options();
+  declare(common.flags(), own, options);
+  if (!common.parse(argc, argv, print_list)) return std::nullopt;
   own.packing.seed = options.seed;
   set_latent(own);
-  const auto names = resolve_workloads("method", own.methods, method_names(), options.baseline);
+  const std::vector<std::string> known = names_of(sp_methods());
+  const auto names = resolve_workloads("method", own.methods, known, options.baseline);
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
   if (options.baseline.empty() && has_local) options.baseline = "local";
-  Axes axes = axes_of(*raw);
-  axes.baseline = options.baseline;
-  const Dtype dtype = dtype_of(own.dtype, axes.executors);
-  axes.comparison_groups =
-      comparison_groups(own, names, dtype, kernels_of(own.kernels, axes.executors, dtype));
-  options.cases = cases(axes);
+  options.longest_name = longest_of(known);
   options.threads = 2;
-  return options;
+  const std::vector<std::string> executors = common.executors();
+  const Dtype dtype = dtype_of(own.dtype, executors);
+  return common.with_cases(comparison_groups(own, names, dtype, kernels_of(own.kernels, executors, dtype)));
 }
 
 }  // namespace baton

@@ -12,6 +12,7 @@
 // among ranks of equal place: alone, several at a time in each direction, and so from all ranks.
 //
 // One rank has no links: it measures kernels, and the rest comes from a topology that exists.
+#include "harness/measure/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +22,11 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/simulator/simulate.hpp"
+#include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/curves.hpp"
-#include "harness/measure/machine.hpp"
-#include "harness/measure/samples.hpp"
+#include "harness/measure/probes.hpp"
+#include "harness/process/placement.hpp"
 
 namespace baton {
 namespace {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured of several hosts beside their links: what carries messages, and how far apart
-// clocks are, which tells how far apart ranks start a round.
+// How clocks of hosts are compared:
 //
 //   for each other host: its first rank answers 100 messages of rank 0 with its clock
 //     ahead = answer - (sent + received) / 2, at most half the way there and back wrong
 //   the reading with the shortest way counts
+#include "harness/measure/hosts.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +13,9 @@
 #include <limits>
 #include <vector>
 
-#include "harness/measure/machine.hpp"
-#include "harness/measure/samples.hpp"
+#include "collectives/executors/executor.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/process/placement.hpp"
 
 namespace baton {
 namespace {

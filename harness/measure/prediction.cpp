@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions by the simulator, and the choice of blocks with it.
+#include "harness/measure/prediction.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <limits>
 #include <tuple>
 
-#include "harness/measure/machine.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/process/placement.hpp"
 
 namespace baton {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of a case's rounds, and their statistics; docs/metrics.md explains each.
+// The times of a case's rounds; docs/metrics.md explains them.
 //
 //   isolated:  all ranks start every round together; a round is the slowest rank's time
 //   streaming: all ranks start together once; rounds follow back to back without a barrier
 //   graph:     all ranks start the replay of a recording of several rounds; a round is its mean
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,10 +13,10 @@
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
+#include "collectives/executors/team.hpp"
 #include "collectives/executors/timing.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/process/world.hpp"
 
 namespace baton {
 
@@ -83,46 +82,5 @@ Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, 
 
 /// One round that nobody times, in the same cadence: two rounds of a stream, one replay of a graph.
 void run_untimed(Executor& executor, TimingMode timing);
-
-using Interval = std::array<double, 2>;
-
-/// Statistics of the rounds of a case, in seconds.
-struct Summary {
-  double mean = 0;
-  double median = 0;
-  Interval ci95{};
-  double min = 0;
-  double p50 = 0;
-  double p95 = 0;
-  double p99 = 0;
-  double max = 0;
-};
-
-/// Summarises at least one round.
-Summary summarise(const std::vector<double>& seconds);
-
-/// A distribution-free interval that covers the median with at least 95 %: the order statistics l
-/// and n+1-l with the largest l for which Binomial(n, 1/2) is below l with at most 2.5 %. For n =
-/// 50 these are 18 and 33 (96.7 %). Below n = 6 no interval covers as much, and the whole range is
-/// returned.
-Interval median_ci95(std::vector<double> values);
-
-/// A ratio of medians and its interval.
-struct Ratio {
-  double value = 0;
-  Interval ci95{};
-};
-
-/// median(a) / median(b) with the 95 % interval of the percentile bootstrap: 2000 resamples, fewer
-/// from 5000 rounds on, with a fixed seed.
-Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b);
-
-/// The estimate and the 95 % interval of positive numbers, one from each launch: their geometric
-/// mean, and Student's t on their logarithms. At least two.
-Ratio over_launches(const std::vector<double>& values);
-
-/// One case in at least two launches, each with the seconds of its rounds. The median and its
-/// interval are those of the launches' medians; the rest is of all rounds together.
-Summary summarise_launches(const std::vector<std::vector<double>>& seconds);
 
 }  // namespace baton

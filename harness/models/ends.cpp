@@ -6,7 +6,7 @@
 //   embed:            three tokens' rows are the table's
 //   embed_gradients:  three tokens' rows of the table are sums over all tokens of the same number
 //   cross_entropy:    three tokens' logits again from the product that made them; loss and gradient
-#include "models/kernels/ends.hpp"
+#include "harness/models/ends.hpp"
 
 #include <algorithm>
 #include <any>
@@ -16,6 +16,7 @@
 #include "collectives/drawn_numbers.hpp"
 #include "harness/models/sampled.hpp"
 #include "models/kernels/block.hpp"
+#include "models/kernels/ends.hpp"
 
 namespace baton {
 namespace {

@@ -13,6 +13,8 @@
 // two ranks: gates let it fade after that.
 // Cost: 2 d_k d_v flop a head and token for a map, of the tokens that the gates do not erase; 25
 // times d_k d_v a token for the one head.
+#include "harness/models/linear_layers.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

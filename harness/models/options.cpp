@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of model_bench.
+#include "harness/models/options.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,8 +8,12 @@
 #include <charconv>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/layers/comparison_groups.hpp"
+#include "harness/models/read.hpp"
 #include "harness/models/workload.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/common_options.hpp"
+#include "harness/options/names.hpp"
 
 namespace baton {
 namespace {
@@ -30,7 +35,7 @@ struct RawModels {
 const Choices<Line> line_choices{{"dp", Line::dp}, {"split", Line::split}, {"full", Line::full}};
 
 /// Methods of one kind of attention that exchange something and keep contiguous tokens.
-std::vector<std::string> method_names(Attention attention) {
+std::vector<std::string> cut_methods(Attention attention) {
   std::vector<std::string> names;
   for (const SpMethod* method : sp_methods())
     if (method->attention == attention && method->sequence == Sequence::cut &&
@@ -97,16 +102,6 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& r
   return all;
 }
 
-/// True if tensors are bf16 on these executors, as on GPUs. Throws UsageError for both kinds.
-bool are_on_gpus(const std::vector<std::string>& executors) {
-  const auto is_gpu = [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; };
-  const bool any = std::any_of(executors.begin(), executors.end(), is_gpu);
-  if (any && !std::all_of(executors.begin(), executors.end(), is_gpu))
-    throw UsageError(
-        "--executor: models are bf16 on GPUs and f32 elsewhere, so a run takes one kind of them");
-  return any;
-}
-
 void declare(Flags& flags, RawModels& raw) {
   flags.add("--model", raw.model, "tiny, one of models/ (--list), or a file such as models/gla-1b.json");
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
@@ -148,29 +143,37 @@ void print_list() {
       fmt::print("  {:<25} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
 }
 
+/// True if tensors are bf16 on these executors. Throws UsageError if some are on GPUs and some not.
+bool takes_bf16(const std::vector<std::string>& executors) {
+  const bool none = std::none_of(executors.begin(), executors.end(),
+                                 [](const std::string& name) { return are_on_gpus({name}); });
+  if (!none && !are_on_gpus(executors))
+    throw UsageError(
+        "--executor: models are bf16 on GPUs and f32 elsewhere, so a run takes one kind of them");
+  return !none;
+}
+
 }  // namespace
 
 std::optional<Options> parse_model_options(int argc, char** argv) {
   RawModels own;
-  const auto raw = parse_flags(
-      argc, argv,
-      {.program = "model_bench",
-       .description =
-           "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.",
-       .declare = [&](Flags& flags, Options&) { declare(flags, own); },
-       .print_list = print_list});
-  if (!raw) return std::nullopt;
-  Options options = raw->options;
+  CommonOptions common(
+      "model_bench",
+      "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.");
+  Options& options = common.options();
+  declare(common.flags(), own);
+  if (!common.parse(argc, argv, print_list)) return std::nullopt;
   const ModelShape shape = shape_of(own);
   const bool has_linear = shape.softmax_layers() < shape.count();
-  const auto known = method_names(has_linear ? Attention::linear : Attention::softmax);
+  const auto known = cut_methods(has_linear ? Attention::linear : Attention::softmax);
   const auto names = resolve_names("method", own.methods, known);
-  resolve_names("softmax", {own.softmax}, method_names(Attention::softmax));
+  resolve_names("softmax", {own.softmax}, cut_methods(Attention::softmax));
   require_scan(own.scan, names);
   if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
-  Axes axes = axes_of(*raw);
-  const bool on_gpus = are_on_gpus(axes.executors);
-  axes.baseline = options.baseline;
+  options.longest_name = longest_of(names_of(sp_methods()));
+  options.threads = 2;
+  const bool on_gpus = takes_bf16(common.executors());
+  std::vector<std::vector<std::shared_ptr<const Workload>>> groups;
   for (const std::int64_t tokens : own.tokens) {
     Stack stack{.shape = shape, .tokens = tokens};
     stack.layer.groups = own.groups;
@@ -180,11 +183,9 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
     stack.shards_weights = own.fsdp;
     stack.has_head = own.head;
     stack.has_optimizer = own.optimizer;
-    axes.comparison_groups.push_back(comparison_group(own, stack, names));
+    groups.push_back(comparison_group(own, stack, names));
   }
-  options.cases = cases(axes);
-  options.threads = 2;
-  return options;
+  return common.with_cases(std::move(groups));
 }
 
 }  // namespace baton

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of models: JSON, in which each number has a source.
+#include "harness/models/read.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/models/workload.hpp"
+#include "harness/options/names.hpp"
 
 namespace baton {
 namespace {

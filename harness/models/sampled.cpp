@@ -63,17 +63,4 @@ void note(Comparison& into, double error, double tolerance, const std::string& w
     into.first = fmt::format("{}: relative error {:.1e}, at most {:.1e} is right", what, error, tolerance);
 }
 
-Comparison compare_sampled(const Executor& executor, std::span<const Schedule> schedules,
-                           const ModelProblem& problem, const Team& team) {
-  std::vector<RankTensors> ranks;
-  for (const int rank : executor.local_ranks()) ranks.emplace_back(executor, schedules, rank);
-  const OracleWork work = shared_work(team);
-  const SampledRun run{problem, ranks, work, team, wire_roundoff(executor)};
-  // The order is that of the reasons: a wrong exchange also shows in what follows from it.
-  Comparison found = compare_linear_layers(run);
-  found = sum(std::move(found), compare_softmax_layers(run));
-  found = sum(std::move(found), compare_shards(run));
-  return sum(std::move(found), compare_steps(run));
-}
-
 }  // namespace baton

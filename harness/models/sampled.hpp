@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are too large for their oracle: what each part of a round is compared with, and how
-// the tensors of a rank are read for that.
-//
-//   products, norms, gates, the MLP, the ends:  sampled rows against their own operands
-//   linear attention and its exchange:          the recurrence over their own operands, from the
-//                                               states that the ranks before really make
-//   softmax attention and its exchange:         sampled queries over the keys of all ranks
-//   sharded weights and gradients:              runs of them against what was drawn, and summed up
+// Models that are too large for their oracle: what a round left on ranks, and how it is read to be
+// compared part by part.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +9,7 @@
 #include <vector>
 
 #include "harness/cases/verify.hpp"
-#include "harness/models/workload.hpp"
+#include "models/reference/oracle.hpp"
 #include "sp_methods/layer_oracle.hpp"
 
 namespace baton {
@@ -71,14 +65,5 @@ struct SampledRun {
 
 /// Counts a part of a rank's results that is off by `error`.
 void note(Comparison& into, double error, double tolerance, const std::string& what);
-
-/// The error of sampled rows of step `at`, of what is at a model's ends; -1 for any other step.
-double end_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed);
-
-/// The comparisons of one kind each, as this file begins with. Collective over the team.
-Comparison compare_steps(const SampledRun& run);
-Comparison compare_linear_layers(const SampledRun& run);
-Comparison compare_softmax_layers(const SampledRun& run);
-Comparison compare_shards(const SampledRun& run);
 
 }  // namespace baton

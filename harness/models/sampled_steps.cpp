@@ -8,6 +8,8 @@
 //     product:  256 neighbouring results in each of three rows, summed up in double precision
 //     others:   three rows of the operands through the host body
 //   what is at the ends:  ends.cpp
+#include "harness/models/sampled_steps.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/models/ends.hpp"
 #include "harness/models/sampled.hpp"
 #include "models/kernels/block.hpp"
 

@@ -5,6 +5,8 @@
 //   for the layers whose memory no other layer has taken since, the first two:
 //     runs of every rank's shard:  gathered weights are those that were drawn
 //                                  a rank's gradients are the sums over the ranks
+#include "harness/models/shards.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

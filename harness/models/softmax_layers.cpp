@@ -14,6 +14,8 @@
 // models are of the size of one, so no maximum is taken out of the exponents.
 // Cost: 4 (d_k + d_v) flop a query and key.
 // Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1, differentiated by hand.
+#include "harness/models/softmax_layers.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/models/verify.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/models/workload.hpp"
 #include "sp_methods/layer_oracle.hpp"
 
 namespace baton {

@@ -8,6 +8,8 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
+#include "harness/models/part_by_part.hpp"
+#include "harness/models/verify.hpp"
 
 namespace baton {
 namespace {

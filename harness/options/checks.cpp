@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line may not ask for: everything that can be refused before a process starts is
-// refused here, in one line that names the flag.
+#include "harness/options/checks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,32 +85,6 @@ void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
     throw UsageError(fmt::format(
         "--heads, --d-k, --d-v, --tokens: a tensor of {:.0f} TiB a rank is too large, at most {:.0f}",
         bytes / (std::uint64_t{1} << 40), most_bytes / (std::uint64_t{1} << 40)));
-}
-
-int Options::calibrated_ranks() const {
-  int most = 0;
-  bool has_kernels = false;
-  std::string measured;
-  for (const Case& bench_case : cases) {
-    if (!find_backend(bench_case.executor).is_measured) continue;
-    if (!measured.empty() && measured != bench_case.executor)
-      throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
-                       bench_case.executor);
-    measured = bench_case.executor;
-    most = std::max(most, bench_case.ranks);
-    has_kernels |= bench_case.workload->is_layer();
-  }
-  if (calibrates_kernels_alone()) {
-    if (most != 1 || !has_kernels)
-      throw UsageError(
-          "--calibrate with --topology takes the links of that file and measures the kernels of layers "
-          "on --ranks 1; to measure links, leave out --topology");
-  } else if (most < 2) {
-    throw UsageError(
-        "--calibrate needs an executor that runs, and at least two ranks; with one rank give it the links "
-        "of a --topology");
-  }
-  return most;
 }
 
 std::optional<Topology> read_machine(const Options& options) {

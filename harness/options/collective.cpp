@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of collective_bench.
+#include "harness/options/collective.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
+#include "harness/cases/collective_workload.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/common_options.hpp"
+#include "harness/options/names.hpp"
 
 namespace baton {
 namespace {
@@ -29,12 +33,6 @@ const Choices<std::vector<Direction>> direction_choices{{"forward", {Direction::
 
 const Choices<MapKind> map_choices{
     {"diagonal", MapKind::diagonal}, {"scalar", MapKind::scalar}, {"affine", MapKind::affine}};
-
-std::vector<std::string> collective_names() {
-  std::vector<std::string> names;
-  for (const Collective* collective : collectives()) names.push_back(collective->name);
-  return names;
-}
 
 /// The number of tokens whose keys and values are about as many bytes as a state.
 std::int64_t tokens_like_a_state(const Shape& shape) {
@@ -147,18 +145,15 @@ void print_list() {
 
 std::optional<Options> parse_collective_options(int argc, char** argv) {
   RawCollectives own;
-  const auto raw = parse_flags(
-      argc, argv,
-      {.program = "collective_bench",
-       .description = "Times the exchanges of sequence-parallel attention, verified, each beside its bound.",
-       .declare = [&](Flags& flags, Options&) { declare(flags, own); },
-       .print_list = print_list});
-  if (!raw) return std::nullopt;
-  Options options = raw->options;
-  const auto names = resolve_workloads("collective", own.collectives, collective_names(), options.baseline);
-  Axes axes = axes_of(*raw);
-  axes.comparison_groups = comparison_groups(own, names);
-  options.cases = cases(axes);
+  CommonOptions common(
+      "collective_bench",
+      "Times the exchanges of sequence-parallel attention, verified, each beside its bound.");
+  declare(common.flags(), own);
+  if (!common.parse(argc, argv, print_list)) return std::nullopt;
+  const std::vector<std::string> known = names_of(collectives());
+  common.options().longest_name = longest_of(known);
+  const auto names = resolve_workloads("collective", own.collectives, known, common.options().baseline);
+  Options options = common.with_cases(comparison_groups(own, names));
   if (options.cases.empty())
     throw UsageError("--direction reverse leaves nothing to run: only exclusive scans have a reverse");
   return options;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file that includes CLI11, which takes long to compile.
+#include "harness/options/flags.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +11,7 @@
 #include <limits>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
+#include "harness/options/names.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 

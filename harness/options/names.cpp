@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that users write, looked up among the known ones.
+#include "harness/options/names.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +8,6 @@
 #include <numeric>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {

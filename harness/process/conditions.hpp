@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/process/world.hpp"
+#include "collectives/executors/team.hpp"
 
 namespace baton {
 

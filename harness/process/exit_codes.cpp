@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exceptions to exit codes, and the end of a run in which one rank meets an error.
+#include "harness/process/exit_codes.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -10,7 +12,7 @@
 #include "harness/process/output.hpp"
 #include "harness/process/report_line.hpp"
 #include "harness/process/system.hpp"
-#include "harness/process/world.hpp"
+#include "harness/process/watchdog.hpp"
 
 namespace baton {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/process/world.hpp"
+#include "collectives/executors/team.hpp"
 
 namespace baton {
 

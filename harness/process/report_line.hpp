@@ -43,10 +43,4 @@ class Line {
   std::size_t length_ = 0;
 };
 
-/// Says where the results of this run are, unless a director does. Async-signal-safe.
-void report_results();
-
-/// True if another rank has reported the failure, so that this one need not.
-bool is_failure_reported();
-
 }  // namespace baton

@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the command line to the launches, and the part of each process in its launch.
+#include "harness/run/bench.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/proof.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/exit_codes.hpp"
+#include "harness/process/output.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/record/csv.hpp"
+#include "harness/record/export.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/director.hpp"
+#include "harness/run/display.hpp"
 #include "harness/run/experiment.hpp"
+#include "harness/run/google_benchmark.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {
@@ -40,12 +55,14 @@ std::string way_on(const Options& options) {
 
 /// Runs the cases, every other launch in reverse order, so that the last one runs in order. Returns
 /// the exit code.
-int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world,
-              const Table& table) {
+int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
   Ledger ledger = ledger_of(options, world);
+  RunStandings standings(options.cases, options.baseline);
   std::optional<Display> display;  // where no director prints
-  if (world.rank() == 0 && options.ledger.empty()) display.emplace(options, table, ledger, ledger.launch());
-  Experiment experiment(options, topology, world, ledger, display ? &*display : nullptr, way_on(options));
+  if (world.rank() == 0 && options.ledger.empty())
+    display.emplace(options, ledger, standings, ledger.launch());
+  Experiment experiment(options, topology, world, ledger, standings, display ? &*display : nullptr,
+                        way_on(options));
   std::vector<BenchmarkCase> cases;
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});
@@ -68,7 +85,7 @@ void dry_run(const Options& options) {
   fmt::print("{}", export_case(options.exported, first, dry_blocks(first)));
 }
 
-int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) {
+int bench(int argc, char** argv, ParseOptions parse) {
   std::optional<Options> options = parse(argc, argv);
   if (!options) return 0;
   const std::optional<Topology> topology = read_machine(*options);
@@ -81,24 +98,24 @@ int bench(int argc, char** argv, const ParseOptions& parse, const Table& table) 
     CsvFile(options->csv);
     refuse_too_many_processes(*options);
   }
-  if (!is_launched() && options->ledger.empty()) return direct(*options, table, argv);
+  if (!is_launched() && options->ledger.empty()) return direct(*options, argv);
 
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   int code = 0;
   run_in_world(&argc, &argv, [&](const World& world) {
     world.require(options->processes());
-    code = run_cases(*options, topology, world, table);
+    code = run_cases(*options, topology, world);
   });
   return code;
 }
 
 }  // namespace
 
-int bench_main(int argc, char** argv, const ParseOptions& parse, const Table& table) {
+int bench_main(int argc, char** argv, ParseOptions parse) {
   forget_benchmark_environment(argv);
   keep_streams_open();
   return exit_code_of([&] {
-    const int code = bench(argc, argv, parse, table);
+    const int code = bench(argc, argv, parse);
     require_output();
     return code;
   });

@@ -6,7 +6,11 @@
 #include <algorithm>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/measure/calibration.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
+#include "harness/process/placement.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {

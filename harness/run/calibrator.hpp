@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
-#include "harness/cases/case.hpp"
-#include "harness/measure/machine.hpp"
-#include "harness/options/options.hpp"
-#include "harness/process/world.hpp"
+#include "collectives/executors/team.hpp"
+#include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
+
+class Placement;
+struct Case;
+struct Options;
 
 /// The topology of one executor and number of ranks while it is measured. The file is written by
 /// rank 0, again whenever kernels were added, if these are the most ranks of the run.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/contests.hpp"
+
 #include <algorithm>
 #include <tuple>
 
-#include "harness/run/display.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {
@@ -45,12 +47,12 @@ std::vector<std::vector<int>> contests_of(const std::vector<Case>& cases) {
   return all;
 }
 
-void Launches::add(int launch, int index, const std::vector<double>& seconds) {
+void RunStandings::add(int launch, int index, const std::vector<double>& seconds) {
   if (!added_.insert({launch, index}).second) return;
   groups_.try_emplace(launch, baseline_).first->second.add(cases_[index], seconds);
 }
 
-void Launches::add(const Ledger& ledger) {
+void RunStandings::add(const Ledger& ledger) {
   for (int launch = 1; launch <= ledger.launch(); ++launch)
     for (int index = 0; index < static_cast<int>(cases_.size()); ++index)
       if (const Outcome* outcome = ledger.outcome(launch, index);
@@ -58,12 +60,12 @@ void Launches::add(const Ledger& ledger) {
         add(launch, index, outcome->seconds());
 }
 
-Standing Launches::standing(int launch, int index) const {
+Standing RunStandings::standing(int launch, int index) const {
   const auto group = groups_.find(launch);
   return group == groups_.end() ? Standing{} : group->second.standing(cases_[index]);
 }
 
-std::optional<OverLaunches> Launches::over_launches(int index) const {
+std::optional<OverLaunches> RunStandings::over_launches(int index) const {
   std::vector<std::vector<double>> seconds;
   std::vector<Standing> standings;
   for (const auto& [launch, group] : groups_) {
@@ -75,7 +77,7 @@ std::optional<OverLaunches> Launches::over_launches(int index) const {
   return baton::over_launches(seconds, standings);
 }
 
-std::optional<Ratio> Launches::ratio(int index, int to) const {
+std::optional<Ratio> RunStandings::ratio(int index, int to) const {
   std::vector<double> ratios;
   std::optional<Ratio> only;
   for (const auto& [launch, group] : groups_) {
@@ -88,7 +90,7 @@ std::optional<Ratio> Launches::ratio(int index, int to) const {
 }
 
 std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vector<Case>& cases,
-                                const Ledger& ledger, const Launches& launches) {
+                                const Ledger& ledger, const RunStandings& launches) {
   std::vector<Row> rows;
   for (const int index : contest) {
     int launch = 0;

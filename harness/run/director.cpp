@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A launch writes to the ledger when a case begins and when it ends. So after a launch that did not
 // end well the last case that began is the one that ended it.
+#include "harness/run/director.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +12,15 @@
 
 #include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
+#include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
+#include "harness/run/record_files.hpp"
 
 namespace baton {
 namespace {
@@ -70,11 +76,12 @@ Failure failure_of(const LaunchEnd& end, const std::string& name) {
 
 class Director {
  public:
-  Director(const Options& options, const Table& table, char** argv)
+  Director(const Options& options, char** argv)
       : options_(options),
         launches_(options.launches),
         ledger_(new_file(folder_.path() + "/ledger")),
-        display_(options, table, ledger_, options.most_seconds > 0 ? 0 : launches_) {
+        standings_(options.cases, options.baseline),
+        display_(options, ledger_, standings_, options.most_seconds > 0 ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads, argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
@@ -121,6 +128,7 @@ class Director {
   int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
+  RunStandings standings_;
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
@@ -206,11 +214,9 @@ std::vector<std::string> Director::command_of_launch() const {
 
 /// Notes that a case failed in the present launch, with its row and its record.
 void Director::fail(int index, Failure failure) {
-  const std::string line = json_line(failed_record(options_, index, std::move(failure)),
-                                     provenance_of(options_, ledger_.run(), ledger_.launch()));
-  Journal(options_.journal).append(line);
-  CsvFile(options_.csv).append(line);
-  ledger_.end(index, line);
+  const Record record = failed_record(options_, index, std::move(failure));
+  RecordFiles(options_, ledger_.run(), ledger_.launch()).append(record);
+  ledger_.end(index, record);
 }
 
 /// After three cases of the same executor and ranks in a row the others of them are not tried: each
@@ -287,8 +293,6 @@ int Director::summary() const {
 
 }  // namespace
 
-int direct(const Options& options, const Table& table, char** argv) {
-  return Director(options, table, argv).run();
-}
+int direct(const Options& options, char** argv) { return Director(options, argv).run(); }
 
 }  // namespace baton

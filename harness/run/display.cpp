@@ -8,7 +8,11 @@
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
-#include "harness/report/table.hpp"
+#include "harness/options/options.hpp"
+#include "harness/record/cells.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/heading.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {
@@ -56,13 +60,12 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Table& all_columns, const Ledger& ledger, int launches)
+Display::Display(const Options& options, const Ledger& ledger, RunStandings& standings, int launches)
     : options_(options),
-      all_columns_(all_columns),
       ledger_(ledger),
+      standings_(standings),
       launches_(launches),
       contests_(contests_of(options.cases)),
-      compared_(options.cases, options.baseline),
       progress_(options.cases, monotonic_seconds),
       line_(true) {}
 
@@ -119,7 +122,7 @@ std::string Display::title_of(const Case& one, std::size_t rows) {
   if (table_ && is_of_simulated_ == is_simulated(one)) return title;
   is_of_simulated_ = is_simulated(one);
   if (options_.wide) {
-    table_ = ledger_.launch() == 1 ? within_one_launch(wide(all_columns_)) : wide(all_columns_);
+    table_ = wide_table(one, options_.longest_name, ledger_.launch());
   } else {
     std::vector<Case> alike;
     std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),
@@ -143,8 +146,8 @@ std::string Display::warning_of(const std::vector<Record>& records) {
 }
 
 void Display::print_contest(const std::vector<int>& contest) {
-  compared_.add(ledger_);
-  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, compared_);
+  standings_.add(ledger_);
+  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, standings_);
   if (records.empty()) return;
   std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());
   const auto mode = [&](std::size_t row) { return mode_of(records[row]); };

@@ -3,12 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/topology.hpp"
+#include "harness/cases/case.hpp"
 #include "harness/cases/proof.hpp"
-#include "harness/cases/verify.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/world.hpp"
+#include "harness/record/export.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/display.hpp"
+#include "harness/run/ledger.hpp"
+#include "harness/run/measured_runner.hpp"
+#include "harness/run/runner.hpp"
+#include "harness/run/simulated_runner.hpp"
 
 namespace baton {
 namespace {
@@ -16,8 +25,7 @@ namespace {
 constexpr char proof_end = '\x1e';  // behind the text of each case
 
 Record record_of(const Case& bench_case, const Prepared& prepared, const Verified& verified,
-                 const Timed& timed, const Standing& standing,
-                 const std::optional<OverLaunches>& over_launches, const CaseRunner& runner) {
+                 const Timed& timed, const CaseRunner& runner) {
   const bool is_timed = verified.wrong == 0 && !timed.samples.seconds.empty();
   const auto& prediction = prepared.prediction;
   return {.bench_case = bench_case,
@@ -43,8 +51,8 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .samples = is_timed ? timed.samples : Samples{},
           .timed_seconds = timed.seconds,
           .summary = is_timed ? summarise(timed.samples.seconds) : Summary{},
-          .standing = standing,
-          .over_launches = over_launches,
+          .standing = {},
+          .over_launches = {},
           .topology = prediction ? prediction->topology : prepared.topology,
           .stands_on = prepared.stands_on,
           .predicted_seconds = prediction ? std::optional(prediction->seconds) : std::nullopt,
@@ -53,87 +61,26 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
 
 }  // namespace
 
-Verified CaseRunner::with(Verified so_far, const Comparison& here, double seconds) const {
-  return sum(std::move(so_far), {.wrong = team_.sum(here.wrong),
-                                 .first_wrong = team_.first(here.first),
-                                 .relative_error = team_.max(here.relative_error),
-                                 .tolerance = team_.max(here.tolerance),
-                                 .elements = team_.sum(here.elements),
-                                 .tokens = here.tokens,
-                                 .heads = here.heads,
-                                 .seconds = team_.max(seconds),
-                                 .verified_case = std::nullopt});
-}
-
-std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
-                        CaseRunner& runner) {
-  if (path.empty()) return {};
-  if (!record.is_timed()) return "# no trace: nothing was timed\n";
-  constexpr double most_steps = 500000;  // of about 3.5 KiB each until they are written
-  if (const double steps = extent_of(record.bench_case, record.blocks).steps; steps > most_steps)
-    return fmt::format("# no trace: {:.0f} steps would need {:.1f} GiB of memory, at most {:.0f} are drawn\n",
-                       steps, steps * 3.5 / (1 << 20), most_steps);
-  const auto [schedules, times] = runner.trace(prepared);
-  const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
-                                     [](const Schedule& schedule) { return !schedule.steps().empty(); });
-  const std::string& executor = record.bench_case.executor;
-  if (times.empty() && has_steps)
-    return fmt::format("# no trace: the executor '{}' does not tell when its steps ran\n", executor);
-  const TraceTitle title{record.bench_case.name(), executor, record.blocks, commit()};
-  if (runner.team().rank() == 0) write_text(path, chrome_trace(schedules, times, title) + "\n");
-  return fmt::format(
-      "# trace of one more round: {} (ui.perfetto.dev shows it, ./run figure trace draws it)\n", path);
-}
-
-std::string export_case(const Export& asked, const Case& bench_case, int blocks) {
-  if (asked.format.empty()) return {};
-  const ExportFormat& format = export_formats().at(asked.format);
-  const auto file = [&](int rank) { return fmt::format("{}.{}{}", asked.path, rank, format.suffix); };
-  for (int rank = 0; rank < bench_case.ranks; ++rank)
-    write_text(file(rank), format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
-                                       bench_case.name()));
-  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, file(0), file(bench_case.ranks - 1));
-}
-
-Provenance provenance_of(const Options& options, const std::string& run, int launch) {
-  return {.machine = this_machine(mpi_library()),
-          .commit = commit(),
-          .run = run,
-          .session = options.session,
-          .launch = launch,
-          .launches = options.launches,
-          .seed = options.seed,
-          .baseline = options.baseline};
-}
-
-Record failed_record(const Options& options, int index, Failure failure) {
-  Record record;
-  record.bench_case = options.cases[index];
-  record.warmup = options.warmup;
-  record.rounds = options.rounds;
-  record.failure = std::move(failure);
-  return record;
-}
-
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       Ledger& ledger, Display* display, const std::string& interrupted)
+                       Ledger& ledger, RunStandings& standings, Display* display,
+                       const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
       ledger_(ledger),
+      standings_(standings),
       display_(display),
-      provenance_(provenance_of(options, world.rank() == 0 ? ledger.run() : "", ledger.launch())),
-      journal_(world.rank() == 0 ? options.journal : ""),
-      csv_(world.rank() == 0 ? options.csv : ""),
-      watchdog_(world, options.time_limit_seconds, interrupted),
-      launches_(options.cases, options.baseline) {
+      files_(options, world.rank() == 0 ? ledger.run() : "", ledger.launch(), world.rank() == 0),
+      watchdog_(world, options.time_limit_seconds, interrupted) {
   if (world.rank() == 0) ledger.meet();
-  launches_.add(ledger);
+  standings.add(ledger);
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     settled_ += ledger.is_settled(index) ? '1' : '0';
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
   if (ledger.launch() == 1) prove_cases();
 }
+
+Experiment::~Experiment() = default;
 
 /// Proves all cases before any of them is timed. Rank 0 does it for all, since it costs processor
 /// time, and the others wait asleep.
@@ -148,7 +95,7 @@ void Experiment::prove_cases() {
 
 BenchmarkCase::Result Experiment::run(int index) {
   if (settled_[index] == '0') return run_unsettled(index);
-  const Outcome* outcome = ledger_.outcome(provenance_.launch, index);
+  const Outcome* outcome = ledger_.outcome(ledger_.launch(), index);
   if (world_.rank() == 0 && (outcome == nullptr || outcome->state != Outcome::State::timed))
     return {{}, "settled before"};
   std::vector<double> seconds = outcome != nullptr ? outcome->seconds() : std::vector{0.0};
@@ -207,12 +154,8 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   const bool runs = !prepared.refusal && before.wrong == 0;
   const Timed timed = runs ? runner.time(prepared) : Timed{};
   const Verified verified = sum(before, timed.verified);
-  const int launch = ledger_.launch();
-  if (runs && verified.wrong == 0) launches_.add(launch, index, timed.samples.seconds);
-  const Record record = record_of(bench_case, prepared, verified, timed, launches_.standing(launch, index),
-                                  launches_.over_launches(index), runner);
-  keep(index, record);
-  if (launch == options_.launches) {
+  const Record record = keep(index, record_of(bench_case, prepared, verified, timed, runner));
+  if (ledger_.launch() == options_.launches) {
     std::string files = trace_round(options_.trace, record, prepared, runner);
     if (!prepared.refusal && world_.rank() == 0)
       files += export_case(options_.exported, prepared.bench_case, prepared.blocks);
@@ -225,14 +168,17 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   return {std::move(seconds), {}};
 }
 
-void Experiment::keep(int index, const Record& record) {
-  if (world_.rank() != 0) return;
-  const std::string line = json_line(record, provenance_);
-  journal_.append(line);
-  csv_.append(line);
-  ledger_.end(index, line);
+/// Adds how the case stands among those that have ended, and keeps its record. Returns it.
+Record Experiment::keep(int index, Record record) {
+  if (world_.rank() != 0) return record;
+  if (record.is_timed()) standings_.add(ledger_.launch(), index, record.samples.seconds);
+  record.standing = standings_.standing(ledger_.launch(), index);
+  record.over_launches = standings_.over_launches(index);
+  files_.append(record);
+  ledger_.end(index, record);
   if (display_ != nullptr) display_->refresh();
   require_output();
+  return record;
 }
 
 /// Has a text printed by whoever prints the rows.

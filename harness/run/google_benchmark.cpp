@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/google_benchmark.hpp"
+
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +10,6 @@
 #include <ostream>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/run/experiment.hpp"
 
 namespace baton {
 namespace {

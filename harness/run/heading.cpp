@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cases of a run share stands above its table, with the links of its ranks; and what the
-// cases of a contest share above its rows.
+#include "harness/run/heading.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
-#include <string_view>
 
 #include "collectives/collective.hpp"
-#include "harness/measure/machine.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/report/table.hpp"
-#include "harness/run/display.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
 namespace {
@@ -84,27 +81,54 @@ std::string repetition(const AxisValues& a) {
   return a.whole("cycle") > 0 ? fmt::format("cycle {}", a.whole("cycle")) : "";
 }
 
-/// The axes of a contest that have no words of their own above, as in the name of a case. Columns
-/// have the ranks and the size.
+using Words = std::string (*)(const AxisValues&);
+
+/// What the cases of a contest share, but for the executor: axes, and words for them.
+struct Fact {
+  std::vector<schema::Key> axes;
+  Words words;
+};
+
+const std::vector<Fact>& facts_of_axes() {
+  static const std::vector<Fact> all{
+      {{"kind", "attention", "model", "layers", "width", "mlp", "beside"}, subject},
+      {{"direction", "pass"}, way},
+      {{"cadence"}, cadence},
+      {{"heads", "kv_heads", "latent", "d_k", "d_v"}, heads},
+      {{"map"}, maps},
+      {{"tokens", "packed"}, tokens},
+      {{"dtype", "gate", "gates", "chunk", "groups", "kernel"}, layer},
+      {{"ranks_a_node", "ranks_per_gpu"}, nodes},  // the lines of links tell of GPUs that are shared
+      {{"cycle"}, repetition}};
+  return all;
+}
+
+/// True if no other axis has this one in its words, and it has no column, which has a title.
+bool has_no_words(const schema::Field& field) {
+  const auto tells = [&](schema::Key key) { return key.field().key == field.key; };
+  return field.role == schema::axis && field.title.empty() &&
+         std::none_of(facts_of_axes().begin(), facts_of_axes().end(), [&](const Fact& fact) {
+           return std::any_of(fact.axes.begin(), fact.axes.end(), tells);
+         });
+}
+
+/// The other axes of a contest, as in the name of a case.
 std::string others(const AxisValues& a) {
-  const std::set<std::string_view> told{
-      "family",   "ranks",     "ranks_a_node", "ranks_per_gpu", "kind",   "direction", "heads",
-      "kv_heads", "latent",    "d_k",          "d_v",           "tokens", "packed",    "map",
-      "pass",     "attention", "gate",         "gates",         "chunk",  "groups",    "dtype",
-      "kernel",   "model",     "layers",       "width",         "mlp",    "beside",    "cadence"};
   std::string words;
   for (const AxisValue& one : a)
-    if ((one.parts & in_contest) != 0 && !told.contains(one.key.field().key)) add(words, one.text());
+    if ((one.parts & in_contest) != 0 && has_no_words(one.key.field())) add(words, one.text());
   return words;
 }
 
-using Fact = std::string (*)(const AxisValues&);
+/// The words of all facts, in the order in which they stand.
+std::vector<Words> facts() {
+  std::vector<Words> all;
+  for (const Fact& fact : facts_of_axes()) all.push_back(fact.words);
+  all.push_back(others);
+  return all;
+}
 
-/// Facts that the cases of a contest share, but for the executor.
-constexpr std::array<Fact, 10> facts{subject, way,   cadence, heads,      maps,
-                                     tokens,  layer, nodes,   repetition, others};
-
-bool is_shared(const std::vector<Case>& cases, Fact fact) {
+bool is_shared(const std::vector<Case>& cases, Words fact) {
   const std::string first = fact(cases.front().axes());
   return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c.axes()) == first; });
 }
@@ -190,7 +214,7 @@ std::string heading(const Options& options) {
                     any_measured ? "" : "baton " + commit() + ": "),
         "#   ");
   std::string shared;
-  for (const Fact fact : facts)
+  for (const Words fact : facts())
     if (is_shared(cases, fact)) add(shared, fact(cases.front().axes()));
   add(shared, shared_mode(cases));
   if (is_shared(cases, backend)) add(shared, backend(cases.front().axes()));
@@ -200,7 +224,7 @@ std::string heading(const Options& options) {
 
 std::string contest_title(const std::vector<Case>& cases, const Case& one) {
   std::string title;
-  for (const Fact fact : facts)
+  for (const Words fact : facts())
     if (!is_shared(cases, fact)) add(title, fact(one.axes()));
   return title;
 }

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -14,37 +14,35 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
+#include "harness/record/json.hpp"
+#include "harness/record/read_record.hpp"
 
 namespace baton {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-/// What a record tells of how its case ended.
-Outcome outcome_of(const Json& json) {
+/// How the case of a record ended.
+Outcome outcome_of(Record row) {
   using State = Outcome::State;
-  const Record row = read_record(json);
-  if (row.failure)
-    return {row.failure->exit_code == ExitCode::schedule ? State::invalid : State::failed, row,
-            row.failure->reason};
-  if (!row.skipped.empty()) return {State::skipped, row, row.skipped};
-  if (row.verified.wrong > 0)
-    return {State::wrong, row,
-            fmt::format("{} wrong elements, first {}", row.verified.wrong, row.verified.first_wrong)};
-  static_cast<void>(json.at("seconds"));  // which it must have
-  return {State::timed, row, {}};
+  State state = State::timed;
+  std::string reason;
+  if (row.failure) {
+    state = row.failure->exit_code == ExitCode::schedule ? State::invalid : State::failed;
+    reason = row.failure->reason;
+  } else if (!row.skipped.empty()) {
+    state = State::skipped;
+    reason = row.skipped;
+  } else if (row.verified.wrong > 0) {
+    state = State::wrong;
+    reason = fmt::format("{} wrong elements, first {}", row.verified.wrong, row.verified.first_wrong);
+  }
+  return {state, std::move(row), reason};
 }
-
-/// The keys of a record that no table shows, and that may be large.
-constexpr std::array unread{"rank_seconds", "machine", "device", "device_before", "device_after"};
 
 std::string new_run_name() {
   std::random_device random;
   return fmt::format("{}-{:08x}", utc_now(), random());
-}
-
-bool is_of(const Json& record, const Case& bench_case) {
-  return record.value("case", "") == bench_case.key() && record.value("cycle", 0) == bench_case.cycle;
 }
 
 void require_same(const char* what, const std::string& theirs, const std::string& ours) {
@@ -63,53 +61,79 @@ void Ledger::read_on() {
   for (std::string line; std::getline(file, line) && !file.eof(); read_bytes_ += line.size() + 1) read(line);
 }
 
+/// Takes over a line that another process wrote.
 void Ledger::read(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return;  // a line that a crash cut off
   run_ = json.value("run", run_);
-  if (json.contains("launch")) count_launch(json.at("launch"));
+  if (json.contains("launch")) note_launch(json.at("launch"));
   have_met_ = json.contains("met") || have_met_;
   if (json.contains("text")) notices_.push_back({json.at("about"), json.at("text")});
   if (!json.contains("case")) return;
-  Outcome& outcome = outcomes_[{launch_, json.at("case")}];
-  outcome = json.contains("record") ? outcome_of(json.at("record")) : Outcome{};
-  if (outcome.state != Outcome::State::begun && outcome.state != Outcome::State::timed)
-    given_up_.insert(json.at("case").get<int>());
+  const int index = json.at("case");
+  if (json.contains("record"))
+    note_end(index, read_record(json.at("record")));
+  else
+    outcomes_[{launch_, index}] = {};
 }
 
-void Ledger::append(const std::string& line) {
-  if (path_.empty()) return read(line);
-  if (!file_) file_ = std::make_unique<Journal>(path_);
-  file_->append(line);
+/// Writes what this process has noted, for others to read.
+void Ledger::write(const Json& line) {
+  if (path_.empty()) return;
   read_on();
+  if (!file_) file_ = std::make_unique<Journal>(path_);
+  file_->append(line_of(line));
+  read_bytes_ = std::filesystem::file_size(path_);
 }
 
 const std::string& Ledger::run() {
-  if (run_.empty()) append(Json{{"run", new_run_name()}}.dump());
+  if (run_.empty()) name_run(new_run_name());
   return run_;
 }
 
-void Ledger::count_launch(int launch) {
+void Ledger::name_run(const std::string& name) {
+  write({{"run", name}});
+  run_ = name;
+}
+
+void Ledger::note_launch(int launch) {
   starts_ = launch == launch_ ? starts_ + 1 : 1;
   launch_ = launch;
   have_met_ = false;
 }
 
-void Ledger::start_launch(int launch) { append(Json{{"launch", launch}}.dump()); }
+void Ledger::start_launch(int launch) {
+  write({{"launch", launch}});
+  note_launch(launch);
+}
 
-void Ledger::meet() { append(Json{{"met", true}}.dump()); }
+void Ledger::meet() {
+  write({{"met", true}});
+  have_met_ = true;
+}
 
-void Ledger::begin(int index) { append(Json{{"case", index}}.dump()); }
+void Ledger::begin(int index) {
+  write({{"case", index}});
+  outcomes_[{launch_, index}] = {};
+}
 
-void Ledger::end(int index, const std::string& json_line) {
-  Json record = Json::parse(json_line);
-  for (const char* key : unread) record.erase(key);
-  append(Json{{"case", index}, {"record", std::move(record)}}.dump());
+/// Keeps of the record what a row shows.
+void Ledger::note_end(int index, Record record) {
+  record.known_rounds_as_last = record.rounds_as_last();
+  record.samples.rank_seconds.clear();
+  Outcome& outcome = outcomes_[{launch_, index}];
+  outcome = outcome_of(std::move(record));
+  if (outcome.state != Outcome::State::timed) given_up_.insert(index);
+}
+
+void Ledger::end(int index, Record record) {
+  if (!path_.empty()) write({{"case", index}, {"record", row_json(record)}});
+  note_end(index, std::move(record));
 }
 
 void Ledger::announce(const Notice& notice) {
-  append(Json{{"about", notice.about}, {"text", notice.text}}.dump(-1, ' ', false,
-                                                                   Json::error_handler_t::replace));
+  write({{"about", notice.about}, {"text", notice.text}});
+  notices_.push_back(notice);
 }
 
 const Outcome* Ledger::outcome(int launch, int index) const {
@@ -161,28 +185,38 @@ void Ledger::resume(const std::string& journal, const std::vector<Case>& cases, 
                     int launches) {
   std::ifstream file(journal);
   if (!file) throw UsageError("--resume " + journal + ": cannot read it");
+  std::map<std::pair<std::string, int>, int> indices;
+  for (int index = 0; index < static_cast<int>(cases.size()); ++index)
+    indices.try_emplace({cases[index].key(), cases[index].cycle}, index);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    const Json record = Json::parse(line, nullptr, false);
-    if (!record.is_object()) continue;  // a line that a crash cut off
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;  // a line that a crash cut off
     try {
-      const auto found =
-          std::find_if(cases.begin(), cases.end(), [&](const Case& c) { return is_of(record, c); });
-      if (found == cases.end()) continue;
-      require_same("commit", record.at("commit"), commit());
-      require_same("host", record.at("machine").at("host"), host);
-      if (record.value("launch", 1) > launches) throw UsageError("it is of a launch beyond --launches");
-      if (record.contains("failed")) continue;  // it has to run again
-      if (run_.empty()) append(Json{{"run", record.at("run")}}.dump());
-      if (record.value("launch", 1) != launch_) start_launch(record.value("launch", 1));
-      end(static_cast<int>(found - cases.begin()), line);
-    } catch (const Json::exception& error) {
+      const auto found = indices.find({json.value("case", ""), json.value("cycle", 0)});
+      if (found != indices.end()) resume_record(json, found->second, cases[found->second], host, launches);
+    } catch (const nlohmann::json::exception& error) {
       throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
     }
   }
+}
+
+void Ledger::resume_record(const nlohmann::json& json, int index, const Case& bench_case,
+                           const std::string& host, int launches) {
+  require_same("commit", json.at("commit"), commit());
+  require_same("host", json.at("machine").at("host"), host);
+  const int launch = json.value("launch", 1);
+  if (launch > launches) throw UsageError("it is of a launch beyond --launches");
+  if (json.contains("failed")) return;  // it has to run again
+  if (run_.empty()) name_run(json.at("run"));
+  if (launch != launch_) start_launch(launch);
+  Record record = read_record(json);
+  record.bench_case = bench_case;
+  if (record.skipped.empty() && record.verified.wrong == 0) static_cast<void>(json.at("seconds"));
+  end(index, std::move(record));
 }
 
 }  // namespace baton

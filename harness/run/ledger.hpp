@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +15,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/process/output.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 
@@ -41,7 +42,8 @@ struct Notice {
   std::string text;
 };
 
-/// The outcomes of all cases in all launches of a run.
+/// The outcomes of all cases in all launches of a run. One process writes at a time: rank 0 of a
+/// launch while it runs, and between launches the process that starts them.
 class Ledger {
  public:
   /// Reads what `path` already holds; an empty path stands for no file. Throws SystemError if the
@@ -66,8 +68,8 @@ class Ledger {
 
   /// Notes that case `index` begins in the present launch.
   void begin(int index);
-  /// Notes that `json_line` is the record that case `index` ended with in the present launch.
-  void end(int index, const std::string& json_line);
+  /// Notes that case `index` ended with `record` in the present launch.
+  void end(int index, Record record);
   /// Keeps a text for whoever prints the rows.
   void announce(const Notice& notice);
 
@@ -108,9 +110,13 @@ class Ledger {
               int launches);
 
  private:
-  void append(const std::string& line);
+  void write(const nlohmann::ordered_json& line);
   void read(const std::string& line);
-  void count_launch(int launch);
+  void note_launch(int launch);
+  void note_end(int index, Record record);
+  void name_run(const std::string& name);
+  void resume_record(const nlohmann::json& json, int index, const Case& bench_case, const std::string& host,
+                     int launches);
 
   std::string path_;
   std::unique_ptr<Journal> file_;  // opened by the first line

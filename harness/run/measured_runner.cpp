@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases that run on an executor, each with the time that the simulator predicts for it if there is
 // a topology.
+#include "harness/run/measured_runner.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "harness/cases/matrices.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/prediction.hpp"
+#include "harness/measure/samples.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/placement.hpp"
+#include "harness/process/system.hpp"
 #include "harness/run/calibrator.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/run/heading.hpp"
+#include "harness/run/runner.hpp"
 
 namespace baton {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/progress.hpp"
+
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,8 +10,8 @@
 
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
-#include "harness/report/table.hpp"
-#include "harness/run/display.hpp"
+#include "harness/record/cells.hpp"
+#include "harness/run/ledger.hpp"
 
 namespace baton {
 namespace {

@@ -24,7 +24,10 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/tcp/native.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/options/collective.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/bench.hpp"
 #include "plots/native/call.hpp"
 
 namespace nb = nanobind;
@@ -77,8 +80,7 @@ int run(std::vector<std::string> words) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const nb::gil_scoped_release others_may_run;
-  return bench_main(static_cast<int>(words.size()), argv.data(), parse_collective_options,
-                    collective_table());
+  return bench_main(static_cast<int>(words.size()), argv.data(), parse_collective_options);
 }
 
 void define_call(nb::module_& m) {

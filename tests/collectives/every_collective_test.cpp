@@ -12,6 +12,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/cases/collective_workload.hpp"
 #include "harness/cases/verify.hpp"
 #include "tests/launched_tests.hpp"
 

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/models/workload.hpp"
+#include "harness/models/part_by_part.hpp"
+#include "harness/models/verify.hpp"
 #include "models/stack.hpp"
 #include "tests/launched_tests.hpp"
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "harness/cases/case.hpp"
+#include "harness/cases/collective_workload.hpp"
 #include "harness/cases/verify.hpp"
 #include "harness/layers/workload.hpp"
 #include "harness/measure/samples.hpp"

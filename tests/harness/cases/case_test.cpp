@@ -7,6 +7,7 @@
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/matrices.hpp"
+
 #include <gtest/gtest.h>
 
 #include "harness/cases/case.hpp"
+#include "harness/cases/collective_workload.hpp"
 
 namespace {
 

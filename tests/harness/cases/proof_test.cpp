@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 
+#include "harness/process/world.hpp"
+
 namespace {
 
 using namespace baton;

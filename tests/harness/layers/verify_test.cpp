@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/layers/workload.hpp"
+#include "harness/process/world.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
+#include "harness/measure/alpha_beta.hpp"
 
-#include "harness/measure/machine.hpp"
+#include <gtest/gtest.h>
 
 namespace {
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure/machine.hpp"
+#include "harness/cases/collective_workload.hpp"
+#include "harness/measure/calibration.hpp"
+#include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A calibration of a machine whose costs are known, since it is itself simulated.
+#include "harness/measure/calibration.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure/machine.hpp"
+#include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/measure/prediction.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "harness/measure/machine.hpp"
+#include "harness/cases/collective_workload.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 
 namespace {

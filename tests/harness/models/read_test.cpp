@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of models: those that are here, and what is refused.
+#include "harness/models/read.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/models/workload.hpp"
 
 namespace baton {
 namespace {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The comparison of models sees a missing exchange, one wrong gradient and an output that nobody
 // wrote.
+#include "harness/models/verify.hpp"
+
 #include <gtest/gtest.h>
 
-#include "harness/models/workload.hpp"
+#include "harness/models/part_by_part.hpp"
 #include "models/stack.hpp"
 
 namespace baton {

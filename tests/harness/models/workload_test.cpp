@@ -7,7 +7,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/report/record.hpp"
+#include "harness/record/record.hpp"
 
 namespace baton {
 namespace {

@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/layers/options.hpp"
+#include "harness/options/checks.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/collective.hpp"
 #include "harness/options/options.hpp"
 
 namespace baton {

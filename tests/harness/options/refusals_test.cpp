@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/executors/executor.hpp"
-#include "harness/layers/workload.hpp"
+#include "harness/layers/options.hpp"
 #include "harness/process/system.hpp"
 #include "tests/harness/options/parse.hpp"
 

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/harness/report/made_record.hpp"
+#include "harness/cases/collective_workload.hpp"
+#include "harness/cases/matrices.hpp"
+#include "tests/harness/record/made_record.hpp"
 
 namespace {
 

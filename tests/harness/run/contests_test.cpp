@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/contests.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/layers/workload.hpp"
-#include "harness/run/display.hpp"
 #include "sp_methods/sp_method.hpp"
 #include "tests/harness/run/made_run.hpp"
 
@@ -24,7 +25,7 @@ std::vector<std::string> names(const std::vector<Record>& rows) {
 class Contests : public testing::Test {
  protected:
   std::vector<Record> rows(int contest) {
-    Launches launches(options_.cases, "");
+    RunStandings launches(options_.cases, "");
     launches.add(ledger_);
     return ranked_rows(contests_of(options_.cases)[contest], options_.cases, ledger_, launches);
   }
@@ -99,7 +100,7 @@ TEST(Layers, CompeteAsTheyWerePublished) {
   Ledger ledger;
   ledger.start_launch(1);
   for (int index = 0; index < 6; ++index) MadeRun{options, ledger}.times(index, {1.0 + index});
-  Launches launches(options.cases, "");
+  RunStandings launches(options.cases, "");
   launches.add(ledger);
   const auto rows = ranked_rows(contests_of(options.cases)[0], options.cases, ledger, launches);
   EXPECT_THAT(names(rows), ElementsAre("zeco overlapped", "lasp2 overlapped", "zeco exposed", "lasp2 exposed",

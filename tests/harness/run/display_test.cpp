@@ -6,6 +6,8 @@
 
 #include <sstream>
 
+#include "harness/run/contests.hpp"
+#include "harness/run/heading.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -47,7 +49,8 @@ class Displayed : public testing::Test {
   Options options_ = made_options();
   Ledger ledger_;
   MadeRun run_{options_, ledger_};
-  Display display_{options_, collective_table(), ledger_, 2};
+  RunStandings standings_{options_.cases, ""};
+  Display display_{options_, ledger_, standings_, 2};
 };
 
 TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
@@ -109,7 +112,7 @@ TEST_F(Displayed, ManySkippedRowsOfOneReasonAreOneLine) {
   options_.cases.resize(2);
   options_.cases.push_back(options_.cases[0]);
   options_.cases[2].blocks = 4;
-  Display display(options_, collective_table(), ledger_, 1);
+  Display display(options_, ledger_, standings_, 1);
   ledger_.start_launch(1);
   for (int index = 0; index < 3; ++index) run_.skips(index, "there is no GPU");
   EXPECT_THAT(printed([&] { display.finish(); }),

@@ -10,7 +10,15 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/topology.hpp"
+#include "harness/cases/collective_workload.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/contests.hpp"
+#include "harness/run/ledger.hpp"
+#include "harness/run/runner.hpp"
 
 namespace {
 
@@ -151,7 +159,8 @@ class OneCase : public testing::Test {
     options_.cases = {bench_case};
     Ledger ledger;
     ledger.start_launch(1);
-    return Experiment(options_, topology_, world_, ledger, nullptr, "").run(0);
+    RunStandings standings(options_.cases, "");
+    return Experiment(options_, topology_, world_, ledger, standings, nullptr, "").run(0);
   }
 
   Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = testing::TempDir() + "one_case.json"};

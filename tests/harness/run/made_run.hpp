@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/collective_workload.hpp"
 #include "harness/options/options.hpp"
 #include "harness/run/ledger.hpp"
 
@@ -52,7 +53,7 @@ struct MadeRun {
   }
   void end(int index, const Record& record) const {
     ledger.begin(index);
-    ledger.end(index, json_line(record, {}));
+    ledger.end(index, record);
   }
 };
 

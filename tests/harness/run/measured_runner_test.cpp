@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A round that is faster than its links allow: two ranks of one process, whose links and rounds
 // take made-up times and compute real results.
+#include "harness/run/measured_runner.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "harness/cases/collective_workload.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
-#include "harness/run/experiment.hpp"
+#include "harness/run/runner.hpp"
 #include "tests/forwarding_executor.hpp"
 
 namespace {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/run/progress.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/run/display.hpp"
+#include "harness/run/ledger.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {

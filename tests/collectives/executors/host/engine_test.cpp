@@ -15,6 +15,7 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/team.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/exit_codes.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/timeline_check.hpp"
 #include "tests/relaunch.hpp"

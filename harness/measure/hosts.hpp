@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is measured of several hosts beside their links: what carries messages, and how far apart
+// clocks are, which tells how far apart ranks start a round.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace baton {
+
+class Executor;
+class Placement;
+class Team;
+struct AlphaBeta;
+
+/// How far apart the ranks start a round.
+struct StartSkew {
+  /// The median over 100 starts of last minus first, in seconds. Not a number if it is not known.
+  double seconds = 0;
+  /// At most how wrong the differences of the hosts' clocks are; 0 on a single host.
+  double clock_error_seconds = 0;
+};
+
+/// How far apart the ranks leave `Executor::synchronise`. Clocks of other hosts are compared with
+/// that of rank 0's: of 100 messages there and back the fastest tells the difference best.
+StartSkew measure_start_skew(Executor& executor, const Team& team, const Placement& placement);
+
+/// What is known of the hosts of ranks that have several.
+struct HostsOfRanks {
+  int hosts = 0;
+  /// Placement::words and Placement::irregular.
+  std::string placement, irregular;
+  /// The network interface that carries messages within a host and between hosts, as its counters
+  /// of bytes show; "shared memory" if none does within a host, "no interface" if none does between
+  /// hosts, as past the kernel. Empty if there is no such message, or on devices.
+  std::string within_by, between_by;
+  double clock_error_seconds = 0;
+
+  /// The link of a kind in words, with what carries it.
+  std::string words(const AlphaBeta& model) const;
+};
+
+/// Finds the above; nothing on a single host. Collective over the team.
+std::optional<HostsOfRanks> hosts_of(Executor& executor, const Team& team, const Placement& placement,
+                                     const StartSkew& skew);
+
+/// Seconds that one reading of the clock takes.
+double timer_overhead_seconds();
+
+}  // namespace baton

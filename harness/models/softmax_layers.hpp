@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax attention of a model and its exchange against sampled queries.
+#pragma once
+
+namespace baton {
+
+struct Comparison;
+struct SampledRun;
+
+/// Compares sampled queries over the keys of all ranks. Collective over the team.
+Comparison compare_softmax_layers(const SampledRun& run);
+
+}  // namespace baton

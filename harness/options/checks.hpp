@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line may not ask for: everything that can be refused before a process starts is
+// refused here, in one line that names the flag.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/simulator/topology/topology.hpp"
+
+namespace baton {
+
+struct Case;
+struct Export;
+struct Options;
+
+/// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the
+/// simulator has none or one that is too small for its ranks.
+std::optional<Topology> read_machine(const Options& options);
+
+/// Throws UsageError if this machine can run none of the cases. If it can run some, the others
+/// become skipped rows.
+void refuse_if_nothing_runs(const Options& options);
+
+/// Throws UsageError if the cases need far more processes than this host has cores, and no launcher
+/// has placed them.
+void refuse_too_many_processes(const Options& options);
+
+/// Throws UsageError if a file that a flag names cannot be written or is also another one's, or if
+/// a trace is asked for and there is not exactly one case.
+void require_outputs(const Options& options);
+
+/// Throws UsageError if the format is not built in, if there is not exactly one case, or if that
+/// cannot run or cannot be told in the format.
+void require_export(const Export& asked, const std::vector<Case>& cases);
+
+/// Throws UsageError if a tensor [a, b, c] of f32 is larger than 8 TiB.
+void check_size(std::int64_t a, std::int64_t b, std::int64_t c);
+
+/// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws
+/// UsageError for a flag that would make the ranks run different cases.
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
+                                                  const std::string& program);
+
+}  // namespace baton

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of collective_bench.
+#pragma once
+
+#include <optional>
+
+namespace baton {
+
+struct Options;
+
+/// Parses it, as ParseOptions says.
+std::optional<Options> parse_collective_options(int argc, char** argv);
+
+}  // namespace baton

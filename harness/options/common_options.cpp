@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/options/common_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "collectives/executors/executor.hpp"
+#include "collectives/schedule/errors.hpp"
+#include "harness/options/checks.hpp"
+#include "harness/options/names.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/record/fields.hpp"
+
+namespace baton {
+namespace {
+
+const Choices<TimingMode> timing_choices{
+    {"isolated", TimingMode::isolated}, {"streaming", TimingMode::streaming}, {"graph", TimingMode::graph}};
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend& backend : backends()) names.push_back(backend.name);
+  return names;
+}
+
+/// Like resolve_names, and says of an executor that another build has which one that is.
+std::vector<std::string> resolve_executors(const std::vector<std::string>& words) {
+  const std::vector<std::string> known = backend_names(), elsewhere = device_executors();
+  const auto holds = [](const auto& names, const std::string& word) {
+    return std::find(names.begin(), names.end(), word) != names.end();
+  };
+  for (const std::string& word : words)
+    if (holds(elsewhere, word) && !holds(known, word))
+      throw UsageError(fmt::format(
+          "--executor: {} needs the cuda build: cmake --preset cuda, or ./run on a machine with GPUs", word));
+  return resolve_names("executor", words, known);
+}
+
+int block_count(const std::string& word) {
+  if (word == "auto") return auto_blocks;
+  constexpr int most_blocks = 1 << 20;
+  int count = 0;
+  const char* end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, count);
+  if (parsed.ptr != end || parsed.ec != std::errc{} || count < 1 || count > most_blocks)
+    throw UsageError("--blocks takes 'auto' or a number from 1 to 2^20, not " + quoted(word));
+  return count;
+}
+
+std::vector<int> block_counts(const std::vector<std::string>& words) {
+  std::vector<int> counts;
+  for (const std::string& word : words) {
+    const int count = block_count(word);
+    if (std::find(counts.begin(), counts.end(), count) != counts.end())
+      throw UsageError("--blocks names " + quoted(word) + " twice");
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+std::vector<int> distinct(const std::vector<int>& ranks) {
+  for (auto count = ranks.begin(); count != ranks.end(); ++count)
+    if (std::find(ranks.begin(), count, *count) != count)
+      throw UsageError(fmt::format("--ranks names {} twice", *count));
+  return ranks;
+}
+
+void print_backends() {
+  fmt::print("executors\n");
+  for (const Backend& backend : backends()) {
+    const Refusal lack = backend.lacking(1);
+    fmt::print("  {:<24} {}{}\n", backend.name, backend.summary, lack ? "; not now: " + lack.reason() : "");
+  }
+}
+
+}  // namespace
+
+CommonOptions::CommonOptions(const std::string& program, const std::string& description)
+    : flags_(program, description +
+                          "\nGoogle Benchmark's own flags (--benchmark_filter, "
+                          "--benchmark_list_tests, --benchmark_out) work too."),
+      executors_{host_executor()} {
+  declare_axes();
+  declare_rounds();
+  declare_output();
+}
+
+void CommonOptions::declare_axes() {
+  flags_.add("--executor,--executors", executors_, "executors that run the schedules").list();
+  if (launched_size() > 0) ranks_.assign(1, launched_size());
+  flags_.add("--ranks", ranks_, "rank counts; the largest is launched, or must be the world it runs in")
+      .list()
+      .range(1, 16384);
+  flags_
+      .add("--ranks-per-node", ranks_a_node_,
+           "ranks fill nodes of this size one after the other; 0: as they lie on hosts, or on the simulated "
+           "machine")
+      .range(0, 16384);
+  flags_
+      .add("--ranks-per-gpu", executor_choices().ranks_a_gpu,
+           "ranks of executor peer that take turns on one GPU, for tests and a look at schedules: their "
+           "times are "
+           "no measure of a link")
+      .range(1, 64);
+  flags_.add(
+      "--topology", options_.topology,
+      "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
+  flags_.add("--calibrate", options_.calibrate,
+             "measure this machine first, write it to this file as a topology, and predict from it; with one "
+             "rank and --topology, its kernels alone, beside the links of that file");
+  flags_.add("--blocks", blocks_, "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
+      .list();
+  flags_
+      .add("--cadence", timing_modes_,
+           "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
+           "recording that a GPU replays")
+      .list();
+  flags_.add("--baseline", options_.baseline, "the row that all ratios refer to");
+}
+
+void CommonOptions::declare_rounds() {
+  flags_.add("-w,--warmup", options_.warmup, "rounds before the measured ones").range(0, 1000000);
+  flags_.add("-n,--rounds", options_.rounds, "measured rounds").range(1, 1000000);
+  flags_.add("-N,--cycles", cycles_, "repetitions of the whole sweep, to see the machine drift")
+      .range(1, 1000);
+  flags_
+      .add("--launches", options_.launches,
+           "run all cases in so many launches, one after the other, in alternating order; intervals then "
+           "cover launches")
+      .range(1, 1000);
+  flags_
+      .add("--for", options_.most_seconds,
+           "more launches than --launches while they fit into so many seconds; 0: none more")
+      .range(0, 1000000);
+  flags_.add("--of", launches_in_all_, "for launches that the bench starts itself").hidden();
+  flags_.add("--session", options_.session, "a name that is written into every record");
+  flags_.add("--resume", options_.resume,
+             "go on where the records of this file end, and append to it unless -J names another");
+  flags_.add("--ledger", options_.ledger, "for launches that the bench starts itself").hidden();
+  flags_.add("-c,--check", options_.checks, "verifications before the timing; nothing unverified is timed")
+      .range(1, 1000);
+  flags_.add("--seed", options_.seed, "seed of the inputs");
+  flags_.add("-T,--timeout", options_.time_limit_seconds, "seconds that a case may take; 0: no limit")
+      .range(0, 1000000);
+  flags_.add("--nvls", executor_choices().multicast,
+             "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
+}
+
+void CommonOptions::declare_output() {
+  flags_.add("-J,--json", options_.journal, "append a JSON line for each case to this file");
+  flags_.add("--csv", options_.csv, "append a line of comma-separated values for each case to this file");
+  flags_.add("--wide", options_.wide, "print all columns, wider than a terminal, and ratios to --baseline");
+  flags_.add("--list", list_, "print what is registered and stop");
+  flags_.add("--schema", schema_, "print the keys of records as JSON and stop");
+  const Flag dry_run =
+      flags_.add("--dry-run", options_.dry_run, "check and count all schedules, run nothing");
+  flags_
+      .add("--trace", options_.trace,
+           "run one more round of the only case and write its steps to this file, for ui.perfetto.dev")
+      .excludes(dry_run);
+  flags_
+      .add("--export", exported_,
+           "write the schedules of the only case, a file a rank: FILE.0.et and so on; the format is chakra")
+      .pair("FORMAT FILE");
+  flags_.add("--print-schedule", options_.print_schedules, "with --dry-run: print every step too");
+}
+
+bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& print_list) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  options_.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
+  if (!flags_.parse(std::move(arguments))) return false;
+  settle();
+  if (!list_ && !schema_) return true;
+  if (launched_rank() > 0) return false;
+  if (schema_) {
+    fmt::print("{}", schema::as_json());
+  } else {
+    print_list();
+    print_backends();
+  }
+  return false;
+}
+
+/// What follows from several flags, and what they cannot ask for together.
+void CommonOptions::settle() {
+  if (options_.dry_run && !options_.calibrate.empty())
+    throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
+  if (executor_choices().share_gpus() && !options_.calibrate.empty())
+    throw UsageError("--ranks-per-gpu: ranks of one GPU have no link to --calibrate: give one of them");
+  if (!exported_.empty() && exported_.size() != 2)
+    throw UsageError("--export takes a format and the name of a file, without commas");
+  if (!exported_.empty()) options_.exported = {exported_[0], exported_[1]};
+  if (options_.journal.empty()) options_.journal = options_.resume;
+  if (launches_in_all_ > 0) options_.launches = launches_in_all_;
+}
+
+std::vector<std::string> CommonOptions::executors() const { return resolve_executors(executors_); }
+
+Options CommonOptions::with_cases(std::vector<std::vector<std::shared_ptr<const Workload>>> groups) const {
+  Options options = options_;
+  options.cases = cases({.executors = executors(),
+                         .ranks = distinct(ranks_),
+                         .blocks = block_counts(blocks_),
+                         .timing_modes = resolve_values("cadence", timing_modes_, timing_choices),
+                         .cycles = cycles_,
+                         .ranks_a_node = ranks_a_node_,
+                         .ranks_a_gpu = executor_choices().ranks_a_gpu,
+                         .baseline = options.baseline,
+                         .comparison_groups = std::move(groups)});
+  return options;
+}
+
+bool are_on_gpus(const std::vector<std::string>& executors) {
+  return std::all_of(executors.begin(), executors.end(),
+                     [](const std::string& name) { return find_backend(name).tensors == Dtype::bf16; });
+}
+
+int longest_of(const std::vector<std::string>& names) {
+  std::size_t longest = 0;
+  for (const std::string& name : names) longest = std::max(longest, name.size());
+  return static_cast<int>(longest);
+}
+
+}  // namespace baton

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags that all benches share, from their declaration to the cases of a run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/options/flags.hpp"
+#include "harness/options/options.hpp"
+
+namespace baton {
+
+/// A bench's command line: the shared flags as the user wrote them, and those that the bench adds.
+class CommonOptions {
+ public:
+  CommonOptions(const std::string& program, const std::string& description);
+
+  /// For the bench's own flags.
+  Flags& flags() { return flags_; }
+  /// The settings that need no look-up, which a preset may set.
+  Options& options() { return options_; }
+
+  /// Parses a command line. False if the answer was --help or --list, which has been printed:
+  /// `print_list` prints what is registered, but for the backends. Throws UsageError.
+  bool parse(int argc, char** argv, const std::function<void()>& print_list);
+
+  /// The executors, looked up. Throws UsageError.
+  std::vector<std::string> executors() const;
+
+  /// The options with all cases that the shared flags make of these groups of workloads. Throws
+  /// UsageError.
+  Options with_cases(std::vector<std::vector<std::shared_ptr<const Workload>>> groups) const;
+
+ private:
+  void declare_axes();
+  void declare_rounds();
+  void declare_output();
+  void settle();
+
+  Flags flags_;
+  Options options_;
+  std::vector<std::string> executors_;
+  std::vector<int> ranks_{4};
+  std::vector<std::string> blocks_{"auto"};
+  std::vector<std::string> timing_modes_{"isolated"};
+  int cycles_ = 1;
+  int ranks_a_node_ = 0;
+  // Launches of the run as its director counts them, in the processes of a launch; 0 elsewhere.
+  int launches_in_all_ = 0;
+  std::vector<std::string> exported_;  // the format and the file of --export; empty without it
+  bool list_ = false;
+  bool schema_ = false;
+};
+
+/// True if the tensors of all these backends are bf16 by default, which is so on GPUs.
+bool are_on_gpus(const std::vector<std::string>& executors);
+
+/// The characters of the longest of these names.
+int longest_of(const std::vector<std::string>& names);
+
+}  // namespace baton

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags are declared by plain calls: flags.cpp alone includes the library that parses them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace baton {
+
+struct FlagRules;
+
+/// One declared flag.
+class Flag {
+ public:
+  Flag(CLI::Option* option, std::shared_ptr<FlagRules> rules) : option_(option), rules_(std::move(rules)) {}
+
+  /// Takes several values, separated by commas.
+  Flag& list();
+  Flag& range(std::int64_t least, std::int64_t most);
+  /// The size of a tensor's axis: from 1 to 2^24.
+  Flag& size() { return range(1, std::int64_t{1} << 24); }
+  /// Takes two values, which help calls by these names.
+  Flag& pair(const std::string& names);
+  /// A number of bytes such as 64K, from 1 to `most`.
+  Flag& bytes(std::uint64_t most);
+  /// A number of tokens such as 4096 or 4K, which are the same, from `least` to 2^24.
+  Flag& tokens(std::int64_t least = 1);
+  Flag& one_of(const std::vector<std::string>& words);
+  Flag& needs(const Flag& other);
+  Flag& excludes(const Flag& other);
+  /// Leaves it out of --help.
+  Flag& hidden();
+  /// Sets `given` if the user gives the flag.
+  Flag& sets(bool& given);
+  /// Reads the flag before all others and hands its word to `set`, so that they override what that
+  /// sets.
+  Flag& presets(std::function<void(const std::string&)> set);
+
+ private:
+  CLI::Option* option_;
+  std::shared_ptr<FlagRules> rules_;
+};
+
+/// A command line under construction. Values that a flag refers to must outlive it.
+class Flags {
+ public:
+  Flags(const std::string& program, const std::string& description);
+  ~Flags();
+  Flags(const Flags&) = delete;
+  Flags& operator=(const Flags&) = delete;
+
+  /// Declares a flag with the value in `value` as its default. Values are std::string, int,
+  /// std::int64_t, std::uint64_t or vectors of the first three; a bool is a flag without a value.
+  template <class Value>
+  Flag add(const std::string& names, Value& value, const std::string& help);
+
+  /// Parses the arguments, program name first. False if the answer was --help, which has been
+  /// printed. Throws UsageError.
+  bool parse(std::vector<std::string> arguments);
+
+ private:
+  /// The error for an argument that no flag takes.
+  std::string unexpected(const std::string& word) const;
+
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace baton

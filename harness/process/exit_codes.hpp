@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program ends: exceptions become exit codes and one line of one rank.
+#pragma once
+
+#include <functional>
+
+#include "harness/process/world.hpp"
+
+namespace baton {
+
+/// Returns the program's exit code: that of `body`, or that of its exception, which becomes one
+/// line of one rank: 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 1 for anything else.
+int exit_code_of(const std::function<int()>& body);
+
+/// Makes the world, runs `body` in it and ends it in good order. An error that all ranks share
+/// passes through; an error that may concern this rank alone ends all processes.
+void run_in_world(int* argc, char*** argv, const std::function<void(const World&)>& body);
+
+}  // namespace baton

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crash reports from signal handlers, which may only call async-signal-safe functions.
+#include "harness/process/watchdog.hpp"
+
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/executors/host/process_state.hpp"
+#include "harness/process/heartbeat.hpp"
+#include "harness/process/placement.hpp"
+#include "harness/process/report_line.hpp"
+
+namespace baton {
+namespace {
+
+/// The data that the handlers read, in static storage.
+struct CrashContext {
+  std::array<char, 512> case_name{};
+  std::array<char, 512> results{};  // where the results of an interrupted run are
+  std::vector<pid_t> processes;     // process ids of the ranks on this host, 0 for ranks elsewhere
+  std::vector<int> here;            // the ranks on this host
+  int place = 0;                    // of this rank among them
+  int hosts = 1;
+  Bootstrap* bootstrap = nullptr;  // its beats tell of ranks elsewhere
+  int lost_rank = -1;              // one that a beat found
+  int rank = 0;
+  int limit_seconds = 0;
+  time_t case_began = 0;  // on the monotonic clock
+  int looks_in_vain = 0;  // looks at the next rank, one after the other, at which it did not run
+};
+CrashContext context;
+Heartbeat heartbeat;
+
+/// Set when another rank has reported the failure.
+volatile sig_atomic_t failure_reported = 0;
+
+bool is_in(ProcessState state, int rank) {
+  return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
+}
+
+/// Adds where this process is within its round, if it is in one.
+void add_step(Line& line) {
+  const bool computes = running_step.computes >= 0;
+  const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
+  if (step == -1) line << " between two rounds";
+  if (step < 0) return;
+  line << " at step " << step;
+  if (!computes && peer >= 0) line << ", waiting for rank " << peer;
+}
+
+void report_rank(int rank, std::string_view what) {
+  Line line;
+  line << "rank " << rank << what << context.case_name.data();
+  if (rank == context.rank) add_step(line);
+}
+
+/// Reports all ranks that are in `state`; false if there are none.
+bool report_ranks_in(ProcessState state, std::string_view what) {
+  bool found = false;
+  for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank) {
+    if (rank == context.rank || !is_in(state, rank)) continue;
+    report_rank(rank, what);
+    found = true;
+  }
+  return found;
+}
+
+time_t now_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+/// Reports the host whose signs of life have stayed away for so many milliseconds, if it is this
+/// process that listens for it; false if there is none.
+bool report_silent_host(int too_long) {
+  const int silence = heartbeat.silence_ms();
+  if (silence < too_long) return false;
+  Line line;
+  line << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
+  for (const int rank : heartbeat.heard_ranks()) line << " " << rank;
+  line << ") has not been heard of for " << silence / 1000 << " s in " << context.case_name.data();
+  return true;
+}
+
+/// Reports the rank that a beat found lost, if no look at its process can; false if there is none.
+bool report_lost_rank(std::string_view what) {
+  const int lost = context.lost_rank;
+  if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;
+  report_rank(lost, what);
+  return true;
+}
+
+/// Gives a sign of life to other hosts and the bootstrap its beat, and notes what that tells.
+void beat() {
+  heartbeat.tick();
+  if (context.bootstrap == nullptr) return;
+  const Bootstrap::Beat found = context.bootstrap->beat();
+  if (found.failure_reported) failure_reported = 1;
+  if (found.lost_rank >= 0) context.lost_rank = found.lost_rank;
+}
+
+/// A tick every `seconds`, or none for 0.
+void set_ticks(int seconds) {
+  const itimerval ticks{.it_interval = {seconds, 0}, .it_value = {seconds, 0}};
+  setitimer(ITIMER_REAL, &ticks, nullptr);
+}
+
+/// Stays about 2 s, for the launcher to kill this process. Meanwhile it gives signs of life, and if
+/// it `listens` it reports the host before when two of its signs are due and it took no leave.
+void stay_for_the_launcher(bool listens) {
+  constexpr int looks = 40, silent_ms = 2000;
+  constexpr timespec pause{0, 50'000'000};
+  for (int look = 0; look < looks; ++look) {
+    heartbeat.tick();
+    if (listens) listens = !report_silent_host(silent_ms);
+    nanosleep(&pause, nullptr);
+  }
+}
+
+/// Only the lowest rank of a host that still runs reports who died there, and every rank says where
+/// it waits. They stay until the launcher kills them: no other rank shall report them as dead, and
+/// Open MPI kills all others of a host as soon as one has ended.
+void on_terminate(int) {
+  set_ticks(0);
+  heartbeat.take_leave();
+  const auto reporter = std::find_if(context.here.begin(), context.here.end(), [](int rank) {
+    return rank == context.rank || !is_in(ProcessState::gone, rank);
+  });
+  const bool reports = failure_reported == 0 && *reporter == context.rank;
+  if (reports) {
+    const bool found = report_ranks_in(ProcessState::gone, " died in ") || report_lost_rank(" died in ");
+    const bool speaks_for_all = !found && context.here.front() == 0;
+    if (speaks_for_all) report_rank(context.rank, " was ended in ");
+    if (speaks_for_all) report_results();
+  }
+  if (running_step.step != RunningStep::unknown) report_rank(context.rank, " was in ");
+  stay_for_the_launcher(reports);
+  _exit(ExitCode::failed);
+}
+
+/// Reports ranks that do not run, and what this one waits for; then ends the launch. It signals the
+/// other ranks of the host, waits 1 s, or longer where other hosts may have something to report,
+/// and exits: a launcher ends all ranks when the first one exits.
+/// Where the ranks of all hosts give up together, those of the first one alone speak for all.
+void give_up(std::string_view why, bool speaks_for_all) {
+  failure_reported = 1;  // another thread of this process may get a signal meanwhile
+  announce_failure();
+  report_ranks_in(ProcessState::gone, " is gone in ");
+  report_ranks_in(ProcessState::stopped, " is stopped in ");
+  report_lost_rank(" is lost in ");
+  report_silent_host(4000);
+  report_rank(context.rank, why);
+  if (speaks_for_all || context.here.front() == 0) report_results();
+  sleep(context.hosts > 1 ? 3 : 1);
+  _exit(ExitCode::failed);
+}
+
+/// Ends a launch that another rank has given up.
+void follow() {
+  report_rank(context.rank, " was in ");
+  sleep(4);
+  _exit(ExitCode::failed);
+}
+
+/// Returns true if the next rank of this host has been stopped or gone for some seconds: a process
+/// that all ranks of a terminal's job are woken by is not, nor is one that ends in good order.
+bool next_rank_is_lost(time_t now) {
+  constexpr int seconds_between_looks = 4, looks = 2;
+  if (context.here.size() < 2 || now % seconds_between_looks != 0) return false;
+  const int next = context.here[(context.place + 1) % context.here.size()];
+  context.looks_in_vain = is_in(ProcessState::runs, next) ? 0 : context.looks_in_vain + 1;
+  return context.looks_in_vain >= looks;
+}
+
+/// All ranks exceed the limit together, and may find the same rank lost, so the lowest live rank,
+/// or that of each host, reports first and the others only say where they wait. Another thread
+/// may get the next tick while this handler sleeps.
+void look_around() {
+  static std::atomic_flag is_ending;
+  beat();
+  const time_t now = now_seconds();
+  const bool is_late = context.limit_seconds > 0 && now - context.case_began >= context.limit_seconds;
+  const bool is_lost = next_rank_is_lost(now), is_silent = context.lost_rank >= 0;
+  if (!is_late && !is_lost && !is_silent && failure_reported == 0) return;
+  if (is_ending.test_and_set()) return;
+  const int turn = is_silent ? context.rank : context.place;
+  if (failure_reported == 0 && !is_lost && turn > 0) {
+    sleep(2 * std::min(turn, 3));
+    beat();
+  }
+  if (failure_reported != 0) follow();
+  give_up(is_lost || is_silent ? " waited in " : " exceeded the time limit in ", is_lost || is_silent);
+}
+
+void on_tick(int) {
+  const int error = errno;
+  look_around();
+  errno = error;
+}
+
+/// Handles SIGINT in a process that runs alone; the ranks of a launcher get SIGTERM instead.
+void on_interrupt(int) {
+  Line() << "interrupted in " << context.case_name.data();
+  report_results();
+  _exit(ExitCode::interrupted);
+}
+
+void on_peer_reported(int) { failure_reported = 1; }
+
+void store(std::array<char, 512>& into, const std::string& text) {
+  const std::size_t length = std::min(text.size(), into.size() - 1);
+  std::memcpy(into.data(), text.data(), length);
+  into[length] = '\0';
+}
+
+/// The signals in `blocked` do not interrupt `handler`. If two signals are pending, the one that
+/// may interrupt the other runs first.
+void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked = {}) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;  // what a tick interrupts goes on
+  for (int other : blocked) sigaddset(&action.sa_mask, other);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void report_results() {
+  if (context.results[0] == '\0') return;
+  Line() << context.results.data();
+}
+
+bool is_failure_reported() { return failure_reported != 0; }
+
+void announce_failure() {
+  heartbeat.take_leave();
+  for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
+    if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
+  if (context.bootstrap != nullptr) context.bootstrap->announce_failure();
+}
+
+Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& keeps) {
+  store(context.results, keeps);
+  context.rank = world.rank();
+  context.limit_seconds = limit_seconds;
+  context.processes.clear();
+  const Placement placement = placement_of(world.all(), world.size());
+  for (const auto& row : world.all().gather({static_cast<double>(getpid())}))
+    context.processes.push_back(static_cast<pid_t>(row.front()));
+  const int host = placement.host_of(context.rank);
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (placement.host_of(rank) != host) context.processes[rank] = 0;
+  context.hosts = placement.hosts();
+  context.here = placement.members(host);
+  context.place = static_cast<int>(std::find(context.here.begin(), context.here.end(), context.rank) -
+                                   context.here.begin());
+  heartbeat.start(world, placement);
+  failure_reported = 0;
+  context.lost_rank = -1;
+  context.bootstrap = world.bootstrap();
+  enter("the first case");
+  handle(SIGTERM, on_terminate);
+  handle(SIGALRM, on_tick, {SIGTERM});
+  handle(SIGUSR1, on_peer_reported, {SIGTERM, SIGALRM});
+  if (!is_launched()) handle(SIGINT, on_interrupt);
+  world.all().wait_asleep();  // from here on every rank handles the signals
+  if (context.bootstrap != nullptr) context.bootstrap->begin_beats();
+  set_ticks(1);
+}
+
+Watchdog::~Watchdog() {
+  set_ticks(0);
+  heartbeat.stop();
+  if (context.bootstrap != nullptr) context.bootstrap->end_beats();
+  context.bootstrap = nullptr;
+  handle(SIGTERM, SIG_DFL);
+  handle(SIGALRM, SIG_DFL);
+  if (!is_launched()) handle(SIGINT, SIG_DFL);
+  handle(SIGUSR1, SIG_IGN);  // another rank may end later than this one
+}
+
+void Watchdog::enter(const std::string& case_name) {
+  context.case_began = now_seconds();
+  context.looks_in_vain = 0;
+  store(context.case_name, case_name);
+}
+
+}  // namespace baton

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records as they come back from a file or from another process.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "harness/record/record.hpp"
+
+namespace baton {
+
+/// What a table shows of a record, from what json_of or row_json made: everything but the case
+/// itself and the ranks' times. Throws nlohmann::json::exception if a key has another type.
+Record read_record(const nlohmann::json& json);
+
+}  // namespace baton

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to one case: what was asked, verified and measured, and how it stands among others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/cases/matrices.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/hosts.hpp"
+#include "harness/measure/samples.hpp"
+#include "harness/measure/statistics.hpp"
+#include "harness/process/conditions.hpp"
+#include "harness/record/standings.hpp"
+
+namespace baton {
+
+/// The result of all ranks' comparisons with the oracle.
+struct Verified {
+  /// Elements that differ, or tensors outside their tolerance.
+  std::int64_t wrong = 0;
+  /// The first of them, for people.
+  std::string first_wrong;
+  double relative_error = 0;
+  /// The largest relative error that would have passed; 0 if the comparison was exact.
+  double tolerance = 0;
+  /// Elements of a collective's results that were compared, over all ranks.
+  std::int64_t elements = 0;
+  /// Tokens a rank, and the heads, of a layer that were compared with the recurrence.
+  std::int64_t tokens = 0;
+  std::vector<std::int64_t> heads;
+  /// Seconds of the slowest process that went into verifying.
+  double seconds = 0;
+  /// The smaller case that was verified in place of a simulated one.
+  std::optional<Case> verified_case;
+};
+
+/// The findings of two comparisons of the same case.
+Verified sum(Verified before, const Verified& after);
+
+/// How a case failed that its processes did not survive, or whose schedule is wrong.
+struct Failure {
+  std::string reason;
+  std::optional<int> rank, step;
+  int exit_code = 0;
+  double seconds = 0;
+};
+
+/// The answer to one case. Built once, from what its runner returned, and constant after that.
+struct Record {
+  Case bench_case;
+  /// "schedule", or the native's name.
+  std::string implementation = "schedule";
+  /// The number of blocks that ran: the model's, or as many of those asked for as are possible.
+  int blocks = 1;
+  /// Ranks on a full node, 0 for all on one: the number asked for, or that of the hosts or of the
+  /// simulated machine.
+  int ranks_a_node = 0;
+  int warmup = 0;
+  int rounds = 0;
+  /// The reason why the case did not run; then there are no timings.
+  std::string skipped;
+  /// Present if the case failed; then there are no timings.
+  std::optional<Failure> failure;
+  /// Bytes and hops of the schedules; empty if a native does not tell.
+  std::optional<Cost> cost;
+  /// The part of affine maps' matrices in it, with `sent_bytes` as the wire has them.
+  std::optional<MatrixCost> matrices;
+  /// Memory of the schedules' buffers on the rank that has most; empty if a native does the work.
+  std::optional<Footprint> footprint;
+  /// Messages of all ranks together; known for simulated rounds only.
+  std::optional<std::int64_t> messages;
+  /// The bound if something else than one alpha and beta gives it: simulated links, those within
+  /// and between hosts, or a record that was read.
+  std::optional<double> known_bound_seconds;
+  AlphaBeta alpha_beta;
+  /// Names and versions of the accelerators that ran it; empty on processors.
+  std::vector<std::pair<std::string, std::string>> device_facts;
+  /// How far apart the ranks start a round, in seconds. Not a number if unknown.
+  double start_skew_seconds = 0;
+  /// Present if the ranks ran on several hosts.
+  std::optional<HostsOfRanks> hosts;
+  /// What else there was to do for the cores; nothing for simulated rounds.
+  std::optional<Conditions> conditions;
+  Verified verified;
+  /// The dtype of f32 elements within messages.
+  Dtype wire = Dtype::f32;
+  Samples samples;
+  /// Seconds that the slowest process spent in the warm-up and the timed rounds.
+  double timed_seconds = 0;
+  Summary summary;
+  Standing standing;
+  std::optional<OverLaunches> over_launches;
+  /// Known when the contest of the case is over, and no part of the JSON line.
+  Place place;
+  /// The simulated machine, or the machine of the prediction.
+  std::string topology;
+  /// What the machine of a simulated row was calibrated with; empty if it was not.
+  std::string stands_on;
+  /// The simulator's time for a measured row.
+  std::optional<double> predicted_seconds;
+  /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if
+  /// it does not.
+  std::string extrapolated;
+
+  bool is_timed() const { return !samples.seconds.empty(); }
+  /// What the table shows: this launch, or all launches so far.
+  const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
+  const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
+  std::optional<double> bound_seconds() const;
+  /// Operations of products of affine maps on the rank that has most.
+  double product_flops() const { return matrices ? matrices->product_flops : 0; }
+  /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
+  /// the ranks' times are not known one by one.
+  std::vector<int> rounds_as_last() const;
+  /// The same where the ranks' times are not kept.
+  std::vector<int> known_rounds_as_last;
+};
+
+}  // namespace baton

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wide table has all columns of a bench. The default one leaves out those whose cells are alike
+// in all rows, and the names take what the others leave of a terminal's width.
+#include "harness/record/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <initializer_list>
+#include <set>
+
+#include "harness/record/cells.hpp"
+#include "harness/record/record.hpp"
+
+namespace baton {
+namespace {
+
+using Columns = std::vector<Column>;
+
+void add(Columns& all, const Columns& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+Columns columns(std::initializer_list<schema::Key> keys) {
+  Columns all;
+  for (const schema::Key key : keys) all.push_back(column(key));
+  return all;
+}
+
+const char* title_of_names(const Case& one) { return one.workload->is_layer() ? "method" : "collective"; }
+
+/// The width of a backend's name and the word "native".
+int width_for_run_by() {
+  int width = 10;
+  for (const Backend& backend : backends())
+    width = std::max(width, static_cast<int>(backend.name.size()) + 7);
+  return -width;
+}
+
+using Text = std::function<std::string(const Case&)>;
+
+std::set<std::string> distinct(const std::vector<Case>& cases, const Text& text) {
+  std::set<std::string> all;
+  for (const Case& c : cases) all.insert(text(c));
+  all.erase("");
+  return all;
+}
+
+/// The width of a column with these texts under `title`.
+int width_of(const std::set<std::string>& texts, const std::string& title) {
+  std::size_t width = title.size();
+  for (const std::string& text : texts) width = std::max(width, text.size());
+  return static_cast<int>(width);
+}
+
+/// Chooses the columns of the default table for some cases.
+class Fitting {
+ public:
+  Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {
+    is_layer_ = cases.front().workload->is_layer();
+    is_model_ = cases.front().workload->is_model();
+    is_simulated_ = !find_backend(cases.front().executor).is_measured;
+  }
+
+  Table table() const {
+    Table table{case_columns(),
+                is_model_       ? model_columns()
+                : is_simulated_ ? simulated_columns()
+                                : measured_columns(),
+                true};
+    const auto used = [&table] {
+      int sum = 0;
+      for (const auto* columns : {&table.bench_case, &table.answer})
+        for (const Column& column : *columns) sum += std::abs(column.width) + 1;
+      return sum;
+    };
+    constexpr int least = 12;
+    while (used() + least > terminal_columns) table.answer.pop_back();
+    const std::string title = title_of_names(cases_.front());
+    const int longest =
+        width_of(distinct(cases_, [](const Case& c) { return "~" + c.workload->name(); }), title);
+    const Column memory = column("tensor_bytes");
+    if (is_layer_ && !is_model_ && used() + longest + memory.width + 1 <= terminal_columns)
+      table.answer.push_back(memory);
+    const int width = std::min(longest, terminal_columns - used());
+    table.bench_case.insert(table.bench_case.begin(), column("name").titled(title).of_width(-width));
+    return table;
+  }
+
+ private:
+  Columns case_columns() const;
+  Columns measured_columns() const;
+  Columns simulated_columns() const;
+  Columns model_columns() const;
+  /// The column of a key, as wide as its title and these texts of the cases.
+  Column fitted(const Column& one, const Text& text) const {
+    return one.of_width(width_of(distinct(cases_, text), one.title));
+  }
+  static Column verified() { return column("verified_elements").in(""); }
+
+  const std::vector<Case>& cases_;
+  int launches_;
+  bool is_layer_ = false, is_model_ = false, is_simulated_ = false;
+};
+
+Columns Fitting::case_columns() const {
+  Columns columns;
+  const auto runs = distinct(
+      cases_, [](const Case& c) { return c.executor + (c.workload->native().empty() ? "" : " native"); });
+  const Column run_by = column("executor");
+  if (!is_simulated_ && runs.size() > 1) columns.push_back(run_by.of_width(-width_of(runs, run_by.title)));
+  columns.push_back(fitted(column("ranks"), [](const Case& c) { return fmt::format("{}", c.ranks); }));
+  const Column size = is_layer_ ? column("tokens") : column("state_bytes", Form::brief).titled("size").in("");
+  columns.push_back(fitted(size, size_of));
+  if (is_model_) columns.push_back(column("line"));
+  const auto blocks = distinct(
+      cases_, [](const Case& c) { return c.workload->cuts_blocks() ? fmt::format("{}", c.blocks) : ""; });
+  if (blocks.size() > 1) columns.push_back(column("blocks").of_width(6));
+  return columns;
+}
+
+Columns Fitting::measured_columns() const {
+  const std::string over = launches_ == 1 ? "in one launch" : fmt::format("over {} launches", launches_);
+  Columns columns{
+      column("median_seconds", Form::brief).of_width(6),
+      column("ci95_seconds", Form::brief).in(over).of_width(std::max(15, static_cast<int>(over.size()))),
+      against_the_fastest()};
+  if (!is_layer_) columns.push_back(bound_share());
+  if (distinct(cases_, [](const Case& c) { return c.workload->variant(); }).size() > 2)
+    columns.push_back(column("hidden"));
+  columns.push_back(verified());
+  return columns;
+}
+
+Columns Fitting::simulated_columns() const {
+  Columns columns{column("median_seconds", Form::brief).titled("time").of_width(6),
+                  against_the_fastest().of_width(11)};
+  if (!is_layer_) columns.push_back(column("bound_seconds", Form::brief).of_width(6));
+  if (!is_layer_) columns.push_back(bound_share());
+  columns.push_back(verified());
+  return columns;
+}
+
+Columns Fitting::model_columns() const {
+  return {step_time(),
+          token_rate(),
+          flops_utilisation(),
+          time_over_dp(),
+          column("exposed_seconds"),
+          column("tensor_bytes"),
+          verified()};
+}
+
+/// `text` in its column. Text that is aligned to the left and too long has a line of its own.
+std::string aligned(const std::string& text, int width) {
+  if (width >= 0) return fmt::format("{:>{}} ", text, width);
+  const bool is_long = static_cast<int>(text.size()) > -width;
+  return is_long ? text + "\n" + std::string(1 - width, ' ') : fmt::format("{:<{}} ", text, -width);
+}
+
+/// The cells one after the other, without trailing spaces.
+std::string line(const std::vector<const Columns*>& parts,
+                 const std::function<std::string(const Column&)>& cell) {
+  std::string text;
+  for (const auto* part : parts)
+    for (const Column& column : *part) text += aligned(cell(column), column.width);
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+}  // namespace
+
+Table wide_table(const Case& one, int longest_name, int launches) {
+  const bool is_layer = one.workload->is_layer(), is_model = one.workload->is_model();
+  Table table;
+  table.bench_case = {column("name").titled(title_of_names(one)).of_width(-std::max(22, longest_name + 1)),
+                      column("executor").of_width(width_for_run_by()), column("ranks")};
+  add(table.bench_case, is_layer ? columns({"pass", "mode"}) : columns({"direction"}));
+  add(table.bench_case, columns({"cadence", "state_bytes", "blocks"}));
+  if (is_model) table.bench_case.push_back(column("line"));
+  const Column interval = column("ci95_seconds");
+  add(table.answer, columns({"mean_seconds", "median_seconds"}));
+  table.answer.push_back(launches == 1 ? interval.titled("within one launch") : interval);
+  add(table.answer, columns({"min_seconds", "p95_seconds", "max_seconds", "first_seconds"}));
+  if (!is_layer) add(table.answer, columns({"algbw_bytes_per_second", "busbw_bytes_per_second"}));
+  add(table.answer, columns({"sent_bytes", "hops"}));
+  if (is_layer)
+    add(table.answer, columns({"tensor_bytes", "hidden"}));
+  else
+    add(table.answer, {column("bound_seconds"), bound_share().titled("% bound").in("").of_width(7)});
+  add(table.answer, columns({"predicted_seconds", "ratio", "verified_elements"}));
+  if (is_layer) table.answer.back() = table.answer.back().in("tok x heads").of_width(11);
+  add(table.answer, columns({"relative_error", "wrong"}));
+  if (is_model)
+    add(table.answer,
+        {step_time(), token_rate(), flops_utilisation(), time_over_dp(), column("exposed_seconds")});
+  add(table.answer, columns({"p50_seconds", "p99_seconds", "rounds_as_last"}));
+  return table;
+}
+
+Table fitted_table(const std::vector<Case>& cases, int launches) { return Fitting(cases, launches).table(); }
+
+std::string Table::head() const {
+  return line({&bench_case, &answer}, [](const Column& column) { return column.title; }) + "\n" +
+         line({&bench_case, &answer}, [](const Column& column) { return column.unit; }) + "\n";
+}
+
+std::string Table::row(const Record& record) const {
+  const auto cell = [&](const Column& column) { return column.cell(record); };
+  std::string end;
+  if (record.failure)
+    end = "failed: " + record.failure->reason;
+  else if (!record.skipped.empty())
+    end = "skipped: " + record.skipped;
+  else if (record.verified.wrong > 0)
+    end =
+        fmt::format("wrong: {} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong);
+  if (end.empty()) return line({&bench_case, &answer}, cell) + "\n";
+  const std::string row = line({&bench_case}, cell) + "  " + end;
+  return fits_terminal ? wrapped(row, "    ") : row + "\n";
+}
+
+}  // namespace baton

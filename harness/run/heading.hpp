@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all cases of a run share stands above its table, with the links of its ranks; and what the
+// cases of a contest share above its rows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/hosts.hpp"
+
+namespace baton {
+
+class Device;
+struct Case;
+struct Options;
+
+/// What was measured of the links of ranks.
+struct RankLinks {
+  AlphaBeta model;
+  StartSkew start_skew;
+  std::optional<HostsOfRanks> hosts;
+};
+
+/// The lines above the table that describe the links of the executor called `name`; `device` is
+/// null for processors.
+std::string link_lines(const std::string& name, int ranks, const Device* device, const RankLinks& links);
+
+/// The lines above the table: the machine, and what all of `options.cases` share. At most 100
+/// columns.
+std::string heading(const Options& options);
+
+/// What distinguishes the contest of `one` from others of `cases`, but for the columns of the
+/// table; may be empty.
+std::string contest_title(const std::vector<Case>& cases, const Case& one);
+
+}  // namespace baton

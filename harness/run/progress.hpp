@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a run is, for people who wait for it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/cases/case.hpp"
+
+namespace baton {
+
+class Ledger;
+
+/// How far a run is, and how long it will still take, from the times at which its cases began.
+class Progress {
+ public:
+  /// `cases` must outlive it. `clock` returns seconds.
+  Progress(const std::vector<Case>& cases, std::function<double()> clock);
+
+  /// Looks at what runs now. To be called when a case begins or ends.
+  void look(const Ledger& ledger);
+
+  /// "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M): about 40 s left", for a run of
+  /// `launches` launches; 0 if that is not known yet. Empty if no case runs.
+  std::string line(const Ledger& ledger, int launches) const;
+
+ private:
+  struct Sum {
+    double seconds = 0;
+    int count = 0;
+  };
+  void note(int index, double seconds);
+  double expected(int index) const;
+  std::optional<double> seconds_left(const Ledger& ledger, int launches) const;
+
+  const std::vector<Case>& cases_;
+  std::function<double()> clock_;
+  std::optional<int> running_;
+  double began_ = 0;
+  double launch_began_ = 0, start_seconds_ = 0;
+  bool is_starting_ = false;  // no case of the launch has begun
+  int launch_ = 0;
+  std::map<int, double> seconds_;                     // of cases that have ended, the last time
+  std::map<std::pair<std::string, int>, Sum> alike_;  // the same by executor and ranks
+  Sum all_;
+};
+
+/// Shows lines on standard error: on a terminal in place of one another, elsewhere one at most
+/// every ten seconds.
+class ProgressLine {
+ public:
+  /// Shows nothing if `is_showing` is false.
+  explicit ProgressLine(bool is_showing);
+
+  /// False where a line would not be shown now.
+  bool is_due() const;
+  void show(const std::string& line);
+  /// Erases the line, so that something else can be printed.
+  void clear();
+
+ private:
+  bool is_showing_, is_terminal_;
+  bool is_shown_ = false;
+  double last_;
+};
+
+/// "40 s", "12 min", "3.5 h".
+std::string duration(double seconds);
+
+}  // namespace baton

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs the cases of one backend. Each call returns a value that the next one reads:
+//
+//   Case -> Prepared -> Verified -> Timed -> Record
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/executors/team.hpp"
+#include "collectives/executors/timing.hpp"
+#include "harness/cases/case.hpp"
+#include "harness/cases/matrices.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/hosts.hpp"
+#include "harness/measure/prediction.hpp"
+#include "harness/measure/samples.hpp"
+#include "harness/process/conditions.hpp"
+#include "harness/record/record.hpp"
+
+namespace baton {
+
+struct Comparison;
+struct Options;
+
+/// A case with everything that is known before it runs.
+struct Prepared {
+  /// The case as it runs: on several nodes or hosts `ranks_a_node` is that of the machine or of the
+  /// placement unless the user set it.
+  Case bench_case;
+  /// The reason why it cannot run, if there is one. Then nothing below `device_facts` is complete.
+  Refusal refusal;
+  int warmup = 0;
+  int rounds = 0;
+  AlphaBeta alpha_beta;
+  std::vector<std::pair<std::string, std::string>> device_facts;
+  /// The number of blocks that runs.
+  int blocks = 1;
+  /// One a rank; empty if the rounds are simulated, since those of thousands of ranks do not fit in
+  /// memory at once.
+  std::vector<Schedule> schedules;
+  std::string implementation = "schedule";
+  /// Empty if a native does not tell, or if simulated rounds count it.
+  std::optional<Cost> cost;
+  /// Of affine maps.
+  std::optional<MatrixCost> matrices;
+  std::optional<Footprint> footprint;
+  Dtype wire = Dtype::f32;
+  /// The simulated machine, if there is one, and what it was calibrated with.
+  std::string topology, stands_on;
+  std::optional<Prediction> prediction;
+};
+
+/// The results of the rounds of a case.
+struct Timed {
+  Samples samples;
+  /// Seconds that the slowest process spent in the warm-up and the timed rounds.
+  double seconds = 0;
+  /// The link as it was measured once more, where the times did not suit it.
+  std::optional<AlphaBeta> alpha_beta;
+  /// The comparison of what the rounds left.
+  Verified verified;
+  /// Of measured rounds.
+  std::optional<Conditions> conditions;
+  /// Counted by simulated rounds.
+  std::optional<Cost> cost;
+  std::optional<Footprint> footprint;
+  std::optional<std::int64_t> messages;
+  /// Of simulated rounds, by the links that their messages take.
+  std::optional<double> bound_seconds;
+  /// Why simulated times go beyond the calibration of their topology; empty if they do not.
+  std::string extrapolated;
+};
+
+/// One more round with the times of its steps; `times` is empty if the executor cannot tell.
+struct TracedRound {
+  std::vector<Schedule> schedules;
+  std::vector<StepTime> times;
+};
+
+/// Runs the cases of one backend and number of ranks. All calls are collective over the team; only
+/// its members may call anything but `team`.
+class CaseRunner {
+ public:
+  explicit CaseRunner(Team team) : team_(std::move(team)) {}
+  virtual ~CaseRunner() = default;
+  CaseRunner(const CaseRunner&) = delete;
+  CaseRunner& operator=(const CaseRunner&) = delete;
+
+  const Team& team() const { return team_; }
+
+  /// The lines above the table that describe the machine; may be empty.
+  virtual std::string description() const = 0;
+  /// How far apart the ranks start a round, in seconds.
+  virtual double start_skew_seconds() const { return 0; }
+  /// Of ranks on several hosts.
+  virtual std::optional<HostsOfRanks> hosts() const { return std::nullopt; }
+
+  /// Builds and proves the schedules and finds out whether they can run. Throws ScheduleError.
+  virtual Prepared prepare(const Case& bench_case) = 0;
+  /// Compares with the oracle and leaves the case ready to be timed.
+  virtual Verified verify(const Prepared& prepared) = 0;
+  /// Runs the rounds, and compares once more what they left.
+  virtual Timed time(const Prepared& prepared) = 0;
+  /// Runs one more round.
+  virtual TracedRound trace(const Prepared& prepared) = 0;
+
+ protected:
+  /// `so_far` with the comparisons of all processes added, and with the `seconds` that this process
+  /// verified for.
+  Verified with(Verified so_far, const Comparison& here, double seconds = 0) const;
+
+ private:
+  Team team_;
+};
+
+/// Skips every case because this machine lacks something. `options` must outlive it.
+std::unique_ptr<CaseRunner> unavailable_runner(const Options& options, Refusal refusal, Team team);
+
+/// Runs one more round of the case of `record`, which `runner` has prepared and timed, and writes
+/// its trace to `path`. Returns the line that says so, or why there is no trace. Does nothing if
+/// `path` is empty. Collective over the runner's team. Throws SystemError if the file cannot be
+/// written.
+std::string trace_round(const std::string& path, const Record& record, const Prepared& prepared,
+                        CaseRunner& runner);
+
+}  // namespace baton

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/record/table.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "harness/cases/collective_workload.hpp"
+#include "harness/layers/workload.hpp"
+#include "harness/record/record.hpp"
+#include "sp_methods/sp_method.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// All collectives on some executors, whether they run them or not.
+std::vector<Case> all_collectives(const std::vector<std::string>& executors) {
+  std::vector<Case> all;
+  for (const std::string& executor : executors)
+    for (const Collective* collective : collectives())
+      for (const std::int64_t heads : {1, 43, 1 << 20})
+        all.push_back(
+            {.workload = collective_workload(*collective, Shape{heads, 127, 128, 64}, Direction::forward),
+             .executor = executor,
+             .ranks = 16384,
+             .blocks = heads == 1 ? auto_blocks : 7});
+  return all;
+}
+
+std::vector<Case> all_layers(const std::vector<Mode>& modes) {
+  std::vector<Case> all;
+  for (const SpMethod* method : sp_methods())
+    for (const Mode mode : modes) {
+      Layer layer;
+      layer.share = {std::int64_t{1} << 20, 2, 4, 6, 8, GateKind::vector};
+      layer.mode = mode;
+      all.push_back(
+          {.workload = operator_workload(*method, layer, GateDraw::layer), .executor = "mpi", .ranks = 4096});
+    }
+  return all;
+}
+
+Record slow_record(const Case& bench_case) {
+  Record record;
+  record.bench_case = bench_case;
+  record.blocks = 1 << 20;
+  record.implementation = "a native";
+  record.samples.seconds = {123.4, 234.5, 256.7};
+  record.summary = summarise(record.samples.seconds);
+  record.cost = Cost{1, 1};
+  record.standing.hidden = -12.34;
+  record.place.ratio = Ratio{9876.5, {1234.5, 9999.9}};
+  record.verified.elements = (std::int64_t{1} << 31) + 1;
+  record.verified.tokens = 99999;
+  record.verified.heads = {0, 1, 2, 3};
+  return record;
+}
+
+/// The longest line of a table with rows that are as wide as they come.
+std::size_t longest_line(const std::vector<Case>& cases, int launches) {
+  const Table table = fitted_table(cases, launches);
+  std::string text = table.head();
+  for (const Case& c : cases) {
+    Record record = slow_record(c);
+    text += table.row(record);
+    record.skipped =
+        "for a reason that takes many words, more of them than there is room for in what is left of a line";
+    text += table.row(record);
+  }
+  std::size_t longest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(FittedTable, HasAtMostAHundredColumns) {
+  EXPECT_LE(longest_line(all_collectives({"mpi"}), 3), 100u);
+  EXPECT_LE(longest_line(all_collectives({"local", "mpi"}), 20), 100u);
+  EXPECT_LE(longest_line(all_collectives({"simulator"}), 1), 100u);
+  EXPECT_LE(longest_line(all_layers({Mode::overlapped}), 3), 100u);
+  EXPECT_LE(longest_line(all_layers({Mode::overlapped, Mode::exposed, Mode::compute_only}), 3), 100u);
+}
+
+TEST(FittedTable, LeavesOutWhatIsTheSameInAllRows) {
+  std::vector<Case> one = all_collectives({"local"});
+  one.resize(1);
+  EXPECT_THAT(fitted_table(one, 1).head(), Not(HasSubstr("run by")));
+  EXPECT_THAT(fitted_table(one, 1).head(), Not(HasSubstr(" K ")));
+  EXPECT_THAT(fitted_table(all_collectives({"local", "mpi"}), 1).head(), HasSubstr("run by"));
+  EXPECT_THAT(fitted_table(all_collectives({"local"}), 1).head(), HasSubstr(" K "));
+}
+
+TEST(FittedTable, ItsTitlesAreTwoLinesHoweverShortTheNames) {
+  Layer layer;
+  layer.share = {64, 2, 4, 6, 8, GateKind::vector};
+  const auto zeco = operator_workload(find_method("zeco"), layer, GateDraw::layer);
+  const std::string head = fitted_table({{.workload = zeco, .executor = "simulator", .ranks = 2}}, 1).head();
+  EXPECT_EQ(std::count(head.begin(), head.end(), '\n'), 2) << head;
+}
+
+TEST(FittedTable, SaysWhatItsIntervalsCover) {
+  const std::vector<Case> cases = all_collectives({"local"});
+  EXPECT_THAT(fitted_table(cases, 1).head(), HasSubstr("in one launch"));
+  EXPECT_THAT(fitted_table(cases, 3).head(), HasSubstr("over 3 launches"));
+}
+
+TEST(FittedTable, ALongNameHasALineOfItsOwn) {
+  std::vector<Case> cases = all_layers({Mode::overlapped});
+  const Table table{{{"name", "", -4, [](const Record& r) { return r.bench_case.workload->name(); }},
+                     {"P", "", 4, [](const Record&) { return "2"; }}},
+                    {},
+                    true};
+  const Record record = slow_record(cases.front());
+  EXPECT_EQ(table.row(record), cases.front().workload->name() + "\n        2\n");
+}
+
+TEST(FittedTable, SimulatedRowsHaveOneTimeAndAMark) {
+  Record record = slow_record(all_collectives({"simulator"}).front());
+  record.samples.seconds = {1e-6};
+  record.summary = summarise(record.samples.seconds);
+  const Table table = fitted_table({record.bench_case}, 1);
+  EXPECT_THAT(table.head(), Not(HasSubstr("median")));
+  EXPECT_THAT(table.head(), Not(HasSubstr("interval")));
+  EXPECT_THAT(table.row(record), StartsWith("~" + record.bench_case.workload->name() + " "));
+  EXPECT_THAT(table.row(record), Not(HasSubstr("[")));
+}
+
+TEST(FittedTable, MarksRowsWithTooFewCores) {
+  Record record = slow_record(all_collectives({"local"}).front());
+  const Table table = fitted_table({record.bench_case}, 1);
+  EXPECT_THAT(table.row(record), StartsWith(record.bench_case.workload->name()));
+  record.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = {}};
+  EXPECT_THAT(table.row(record), StartsWith("!" + record.bench_case.workload->name()));
+}
+
+TEST(FittedTable, TheBestOfAContestIsCalledTheFastest) {
+  Record record = slow_record(all_collectives({"local"}).front());
+  const Table table = fitted_table({record.bench_case}, 1);
+  EXPECT_THAT(table.row(record), HasSubstr(" 9876 [1234,10000] "));
+  record.place = {true, Ratio{1, {1, 1}}};
+  EXPECT_THAT(table.row(record), HasSubstr(" fastest "));
+}
+
+}  // namespace

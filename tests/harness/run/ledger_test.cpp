@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What processes tell one another through the file of a ledger, and what a file of records tells.
+#include "harness/run/ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/process/system.hpp"
+#include "harness/record/json.hpp"
+#include "tests/harness/run/made_run.hpp"
+
+namespace {
+
+using namespace baton;
+using testing::HasSubstr;
+using State = Outcome::State;
+
+class LedgerFile : public testing::Test {
+ protected:
+  LedgerFile() { std::ofstream{path_}; }
+  ~LedgerFile() override { std::filesystem::remove(path_); }
+
+  std::string path_ = testing::TempDir() + "ledger_test";
+  Options options_ = made_options();
+};
+
+TEST_F(LedgerFile, OneProcessReadsWhatAnotherWrote) {
+  Ledger writer(path_), reader(path_);
+  writer.run();
+  writer.start_launch(1);
+  writer.meet();
+  writer.announce({"local", "# local: fast\n"});
+  MadeRun{options_, writer}.times(1, {3, 1, 2});
+  MadeRun{options_, writer}.fails(2, "rank 1 died");
+  writer.begin(3);
+  reader.read_on();
+  EXPECT_EQ(reader.run(), writer.run());
+  EXPECT_EQ(reader.launch(), 1);
+  EXPECT_TRUE(reader.have_met());
+  EXPECT_EQ(reader.notices().at(0).text, "# local: fast\n");
+  EXPECT_EQ(reader.outcome(1, 0), nullptr);
+  EXPECT_EQ(reader.outcome(1, 1)->seconds(), (std::vector<double>{3, 1, 2}));
+  EXPECT_EQ(reader.outcome(1, 2)->state, State::failed);
+  EXPECT_EQ(reader.outcome(1, 2)->reason, "rank 1 died");
+  EXPECT_EQ(reader.unfinished(), 3);
+  EXPECT_EQ(reader.ended(), writer.ended());
+}
+
+TEST_F(LedgerFile, AWriterKnowsItsOwnLinesOnce) {
+  Ledger ledger(path_);
+  ledger.start_launch(1);
+  ledger.announce({"local", "# local: fast\n"});
+  ledger.read_on();
+  EXPECT_EQ(ledger.starts(), 1);
+  EXPECT_EQ(ledger.notices().size(), 1u);
+}
+
+TEST_F(LedgerFile, TakesTurnsWithOthersAndPassesOverHalfALine) {
+  Ledger director(path_), launch(path_);
+  director.start_launch(1);
+  launch.begin(0);
+  std::ofstream(path_, std::ios::app) << R"({"case":0,"rec)";
+  MadeRun{options_, director}.fails(0, "rank 1 died");
+  director.start_launch(1);
+  launch.read_on();
+  for (const Ledger* one : {&director, &launch}) {
+    EXPECT_EQ(one->outcome(1, 0)->state, State::failed);
+    EXPECT_EQ(one->starts(), 2);
+    EXPECT_FALSE(one->unfinished());
+  }
+}
+
+TEST_F(LedgerFile, KeepsWhatARowShowsAndNoTimesOfRanks) {
+  Ledger ledger;
+  ledger.start_launch(1);
+  Record record;
+  record.bench_case = options_.cases[0];
+  record.samples.seconds = {1, 2};
+  record.samples.rank_seconds = {{1, 1}, {0, 2}};
+  ledger.end(0, record);
+  EXPECT_TRUE(ledger.outcome(1, 0)->row.samples.rank_seconds.empty());
+  EXPECT_EQ(ledger.outcome(1, 0)->row.rounds_as_last(), record.rounds_as_last());
+}
+
+class Resumed : public LedgerFile {
+ protected:
+  /// The line of a record of a case, as a bench of this commit writes it in `launch`.
+  std::string line(int index, int launch, std::vector<double> seconds) {
+    Record record;
+    record.bench_case = options_.cases[index];
+    record.samples.seconds = std::move(seconds);
+    if (record.is_timed()) record.summary = summarise(record.samples.seconds);
+    return line_of(json_of(
+        record, {.machine = {.host = "here"}, .commit = commit(), .run = "the run", .launch = launch}));
+  }
+  void resume(Ledger& ledger, const std::string& lines, const std::string& host = "here") {
+    std::ofstream(path_) << lines;
+    ledger.resume(path_, options_.cases, host, 2);
+  }
+};
+
+TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
+  Ledger ledger;
+  resume(ledger,
+         line(2, 1, {4, 5}) + "\n" + R"({"case":"another"})" + "\nno record\n" + line(0, 2, {6}) + "\n");
+  EXPECT_EQ(ledger.run(), "the run");
+  EXPECT_EQ(ledger.outcome(1, 2)->seconds(), (std::vector<double>{4, 5}));
+  EXPECT_EQ(ledger.outcome(2, 0)->seconds(), std::vector<double>{6});
+  EXPECT_EQ(ledger.ended(), 2u);
+}
+
+TEST_F(Resumed, NamesTheLineThatItRefuses) {
+  const auto refusal = [&](const std::string& lines, const std::string& host = "here") -> std::string {
+    try {
+      Ledger ledger;
+      resume(ledger, lines, host);
+      return {};
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_THAT(refusal("\n" + line(0, 1, {1}) + "\n", "elsewhere"), HasSubstr("line 2: its host is 'here'"));
+  EXPECT_THAT(refusal(line(0, 3, {1})), HasSubstr("beyond --launches"));
+  EXPECT_THAT(refusal(line(0, 1, {})), HasSubstr("'seconds'"));
+  EXPECT_EQ(refusal(line(0, 1, {1})), "");
+}
+
+}  // namespace
