@@ -20,7 +20,7 @@
 #include <memory>
 #include <optional>
 
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/softmax_steps.hpp"
 
 namespace baton {
@@ -99,7 +99,7 @@ class LinearWalk {
     const bool is_short = cut_.size(i) != cut_.size(0);
     const Layer& layer = layers_[is_short ? 1 : 0];
     const PassInputs inputs{.layer = layer,
-                            .tensors = rows_of(x_, cut_.first(i), cut_.size(i), cut_.tokens),
+                            .tensors = x_.rows(cut_.first(i), cut_.size(i), cut_.tokens),
                             .prefix = behind(std::max(0, i - 1)),
                             .suffix = suffix_,
                             .is_backward = is_backward,
@@ -109,7 +109,7 @@ class LinearWalk {
     if (pass)
       pass->move_to(inputs);
     else
-      pass = linear_pass(s_, inputs);
+      pass = make_pass(s_, inputs);
     return *pass;
   }
 

@@ -13,8 +13,10 @@
 // Source: DeepSpeed-Ulysses, arXiv 2309.14509; deepspeed/sequence/layer.py.
 #pragma once
 
+#include <algorithm>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,10 +50,10 @@ class HeadExchange {
     return ranks_ == 1 ? x : schedule_.scratch(name, blocks(x, heads).elements(), x.dtype);
   }
   /// The same, kept for the backward pass.
-  Slice kept(const Slice& x, std::int64_t heads, const std::string& name) {
+  Slice kept(const Slice& x, std::int64_t heads, std::string_view name) {
     if (ranks_ == 1) return x;
-    return saved_for_backward(schedule_, layer_, std::string(kept_prefix) + name, blocks(x, heads).elements(),
-                              x.dtype);
+    return saved_for_backward(schedule_, layer_, std::string(kept_prefix).append(name),
+                              blocks(x, heads).elements(), x.dtype);
   }
 
   /// Sets `into` to the gathered x.
@@ -112,40 +114,37 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
     return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
   };
-  const std::int64_t of_rule = layer.rule == Rule::delta      ? 1
-                               : layer.rule == Rule::low_rank ? 2 * share.d_k
-                                                              : 0;
-  const std::int64_t of_queries = share.d_k + share.d_v + share.gate_width() + of_rule;
-  return (sent(share.heads, of_queries) + sent(share.key_heads(), share.d_k + share.value_width())) *
-         bytes_of(layer.dtype);
+  std::int64_t elements = 0;
+  for (const TensorKind& kind : tensor_kinds())
+    if (kind.is_in(layer.rule, Pass::forward)) elements += sent(kind.heads(share), kind.width(share));
+  return elements * bytes_of(layer.dtype);
 }
 
 /// Exchanges of one pass that wait for one another: those of what comes in and of what goes out, or
 /// in mode exposed that of each tensor.
 inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
-  const int of_rule = layer.rule == Rule::delta ? 1 : layer.rule == Rule::low_rank ? 2 : 0;
-  return 3 + static_cast<int>(!layer.share.latent) + static_cast<int>(layer.share.gate != GateKind::none) +
-         of_rule;
+  return static_cast<int>(
+      std::count_if(tensor_kinds().begin(), tensor_kinds().end(), [&](const TensorKind& kind) {
+        return kind.is_in(layer.rule, Pass::forward) && kind.width(layer.share) > 0;
+      }));
 }
 
 /// Records the passes of `attention` between the exchanges of x.
 inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, GatheredAttention& attention,
                           const LayerTensors& x) {
-  const std::int64_t all = layer.share.heads, keys = layer.share.key_heads();
+  using Role = TensorKind::Role;
+  const std::int64_t all = layer.share.heads;
   const Pass pass = layer.pass;
   LayerTensors whole;
-  const auto keep = [&](Slice LayerTensors::*tensor, std::int64_t count, const char* name) {
-    whole.*tensor = heads.kept(x.*tensor, count, name);
-    if (pass != Pass::backward) heads.gather(whole.*tensor, x.*tensor, count);
+  const auto for_each = [&](Role role, const auto& visit) {
+    for (const TensorKind& kind : tensor_kinds())
+      if (kind.role == role) visit(whole.*kind.slice, x.*kind.slice, kind.heads(layer.share), kind.name);
   };
-  keep(&LayerTensors::q, all, "q");
-  keep(&LayerTensors::k, keys, "k");
-  keep(&LayerTensors::v, keys, "v");
-  keep(&LayerTensors::g, all, "g");
-  keep(&LayerTensors::beta, all, "beta");
-  keep(&LayerTensors::a, all, "a");
-  keep(&LayerTensors::b, all, "b");
+  for_each(Role::input, [&](Slice& gathered, const Slice& own, std::int64_t count, std::string_view name) {
+    gathered = heads.kept(own, count, name);
+    if (pass != Pass::backward) heads.gather(gathered, own, count);
+  });
   if (pass != Pass::backward) {
     whole.o = heads.scratch(x.o, all, "gathered_o");
     attention.forward(whole);
@@ -155,14 +154,12 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   if (pass == Pass::forward) return;
   whole.d_o = heads.scratch(x.d_o, all, "gathered_d_o");
   heads.gather(whole.d_o, x.d_o, all);
-  const std::pair<Slice LayerTensors::*, std::int64_t> gradients[]{
-      {&LayerTensors::dq, all}, {&LayerTensors::dk, keys},   {&LayerTensors::dv, keys},
-      {&LayerTensors::dg, all}, {&LayerTensors::dbeta, all}, {&LayerTensors::da, all},
-      {&LayerTensors::db, all}};
-  for (const auto& [tensor, count] : gradients)
-    whole.*tensor = heads.scratch(x.*tensor, count, "gathered_gradient");
+  for_each(Role::gradient, [&](Slice& gathered, const Slice& own, std::int64_t count, std::string_view) {
+    gathered = heads.scratch(own, count, "gathered_gradient");
+  });
   attention.backward(whole);
-  for (const auto& [tensor, count] : gradients) heads.scatter(x.*tensor, whole.*tensor, count);
+  for_each(Role::gradient, [&](const Slice& gathered, const Slice& own, std::int64_t count,
+                               std::string_view) { heads.scatter(own, gathered, count); });
 }
 
 /// What the rank at `place` of a group of `ranks` has of the gathered tensors, the group's tokens

@@ -12,7 +12,7 @@
 // The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
 // the wire for a chain, under any rule: matrices stay, and every other scan sends them. With
 // matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
-// forward pass alone does otherwise (delta_passes.cpp).
+// forward pass alone does otherwise (matrix_pass.hpp).
 // Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
 // algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
 // OpenSparseLLMs/Linear-MoE. Under a delta rule lasp2_as_released is what
@@ -28,7 +28,8 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/passes/make_pass.hpp"
+#include "sp_methods/passes/state_scan.hpp"
 
 namespace baton {
 namespace {
@@ -131,7 +132,7 @@ struct Text {
 std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std::string& scan,
                                 ExchangePlacement placement) {
   const Layer& layer = inputs.layer;
-  auto pass = linear_pass(s, inputs);
+  auto pass = make_pass(s, inputs);
   if (layer.mode == Mode::exposed && placement != ExchangePlacement::none &&
       placement != ExchangePlacement::serial_chain)
     placement = ExchangePlacement::serial;

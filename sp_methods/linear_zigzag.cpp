@@ -19,7 +19,8 @@
 #include <string>
 
 #include "collectives/collective.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/passes/make_pass.hpp"
+#include "sp_methods/passes/state_scan.hpp"
 
 namespace baton {
 namespace {
@@ -62,12 +63,12 @@ class ZigzagPass {
                                       int half) {
     const PassInputs inputs{
         .layer = half_,
-        .tensors = rows_of(x, half * half_.share.tokens, half_.share.tokens, 2 * half_.share.tokens),
+        .tensors = x.rows(half * half_.share.tokens, half_.share.tokens, 2 * half_.share.tokens),
         .prefix = half_of(prefixes, half),
         .is_backward = is_backward,
         .is_first = s_.rank() == 0 && half == 0,
         .is_last = s_.rank() == 0 && half == 1};
-    return linear_pass(s_, inputs);
+    return make_pass(s_, inputs);
   }
 
   void wait_if_exposed() {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "sp_methods/heads.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/softmax_steps.hpp"
 
 namespace baton {
@@ -70,7 +70,7 @@ class LocalLinear : public GatheredAttention {
                             .is_backward = is_backward,
                             .is_first = true,
                             .is_last = true};
-    const auto pass = linear_pass(s_, inputs);
+    const auto pass = make_pass(s_, inputs);
     pass->record_local_states(0);
     pass->record_overlappable();
     pass->record_outputs(0);

@@ -10,6 +10,7 @@ import re
 import sys
 
 from function_size import functions_of
+from header_owners import shared_headers
 from source_tree import CPP, FOLDERS, PRODUCT, ROOT, all_sources, cpp_files, files_below, text_of
 from units import Units
 
@@ -33,7 +34,7 @@ READINGS = {
         r"collectives/(simulator/simulate|executors/simulator)\.cpp",
         OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
-        r"sp_methods/((segmented|linear)_passes\.cpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
+        r"sp_methods/((segmented|linear)_passes\.cpp|passes/segmented_pass\.hpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
         r"collectives/schedule/|sp_methods/kernels/(host/(?!gla/segment)|host/left|causal_block|chunk_states|edge_state"
         r"|gates|inter_|intra_|left_product|parallel_for|tiles)"),
 }
@@ -114,6 +115,7 @@ def table(root):
                                                 f"{sum(lines[path] for path in files)} lines)")
     yield "positional operand accesses in sp_methods/", len(positional_accesses(root))
     yield "const_cast in sp_methods/", len(const_casts(root))
+    yield "headers that several sources implement", len(shared_headers(root=root))
     yield "circles between units", len(units.circles())
     yield f"comment lines past {COMMENT_COLUMNS} columns, with tests", len(long_comments(root=root))
     yield "files named after their folder", len(repeated_names(root))

@@ -7,9 +7,10 @@
 import unittest
 
 import house_numbers as numbers
+from header_owners import declared_and_defined, shared_headers
 from units import Units
 
-FILES_A_THOUSAND_LINES = 7
+ONE_SOURCE = ("models", "micro")  # folders whose headers are implemented by one source each
 SMALL_FILES = 25
 FILES_A_FOLDER = 30
 SERIES = {"docs/decisions"}  # read one at a time by their numbers, and none is ever removed
@@ -38,11 +39,8 @@ class Structure(unittest.TestCase):
         small = numbers.small_files()
         self.assertLessEqual(len(small), SMALL_FILES, "".join(f"\n{path}: {lines} lines" for lines, path in small))
 
-    def test_files_hold_a_thought_each(self):
-        ratio = numbers.files_a_thousand_lines()
-        self.assertLessEqual(ratio, FILES_A_THOUSAND_LINES,
-                             f"\n{ratio:.2f} C++ and CUDA files a thousand lines, at most {FILES_A_THOUSAND_LINES}; "
-                             "the smallest of each folder:\n" + "\n".join(smallest_of_folders()))
+    def test_a_header_has_one_source(self):
+        self.assert_none(shared_headers(*ONE_SOURCE))
 
     def test_no_units_need_one_another(self):
         self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])
@@ -55,14 +53,6 @@ class Structure(unittest.TestCase):
 
     def test_what_kernels_read_stays_constant(self):
         self.assert_none(numbers.const_casts())
-
-
-def smallest_of_folders():
-    """The three smallest files of each folder."""
-    folders = {}
-    for path, lines in sorted(numbers.product_lines().items(), key=lambda entry: entry[1]):
-        folders.setdefault(path.parent, []).append(f"{path.name} {lines}")
-    return [f"{folder} ({len(files)}): {', '.join(files[:3])}" for folder, files in sorted(folders.items())]
 
 
 class UnitsThemselves(unittest.TestCase):
@@ -80,6 +70,18 @@ class UnitsThemselves(unittest.TestCase):
     def test_a_reader_is_led_to_sources_too(self):
         self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp"), {"a", "b", "c"})
         self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp", without="a"), {"b", "c"})
+
+
+class HeadersThemselves(unittest.TestCase):
+    """The same for what headers declare and sources define."""
+
+    def test_members_overloads_and_what_has_no_name_outside(self):
+        declared, _ = declared_and_defined("namespace a {\nclass B {\n public:\n  B();\n  int f(const C& c, int n = 1) const;\n};\n"
+                                           "void g(int x);\nint h() { return 1; }\nextern int y;\n}\n")
+        _, defined = declared_and_defined("B::B() : x_(1) {}\nint B::f(const C& c, int n) const {\n  return 1;\n}\n"
+                                          "void g(int x) {}\nvoid g(long x) {}\nnamespace {\nvoid k() {}\n}\n")
+        self.assertEqual(declared, {("B::B", ()), ("B::f", ("constC&", "int")), ("g", ("int",))})
+        self.assertEqual(defined, declared | {("g", ("long",))})
 
 
 if __name__ == "__main__":

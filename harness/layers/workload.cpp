@@ -9,7 +9,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {

@@ -18,16 +18,15 @@
 // Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
 // fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
 // that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
-#include <string>
+#pragma once
 
-#include "collectives/collective.hpp"
 #include "sp_methods/kernels/delta_contracts.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/passes/linear_pass.hpp"
 
 namespace baton {
-namespace {
 
-/// The kernels of a rule, and their operands.
+/// The kernels of a delta rule, and their operands.
 struct DeltaKernels {
   using Map = DeltaMap;
   using Output = DeltaOutput;
@@ -38,6 +37,7 @@ struct DeltaKernels {
   static auto gradients(const LayerTensors& x) { return x.delta_gradients(); }
 };
 
+/// The kernels of a low-rank rule, and their operands.
 struct LowRankKernels {
   using Map = LowRankMap;
   using Output = LowRankOutput;
@@ -48,6 +48,7 @@ struct LowRankKernels {
   static auto gradients(const LayerTensors& x) { return x.low_rank_gradients(); }
 };
 
+/// A pass by the kernels of a rule with matrices.
 template <class Kernels>
 class MatrixPass : public LinearPass {
  public:
@@ -112,30 +113,5 @@ class MatrixPass : public LinearPass {
   Slice correction_;  // of the ranks that a state comes to
   Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
 };
-
-}  // namespace
-
-std::unique_ptr<LinearPass> matrix_pass(Schedule& schedule, const PassInputs& inputs) {
-  if (inputs.layer.rule == Rule::low_rank)
-    return std::make_unique<MatrixPass<LowRankKernels>>(schedule, inputs);
-  return std::make_unique<MatrixPass<DeltaKernels>>(schedule, inputs);
-}
-
-MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction) {
-  const int rank = schedule.home_rank(), ranks = schedule.ranks();
-  if (0 < rank && rank < ranks - 1) return {true, true};
-  const Shape shape = shape_of_maps(layer, layer.share.heads / layer.groups);
-  const Split split{ranks, layer.blocks, schedule.ranks_a_node(), direction};
-  const Schedule alone = build(find_collective(scan), shape, rank, split);
-  const Slice own = alone.buffer("own"), matrices = own.part(0, shape.decay_elements());
-  const Slice states = own.part(matrices.count, shape.state_elements());
-  MapUse use;
-  for (const Step& step : alone.steps())
-    for (const Slice& read : step.reads) {
-      use.matrix = use.matrix || read.overlaps(matrices);
-      use.state = use.state || read.overlaps(states);
-    }
-  return use;
-}
 
 }  // namespace baton

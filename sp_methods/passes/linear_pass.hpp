@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of linear attention on one rank, as compute steps around an exchange.
+// A pass of linear attention on one rank, as compute steps around an exchange.
 //
 //   record_local_states   reduces a head group's tokens to a map, which may then be exchanged
 //   record_overlappable   all work that needs nothing from other ranks
@@ -7,17 +7,13 @@
 //
 // The backward pass recomputes the states from the saved prefix, so that it exchanges once and not
 // twice. In segments it takes the states at their edges from a forward pass of the same schedule.
-// Under a delta rule or a low-rank rule a map has a matrix a head (delta_passes.cpp).
+// Under a delta rule or a low-rank rule a map has a matrix a head (matrix_pass.hpp).
 // Source: "ZeCO", arXiv 2507.01004, algorithms 1 and 3.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "collectives/collective.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -50,12 +46,6 @@ struct PassInputs {
   /// the states travel, in place of outputs made from the state that came.
   bool corrects = false;
 };
-
-/// The shape of the maps that `heads` heads of a layer exchange.
-inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
-  const MapKind kind = has_matrices(layer.rule) ? MapKind::affine : MapKind::diagonal;
-  return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
-}
 
 /// One pass of one rank.
 class LinearPass {
@@ -133,48 +123,5 @@ class LinearPass {
   PassInputs inputs_;
   std::vector<Group> groups_;
 };
-
-/// The rows of `count` of a rank's `all` tokens, from `first` on.
-inline LayerTensors rows_of(const LayerTensors& x, std::int64_t first, std::int64_t count, std::int64_t all) {
-  const auto rows = [&](const Slice& tensor) {
-    const std::int64_t row = tensor.count / all;
-    return tensor.part(first * row, count * row);
-  };
-  return {.q = rows(x.q),
-          .k = rows(x.k),
-          .v = rows(x.v),
-          .g = rows(x.g),
-          .beta = rows(x.beta),
-          .a = rows(x.a),
-          .b = rows(x.b),
-          .d_o = rows(x.d_o),
-          .o = rows(x.o),
-          .dq = rows(x.dq),
-          .dk = rows(x.dk),
-          .dv = rows(x.dv),
-          .dg = rows(x.dg),
-          .dbeta = rows(x.dbeta),
-          .da = rows(x.da),
-          .db = rows(x.db)};
-}
-
-/// What a rank's scans of states claim.
-struct ClaimedScans {
-  std::int64_t bytes = 0;  ///< All of them, by the home rank that sends most.
-  std::vector<int> hops;   ///< Of each.
-};
-
-/// Scans of one group's maps in these directions, once each; empty if the scan claims nothing.
-std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
-                                          const std::vector<Direction>& directions);
-
-/// The pass of a layer: one whose kernels keep the state of every chunk, one whose kernels work in
-/// segments, or that of maps with matrices.
-std::unique_ptr<LinearPass> linear_pass(Schedule& schedule, const PassInputs& inputs);
-std::unique_ptr<LinearPass> matrix_pass(Schedule& schedule, const PassInputs& inputs);
-
-/// What the embedded `scan` reads of the map of the rank that `schedule` is of, before it is
-/// recorded. Ranks between the first and the last one may make what it does not read.
-MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction);
 
 }  // namespace baton
