@@ -18,10 +18,10 @@
 #include <random>
 #include <vector>
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 namespace {

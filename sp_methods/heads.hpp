@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "sp_methods/kernels/head_contracts.hpp"
+#include "sp_methods/kernels/heads.hpp"
 #include "sp_methods/ring.hpp"
 
 namespace baton {

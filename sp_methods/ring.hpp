@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {

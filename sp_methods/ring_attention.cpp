@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring Attention for linear attention without states: keys and values circulate, and each rank
-// forms the left products of its queries with them (left_product_contracts.hpp).
+// forms the left products of its queries with them (kernels/left_product.hpp).
 //
 //   held = k_end | v | decay of this rank            k_end: keys decayed to their rank's end
 //   o = own block
@@ -17,7 +17,7 @@
 // their P hops would carry zeros) and a scan of heads*d_k. At most P + log2 P hops wait in a chain.
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, 4.1.
 #include "collectives/collective.hpp"
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 #include "sp_methods/ring.hpp"
 
 namespace baton {

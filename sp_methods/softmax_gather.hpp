@@ -25,7 +25,7 @@
 #include <utility>
 
 #include "sp_methods/gathers.hpp"
-#include "sp_methods/kernels/head_contracts.hpp"
+#include "sp_methods/kernels/heads.hpp"
 #include "sp_methods/softmax_steps.hpp"
 
 namespace baton {

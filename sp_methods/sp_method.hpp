@@ -20,8 +20,8 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/delta_contracts.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -37,9 +37,9 @@ enum class Mode { overlapped, exposed, compute_only };
 enum class Attention { linear, softmax };
 
 /// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
-/// k^T v; a delta rule first takes out what the state returns for k (delta_contracts.hpp); a
+/// k^T v; a delta rule first takes out what the state returns for k (kernels/delta.hpp); a
 /// low-rank rule adds what the state returns for a key of its own along another one
-/// (low_rank_contracts.hpp).
+/// (kernels/low_rank.hpp).
 enum class Rule { decay, delta, low_rank };
 
 /// True if a rank's tokens map the state by a matrix a head, false if by decays.

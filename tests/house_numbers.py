@@ -35,7 +35,7 @@ READINGS = {
         OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
         r"sp_methods/((segmented|linear)_passes\.cpp|passes/segmented_pass\.hpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
-        r"collectives/schedule/|sp_methods/kernels/(host/(?!gla/segment)|host/left|causal_block|chunk_states|edge_state"
+        r"collectives/schedule/|sp_methods/kernels/(host/(?!gla_segment)|host/left|causal_block|chunk_states|edge_state"
         r"|gates|inter_|intra_|left_product|parallel_for|tiles)"),
 }
 

@@ -20,8 +20,8 @@
 // that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
 #pragma once
 
-#include "sp_methods/kernels/delta_contracts.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 #include "sp_methods/passes/linear_pass.hpp"
 
 namespace baton {

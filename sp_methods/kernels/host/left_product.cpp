@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host bodies of the left-product kernels, forward and backward, and their cost.
+#include "sp_methods/kernels/left_product.hpp"
+
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/left_product_contracts.hpp"
 
 namespace baton {
 

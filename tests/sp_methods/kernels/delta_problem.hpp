@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/reference/delta_rule.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "sp_methods/kernels/device/cudnn/attention_plan.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 #include "sp_methods/kernels/softmax_runs.hpp"
 
 namespace baton {

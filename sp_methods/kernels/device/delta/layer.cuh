@@ -20,7 +20,7 @@
 // All passes of a call share the workspace; a record of d_k = d_v = 128 has 90 KiB.
 #pragma once
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 
 namespace baton {

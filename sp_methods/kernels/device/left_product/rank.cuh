@@ -32,7 +32,7 @@
 #include <cstdint>
 
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 
 namespace baton {
 

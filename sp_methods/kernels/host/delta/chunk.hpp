@@ -19,7 +19,7 @@
 // Networks", arXiv 2412.06464.
 #pragma once
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/host/delta/scores.hpp"
 
 namespace baton {

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "sp_methods/kernels/host/delta/scores.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 
 namespace baton {
 

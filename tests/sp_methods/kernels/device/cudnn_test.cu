@@ -11,7 +11,7 @@
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/ranks.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace {
 

@@ -5,11 +5,12 @@
 //   every rank p: out = 0, lse = -inf;  merge every rank's block;  delta;  gradients of every block
 //
 // Cost: the oracle's, once a problem.
+#include "sp_methods/kernels/softmax.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "sp_methods/kernels/ring_contracts.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {

@@ -15,7 +15,7 @@
 #include <span>
 
 #include "collectives/schedule/kernel.hpp"
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "tests/sp_methods/kernels/delta_problem.hpp"
 
 namespace baton::test {

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {

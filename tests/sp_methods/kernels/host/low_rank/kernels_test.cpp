@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 #include "sp_methods/kernels/reference/low_rank.hpp"
 #include "tests/sp_methods/kernels/delta_problem.hpp"
 

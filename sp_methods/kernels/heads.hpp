@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 

@@ -14,14 +14,14 @@
 // along a removal key kappa of length one, a = -kappa, erases along b = kappa (.) eta with a rate
 // eta for each channel, and writes along a third key k. Its gates are above -e^{-1/2}. The kernels
 // take a token's gates down to -20.
-// Layouts are those of delta_contracts.hpp, and the matrix of a rank is made and used alike.
+// Layouts are those of delta.hpp, and the matrix of a rank is made and used alike.
 // Source: "RWKV-7 Goose with Expressive Dynamic State Evolution", arXiv 2503.14456;
 // fla-org/flash-linear-attention, fla/ops/generalized_delta_rule (the general form).
 #pragma once
 
 #include <tuple>
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 
 namespace baton {
 

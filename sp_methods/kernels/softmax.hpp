@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contracts of Ring Attention's elementwise steps and of its softmax kernels. Those of its
-// linear form are in left_product_contracts.hpp.
+// linear form are in left_product.hpp.
 //
 // A softmax block is causal attention of one rank's queries against one block of keys:
 //

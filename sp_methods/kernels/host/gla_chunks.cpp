@@ -16,6 +16,7 @@
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
 // 2507.01004.
 #include "sp_methods/kernels/gla_chunks.hpp"
+
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 #include "sp_methods/kernels/host/gla/gates.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"

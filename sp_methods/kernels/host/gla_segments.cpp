@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Segments on the host: each is a short share of its own, whose chunkwise kernels do the work.
+#include "sp_methods/kernels/gla_segments.hpp"
+
 #include <Eigen/Core>
 #include <cmath>
 #include <vector>
-
-#include "sp_methods/kernels/gla_segments.hpp"
 
 namespace baton {
 namespace {
