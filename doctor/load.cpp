@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges who else uses the cores of the ranks.
+#include "doctor/load.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "doctor/findings.hpp"
 #include "doctor/placement.hpp"
 
 namespace baton::doctor {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks may run: on which cores, beside whom, and how near to their memory.
 #include "doctor/placement.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-
-#include "doctor/findings.hpp"
 
 namespace baton::doctor {
 

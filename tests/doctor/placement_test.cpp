@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/findings.hpp"
+#include "doctor/judges.hpp"
+#include "doctor/load.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {
