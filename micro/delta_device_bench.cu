@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "micro/device_times.cuh"
+#include "sp_methods/kernels/device/delta/factors.cuh"
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 #include "tests/sp_methods/kernels/device/delta/layer_rank.cuh"
 
 namespace baton {

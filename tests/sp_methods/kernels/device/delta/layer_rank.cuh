@@ -50,30 +50,31 @@ struct DeltaRank {
   Bf16* correction() const { return layer.correction.at(token * share.shape.heads * share.shape.d_k); }
 
   void map() const {
-    cuda(delta_map({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()}, share));
+    cuda(on_device<DeltaMap>({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()},
+                             share));
   }
   void output(bool from_zero = false) const {
-    cuda(delta_output(
+    cuda(on_device<DeltaOutput>(
         {}, {.in = in(), .incoming = from_zero ? nullptr : before.at(), .o = values(layer.of.o)}, share));
   }
   /// After output(true).
   void corrected() const {
-    cuda(delta_correction({}, {.in = in(), .correction = correction()}, share));
-    cuda(delta_correct({}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)},
-                       share));
+    cuda(on_device<DeltaCorrection>({}, {.in = in(), .correction = correction()}, share));
+    cuda(on_device<DeltaCorrect>(
+        {}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)}, share));
   }
   void state_gradients() const {
-    cuda(delta_state_gradients({}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()},
-                               share));
+    cuda(on_device<DeltaStateGradients>(
+        {}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()}, share));
   }
   void gradients() const {
-    cuda(delta_gradients({},
-                         {.in = in(),
-                          .d_o = values(layer.of.d_o),
-                          .before = before.at(),
-                          .after = after.at(),
-                          .out = layer.gradients(share.shape, token)},
-                         share));
+    cuda(on_device<DeltaGradients>({},
+                                   {.in = in(),
+                                    .d_o = values(layer.of.d_o),
+                                    .before = before.at(),
+                                    .after = after.at(),
+                                    .out = layer.gradients(share.shape, token)},
+                                   share));
   }
 };
 

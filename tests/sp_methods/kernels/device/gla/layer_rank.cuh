@@ -148,58 +148,59 @@ struct Rank {
   Bf16* d_o() const { return layer.d_o.at(token * cut.shape.heads * cut.shape.d_v); }
 
   void segment_states() const {
-    cuda(baton::segment_states({}, {.in = in(), .states = before.states.at(), .totals = before.totals.at()},
-                               cut));
+    cuda(on_device<SegmentStates>(
+        {}, {.in = in(), .states = before.states.at(), .totals = before.totals.at()}, cut));
   }
   void segment_state_gradients() const {
-    cuda(baton::segment_state_gradients(
+    cuda(on_device<SegmentStateGradients>(
         {}, {.in = in(), .d_o = d_o(), .states = after.states.at(), .totals = after.totals.at()}, cut));
   }
   void scan_segments(const PassMemory& x) const {
-    cuda(baton::scan_segments({},
-                              {.totals = x.totals.at(),
-                               .states = x.states.at(),
-                               .gates = x.gates.at(),
-                               .map_decay = x.map_decay.at(),
-                               .map_state = x.map_state.at()},
-                              cut));
+    cuda(on_device<ScanSegments>({},
+                                 {.totals = x.totals.at(),
+                                  .states = x.states.at(),
+                                  .gates = x.gates.at(),
+                                  .map_decay = x.map_decay.at(),
+                                  .map_state = x.map_state.at()},
+                                 cut));
   }
   void segment_output() const {
-    cuda(baton::segment_output({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
+    cuda(on_device<SegmentOutput>({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
   }
   /// From zero at every segment's start, with what the segments add.
   void chunk_starts() const {
-    cuda(baton::chunk_starts({},
-                             {.in = in(),
-                              .starts = starts.at(),
-                              .decays = decays.at(),
-                              .states = own_states.at(),
-                              .totals = own_totals.at()},
-                             cut));
+    cuda(on_device<ChunkStarts>({},
+                                {.in = in(),
+                                 .starts = starts.at(),
+                                 .decays = decays.at(),
+                                 .states = own_states.at(),
+                                 .totals = own_totals.at()},
+                                cut));
   }
   void segment_starts() const {
-    cuda(baton::segment_starts({},
-                               {.totals = own_totals.at(),
-                                .states = own_states.at(),
-                                .incoming = prefix ? prefix->at() : nullptr,
-                                .starts = segment_starts_.at()},
-                               cut));
+    cuda(on_device<SegmentStarts>({},
+                                  {.totals = own_totals.at(),
+                                   .states = own_states.at(),
+                                   .incoming = prefix ? prefix->at() : nullptr,
+                                   .starts = segment_starts_.at()},
+                                  cut));
   }
   /// From the true states at the segments' starts, which a forward pass has left.
   void true_chunk_starts() const {
-    cuda(baton::chunk_starts({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
+    cuda(
+        on_device<ChunkStarts>({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
   }
   /// After segment_starts, or after true_chunk_starts.
   void segment_gradients(bool starts_are_true = false) const {
     ChunkStartsInSegments<OnDevice> states{.chunks = starts.at()};
     if (!starts_are_true) states = {starts.at(), decays.at(), segment_starts_.at()};
-    cuda(baton::segment_gradients({},
-                                  {.in = in(),
-                                   .d_o = d_o(),
-                                   .before = states,
-                                   .after = after.edges(suffix),
-                                   .out = layer.gradients(cut.shape, token)},
-                                  cut));
+    cuda(on_device<SegmentGradients>({},
+                                     {.in = in(),
+                                      .d_o = d_o(),
+                                      .before = states,
+                                      .after = after.edges(suffix),
+                                      .out = layer.gradients(cut.shape, token)},
+                                     cut));
   }
 
   void forward() const {
