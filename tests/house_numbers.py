@@ -22,7 +22,7 @@ COMMENT_COLUMNS = 100
 OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|"
 READINGS = {
     "a CPU row": (
-        r"harness/collective_bench\.cpp|collectives/all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
+        r"harness/collective_bench\.cpp|collectives/(algorithms/)?all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
         OTHER_ROWS + r"harness/(run/simulat|model/|prediction$)|collectives/(simulator/|executors/"
         r"(simulator|compute_worker|step_recorder|mpi_native|host/(compute_worker|step_recorder)|mpi/native))"),
     "a peer round with its preparation": (
@@ -30,7 +30,7 @@ READINGS = {
         r"collectives/(schedule/|executors/((host|mpi)/|[a-z0-9]+$|process_state|mpi_)(?<!/peer)|"
         r"executors/cuda[/_](wire|link|hardware|gpu|monitor)$)"),
     "a simulated row": (
-        r"harness/(collective_bench|(run/)?simulat\w+)\.cpp|collectives/all_scan\.cpp|"
+        r"harness/(collective_bench|(run/)?simulat\w+)\.cpp|collectives/(algorithms/)?all_scan\.cpp|"
         r"collectives/(simulator/simulate|executors/simulator)\.cpp",
         OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (

@@ -24,9 +24,9 @@
 #include <string>
 #include <utility>
 
-#include "sp_methods/gathers.hpp"
 #include "sp_methods/kernels/heads.hpp"
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/gathers.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 

@@ -13,7 +13,7 @@
 // Source: arXiv 2310.01889 (Ring Attention); arXiv 2311.09431 (Striped Attention);
 // zhuzilin/ring-flash-attention, ring_flash_attn.py, zigzag_ring_flash_attn.py and
 // stripe_flash_attn.py.
-#include "sp_methods/softmax_ring.hpp"
+#include "sp_methods/passes/softmax_ring.hpp"
 
 namespace baton {
 namespace {

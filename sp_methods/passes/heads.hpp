@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "sp_methods/kernels/heads.hpp"
-#include "sp_methods/ring.hpp"
+#include "sp_methods/passes/ring.hpp"
 
 namespace baton {
 

@@ -19,8 +19,8 @@
 // Source: arXiv 2512.20968 (Mesh-Attention); arXiv 2311.09431 (striped tokens).
 #include <vector>
 
-#include "sp_methods/gathers.hpp"
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/gathers.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "sp_methods/ring.hpp"
+#include "sp_methods/passes/ring.hpp"
 
 namespace baton {
 

@@ -25,9 +25,9 @@
 #include <utility>
 #include <vector>
 
-#include "sp_methods/heads.hpp"
-#include "sp_methods/softmax_gather.hpp"
-#include "sp_methods/softmax_ring.hpp"
+#include "sp_methods/passes/heads.hpp"
+#include "sp_methods/passes/softmax_gather.hpp"
+#include "sp_methods/passes/softmax_ring.hpp"
 
 namespace baton {
 namespace {

@@ -10,7 +10,7 @@
 // of the reduce-scatter.
 // Source: arXiv 2502.07563 (LASP-2H), algorithm 7; arXiv 2407.21783 (Llama 3), section 3.3.2;
 // zhuzilin/ring-flash-attention, llama3_flash_attn_varlen.py.
-#include "sp_methods/softmax_gather.hpp"
+#include "sp_methods/passes/softmax_gather.hpp"
 
 namespace baton {
 namespace {

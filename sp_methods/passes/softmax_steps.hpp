@@ -17,7 +17,7 @@
 
 #include <source_location>
 
-#include "sp_methods/ring.hpp"
+#include "sp_methods/passes/ring.hpp"
 
 namespace baton {
 

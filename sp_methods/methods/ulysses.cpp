@@ -16,9 +16,9 @@
 #include <numeric>
 #include <vector>
 
-#include "sp_methods/heads.hpp"
+#include "sp_methods/passes/heads.hpp"
 #include "sp_methods/passes/make_pass.hpp"
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {

@@ -19,7 +19,7 @@
 // Source: arXiv 2406.18485 (LoongTrain), section 4.2.
 #include <optional>
 
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {

@@ -14,7 +14,7 @@
 // Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py.
 #pragma once
 
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 

@@ -18,7 +18,7 @@
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, 4.1.
 #include "collectives/collective.hpp"
 #include "sp_methods/kernels/left_product.hpp"
-#include "sp_methods/ring.hpp"
+#include "sp_methods/passes/ring.hpp"
 
 namespace baton {
 namespace {

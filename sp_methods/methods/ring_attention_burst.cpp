@@ -18,7 +18,7 @@
 // elements have one size, as published and as in f32, and at 2/3 where q, k, v and d_o are bf16 and
 // gradients f32. With grouped heads, at most 1/2, this pass sends more.
 // Source: arXiv 2403.09347 (BurstAttention); arXiv 2509.19836 (BurstEngine).
-#include "sp_methods/softmax_ring.hpp"
+#include "sp_methods/passes/softmax_ring.hpp"
 
 namespace baton {
 namespace {

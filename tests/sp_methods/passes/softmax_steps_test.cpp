@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 #include <gtest/gtest.h>
 

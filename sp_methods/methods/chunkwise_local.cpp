@@ -21,7 +21,7 @@
 #include <optional>
 
 #include "sp_methods/passes/make_pass.hpp"
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {

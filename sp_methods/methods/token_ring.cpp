@@ -24,7 +24,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {

@@ -27,7 +27,7 @@
 #include <optional>
 #include <vector>
 
-#include "sp_methods/softmax_steps.hpp"
+#include "sp_methods/passes/softmax_steps.hpp"
 
 namespace baton {
 namespace {
