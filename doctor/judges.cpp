@@ -8,7 +8,6 @@
 
 #include "doctor/devices.hpp"
 #include "doctor/links.hpp"
-#include "doctor/load.hpp"
 #include "doctor/placement.hpp"
 #include "doctor/slowness.hpp"
 

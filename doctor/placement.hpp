@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks may run, by their readings: on which cores, beside whom, how near to their memory.
+// Where ranks may run, by their readings: on which cores, beside whom, how near to their memory, and
+// who else uses these cores.
 #pragma once
 
 #include <set>
@@ -37,5 +38,8 @@ int distance(const Readings& readings, const LinkReadings& links, const PairRead
 
 /// Ranks that share cores, may move, or have their memory elsewhere.
 std::vector<Finding> judge_binding(const Readings& readings);
+
+/// Others on the cores of ranks: processes, control groups, a hypervisor.
+std::vector<Finding> judge_load(const Readings& readings);
 
 }  // namespace baton::doctor

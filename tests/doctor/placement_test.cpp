@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "doctor/judges.hpp"
-#include "doctor/load.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {
