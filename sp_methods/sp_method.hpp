@@ -20,8 +20,6 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/delta.hpp"
-#include "sp_methods/kernels/low_rank.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -102,10 +100,6 @@ struct LayerTensors {
   /// As operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
-  DeltaInputs<Recorded> delta_inputs() const { return {inputs(), beta}; }
-  DeltaGradientsOut<Recorded> delta_gradients() const { return {gradients(), dbeta}; }
-  LowRankInputs<Recorded> low_rank_inputs() const { return {inputs(), a, b}; }
-  LowRankGradientsOut<Recorded> low_rank_gradients() const { return {gradients(), da, db}; }
 
   /// The rows of `count` of a rank's `all` tokens, from `first` on.
   LayerTensors rows(std::int64_t first, std::int64_t count, std::int64_t all) const;

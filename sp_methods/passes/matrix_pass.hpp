@@ -33,8 +33,8 @@ struct DeltaKernels {
   using Correction = DeltaCorrection;
   using StateGradients = DeltaStateGradients;
   using Gradients = DeltaGradients;
-  static auto inputs(const LayerTensors& x) { return x.delta_inputs(); }
-  static auto gradients(const LayerTensors& x) { return x.delta_gradients(); }
+  static DeltaInputs<Recorded> inputs(const LayerTensors& x) { return {x.inputs(), x.beta}; }
+  static DeltaGradientsOut<Recorded> gradients(const LayerTensors& x) { return {x.gradients(), x.dbeta}; }
 };
 
 /// The kernels of a low-rank rule, and their operands.
@@ -44,8 +44,10 @@ struct LowRankKernels {
   using Correction = LowRankCorrection;
   using StateGradients = LowRankStateGradients;
   using Gradients = LowRankGradients;
-  static auto inputs(const LayerTensors& x) { return x.low_rank_inputs(); }
-  static auto gradients(const LayerTensors& x) { return x.low_rank_gradients(); }
+  static LowRankInputs<Recorded> inputs(const LayerTensors& x) { return {x.inputs(), x.a, x.b}; }
+  static LowRankGradientsOut<Recorded> gradients(const LayerTensors& x) {
+    return {x.gradients(), x.da, x.db};
+  }
 };
 
 /// A pass by the kernels of a rule with matrices.
