@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks may run, by their readings: on which cores, beside whom, how near to their memory, and
-// who else uses these cores.
+// Where ranks may run, by their readings: on which cores, beside whom, how near to their memory;
+// and who else uses these cores.
 #pragma once
 
 #include <set>
