@@ -14,11 +14,11 @@ Registry<SpMethod>& registry() {
   return all;
 }
 
-std::int64_t key_width(const GlaShape& share) { return share.d_k; }
-std::int64_t value_width(const GlaShape& share) { return share.value_width(); }
-std::int64_t output_width(const GlaShape& share) { return share.d_v; }
-std::int64_t gate_width(const GlaShape& share) { return share.gate_width(); }
-std::int64_t one(const GlaShape& /*share*/) { return 1; }
+std::int64_t key_width(const LayerShape& share) { return share.d_k; }
+std::int64_t value_width(const LayerShape& share) { return share.value_width(); }
+std::int64_t output_width(const LayerShape& share) { return share.d_v; }
+std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
+std::int64_t one(const LayerShape& /*share*/) { return 1; }
 
 using enum TensorKind::Role;
 constexpr TensorKind kinds[]{
@@ -69,7 +69,7 @@ void refuse_unknown_layers(SpMethod& method) {
   method.unsupported = [own = method.unsupported, rules = method.rules, packs = method.packs,
                         is_linear = method.attention == Attention::linear](const Layer& layer,
                                                                            int ranks) -> Refusal {
-    const GlaShape& share = layer.share;
+    const LayerShape& share = layer.share;
     if (is_linear && share.latent) return "linear attention has values of its own, not those of latent keys";
     if (is_linear && share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +

@@ -59,7 +59,7 @@ const char* attention_name(Attention attention, Rule rule, GateKind gate);
 /// One layer on one rank.
 struct Layer {
   /// Sizes of one rank's share; all ranks have the same number of tokens.
-  GlaShape share;
+  LayerShape share;
   /// Of linear attention.
   Rule rule = Rule::decay;
   Pass pass = Pass::forward;
@@ -113,13 +113,13 @@ struct TensorKind {
   Slice LayerTensors::*slice;
   Role role;
   /// Numbers of one token in one head; 0 where a layer of this share has no such tensor.
-  std::int64_t (*width)(const GlaShape& share);
+  std::int64_t (*width)(const LayerShape& share);
   /// True if its heads are those of keys, which may be fewer.
   bool is_of_keys = false;
   /// The rule whose layers alone have it; empty for all.
   std::optional<Rule> rule = std::nullopt;
 
-  std::int64_t heads(const GlaShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
+  std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
   /// True if a layer with this rule has it in this pass.
   bool is_in(Rule other, Pass pass) const {
     if (rule && *rule != other) return false;
@@ -180,7 +180,7 @@ struct SpMethod {
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
   /// The part that a rank has of the tensors that its forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`; its own share if null.
-  std::function<TensorPart(int rank, int ranks, const GlaShape& share)> kept = nullptr;
+  std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;
 };
 
 /// Adds a method to the registry, before `main`. If its name is taken, or it has no claim, the

@@ -45,7 +45,7 @@ namespace baton {
 
 /// The parameters of left-product kernels.
 struct LeftProduct {
-  GlaShape shape;                 ///< Of this rank.
+  LayerShape shape;               ///< Of this rank.
   std::int64_t block_tokens = 0;  ///< Keys of another rank's block.
   Dtype dtype = Dtype::f32;       ///< Of the tensors; sums and circulating gradients are f32.
   /// Whether accumulators, scaled queries and keys and the decay table are there.

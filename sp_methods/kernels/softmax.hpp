@@ -113,7 +113,7 @@ struct SoftmaxShape {
   Positions k_positions;
   Dtype dtype = Dtype::f32;   ///< Of q, k, v and d_o; lse and delta are f32, as results are elsewhere.
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
-  bool latent = false;        ///< v and dv are parts of k and dk (GlaShape), and null.
+  bool latent = false;        ///< v and dv are parts of k and dk (LayerShape), and null.
   SoftmaxBody body = SoftmaxBody::own;
   /// Of a block's `out`, of `block_out`, and of the `out` that delta is made of.
   Dtype out_dtype = Dtype::f32;

@@ -32,7 +32,7 @@ struct Stretches {
   std::int64_t most = 0;    ///< Of a stretch.
   static constexpr std::int64_t least_limit = 2048, most_stretches = 1024;
 
-  Stretches(const GlaShape& share, int ranks) : tokens(share.tokens * ranks), most(share.tokens) {
+  Stretches(const LayerShape& share, int ranks) : tokens(share.tokens * ranks), most(share.tokens) {
     const std::int64_t limit = std::max(least_limit, tokens / most_stretches);
     if (most > limit) most = std::max(share.chunk, limit / share.chunk * share.chunk);
   }

@@ -190,7 +190,7 @@ struct Bytes {
 };
 
 Bytes bytes_of_pass(const Layer& layer, bool is_backward) {
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const std::int64_t rows = share.tokens * share.heads, block = key_value_elements(share);
   const std::int64_t element = bytes_of(layer.dtype), number = bytes_of(Dtype::f32);
   if (!is_backward) return {block * element, rows * share.d_k * element, rows * (share.d_v + 1) * number, 0};

@@ -195,7 +195,7 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout
 
 /// Bytes that each rank sends.
 std::int64_t sent_bytes(const Layer& layer, const Grid& grid) {
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const std::int64_t rows = share.tokens * share.heads;
   const std::int64_t q = (grid.a - 1) * rows * share.d_k, o = (grid.a - 1) * rows * share.d_v;
   const std::int64_t lse = (grid.a - 1) * rows, kv = (grid.b - 1) * key_value_elements(share);

@@ -240,7 +240,7 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
 }
 
 /// The small scan of the boundary gate sums, heads*d_k rows of one number.
-std::optional<Cost> claim_of_gate_sums(const GlaShape& share, const Split& split) {
+std::optional<Cost> claim_of_gate_sums(const LayerShape& share, const Split& split) {
   Split reversed = split;
   reversed.direction = Direction::reverse;
   return find_collective(gate_scan).claim({share.heads, share.d_k, 1, share.tokens}, reversed);
@@ -249,7 +249,7 @@ std::optional<Cost> claim_of_gate_sums(const GlaShape& share, const Split& split
 /// Hops of gradients follow those of blocks one behind; the scan waits for the last of them. On two
 /// ranks the second one gets back a block that nothing was added to.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const int P = split.ranks;
   const bool is_gated = share.gate != GateKind::none;
   const std::int64_t elements = key_value_elements(share);

@@ -108,7 +108,7 @@ void burst(Schedule& s, const Layer& layer, const LayerTensors& x) {
 /// Queries make P-1 hops; their gradients make P, one behind them.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const int P = split.ranks;
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const std::int64_t rows = share.tokens * share.heads;
   Cost cost;
   if (P == 1) return cost;

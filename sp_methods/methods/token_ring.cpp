@@ -134,7 +134,7 @@ class TokenRing {
 
   Schedule& s_;
   const Layer& layer_;
-  GlaShape share_;
+  LayerShape share_;
   const LayerTensors& x_;
   SoftmaxSteps steps_;
   PartialOutput result_;
@@ -156,7 +156,7 @@ struct TokenBytes {
 };
 
 TokenBytes token_bytes(const Layer& layer) {
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const std::int64_t number = bytes_of(Dtype::f32);
   TokenBytes bytes;
   if (layer.pass != Pass::backward) {

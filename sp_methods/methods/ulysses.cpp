@@ -62,7 +62,7 @@ class LocalLinear : public GatheredAttention {
  private:
   /// No state comes in from other ranks, and none goes out.
   void run(const LayerTensors& x, bool is_backward) {
-    const GlaShape& share = layer_.share;
+    const LayerShape& share = layer_.share;
     const Slice unused = s_.scratch("prefix", share.heads * share.d_k * share.d_v);
     const PassInputs inputs{.layer = layer_,
                             .tensors = x,
@@ -97,7 +97,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return Cost{passes * head_exchange_bytes(layer, split.ranks), passes * head_exchange_hops(layer)};
 }
 
-TensorPart kept(int rank, int ranks, const GlaShape& share) {
+TensorPart kept(int rank, int ranks, const LayerShape& share) {
   return gathered_part(share, ranks, rank, contiguous_positions(0, ranks * share.tokens));
 }
 

@@ -169,7 +169,7 @@ RegisteredMethod method(const Product& product) {
             return part_of(product.group_positions(grid, rank, tokens), grid.place(rank) * tokens, tokens);
           },
       .kept =
-          [product](int rank, int ranks, const GlaShape& share) {
+          [product](int rank, int ranks, const LayerShape& share) {
             const Grid grid(ranks, product.is_across);
             return gathered_part(share, grid.group_size, grid.place(rank),
                                  product.group_positions(grid, rank, share.tokens));

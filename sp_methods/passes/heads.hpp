@@ -72,7 +72,7 @@ class HeadExchange {
     record<UnpackHeads>(schedule_, blocks(x, heads), {.tensor = x, .blocks = packed}, source);
   }
 
-  static GlaShape gathered_share(GlaShape share, int ranks) {
+  static LayerShape gathered_share(LayerShape share, int ranks) {
     const std::int64_t key_heads = share.key_heads();
     share.tokens *= ranks;
     share.heads /= ranks;
@@ -110,7 +110,7 @@ class GatheredAttention {
 /// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g, o and the tensors of a
 /// rule, and of k and v, or of their gradients.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
-  const GlaShape& share = layer.share;
+  const LayerShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
     return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
   };
@@ -164,8 +164,8 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
 
 /// What the rank at `place` of a group of `ranks` has of the gathered tensors, the group's tokens
 /// being at `positions`.
-inline TensorPart gathered_part(const GlaShape& share, int ranks, int place, const Positions& positions) {
-  const GlaShape whole = HeadExchange::gathered_share(share, ranks);
+inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions) {
+  const LayerShape whole = HeadExchange::gathered_share(share, ranks);
   return {positions, whole.tokens, place * whole.heads, whole.heads};
 }
 

@@ -102,7 +102,7 @@ class LinearPass {
     }
   }
 
-  const GlaShape& share() const { return inputs_.layer.share; }
+  const LayerShape& share() const { return inputs_.layer.share; }
   const LayerTensors& tensors() const { return inputs_.tensors; }
   bool is_backward() const { return inputs_.is_backward; }
   const Work& work(int group) const { return groups_[group].work; }

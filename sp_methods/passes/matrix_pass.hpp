@@ -59,7 +59,7 @@ class MatrixPass : public LinearPass {
         makes_(inputs.makes),
         corrects_(inputs.corrects),
         dtype_(inputs.layer.dtype) {
-    const GlaShape& own = share();
+    const LayerShape& own = share();
     if (corrects_ && !inputs.is_first)
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
     if (is_backward() && inputs.forward == nullptr && makes_.matrix)

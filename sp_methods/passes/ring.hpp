@@ -57,14 +57,14 @@ struct RingBlock {
 };
 
 /// The block that lies in a slot: keys, then values, then the decay.
-inline RingBlock block_in(const Slice& slot, const GlaShape& share) {
+inline RingBlock block_in(const Slice& slot, const LayerShape& share) {
   const std::int64_t keys = share.tokens * share.key_heads() * share.d_k;
   const std::int64_t values = share.tokens * share.key_heads() * share.value_width();
   return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
 }
 
 /// Elements of one rank's keys and values.
-inline std::int64_t key_value_elements(const GlaShape& share) {
+inline std::int64_t key_value_elements(const LayerShape& share) {
   return share.tokens * share.key_heads() * (share.d_k + share.value_width());
 }
 

@@ -48,7 +48,7 @@ class KeyRing {
 
  private:
   Schedule& schedule_;
-  const GlaShape& share_;
+  const LayerShape& share_;
   const LayerTensors& x_;
   Ring blocks_;
 };
@@ -124,7 +124,7 @@ class RingGradients {
 
   Schedule& s_;
   const Layer& layer_;
-  const GlaShape& share_;
+  const LayerShape& share_;
   const LayerTensors& x_;
   SoftmaxSteps& steps_;
   Slice dq_;  // f32 sums

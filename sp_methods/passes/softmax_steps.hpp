@@ -87,7 +87,7 @@ class SoftmaxSteps {
   }
 
   SoftmaxShape shape(RankPair pair) const {
-    const GlaShape& share = layer_.share;
+    const LayerShape& share = layer_.share;
     const int ranks = schedule_.ranks();
     return {share.tokens,
             share.tokens,

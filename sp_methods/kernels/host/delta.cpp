@@ -188,7 +188,7 @@ void DeltaCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
 
 void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
   if (out.incoming == nullptr) return;
-  const GlaShape& s = p.shape;
+  const LayerShape& s = p.shape;
   parallel_for(p.work.heads(s) * s.chunks(), p.work.threads, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i) {
       const Tokens t = chunk_tokens(s, i % s.chunks());
@@ -201,7 +201,7 @@ void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
 }
 
 void DeltaStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const GlaShape& s = p.shape;
+  const LayerShape& s = p.shape;
   for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
     DeltaChunk chunk(head, true);
     Tile gradient = Tile::Zero(s.d_v, s.d_k), dv;

@@ -43,7 +43,7 @@ void scale_left(Tile& scaled, Tile& x, Tile& factor, const GlaHead& in, const St
 /// One head; `place` is its number among the heads of the call.
 template <class Out>
 void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass& pass) {
-  const GlaShape& shape = in.shape;
+  const LayerShape& shape = in.shape;
   const Index chunks = shape.chunks();
   const bool forward = pass.forward;
   Tile x, factor, scaled;
@@ -104,7 +104,7 @@ void ChunkStateGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form), differentiated.
 
 void IntraOutput::on_host(const Operands<OnHost>& x, const Chunks& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Index chunks = shape.chunks();
   parallel_for(p.work.heads(shape) * chunks, p.work.threads, [&](Index first, Index last) {
     for (Index i = first; i < last;) {
@@ -120,7 +120,7 @@ void IntraOutput::on_host(const Operands<OnHost>& x, const Chunks& p) {
 }
 
 void IntraGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Index chunks = shape.chunks();
   parallel_for(p.work.heads(shape) * chunks, p.work.threads, [&](Index first, Index last) {
     for (Index i = first; i < last;) {
@@ -157,7 +157,7 @@ bool may_hold_state(const Edges& edge, Index n, Index first) {
 }
 
 /// Sets state [d_k, d_v] to the true state at the edge of chunk n of one head.
-void set_edge_state(Tile& state, const Edges& edge, const GlaShape& shape, Index head, Index n) {
+void set_edge_state(Tile& state, const Edges& edge, const LayerShape& shape, Index head, Index n) {
   const Index place = head * shape.chunks() + n;
   const auto local = matrix_at(edge.states, place, shape.d_k, shape.d_v);
   if (edge.incoming == nullptr) {
@@ -173,7 +173,7 @@ void set_edge_state(Tile& state, const Edges& edge, const GlaShape& shape, Index
 /// Adds the gradients of one chunk of one head after another, with scratch kept between chunks.
 class CrossingGradients {
  public:
-  CrossingGradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const GlaShape& shape)
+  CrossingGradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const LayerShape& shape)
       : out_(out), in_(in), d_o_(d_o), shape_(shape) {}
 
   /// Chunk n of `head`, which is number `place` among the heads of the call.
@@ -244,14 +244,14 @@ class CrossingGradients {
   const GlaGradients& out_;
   const GlaInputs& in_;
   const float* d_o_;
-  const GlaShape& shape_;
+  const LayerShape& shape_;
   Tile state_, gradient_, x_, decay_, y_, terms_;
 };
 
 }  // namespace
 
 void InterOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Index chunks = shape.chunks();
   parallel_for(p.work.heads(shape) * chunks, p.work.threads, [&](Index first, Index last) {
     Tile x, decay, q, state;

@@ -72,7 +72,7 @@ class Segment {
 
   const Segments& cut_;
   std::int64_t first_chunk_, chunks_, row_ = 0;
-  GlaShape shape_;
+  LayerShape shape_;
   std::vector<float> states_, decays_, map_decay_, map_state_;
 };
 

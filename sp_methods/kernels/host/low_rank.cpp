@@ -201,7 +201,7 @@ void LowRankCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
 }
 
 void LowRankStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const GlaShape& s = p.shape;
+  const LayerShape& s = p.shape;
   for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index h) {
     LowRankChunk chunk(head, {true, false});
     Tile gradient = Tile::Zero(s.d_v, s.d_k), z;

@@ -64,7 +64,7 @@ struct DeltaRoom {
   std::int64_t records = 0, states = 0, gradients = 0, missing = 0, d_written = 0, end = 0;
 
   DeltaRoom(const Chunks& p, bool has_gradients) {
-    const GlaShape& s = p.shape;
+    const LayerShape& s = p.shape;
     const std::int64_t chunks = p.work.heads(s) * ((s.tokens + device_chunk - 1) / device_chunk);
     states = chunks * chunk_record_bytes(static_cast<int>(s.d_k), static_cast<int>(s.d_v));
     end = states;

@@ -121,14 +121,14 @@ template <int width>
 using Width = std::integral_constant<int, width>;
 
 template <class Function>
-cudaError_t with_widths(const GlaShape& shape, Function f) {
+cudaError_t with_widths(const LayerShape& shape, Function f) {
   if (shape.d_k == 128)
     return shape.d_v == 128 ? f(Width<128>{}, Width<128>{}) : f(Width<128>{}, Width<64>{});
   return shape.d_v == 128 ? f(Width<64>{}, Width<128>{}) : f(Width<64>{}, Width<64>{});
 }
 
 template <class Function>
-cudaError_t with_constants(const GlaShape& shape, Function f) {
+cudaError_t with_constants(const LayerShape& shape, Function f) {
   return with_widths(shape, [&](auto d_k, auto d_v) {
     if (shape.gate == GateKind::vector) return f(d_k, d_v, GateConstant<GateKind::vector>{});
     if (shape.gate == GateKind::scalar) return f(d_k, d_v, GateConstant<GateKind::scalar>{});

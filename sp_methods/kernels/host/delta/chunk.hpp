@@ -27,7 +27,7 @@ namespace baton {
 /// One head of a layer with a delta rule.
 struct DeltaHead {
   const DeltaInputs<OnHost>& in;
-  const GlaShape& shape;
+  const LayerShape& shape;
   Index head = 0;
 
   GlaHead of() const { return {in.of, shape, head}; }

@@ -21,7 +21,7 @@ namespace baton {
 /// One head of a layer with a low-rank rule.
 struct LowRankHead {
   const LowRankInputs<OnHost>& in;
-  const GlaShape& shape;
+  const LayerShape& shape;
   Index head = 0;
 
   GlaHead of() const { return {in.of, shape, head}; }

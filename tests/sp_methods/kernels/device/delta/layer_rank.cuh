@@ -15,12 +15,12 @@ struct DeltaLayerMemory {
   LayerMemory of;
   DeviceArray<Bf16> beta, dbeta, correction;
 
-  explicit DeltaLayerMemory(const GlaShape& s)
+  explicit DeltaLayerMemory(const LayerShape& s)
       : of(s), beta(of.rows(s)), dbeta(of.rows(s)), correction(of.rows(s) * s.d_k) {}
-  DeltaInputs<OnDevice> inputs(const GlaShape& s, std::int64_t token) const {
+  DeltaInputs<OnDevice> inputs(const LayerShape& s, std::int64_t token) const {
     return {of.inputs(s, token), beta.at(token * s.heads)};
   }
-  DeltaGradientsOut<OnDevice> gradients(const GlaShape& s, std::int64_t token) const {
+  DeltaGradientsOut<OnDevice> gradients(const LayerShape& s, std::int64_t token) const {
     return {of.gradients(s, token), dbeta.at(token * s.heads)};
   }
 };
@@ -32,7 +32,7 @@ struct DeltaRank {
   std::int64_t token;
   DeviceArray<float> map_matrix, map_state, map_gradient, before, after;
 
-  DeltaRank(const DeltaLayerMemory& memory, const GlaShape& shape, const Work& work, std::int64_t first)
+  DeltaRank(const DeltaLayerMemory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
       : share{shape, work, Dtype::bf16},
         layer(memory),
         token(first),

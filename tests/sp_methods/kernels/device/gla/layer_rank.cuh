@@ -75,7 +75,7 @@ class DeviceArray {
 struct PassMemory {
   DeviceArray<float> states, gates, totals, map_decay, map_state;
 
-  PassMemory(const GlaShape& s, const Work& work, int segments)
+  PassMemory(const LayerShape& s, const Work& work, int segments)
       : states(work.heads(s) * (segments + 1) * s.d_k * s.d_v),
         gates(work.heads(s) * (segments + 1) * s.d_k),
         totals(work.heads(s) * segments * s.d_k),
@@ -90,7 +90,7 @@ struct PassMemory {
 struct LayerMemory {
   DeviceArray<Bf16> q, k, v, g, d_o, o, dq, dk, dv, dg;
 
-  explicit LayerMemory(const GlaShape& s)
+  explicit LayerMemory(const LayerShape& s)
       : q(rows(s) * s.d_k),
         k(rows(s) * s.d_k),
         v(rows(s) * s.d_v),
@@ -101,19 +101,19 @@ struct LayerMemory {
         dk(rows(s) * s.d_k),
         dv(rows(s) * s.d_v),
         dg(rows(s) * s.gate_width()) {}
-  static std::int64_t rows(const GlaShape& s) { return s.tokens * s.heads; }
-  GlaDeviceInputs inputs(const GlaShape& s, std::int64_t token) const {
+  static std::int64_t rows(const LayerShape& s) { return s.tokens * s.heads; }
+  GlaDeviceInputs inputs(const LayerShape& s, std::int64_t token) const {
     const auto row = token * s.heads;
     return {q.at(row * s.d_k), k.at(row * s.d_k), v.at(row * s.d_v), g.at(row * s.gate_width())};
   }
-  GlaDeviceGradients gradients(const GlaShape& s, std::int64_t token) const {
+  GlaDeviceGradients gradients(const LayerShape& s, std::int64_t token) const {
     const auto row = token * s.heads;
     return {dq.at(row * s.d_k), dk.at(row * s.d_k), dv.at(row * s.d_v), dg.at(row * s.gate_width())};
   }
 };
 
 /// Heads of group g of `groups`.
-inline Work group_of(const GlaShape& s, int g, int groups) {
+inline Work group_of(const LayerShape& s, int g, int groups) {
   const auto first = s.heads * g / groups;
   return {first, s.heads * (g + 1) / groups - first, 1};
 }
@@ -128,7 +128,7 @@ struct Rank {
   DeviceArray<float> decays, own_states, own_totals;  ///< Of chunk_starts.
   std::unique_ptr<DeviceArray<float>> prefix, suffix;
 
-  Rank(const LayerMemory& memory, const GlaShape& share, const Work& work, std::int64_t first, int segments)
+  Rank(const LayerMemory& memory, const LayerShape& share, const Work& work, std::int64_t first, int segments)
       : cut{share, work, segments, Dtype::bf16},
         layer(memory),
         token(first),
