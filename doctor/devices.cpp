@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges accelerators by equal work on each and by what they tell of themselves.
+#include "doctor/devices.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
-
-#include "doctor/findings.hpp"
 
 namespace baton::doctor {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "collectives/executors/timing.hpp"
 #include "doctor/host.hpp"
+#include "doctor/links_probe.hpp"
 #include "harness/measure/hosts.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"

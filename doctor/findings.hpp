@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From readings to findings: the judges, each a function of the readings alone, their limits, and
-// what they share.
+// Findings, the limits beyond which readings are some, and the words that all judges share.
 #pragma once
 
 #include <string>
@@ -70,45 +69,5 @@ struct Limits {
   static constexpr double device_bytes_a_second = 10e9;
   static constexpr double timer_seconds = 250e-9;
 };
-
-/// Ranks that share cores, may move, or have their memory elsewhere.
-std::vector<Finding> judge_binding(const Readings& readings);
-
-/// Others on the cores of ranks: processes, control groups, a hypervisor.
-std::vector<Finding> judge_load(const Readings& readings);
-
-/// Ranks that are late, and why.
-std::vector<Finding> judge_ranks(const Readings& readings);
-
-/// Clocks of cores that are below those that they are made for.
-std::vector<Finding> judge_clocks(const Readings& readings);
-
-/// Accelerators that are late, throttled or unlike the others.
-std::vector<Finding> judge_devices(const Readings& readings);
-
-/// Pairs that are slower than the others, or than any pair of one host should be.
-std::vector<Finding> judge_links(const Readings& readings);
-
-/// What the build or the system lacks.
-std::vector<Finding> judge_build(const Readings& readings);
-
-/// The findings of all judges, problems first.
-std::vector<Finding> findings_of(const Readings& readings);
-
-/// The ranks that are late on their cores, or wait for them.
-std::vector<int> late_ranks(const Readings& readings);
-
-/// True if there is no problem among the findings.
-bool is_fit(const std::vector<Finding>& findings);
-
-/// At most 100 columns wide: the verdict, the findings with what to do, then the ranks and a matrix
-/// of each executor's links.
-std::string text_report(const Readings& readings, const std::vector<Finding>& findings);
-
-/// One object: "fit", "findings" and "readings".
-std::string json_report(const Readings& readings, const std::vector<Finding>& findings);
-
-/// The text in lines of at most 100 columns; all but the first begin with `indent` blanks.
-std::string wrapped(const std::string& text, int indent);
 
 }  // namespace baton::doctor

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges pairs of ranks by their messages.
-//
-//   reference of a pair: the lower quartile, in the same repeat, of the other pairs that are at
-//                        least as far apart
-//   slow:                its messages take longer than the reference by a limit, again and again
-//   all pairs of a rank: one finding about that rank
+#include "doctor/links.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "doctor/findings.hpp"
 #include "doctor/placement.hpp"
+#include "doctor/slowness.hpp"
 
 namespace baton::doctor {
 namespace {

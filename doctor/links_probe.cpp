@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures messages between the ranks of one executor, and equal work on their accelerators.
+#include "doctor/links_probe.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/check.hpp"
-#include "doctor/examine.hpp"
 
 namespace baton::doctor {
 namespace {

@@ -11,9 +11,10 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "doctor/examine.hpp"
-#include "doctor/findings.hpp"
 #include "doctor/host.hpp"
+#include "doctor/judges.hpp"
 #include "doctor/placement.hpp"
+#include "doctor/report.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
 #include "harness/process/exit_codes.hpp"

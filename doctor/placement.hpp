@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ranks share a host, a core or a cache, by their readings.
+// Where ranks may run, by their readings: on which cores, beside whom, how near to their memory;
+// and who else uses these cores.
 #pragma once
 
 #include <set>
 #include <vector>
 
-#include "doctor/readings.hpp"
+#include "doctor/findings.hpp"
 
 namespace baton::doctor {
 
@@ -34,5 +35,11 @@ bool is_crowded(const Readings& readings);
 /// How far apart two ranks are: 0 in one cache, 1 in one package, 2 on one host or unknown there, 3
 /// on different hosts. Accelerators are either on one host or not.
 int distance(const Readings& readings, const LinkReadings& links, const PairReadings& pair);
+
+/// Ranks that share cores, may move, or have their memory elsewhere.
+std::vector<Finding> judge_binding(const Readings& readings);
+
+/// Others on the cores of ranks: processes, control groups, a hypervisor.
+std::vector<Finding> judge_load(const Readings& readings);
 
 }  // namespace baton::doctor

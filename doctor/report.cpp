@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "doctor/report.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "doctor/findings.hpp"
+#include "doctor/judges.hpp"
 #include "doctor/placement.hpp"
+#include "doctor/slowness.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton::doctor {

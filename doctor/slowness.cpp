@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges which ranks are late with equal work, and the clocks of their cores.
-//
-//   excess of a rank in a repeat = its mean time of the work / that of the fastest rank - 1
+#include "doctor/slowness.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "doctor/findings.hpp"
 #include "doctor/placement.hpp"
 
 namespace baton::doctor {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/products.cuh"
-#include "collectives/executors/cuda/steps.cuh"
 #include "collectives/schedule/schedule.hpp"
 #include "micro/device_times.cuh"
 

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "micro/device_times.cuh"
+#include "sp_methods/kernels/device/delta/factors.cuh"
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 #include "tests/sp_methods/kernels/device/delta/layer_rank.cuh"
 
 namespace baton {
@@ -23,7 +25,7 @@ __global__ void finish_kernel(Bf16* keys, std::int64_t key_elements, float scale
   if (i < strengths) beta[i] = __float2bfloat16(1.0F / (1.0F + expf(-__bfloat162float(beta[i]))));
 }
 
-void draw(const DeltaLayerMemory& x, const GlaShape& s, unsigned seed, float strength) {
+void draw(const DeltaLayerMemory& x, const LayerShape& s, unsigned seed, float strength) {
   for (const auto* normal : {&x.of.q, &x.of.k, &x.of.v, &x.of.d_o, &x.beta})
     cuda(fill_normal(normal->at(), normal->count(), seed++ << 8, 0.0F));
   cuda(fill_normal(x.of.g.at(), x.of.g.count(), seed << 8, strength));
@@ -40,7 +42,7 @@ struct Layers {
   std::vector<std::unique_ptr<DeltaLayerMemory>> layers;
   std::vector<std::unique_ptr<DeltaRank>> ranks;
 
-  Layers(const GlaShape& s, float strength) {
+  Layers(const LayerShape& s, float strength) {
     for (int i = 0; i < sets; ++i) {
       layers.push_back(std::make_unique<DeltaLayerMemory>(s));
       draw(*layers.back(), s, static_cast<unsigned>(1 + 10 * i), strength);
@@ -52,7 +54,7 @@ struct Layers {
   }
 };
 
-void time_shape(const GlaShape& s, float strength = 1.0F / 16.0F) {
+void time_shape(const LayerShape& s, float strength = 1.0F / 16.0F) {
   const Layers all(s, strength);
   std::printf("T=%d H=%d d_k=%d d_v=%d gate width %d, gates log sigmoid x %.4f\n", static_cast<int>(s.tokens),
               static_cast<int>(s.heads), static_cast<int>(s.d_k), static_cast<int>(s.d_v),

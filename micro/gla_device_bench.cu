@@ -23,13 +23,13 @@ void fill(const DeviceArray<Bf16>& x, unsigned seed, float strength) {
 constexpr int sets = 2;  // of inputs, which turn
 
 /// Segments of a call that fill the multiprocessors once.
-int segments_of(const GlaShape& s, const Work& work, int multiprocessors) {
+int segments_of(const LayerShape& s, const Work& work, int multiprocessors) {
   return static_cast<int>(segment_count(s, work.heads(s), multiprocessors));
 }
 
 /// Forward and backward with all heads' local states before the outputs, as they run around an
 /// exchange.
-void time_groups(const std::vector<std::unique_ptr<LayerMemory>>& layers, const GlaShape& s, int groups,
+void time_groups(const std::vector<std::unique_ptr<LayerMemory>>& layers, const LayerShape& s, int groups,
                  int multiprocessors) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < sets * groups; ++i) {
@@ -55,7 +55,7 @@ struct Layers {
   std::vector<std::unique_ptr<LayerMemory>> layers;
   std::vector<std::unique_ptr<Rank>> ranks;
 
-  Layers(const GlaShape& s, int segments, float strength) {
+  Layers(const LayerShape& s, int segments, float strength) {
     for (int i = 0; i < sets; ++i) {
       layers.push_back(std::make_unique<LayerMemory>(s));
       const LayerMemory& x = *layers.back();
@@ -106,7 +106,7 @@ void time_kernels(const Layers& all, const Segments& cut) {
   compare_backwards(all);
 }
 
-void time_shape(const GlaShape& s, int multiprocessors, float strength = 1.0F / 16.0F) {
+void time_shape(const LayerShape& s, int multiprocessors, float strength = 1.0F / 16.0F) {
   const int segments = segments_of(s, {}, multiprocessors);
   const Layers all(s, segments, strength);
   std::printf("T=%d H=%d d_k=%d d_v=%d gate width %d, gates log sigmoid x %.4f, %d segments a head\n",

@@ -18,10 +18,10 @@
 #include <random>
 #include <vector>
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/gla_chunks.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 namespace {
@@ -70,12 +70,12 @@ struct Layer {
 
   GlaInputs inputs() const { return {q.data(), k.data(), v.data(), g.empty() ? nullptr : g.data()}; }
 
-  GlaShape shape;
+  LayerShape shape;
   std::vector<float> q, k, v, d_o, g, incoming;
 };
 
 struct StateRoom {
-  explicit StateRoom(const GlaShape& s)
+  explicit StateRoom(const LayerShape& s)
       : states(normal(s.heads * s.chunks() * s.d_k * s.d_v)),
         decays(normal(s.heads * s.chunks() * s.d_k)),
         map_decay(normal(s.heads * s.d_k)),

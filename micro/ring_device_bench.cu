@@ -82,7 +82,7 @@ std::map<std::pair<int, int>, double> median_times(RanksOnOneGpu& gpu) {
   return medians;
 }
 
-void time_method(const std::string& name, const GlaShape& share, int ranks,
+void time_method(const std::string& name, const LayerShape& share, int ranks,
                  SoftmaxBody kernel = SoftmaxBody::own) {
   Layer layer{.share = share, .pass = Pass::both, .dtype = Dtype::bf16};
   layer.kernels.softmax = kernel;
@@ -102,7 +102,7 @@ void time_method(const std::string& name, const GlaShape& share, int ranks,
 }
 
 /// Softmax attention by both bodies, on one rank and on several.
-void time_softmax(const GlaShape& share, int ranks) {
+void time_softmax(const LayerShape& share, int ranks) {
   for (const SoftmaxBody kernel : {SoftmaxBody::own, SoftmaxBody::cudnn}) {
     const Refusal lacking = kernel == SoftmaxBody::cudnn ? cudnn_library().lacking() : Refusal{};
     if (lacking) {
@@ -122,8 +122,8 @@ int main(int count, char** arguments) {
   const auto argument = [&](int i, std::int64_t otherwise) {
     return i < count ? std::strtoll(arguments[i], nullptr, 10) : otherwise;
   };
-  baton::GlaShape share{argument(1, 16384),   argument(2, 16), argument(3, 128), argument(3, 128), 64,
-                        baton::GateKind::none};
+  baton::LayerShape share{argument(1, 16384),   argument(2, 16), argument(3, 128), argument(3, 128), 64,
+                          baton::GateKind::none};
   const int ranks = static_cast<int>(argument(4, 2));
   return baton::run_device_bench("ring_device_bench", [&] {
     baton::time_softmax(share, ranks);

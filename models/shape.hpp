@@ -63,7 +63,7 @@ struct ModelShape {
   int count() const { return static_cast<int>(layers.size()); }
 
   /// One rank's share of a layer's attention.
-  GlaShape share(Attention kind, std::int64_t tokens) const {
+  LayerShape share(Attention kind, std::int64_t tokens) const {
     const bool is_linear = kind == Attention::linear;
     return {tokens, heads, d_k, d_v, chunk, is_linear ? gate : GateKind::none, is_linear ? 0 : kv_heads};
   }

@@ -26,7 +26,7 @@ ReferenceInputs reference(const HeadInputs& head) {
 }
 
 /// The reference of the head's rule, for inputs `of` in place of its own.
-ReferenceOutputs forward(const HeadInputs& head, const ReferenceInputs& of, const GlaShape& shape) {
+ReferenceOutputs forward(const HeadInputs& head, const ReferenceInputs& of, const LayerShape& shape) {
   if (head.rule == Rule::delta) return delta_reference_forward({of, head.beta}, shape);
   if (head.rule == Rule::low_rank) return low_rank_reference_forward({of, head.a, head.b}, shape);
   return gla_reference_forward(of, shape);
@@ -38,7 +38,7 @@ struct LinearGradients {
 };
 
 LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, const std::vector<double>& d_o,
-                         const std::vector<double>& d_state, const GlaShape& shape) {
+                         const std::vector<double>& d_state, const LayerShape& shape) {
   if (head.rule == Rule::decay) return {gla_reference_backward(of, d_o, d_state, shape), {}};
   if (head.rule == Rule::delta) {
     DeltaReferenceGradients all = delta_reference_backward({of, head.beta}, d_o, {}, shape);
@@ -55,7 +55,7 @@ void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
   const auto own = [&](const std::vector<double>& rows) { return columns(rows, d_v, first, last); };
   const std::vector<double> v = own(head.v), d_o = own(head.d_o), state = own(head.state),
                             d_state = own(head.d_state);
-  GlaShape shape = head.shape;
+  LayerShape shape = head.shape;
   shape.d_v = last - first;
   const ReferenceInputs of{head.q, head.k, v, head.g, state, rounding_of(head.rounding, work.unit)};
   sums.add_columns("o", forward(head, of, shape).o, d_v, first, last);
@@ -69,7 +69,7 @@ void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
 }
 
 /// Adds gradients of values [tokens, d_v] to those of the latent keys that hold them [tokens, d_k].
-void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, const GlaShape& shape) {
+void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, const LayerShape& shape) {
   for (std::size_t i = 0; i < dv.size(); ++i) dk[i / shape.d_v * shape.d_k + i % shape.d_v] += dv[i];
 }
 

@@ -26,11 +26,11 @@ struct HeadInputs {
   HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens,
              std::uint64_t rounding = 0);
   /// For values from elsewhere, of gated linear attention.
-  explicit HeadInputs(const GlaShape& of) : attention(Attention::linear), rule(Rule::decay), shape(of) {}
+  explicit HeadInputs(const LayerShape& of) : attention(Attention::linear), rule(Rule::decay), shape(of) {}
 
   Attention attention;
   Rule rule;
-  GlaShape shape;
+  LayerShape shape;
   std::uint64_t rounding = 0;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
   /// Of gated linear attention: the state before the tokens and the gradient of the state behind

@@ -47,12 +47,13 @@ const char* to_string(GateDraw draw) {
 }
 
 std::int64_t LayerProblem::width(const std::string& name) const {
-  if (name == "g" || name == "dg") return share.gate_width();
-  if (name == "lse" || name == "beta" || name == "dbeta") return 1;
-  if (name == "v" || name == "dv") return share.value_width();
-  for (const char* of_keys : {"q", "k", "a", "b", "dq", "dk", "da", "db"})
-    if (name == of_keys) return share.d_k;
-  return share.d_v;
+  if (const TensorKind* kind = find_tensor(name)) return kind->width(share);
+  return name == "lse" ? 1 : share.d_v;
+}
+
+bool LayerProblem::is_of_keys(const std::string& name) {
+  const TensorKind* kind = find_tensor(name);
+  return kind != nullptr && kind->is_of_keys;
 }
 
 std::vector<std::int64_t> LayerProblem::edges() const {
@@ -81,10 +82,6 @@ std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, i
   else
     *nearest = border;
   return starts;
-}
-
-bool LayerProblem::is_of_keys(const std::string& name) {
-  return name == "k" || name == "v" || name == "dk" || name == "dv";
 }
 
 std::uint64_t LayerProblem::kind_of_gate(std::int64_t place) const {

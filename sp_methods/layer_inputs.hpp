@@ -36,7 +36,7 @@ const char* to_string(GateDraw draw);
 struct LayerProblem {
   Attention attention = Attention::linear;
   /// The share of one rank.
-  GlaShape share;
+  LayerShape share;
   int ranks = 1;
   /// Every rank's tokens are a sequence of their own.
   bool alone = false;

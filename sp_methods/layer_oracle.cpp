@@ -21,7 +21,7 @@ void OracleWork::for_tokens(std::int64_t tokens,
 }
 
 double oracle_flop(const LayerProblem& problem) {
-  const GlaShape& share = problem.share;
+  const LayerShape& share = problem.share;
   const double tokens = static_cast<double>(share.tokens) * problem.ranks;
   const double of_linear = problem.rule == Rule::low_rank ? 49 : problem.rule == Rule::delta ? 37 : 25;
   if (problem.attention == Attention::linear)
@@ -154,7 +154,7 @@ std::vector<float> LayerOracle::prefixes(const Positions& positions) const {
 }
 
 const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
-  const GlaShape& share = problem().share;
+  const LayerShape& share = problem().share;
   const std::int64_t state = share.d_k * share.d_v;
   if (const auto known = states_before_.find(token); known != states_before_.end()) return known->second;
   std::vector<float>& all = states_before_[token];
@@ -171,7 +171,7 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
 }
 
 std::vector<float> LayerOracle::matrices(std::int64_t token) const {
-  const GlaShape& share = problem().share;
+  const LayerShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);
   const auto start = std::lower_bound(problem().starts.begin(), problem().starts.end(), token);
   if (start != problem().starts.end() && *start < token + share.tokens) return all;

@@ -14,33 +14,42 @@ Registry<SpMethod>& registry() {
   return all;
 }
 
+std::int64_t key_width(const LayerShape& share) { return share.d_k; }
+std::int64_t value_width(const LayerShape& share) { return share.value_width(); }
+std::int64_t output_width(const LayerShape& share) { return share.d_v; }
+std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
+std::int64_t one(const LayerShape& /*share*/) { return 1; }
+
+using enum TensorKind::Role;
+constexpr TensorKind kinds[]{
+    {"q", &LayerTensors::q, input, key_width},
+    {"k", &LayerTensors::k, input, key_width, true},
+    {"v", &LayerTensors::v, input, value_width, true},
+    {"g", &LayerTensors::g, input, gate_width},
+    {"beta", &LayerTensors::beta, input, one, false, Rule::delta},
+    {"a", &LayerTensors::a, input, key_width, false, Rule::low_rank},
+    {"b", &LayerTensors::b, input, key_width, false, Rule::low_rank},
+    {"o", &LayerTensors::o, output, output_width},
+    {"d_o", &LayerTensors::d_o, output_gradient, output_width},
+    {"dq", &LayerTensors::dq, gradient, key_width},
+    {"dk", &LayerTensors::dk, gradient, key_width, true},
+    {"dv", &LayerTensors::dv, gradient, value_width, true},
+    {"dg", &LayerTensors::dg, gradient, gate_width},
+    {"dbeta", &LayerTensors::dbeta, gradient, one, false, Rule::delta},
+    {"da", &LayerTensors::da, gradient, key_width, false, Rule::low_rank},
+    {"db", &LayerTensors::db, gradient, key_width, false, Rule::low_rank},
+};
+
 /// Adds the buffers that the layer's pass needs on a rank of so many tokens.
 LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
-  const GlaShape& share = layer.share;
-  const std::int64_t rows = tokens * share.heads;
-  const std::int64_t key_rows = tokens * share.key_heads();
-  const std::int64_t gates = rows * share.gate_width();
-  const auto input = [&](const char* name, std::int64_t count) { return s.input(name, count, layer.dtype); };
-  const auto output = [&](const char* name, std::int64_t count) {
-    return s.output(name, count, true, layer.dtype);
-  };
   LayerTensors x;
-  x.q = input("q", rows * share.d_k);
-  x.k = input("k", key_rows * share.d_k);
-  x.v = input("v", key_rows * share.value_width());
-  x.g = input("g", gates);
-  const bool has_beta = layer.rule == Rule::delta, has_a_and_b = layer.rule == Rule::low_rank;
-  if (has_beta) x.beta = input("beta", rows);
-  if (has_a_and_b) x.a = input("a", rows * share.d_k), x.b = input("b", rows * share.d_k);
-  if (layer.pass != Pass::backward) x.o = output("o", rows * share.d_v);
-  if (layer.pass == Pass::forward) return x;
-  x.d_o = input("d_o", rows * share.d_v);
-  x.dq = output("dq", rows * share.d_k);
-  x.dk = output("dk", key_rows * share.d_k);
-  x.dv = output("dv", key_rows * share.value_width());
-  x.dg = output("dg", gates);
-  if (has_beta) x.dbeta = output("dbeta", rows);
-  if (has_a_and_b) x.da = output("da", rows * share.d_k), x.db = output("db", rows * share.d_k);
+  for (const TensorKind& kind : kinds) {
+    if (!kind.is_in(layer.rule, layer.pass)) continue;
+    const std::int64_t count = tokens * kind.heads(layer.share) * kind.width(layer.share);
+    const bool is_read = kind.role == input || kind.role == output_gradient;
+    const std::string name(kind.name);
+    x.*kind.slice = is_read ? s.input(name, count, layer.dtype) : s.output(name, count, true, layer.dtype);
+  }
   return x;
 }
 
@@ -60,7 +69,7 @@ void refuse_unknown_layers(SpMethod& method) {
   method.unsupported = [own = method.unsupported, rules = method.rules, packs = method.packs,
                         is_linear = method.attention == Attention::linear](const Layer& layer,
                                                                            int ranks) -> Refusal {
-    const GlaShape& share = layer.share;
+    const LayerShape& share = layer.share;
     if (is_linear && share.latent) return "linear attention has values of its own, not those of latent keys";
     if (is_linear && share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +
@@ -97,6 +106,23 @@ const char* attention_name(Attention attention, Rule rule, GateKind gate) {
   if (attention == Attention::softmax || rule == Rule::decay) return to_string(attention);
   if (rule == Rule::low_rank) return "rwkv7";
   return gate == GateKind::vector ? "kda" : gate == GateKind::scalar ? "gdn" : "deltanet";
+}
+
+LayerTensors LayerTensors::rows(std::int64_t first, std::int64_t count, std::int64_t all) const {
+  LayerTensors part;
+  for (const TensorKind& kind : kinds) {
+    const Slice& tensor = this->*kind.slice;
+    part.*kind.slice = tensor.part(first * (tensor.count / all), count * (tensor.count / all));
+  }
+  return part;
+}
+
+std::span<const TensorKind> tensor_kinds() { return kinds; }
+
+const TensorKind* find_tensor(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
+                                   [&](const TensorKind& kind) { return kind.name == name; });
+  return found == std::end(kinds) ? nullptr : found;
 }
 
 RegisteredMethod::RegisteredMethod(const SpMethod& method) {

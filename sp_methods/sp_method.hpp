@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,6 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/delta_contracts.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -36,9 +35,9 @@ enum class Mode { overlapped, exposed, compute_only };
 enum class Attention { linear, softmax };
 
 /// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
-/// k^T v; a delta rule first takes out what the state returns for k (delta_contracts.hpp); a
+/// k^T v; a delta rule first takes out what the state returns for k (kernels/delta.hpp); a
 /// low-rank rule adds what the state returns for a key of its own along another one
-/// (low_rank_contracts.hpp).
+/// (kernels/low_rank.hpp).
 enum class Rule { decay, delta, low_rank };
 
 /// True if a rank's tokens map the state by a matrix a head, false if by decays.
@@ -60,7 +59,7 @@ const char* attention_name(Attention attention, Rule rule, GateKind gate);
 /// One layer on one rank.
 struct Layer {
   /// Sizes of one rank's share; all ranks have the same number of tokens.
-  GlaShape share;
+  LayerShape share;
   /// Of linear attention.
   Rule rule = Rule::decay;
   Pass pass = Pass::forward;
@@ -87,9 +86,13 @@ struct Layer {
   std::vector<std::int64_t> starts = {};
 };
 
-/// One rank's tensors, [tokens, heads, width] each; k, v and their gradients have key_heads. A gate
-/// of kind `none` is empty, as are v and dv of latent keys, beta and dbeta without a delta rule, a,
-/// b and their gradients without a low-rank rule, and the tensors of the other pass.
+/// The shape of the maps that `heads` heads of a layer exchange.
+inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
+  const MapKind kind = has_matrices(layer.rule) ? MapKind::affine : MapKind::diagonal;
+  return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
+}
+
+/// One rank's tensors, [tokens, heads, width] each. Those that a layer or a pass lacks are empty.
 struct LayerTensors {
   Slice q, k, v, g, beta, a, b, d_o;       // inputs
   Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
@@ -97,11 +100,38 @@ struct LayerTensors {
   /// As operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
-  DeltaInputs<Recorded> delta_inputs() const { return {inputs(), beta}; }
-  DeltaGradientsOut<Recorded> delta_gradients() const { return {gradients(), dbeta}; }
-  LowRankInputs<Recorded> low_rank_inputs() const { return {inputs(), a, b}; }
-  LowRankGradientsOut<Recorded> low_rank_gradients() const { return {gradients(), da, db}; }
+
+  /// The rows of `count` of a rank's `all` tokens, from `first` on.
+  LayerTensors rows(std::int64_t first, std::int64_t count, std::int64_t all) const;
 };
+
+/// What a tensor of a layer is, whatever the layer's sizes.
+struct TensorKind {
+  enum class Role { input, output, output_gradient, gradient };
+
+  std::string_view name;
+  Slice LayerTensors::*slice;
+  Role role;
+  /// Numbers of one token in one head; 0 where a layer of this share has no such tensor.
+  std::int64_t (*width)(const LayerShape& share);
+  /// True if its heads are those of keys, which may be fewer.
+  bool is_of_keys = false;
+  /// The rule whose layers alone have it; empty for all.
+  std::optional<Rule> rule = std::nullopt;
+
+  std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
+  /// True if a layer with this rule has it in this pass.
+  bool is_in(Rule other, Pass pass) const {
+    if (rule && *rule != other) return false;
+    return role == Role::input || pass != (role == Role::output ? Pass::backward : Pass::forward);
+  }
+};
+
+/// The tensors of all layers, in the order of a schedule's buffers.
+std::span<const TensorKind> tensor_kinds();
+
+/// The tensor called `name`, or a null pointer.
+const TensorKind* find_tensor(std::string_view name);
 
 /// Records one call of a contract's kernel.
 template <class Contract>
@@ -150,7 +180,7 @@ struct SpMethod {
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
   /// The part that a rank has of the tensors that its forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`; its own share if null.
-  std::function<TensorPart(int rank, int ranks, const GlaShape& share)> kept = nullptr;
+  std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;
 };
 
 /// Adds a method to the registry, before `main`. If its name is taken, or it has no claim, the

@@ -57,7 +57,7 @@ def _between_lines(pattern, text):
 
 def functions(text):
     """All functions of C++ text that are not inside another function."""
-    return list(_Scanner(without_hidden(text)).functions())
+    return list(FunctionScanner(text).functions())
 
 
 def without_hidden(text):
@@ -65,9 +65,11 @@ def without_hidden(text):
     return HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), text)
 
 
-class _Scanner:
+class FunctionScanner:
+    """Walks through C++ text and tells its functions."""
+
     def __init__(self, text):
-        self.text = text
+        self.text = without_hidden(text)
         self.open = []  # what each open brace is: "function", "inside", "value" or "scope"
         self.head = ""  # the text since the last statement ended
         self.line = 1
@@ -81,10 +83,13 @@ class _Scanner:
             elif character == "}":
                 yield from self._close()
             elif character == ";" and not self.parentheses:
-                self._restart()
+                self._end_statement()
             else:
                 self._extend(character)
             self.line += character == "\n"
+
+    def _end_statement(self):
+        self._restart()
 
     def _extend(self, character):
         self.parentheses += (character == "(") - (character == ")")

@@ -10,6 +10,7 @@ import re
 import sys
 
 from function_size import functions_of
+from header_owners import shared_headers
 from source_tree import CPP, FOLDERS, PRODUCT, ROOT, all_sources, cpp_files, files_below, text_of
 from units import Units
 
@@ -24,7 +25,7 @@ BESIDE_ROWS = (r"harness/(run/calibrator|measure/(probes|curves|hosts)|process/(
                r"record/(trace|export|csv|prediction_errors))$|")
 READINGS = {
     "a CPU row": (
-        r"harness/collective_bench\.cpp|collectives/all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
+        r"harness/collective_bench\.cpp|collectives/(algorithms/)?all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
         OTHER_ROWS + BESIDE_ROWS + r"harness/(run/simulat|measure/prediction$)|collectives/(simulator/|executors/"
         r"(simulator|compute_worker|step_recorder|mpi_native|host/(compute_worker|step_recorder)|mpi/native))"),
     "a peer round with its preparation": (
@@ -32,13 +33,13 @@ READINGS = {
         r"collectives/(schedule/|executors/((host|mpi)/|[a-z0-9]+$|process_state|mpi_)(?<!/peer)|"
         r"executors/cuda[/_](wire|link|hardware|gpu|monitor)$)"),
     "a simulated row": (
-        r"harness/(collective_bench|run/simulated_runner)\.cpp|collectives/all_scan\.cpp|"
+        r"harness/(collective_bench|run/simulated_runner)\.cpp|collectives/(algorithms/)?all_scan\.cpp|"
         r"collectives/(simulator/simulate|executors/simulator)\.cpp",
         OTHER_ROWS + BESIDE_ROWS + r"harness/run/measured|"
         r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
-        r"sp_methods/((segmented|linear)_passes\.cpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
-        r"collectives/schedule/|sp_methods/kernels/(host/(?!gla/segment)|host/left|causal_block|chunk_states|edge_state"
+        r"sp_methods/((segmented|linear)_passes\.cpp|passes/segmented_pass\.hpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
+        r"collectives/schedule/|sp_methods/kernels/(host/(?!gla_segment)|host/left|causal_block|chunk_states|edge_state"
         r"|gates|inter_|intra_|left_product|parallel_for|tiles)"),
 }
 
@@ -61,10 +62,11 @@ def files_a_thousand_lines(root=ROOT):
 
 
 def small_files(root=ROOT):
-    """Files that stand alone; a header and its source are one."""
-    lines = product_lines(root)
-    pairs = collections.Counter(path.with_suffix("") for path in lines)
-    return sorted((count, path) for path, count in lines.items() if count <= SMALL and pairs[path.with_suffix("")] == 1)
+    """Small ones, where a header and the source beside it that has its name count together."""
+    units = collections.Counter()
+    for path, lines in product_lines(root).items():
+        units[path.with_suffix("")] += lines
+    return sorted((lines, path) for path, lines in units.items() if lines <= SMALL)
 
 
 def sources_without_header(*folders, root=ROOT):
@@ -130,6 +132,7 @@ def table(root):
                                                 f"{sum(lines[path] for path in files)} lines)")
     yield "positional operand accesses in sp_methods/", len(positional_accesses(root))
     yield "const_cast in sp_methods/", len(const_casts(root))
+    yield "headers that several sources implement", len(shared_headers(root=root))
     yield "circles between units", len(units.circles())
     yield f"comment lines past {COMMENT_COLUMNS} columns, with tests", len(long_comments(root=root))
     yield "files named after their folder", len(repeated_names(root))

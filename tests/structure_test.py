@@ -7,8 +7,10 @@
 import unittest
 
 import house_numbers as numbers
+from header_owners import declared_and_defined, shared_headers
 from units import Units
 
+ONE_SOURCE = ("collectives", "sp_methods", "models", "doctor", "micro", "harness")  # folders that keep to it
 SMALL_FILES = 25
 FILES_A_FOLDER = 30
 SERIES = {"docs/decisions"}  # read one at a time by their numbers, and none is ever removed
@@ -40,6 +42,9 @@ class Structure(unittest.TestCase):
     def test_sources_implement_the_header_of_their_name(self):
         self.assert_none(numbers.sources_without_header("harness"))
 
+    def test_a_header_has_one_source(self):
+        self.assert_none(shared_headers(*ONE_SOURCE))
+
     def test_no_units_need_one_another(self):
         self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])
 
@@ -68,6 +73,19 @@ class UnitsThemselves(unittest.TestCase):
     def test_a_reader_is_led_to_sources_too(self):
         self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp"), {"a", "b", "c"})
         self.assertEqual(Units(self.INCLUDES).closure(r"c\.cpp", without="a"), {"b", "c"})
+
+
+class HeadersThemselves(unittest.TestCase):
+    """The same for what headers declare and sources define."""
+
+    def test_members_overloads_and_what_has_no_name_outside(self):
+        declared, _ = declared_and_defined("namespace a {\nclass B {\n public:\n  B();\n"
+                                           "  int f(const C& c, int n = 1) const;\n};\n"
+                                           "void g(int x);\nint h() { return 1; }\nextern int y;\n}\n")
+        _, defined = declared_and_defined("B::B() : x_(1) {}\nint B::f(const C& c, int n) const {\n  return 1;\n}\n"
+                                          "void g(int x) {}\nvoid g(long x) {}\nnamespace {\nvoid k() {}\n}\n")
+        self.assertEqual(declared, {("B::B", ()), ("B::f", ("constC&", "int")), ("g", ("int",))})
+        self.assertEqual(defined, declared | {("g", ("long",))})
 
 
 if __name__ == "__main__":

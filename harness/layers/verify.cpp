@@ -108,7 +108,7 @@ struct Input {
 };
 
 Input input_of(const std::string& name, const SpMethod& method, int rank, const LayerProblem& problem) {
-  const GlaShape& share = problem.share;
+  const LayerShape& share = problem.share;
   const bool is_gathered = name.starts_with(kept_prefix);
   const std::string known = is_gathered ? name.substr(kept_prefix.size()) : name;
   if (method.kept && (is_gathered || name == "out" || name == "lse"))

@@ -9,13 +9,13 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
-#include "sp_methods/linear_passes.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
 
 /// The heads, those of keys where they are fewer, and whether these are latent.
-std::string heads_name(const GlaShape& s) {
+std::string heads_name(const LayerShape& s) {
   const std::string of_keys = s.key_heads() == s.heads ? "" : fmt::format("/kv_heads:{}", s.key_heads());
   return fmt::format("{}{}{}", s.heads, of_keys, s.latent ? "/latent" : "");
 }
@@ -134,7 +134,7 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
 
 /// Methods share what this names, whatever pass they run.
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
-  const GlaShape& s = problem.share;
+  const LayerShape& s = problem.share;
   return fmt::format("{} layer: {}/{}/{}, {} tokens{}, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
                      attention_name(problem.attention, problem.rule, s.gate), to_string(s.gate),
                      to_string(problem.gates), to_string(problem.dtype), s.tokens, packed_name(),
@@ -144,7 +144,7 @@ std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
                                                             Oracles& oracles) const {
-  const GlaShape& s = problem.share;
+  const LayerShape& s = problem.share;
   const OracleWork work = oracle_work(oracles.team(), problem);
   const double bytes = 8.0 * static_cast<double>(work.heads.size() * s.tokens * problem.ranks) *
                        static_cast<double>(3 * s.d_k + 2 * s.d_v);
@@ -198,7 +198,7 @@ std::pair<std::string, std::string> OperatorWorkload::kernel() const {
 }
 
 AxisValues OperatorWorkload::axes() const {
-  const GlaShape& share = layer_.share;
+  const LayerShape& share = layer_.share;
   const auto direction = layer_.pass == Pass::forward    ? "forward"
                          : layer_.pass == Pass::backward ? "reverse"
                                                          : "both";

@@ -38,7 +38,7 @@ using Numbers = std::vector<double>;
 struct LayerSlices {
   std::map<std::string, Slice> by_name;
 
-  LayerSlices(const RankTensors& tensors, const GlaShape& shape, int layer) {
+  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer) {
     const auto add = [&](const std::string& name, const std::string& buffer, std::int64_t width) {
       by_name[name] = tensors.find(buffer, shape.tokens * shape.heads * width);
     };
@@ -95,7 +95,7 @@ class LayerRun {
 
   const SampledRun& run_;
   int layer_;
-  GlaShape shape_;
+  LayerShape shape_;
   std::vector<LayerSlices> slices_;
   std::vector<Numbers> states_, d_states_;  // by the rank's place in this process
 };
@@ -160,7 +160,7 @@ std::vector<Numbers> LayerRun::incoming(bool is_forward) const {
 }
 
 HeadInputs LayerRun::inputs(std::size_t rank, const Part& part, std::int64_t head) const {
-  GlaShape shape = shape_;
+  LayerShape shape = shape_;
   shape.tokens = part.tokens;
   HeadInputs in(shape);
   in.q = of_head(rank, "q", part, head), in.k = of_head(rank, "k", part, head);

@@ -58,7 +58,9 @@ struct SampledRun {
   double wire_roundoff = 0;
 
   const Stack& stack() const { return problem.stack; }
-  GlaShape share(int layer) const { return stack().shape.share(stack().shape.layers[layer], stack().tokens); }
+  LayerShape share(int layer) const {
+    return stack().shape.share(stack().shape.layers[layer], stack().tokens);
+  }
   /// The largest relative error of attention over many tokens.
   double attention_tolerance() const;
 };

@@ -82,7 +82,7 @@ class SharedKeys {
 
   const SampledRun& run_;
   int layer_;
-  GlaShape shape_;
+  LayerShape shape_;
   double scale_;
   std::int64_t key_head_;
   std::vector<Keys> keys_;

@@ -18,7 +18,7 @@
 #include <tuple>
 
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 

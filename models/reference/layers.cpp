@@ -39,7 +39,7 @@ void add_head(Matrix& x, const std::vector<double>& part, std::int64_t head, std
 
 /// One head of one sequence, as the references take it.
 struct Head {
-  GlaShape shape;
+  LayerShape shape;
   std::int64_t query_head, key_head, first;
   std::vector<double> q, k, v, g;
   std::uint64_t rounding;
@@ -111,9 +111,9 @@ namespace {
 
 /// Calls `body` with every head of queries of every sequence.
 template <class Body>
-void for_each_head(const ModelProblem& problem, const GlaShape& share, const Matrix& q, const Matrix& k,
+void for_each_head(const ModelProblem& problem, const LayerShape& share, const Matrix& q, const Matrix& k,
                    const Matrix& v, const Matrix& g, std::uint64_t rounding, const Body& body) {
-  GlaShape shape = share;
+  LayerShape shape = share;
   shape.tokens = problem.stack.is_alone() ? problem.stack.tokens : problem.all_tokens();
   for (std::int64_t first = 0; first < problem.all_tokens(); first += shape.tokens)
     for (std::int64_t head = 0; head < shape.heads; ++head) {
@@ -127,7 +127,7 @@ void for_each_head(const ModelProblem& problem, const GlaShape& share, const Mat
 }  // namespace
 
 Matrix ReferenceBlock::attention() const {
-  const GlaShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
+  const LayerShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
   Matrix o = Matrix::Zero(x_.rows(), share.heads * share.d_v);
   for_each_head(problem_, share, q_, k_, v_, g_, rounding_, [&](const Head& head) {
     const auto of_head = kind_ == Attention::linear ? gla_reference_forward(head.inputs(), head.shape).o
@@ -139,7 +139,7 @@ Matrix ReferenceBlock::attention() const {
 
 void ReferenceBlock::attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& d_k, Matrix& d_v,
                                         Matrix& d_g) const {
-  const GlaShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
+  const LayerShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
   d_q = Matrix::Zero(q_.rows(), q_.cols());
   d_k = Matrix::Zero(k_.rows(), k_.cols());
   d_v = Matrix::Zero(v_.rows(), v_.cols());

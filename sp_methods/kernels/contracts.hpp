@@ -19,8 +19,9 @@
 //
 // A method records the kernel with `record<Scale>(schedule, parameters, {.x = .., .sums = ..})`
 // (sp_method.hpp), its host body gets the same members as pointers to float, and its device body,
-// registered by `device_body<Scale>(scale)` (device/tile/tile.cuh), gets them as pointers to
-// bf16 or float. A pointer is null where its slice is empty.
+// registered by `device_body<Scale>(scale)` (device/tile/tile.cuh) and from then on called
+// `on_device<Scale>`, gets them as pointers to bf16 or float. A pointer is null where its slice is
+// empty.
 #pragma once
 
 #include <any>

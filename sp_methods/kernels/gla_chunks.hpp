@@ -21,14 +21,14 @@ namespace baton {
 
 /// Parameters of a chunkwise kernel.
 struct Chunks {
-  GlaShape shape;
+  LayerShape shape;
   Work work = {};
   Dtype dtype = Dtype::f32;  ///< Of the tensors.
 
   std::array<std::int64_t, 2> widths() const { return {shape.d_k, shape.d_v}; }
   /// The shape with the call's heads alone, for costs.
-  GlaShape own() const {
-    GlaShape own = shape;
+  LayerShape own() const {
+    LayerShape own = shape;
     own.heads = work.heads(shape);
     return own;
   }
@@ -38,7 +38,7 @@ struct Chunks {
   }
   /// Bytes of so many rows of tokens, with `count` states and their decays.
   double bytes(std::int64_t row, std::int64_t count, double more_states = 0) const {
-    const GlaShape s = own();
+    const LayerShape s = own();
     const double edges =
         static_cast<double>(count) * (s.state_elements() + static_cast<double>(s.heads * s.d_k));
     return 4.0 * (s.token_rows() * static_cast<double>(row) + edges + more_states * s.state_elements());
@@ -71,7 +71,7 @@ struct ChunkStates {
   };
   static double flops(const Chunks& p) { return p.state_flops(1); }
   static double bytes(const Chunks& p) {
-    const GlaShape& s = p.shape;
+    const LayerShape& s = p.shape;
     return p.bytes(s.d_k + s.d_v + s.gate_width(), s.chunks() + 1);
   }
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
@@ -106,7 +106,7 @@ struct IntraOutput {
     auto writes() { return std::tie(o); }
   };
   static double flops(const Chunks& p) {
-    const GlaShape s = p.own();
+    const LayerShape s = p.own();
     return 2.0 * s.chunk_pairs() * static_cast<double>(s.heads * (s.d_k + s.d_v));
   }
   static double bytes(const Chunks& p) {
@@ -129,7 +129,7 @@ struct InterOutput {
   };
   static double flops(const Chunks& p) { return p.state_flops(1); }
   static double bytes(const Chunks& p) {
-    const GlaShape& s = p.shape;
+    const LayerShape& s = p.shape;
     return p.bytes(s.d_k + s.gate_width() + 2 * s.d_v, s.chunks(), 1);
   }
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
@@ -148,7 +148,7 @@ struct IntraGradients {
     auto writes() { return out.members(); }
   };
   static double flops(const Chunks& p) {
-    const GlaShape s = p.own();
+    const LayerShape s = p.own();
     return s.chunk_pairs() * static_cast<double>(s.heads * (6 * s.d_k + 4 * s.d_v));
   }
   static double bytes(const Chunks& p) {
@@ -175,7 +175,7 @@ struct InterGradients {
   };
   static double flops(const Chunks& p) { return p.state_flops(3); }
   static double bytes(const Chunks& p) {
-    const GlaShape& s = p.shape;
+    const LayerShape& s = p.shape;
     return p.bytes(6 * s.d_k + 4 * s.d_v + 3 * s.gate_width(), 2 * s.chunks(), 2);
   }
   static void on_host(const Operands<OnHost>& x, const Chunks& p);

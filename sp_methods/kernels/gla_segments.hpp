@@ -32,7 +32,7 @@ namespace baton {
 
 /// Parameters of a kernel in segments.
 struct Segments {
-  GlaShape shape;
+  LayerShape shape;
   Work work;
   std::int64_t count = 1;    ///< At most as many as there are chunks.
   Dtype dtype = Dtype::f32;  ///< Of the tensors.
@@ -56,7 +56,7 @@ struct Segments {
 };
 
 /// Segments that give each of `blocks` processors a head and a segment.
-inline std::int64_t segment_count(const GlaShape& shape, std::int64_t heads, std::int64_t blocks) {
+inline std::int64_t segment_count(const LayerShape& shape, std::int64_t heads, std::int64_t blocks) {
   return std::clamp<std::int64_t>(blocks / heads, 1, shape.chunks());
 }
 

@@ -35,7 +35,7 @@ struct PackedChunk {
 };
 
 /// The sizes of one rank's share of a layer.
-struct GlaShape {
+struct LayerShape {
   std::int64_t tokens = 0;  ///< Tokens of this rank.
   std::int64_t heads = 1;
   std::int64_t d_k = 0;
@@ -92,7 +92,7 @@ struct GlaShape {
 
 /// Cuts the chunks of a share whose first token is at position `first`, at the positions `starts`
 /// of packed documents, ascending. None leave it as it is.
-inline void cut_at_starts(GlaShape& share, const std::vector<std::int64_t>& starts, std::int64_t first) {
+inline void cut_at_starts(LayerShape& share, const std::vector<std::int64_t>& starts, std::int64_t first) {
   share.packed = nullptr;
   if (starts.empty()) return;
   std::vector<PackedChunk> chunks;
@@ -137,7 +137,7 @@ struct Work {
   int threads = 1;
 
   /// Heads this call computes.
-  std::int64_t heads(const GlaShape& shape) const {
+  std::int64_t heads(const LayerShape& shape) const {
     return head_count < 0 ? shape.heads - first_head : head_count;
   }
 };

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 

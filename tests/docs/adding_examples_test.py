@@ -20,14 +20,14 @@ import commands
 # A page, a source that is compiled as its example is, the test of what is registered, the program that lists it, and the
 # least number of cases.
 Example = collections.namedtuple("Example", "page neighbour test bench least")
-EXAMPLES = (Example("docs/adding_a_collective.md", "collectives/all_scan.cpp", "every_collective_test", "collective_bench", 16),
-            Example("docs/adding_a_method.md", "sp_methods/ulysses.cpp", "every_method_test", "operator_bench", 50))
+EXAMPLES = (Example("docs/adding_a_collective.md", "collectives/algorithms/all_scan.cpp", "every_collective_test", "collective_bench", 16),
+            Example("docs/adding_a_method.md", "sp_methods/methods/ulysses.cpp", "every_method_test", "operator_bench", 50))
 DEVICE_BODY = "sp_methods/kernels/device/elementwise.cu"  # shown by the page of methods
 
 
 def example(source, page):
     text = (source / page).read_text(encoding="utf-8")
-    name = re.search(r"Save it as `(\w+/\w+\.cpp)`", text).group(1)
+    name = re.search(r"Save it as `([\w/]+\.cpp)`", text).group(1)
     return name, re.search(r"```cpp\n(.*?)```", text, re.DOTALL).group(1)
 
 

@@ -48,8 +48,8 @@ def check_schedules(benches):
 
 def check_all_scan(text):
     shown = re.search(r"```cpp\n(.*?)```", text, re.DOTALL)
-    if not shown or shown[1] not in (ROOT / "collectives/all_scan.cpp").read_text(encoding="utf-8"):
-        sys.exit("README.md does not show the all_scan of collectives/all_scan.cpp")
+    if not shown or shown[1] not in (ROOT / "collectives/algorithms/all_scan.cpp").read_text(encoding="utf-8"):
+        sys.exit("README.md does not show the all_scan of collectives/algorithms/all_scan.cpp")
 
 
 def words(lines):

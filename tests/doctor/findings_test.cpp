@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/findings.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "doctor/judges.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {

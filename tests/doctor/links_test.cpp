@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "doctor/links.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "doctor/findings.hpp"
+#include "doctor/judges.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {

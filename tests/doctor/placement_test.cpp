@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/findings.hpp"
+#include "doctor/judges.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {

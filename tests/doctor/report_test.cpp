@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "doctor/report.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "doctor/findings.hpp"
+#include "doctor/judges.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {

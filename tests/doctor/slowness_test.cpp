@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "doctor/slowness.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "doctor/findings.hpp"
+#include "doctor/devices.hpp"
+#include "doctor/judges.hpp"
 #include "tests/doctor/made_up.hpp"
 
 namespace baton::doctor {

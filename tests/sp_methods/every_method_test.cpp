@@ -36,7 +36,7 @@ struct Problem {
 
   bool is_alone() const { return layer.mode == Mode::compute_only || method->sequence == Sequence::own; }
   std::string name() const {
-    const GlaShape& s = layer.share;
+    const LayerShape& s = layer.share;
     return fmt::format(
                "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
                "groups:{}/"
@@ -93,8 +93,8 @@ class EveryMethod : public testing::Test {
 
 /// d_k != d_v; one head and a chunk that does not divide the tokens; one chunk a rank. Heads of
 /// softmax attention share keys two by two, or all of them, and these may be latent.
-std::vector<GlaShape> shapes(Attention attention, GateKind gate) {
-  std::vector<GlaShape> all{{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
+std::vector<LayerShape> shapes(Attention attention, GateKind gate) {
+  std::vector<LayerShape> all{{24, 2, 8, 12, 8, gate}, {22, 1, 12, 4, 8, gate}, {10, 4, 4, 8, 16, gate}};
   if (attention == Attention::linear) return all;
   for (const std::int64_t kv_heads : {4, 1}) all.push_back({20, 8, 4, 6, 8, gate, kv_heads});
   all.push_back({18, 8, 7, 5, 8, gate, 1, true});
@@ -124,7 +124,7 @@ Problem held_out(const SpMethod& method, bool latent = false) {
 }
 
 /// One method under every pass, mode, gate kind and draw, on one shape and rank count.
-void add_variants(std::vector<Problem>& all, const SpMethod& method, const GlaShape& shape, int ranks,
+void add_variants(std::vector<Problem>& all, const SpMethod& method, const LayerShape& shape, int ranks,
                   bool segmented) {
   for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
     for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
@@ -197,8 +197,8 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
   const bool has_gates = method.attention == Attention::linear;
   for (int ranks : {1, 2, 4})
     for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
-      for (const GlaShape& shape :
-           {GlaShape{200, 2, 64, 128, 64, gate}, GlaShape{150, 3, 128, 64, 64, gate}}) {
+      for (const LayerShape& shape :
+           {LayerShape{200, 2, 64, 128, 64, gate}, LayerShape{150, 3, 128, 64, 64, gate}}) {
         if (!has_gates && gate != GateKind::none) continue;
         const std::size_t first = all.size();
         if (gate == (has_gates ? GateKind::vector : GateKind::none) && shape.d_k == 64)
@@ -254,7 +254,7 @@ std::vector<Problem> problems(const std::string& executor) {
     std::vector<Problem> all;
     for (int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
-        for (const GlaShape& shape : shapes(method->attention, gate))
+        for (const LayerShape& shape : shapes(method->attention, gate))
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);

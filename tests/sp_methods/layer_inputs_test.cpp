@@ -14,7 +14,7 @@ namespace {
 
 using namespace baton;
 
-const GlaShape share{8, 3, 16, 16, 8, GateKind::vector};
+const LayerShape share{8, 3, 16, 16, 8, GateKind::vector};
 
 LayerProblem problem(GateDraw gates = GateDraw::mixed, Dtype dtype = Dtype::f32) {
   return {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace baton;
 
-const GlaShape share{6, 2, 3, 4, 4, GateKind::vector};
+const LayerShape share{6, 2, 3, 4, 4, GateKind::vector};
 
 TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
   const LayerOracle together({Attention::linear, share, 2, false, GateDraw::layer, 5});
@@ -64,7 +64,7 @@ TEST(LayerOracle, OfADeltaRuleHasPrefixesThatMatricesConnect) {
 }
 
 TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
-  const GlaShape softmax{4, 1, 2, 2, 4, GateKind::none};
+  const LayerShape softmax{4, 1, 2, 2, 4, GateKind::none};
   const LayerOracle oracle({Attention::softmax, softmax, 2, false, GateDraw::layer, 1});
   const auto front = oracle.input("q", contiguous_positions(0, 4)),
              back = oracle.input("q", contiguous_positions(1, 4));
@@ -78,7 +78,7 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
                                         {Attention::linear, Rule::delta},
                                         {Attention::linear, Rule::low_rank},
                                         {Attention::softmax, Rule::decay}}) {
-    GlaShape shape{140, 3, 4, 5, 4, attention == Attention::linear ? GateKind::vector : GateKind::none};
+    LayerShape shape{140, 3, 4, 5, 4, attention == Attention::linear ? GateKind::vector : GateKind::none};
     const LayerProblem problem{attention, shape, 2, false, GateDraw::mixed, 5, Dtype::f32, rule};
     const LayerOracle whole(problem);
     // Three processes with two threads each, one after the other; the sums of the first two are
@@ -149,7 +149,7 @@ TEST(LayerOracle, LooksForNoTermsInALargeLayer) {
 
 /// The second of two heads of keys, which query heads 2 and 3 share, is a layer of its own.
 TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
-  const GlaShape shared{10, 4, 3, 5, 4, GateKind::none, 2};
+  const LayerShape shared{10, 4, 3, 5, 4, GateKind::none, 2};
   const LayerProblem problem{Attention::softmax, shared, 2, false, GateDraw::layer, 5};
   const LayerOracle whole(problem), half(problem, {.heads = {2, 3}}), third(problem, {.heads = {3}});
   const auto positions = contiguous_positions(1, 10);
@@ -171,7 +171,7 @@ TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
 
 /// The sum over heads of d_o . o, as a function of latent keys [tokens, d_k], by the reference.
 double loss(const LayerOracle& oracle, const std::vector<float>& keys) {
-  const GlaShape& s = oracle.problem().share;
+  const LayerShape& s = oracle.problem().share;
   const auto positions = contiguous_positions(0, s.tokens);
   const auto q = oracle.input("q", positions), d_o = oracle.input("d_o", positions);
   std::vector<double> k(keys.begin(), keys.end()), v, q_head;
@@ -191,7 +191,7 @@ double loss(const LayerOracle& oracle, const std::vector<float>& keys) {
 }
 
 TEST(LayerOracle, GradientsOfLatentKeysAreThoseOfTheirValuesToo) {
-  const GlaShape latent{6, 3, 5, 3, 4, GateKind::none, 1, true};
+  const LayerShape latent{6, 3, 5, 3, 4, GateKind::none, 1, true};
   const LayerOracle oracle({Attention::softmax, latent, 1, false, GateDraw::layer, 5});
   const auto positions = contiguous_positions(0, latent.tokens);
   const auto dk = oracle.expected("dk", positions);
@@ -209,7 +209,7 @@ TEST(LayerOracle, GradientsOfLatentKeysAreThoseOfTheirValuesToo) {
 }
 
 TEST(LayerOracle, WhatIsSavedIsOnlyKnownOfSolvedHeads) {
-  const GlaShape softmax{4, 2, 2, 2, 4, GateKind::none};
+  const LayerShape softmax{4, 2, 2, 2, 4, GateKind::none};
   const LayerProblem problem{Attention::softmax, softmax, 2, false, GateDraw::layer, 1};
   const LayerOracle whole(problem), one(problem, {.heads = {1}});
   const auto positions = contiguous_positions(1, 4);

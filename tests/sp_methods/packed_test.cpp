@@ -140,7 +140,7 @@ TEST(Packed, ExchangesAreWhatTheyAreWithoutDocuments) {
 }
 
 TEST(Packed, ChunksHaveTokensOfOneDocument) {
-  GlaShape share{tokens, 1, 8, 8, 8, GateKind::none};
+  LayerShape share{tokens, 1, 8, 8, 8, GateKind::none};
   cut_at_starts(share, starts, tokens);
   ASSERT_EQ(share.chunks(), 4);
   const std::vector<std::int64_t> firsts{0, 8, 13, 21}, counts{8, 5, 8, 3};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton::test {

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device bodies of the combines of affine maps.
-//
-//   a block takes neighbouring tiles of rows, which mostly lie in one head
-//   for each tile: x and added into shared memory; barrier; added += x times the matrix; barrier;
-//                  into = added
-//
-// The operands of two tiles ahead are loaded while one is multiplied. Cost: 2 row flops an
-// element of the result, and each operand once; matrices once a block that uses them.
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
+#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/products.cuh"
-#include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {
 namespace {
@@ -155,14 +147,14 @@ void multiply_on_device(cudaStream_t stream, std::span<float> into, std::span<co
 void combine_affine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by) {
   const auto& [writes, reads] = operands;
   const bool composes = writes.size() == 2;
-  const auto earlier = reads[composes ? 1 : 0], matrices = reads[composes ? 2 : 1],
-             later = reads[composes ? 3 : 2];
-  multiply_on_device(stream, writes.back(), earlier, matrices, later, by);
+  const auto earlier = reads[composes ? 1 : 0].f32(), matrices = reads[composes ? 2 : 1].f32(),
+             later = reads[composes ? 3 : 2].f32();
+  multiply_on_device(stream, writes.back().f32(), earlier, matrices, later, by);
   if (!composes) return;
   const MatrixProduct product = product_of_matrices(by);
-  const auto left = product.left_is_later ? matrices : reads[0];
-  const auto right = product.left_is_later ? reads[0] : matrices;
-  multiply_on_device(stream, writes[0], left, right, {}, product.by);
+  const auto left = product.left_is_later ? matrices : reads[0].f32();
+  const auto right = product.left_is_later ? reads[0].f32() : matrices;
+  multiply_on_device(stream, writes[0].f32(), left, right, {}, product.by);
 }
 
 Refusal lacks_products(const Step& step) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,12 +18,30 @@
 
 namespace baton {
 
-/// The device memory of one step, in the order of the step's slices. The host never reads the
-/// spans. Buffers are 256-byte aligned; a slice is aligned as its offset in the buffer is. The span
-/// of a bf16 slice has that slice's count, and its pointer must be cast to bf16.
+/// The device memory of one slice, which the host never reads: `size` elements of f32 or bf16.
+/// Buffers are 256-byte aligned; a slice is aligned as its offset in the buffer is.
+template <class Float>
+class DeviceSlice {
+ public:
+  using Address = std::conditional_t<std::is_const_v<Float>, const void*, void*>;
+
+  DeviceSlice(Address data, std::size_t size) : data_(data), size_(size) {}
+
+  Address data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  /// The elements of a slice of f32.
+  std::span<Float> f32() const { return {static_cast<Float*>(data_), size_}; }
+
+ private:
+  Address data_;
+  std::size_t size_;
+};
+
+/// The device memory of one step, in the order of the step's slices.
 struct DeviceOperands {
-  std::vector<std::span<float>> writes;
-  std::vector<std::span<const float>> reads;
+  std::vector<DeviceSlice<float>> writes;
+  std::vector<DeviceSlice<const float>> reads;
 };
 
 /// The arguments of a device body.
@@ -52,11 +71,11 @@ inline Registry<CudaKernelEntry>& cuda_kernels() {
   return all;
 }
 
-/// Adds the device body of the kernels called `name` to the registry, before `main`. Throws
-/// UsageError if there is one.
+/// Adds the device body of the kernels called `name` to the registry, before `main`. If there is
+/// one, the program ends with exit code 2 and a text that says so.
 struct RegisteredCudaKernel {
   RegisteredCudaKernel(const std::string& name, CudaKernel body, CudaKernelUnsupported unsupported = {}) {
-    cuda_kernels().add(name, {std::move(body), std::move(unsupported)});
+    add_or_exit([&] { cuda_kernels().add(name, {std::move(body), std::move(unsupported)}); });
   }
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 
 namespace baton {
@@ -99,22 +100,22 @@ int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operatio
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by) {
   if (by.form.kind == MapKind::affine) return combine_affine_on_device(stream, operands, by);
   const bool composes = operands.writes.size() == 2;
-  const auto into = operands.writes.back();
-  const auto earlier = operands.reads[composes ? 1 : 0];
-  const auto later_decay = operands.reads[composes ? 2 : 1];
-  const auto later = operands.reads[composes ? 3 : 2];
-  const auto decay = composes ? operands.writes.front() : std::span<float>{};
+  const auto into = operands.writes.back().f32();
+  const auto earlier = operands.reads[composes ? 1 : 0].f32();
+  const auto later_decay = operands.reads[composes ? 2 : 1].f32();
+  const auto later = operands.reads[composes ? 3 : 2].f32();
+  const auto decay = composes ? operands.writes.front().f32() : std::span<float>{};
   // Threads of a row would read a decay that another has written already.
   const bool fuses = composes && !overlap(decay, later_decay);
   float* into_decay = fuses ? decay.data() : nullptr;
-  const float* earlier_decay = fuses ? operands.reads[0].data() : nullptr;
+  const float* earlier_decay = fuses ? operands.reads[0].f32().data() : nullptr;
   const bool is_wide = elements_a_decay(by) % 4 == 0 && by.form.first * by.row % 4 == 0 &&
                        is_aligned(into.data()) && is_aligned(earlier.data()) && is_aligned(later.data());
   (is_wide ? launch_combine<float4> : launch_combine<float>)(stream, into, earlier, later_decay, later, by,
                                                              into_decay, earlier_decay);
   if (!composes || fuses) return;
   const auto rows = static_cast<std::int64_t>(decay.size());
-  multiply_kernel<<<grid(rows), threads, 0, stream>>>(decay.data(), operands.reads[0].data(),
+  multiply_kernel<<<grid(rows), threads, 0, stream>>>(decay.data(), operands.reads[0].f32().data(),
                                                       later_decay.data(), rows);
   cuda_launched();
 }

@@ -21,13 +21,6 @@ namespace baton {
 /// kernel, or two where a composition writes its decay over the later one, or multiplies matrices.
 void combine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by);
 
-/// The same of affine maps alone (affine.cu).
-void combine_affine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by);
-
-/// Refuses a combine of affine maps with rows that fit into no tile, and one that writes its
-/// matrices over those that they are multiplied with.
-Refusal lacks_products(const Step& step);
-
 /// Enqueues a copy, combine or compute step of `schedule`.
 void run_on_device(cudaStream_t stream, const Schedule& schedule, const Step& step,
                    const DeviceOperands& operands);

@@ -67,9 +67,12 @@ inline Registry<MpiNative>& mpi_natives() {
   return all;
 }
 
-/// Adds a native to the registry, before `main`. Throws UsageError if the name is taken.
+/// Adds a native to the registry, before `main`. If its name is taken, the program ends with exit
+/// code 2 and a text that says so.
 struct RegisteredMpiNative {
-  RegisteredMpiNative(const std::string& name, MpiNative body) { mpi_natives().add(name, std::move(body)); }
+  RegisteredMpiNative(const std::string& name, MpiNative body) {
+    add_or_exit([&] { mpi_natives().add(name, std::move(body)); });
+  }
 };
 
 }  // namespace baton

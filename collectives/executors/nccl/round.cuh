@@ -67,10 +67,11 @@ inline Registry<NcclNative>& nccl_natives() {
   return all;
 }
 
-/// Adds a native to the registry, before `main`. Throws UsageError if its name is taken.
+/// Adds a native to the registry, before `main`. If its name is taken, the program ends with exit
+/// code 2 and a text that says so.
 struct RegisteredNcclNative {
   RegisteredNcclNative(const std::string& name, NcclNative native) {
-    nccl_natives().add(name, std::move(native));
+    add_or_exit([&] { nccl_natives().add(name, std::move(native)); });
   }
 };
 

@@ -100,7 +100,7 @@ Registry<PeerNative>& peer_natives() {
 }
 
 bool is_whole_scan(const PeerCall& call, int elements) {
-  const auto lies = [](const float* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
+  const auto lies = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
   const auto decay = call.operands.reads[0], state = call.operands.reads[1];
   return state.size() / decay.size() % static_cast<std::size_t>(elements) == 0 && lies(state.data()) &&
          lies(call.operands.writes[0].data());

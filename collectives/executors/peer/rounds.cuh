@@ -60,10 +60,11 @@ struct PeerNative {
 /// All natives of the peer executor, by name.
 Registry<PeerNative>& peer_natives();
 
-/// Adds a native to the registry, before `main`. Throws UsageError if its name is taken.
+/// Adds a native to the registry, before `main`. If its name is taken, the program ends with exit
+/// code 2 and a text that says so.
 struct RegisteredPeerNative {
   RegisteredPeerNative(const std::string& name, PeerNative native) {
-    peer_natives().add(name, std::move(native));
+    add_or_exit([&] { peer_natives().add(name, std::move(native)); });
   }
 };
 

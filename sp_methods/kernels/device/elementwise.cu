@@ -3,9 +3,9 @@
 // thread has four neighbouring elements, or 16 bytes of a head, if sizes and the alignment of all
 // pointers allow, else one element.
 #include "sp_methods/kernels/device/tile/tile.cuh"
-#include "sp_methods/kernels/head_contracts.hpp"
-#include "sp_methods/kernels/left_product_contracts.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/heads.hpp"
+#include "sp_methods/kernels/left_product.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 namespace {

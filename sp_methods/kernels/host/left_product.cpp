@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host bodies of the left-product kernels, forward and backward, and their cost.
+#include "sp_methods/kernels/left_product.hpp"
+
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 #include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/left_product_contracts.hpp"
 
 namespace baton {
 
 void LeftProductKeys::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
   if (x.k == nullptr) return;
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Tokens all{0, shape.tokens};
   Tile gates, factor, k;
   Eigen::ArrayXd total(shape.d_k);
@@ -24,7 +25,7 @@ void LeftProductKeys::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
 }
 
 void LeftProductOwnBlock::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Tokens all{0, shape.tokens};
   for (Index h = 0; h < shape.heads; ++h) {
     head_rows(x.o, all, h, shape.heads, shape.d_v).setZero();
@@ -34,7 +35,7 @@ void LeftProductOwnBlock::on_host(const Operands<OnHost>& x, const LeftProduct& 
 }
 
 void LeftProductBlock::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Tokens rows{0, shape.tokens}, columns{0, p.block_tokens};
   Tile gates, factor, q;
   for (Index h = 0; h < shape.heads; ++h) {
@@ -59,7 +60,7 @@ namespace {
 /// Adds sign * (the suffix sums of terms) to dg and sign * (their sum) to boundary_gate_sum.
 /// Overwrites the terms.
 void add_to_gates(float* dg, float* boundary_gate_sum, Tile& terms, float sign, const GlaHead& head) {
-  const GlaShape& shape = head.shape;
+  const LayerShape& shape = head.shape;
   if (shape.gate_width() == 0) return;
   terms *= sign;
   suffix_sum(terms);
@@ -70,7 +71,7 @@ void add_to_gates(float* dg, float* boundary_gate_sum, Tile& terms, float sign, 
 /// Adds one head's gradients of the pairs with an earlier rank's keys.
 void add_block_gradients(const LeftProductBlockGradients::Operands<OnHost>& x, const LeftProduct& p,
                          const GlaHead& head) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Tokens rows{0, shape.tokens}, columns{0, p.block_tokens};
   const auto keys_of = [&](auto* from) {
     return head_rows(from, columns, head.head, shape.heads, shape.d_k);
@@ -98,7 +99,7 @@ void add_block_gradients(const LeftProductBlockGradients::Operands<OnHost>& x, c
 }  // namespace
 
 void LeftProductOwnGradients::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   for (Index h = 0; h < shape.heads; ++h)
     CausalGradients(x.out, {x.in, shape, h}, x.d_o, shape.chunk).set({0, shape.tokens});
   if (!p.has_accumulators) return;
@@ -115,7 +116,7 @@ void LeftProductBlockGradients::on_host(const Operands<OnHost>& x, const LeftPro
 
 void LeftProductHomeGradients::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
   if (x.returned_dk == nullptr) return;
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Tokens all{0, shape.tokens};
   Tile gates, factor, dk;
   for (Index h = 0; h < shape.heads; ++h) {
@@ -132,7 +133,7 @@ void LeftProductHomeGradients::on_host(const Operands<OnHost>& x, const LeftProd
 }
 
 void LeftProductEdgeGradients::on_host(const Operands<OnHost>& x, const Parameters& p) {
-  const GlaShape& shape = p.shape;
+  const LayerShape& shape = p.shape;
   const Index width = shape.gate_width();
   if (x.later == nullptr) return;
   for (Index h = 0; h < shape.heads; ++h) {
@@ -150,7 +151,7 @@ namespace {
 /// Bytes of `keys` tensors of width d_k, `values` tensors of width d_v and `gates` tensors of
 /// gates.
 double tensor_bytes(const LeftProduct& p, std::int64_t keys, std::int64_t values, std::int64_t gates) {
-  const GlaShape& s = p.shape;
+  const LayerShape& s = p.shape;
   const auto width = static_cast<double>(keys * s.d_k + values * s.d_v + gates * s.gate_width());
   return s.token_rows() * width * static_cast<double>(bytes_of(p.dtype));
 }
@@ -179,8 +180,8 @@ double own_pairs(std::int64_t tokens, std::int64_t leaf) {
          own_pairs(tokens - low, leaf);
 }
 
-double forward_flops(const GlaShape& s) { return static_cast<double>(2 * (s.d_k + s.d_v)); }
-double backward_flops(const GlaShape& s) { return static_cast<double>(6 * s.d_k + 4 * s.d_v); }
+double forward_flops(const LayerShape& s) { return static_cast<double>(2 * (s.d_k + s.d_v)); }
+double backward_flops(const LayerShape& s) { return static_cast<double>(6 * s.d_k + 4 * s.d_v); }
 
 }  // namespace
 
@@ -193,7 +194,7 @@ double LeftProductKeys::bytes(const LeftProduct& p) {
 }
 
 double LeftProductOwnBlock::flops(const LeftProduct& p) {
-  const GlaShape& s = p.shape;
+  const LayerShape& s = p.shape;
   return own_pairs(s.tokens, s.chunk) * forward_flops(s) * static_cast<double>(s.heads);
 }
 double LeftProductOwnBlock::bytes(const LeftProduct& p) {

@@ -8,12 +8,13 @@
 //
 // Tiles on the mask's border are computed whole, and what is hidden is set to zero.
 // Source: Dao, "FlashAttention-2", 2023, algorithms 1 and 2.
+#include "sp_methods/kernels/softmax.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/ring_contracts.hpp"
 
 namespace baton {
 namespace {

@@ -32,7 +32,7 @@ struct Tokens {
 };
 
 /// The tokens of chunk n; the last chunk may be shorter.
-inline Tokens chunk_tokens(const GlaShape& shape, Index n) {
+inline Tokens chunk_tokens(const LayerShape& shape, Index n) {
   if (shape.packed) return {(*shape.packed)[n].first, (*shape.packed)[n].count};
   return {n * shape.chunk, std::min(shape.chunk, shape.tokens - n * shape.chunk)};
 }
@@ -58,7 +58,7 @@ inline ConstTileView matrix_at(const float* x, Index i, Index rows, Index cols) 
 /// One head of a layer: views of its tokens' rows.
 struct GlaHead {
   const GlaInputs& in;
-  const GlaShape& shape;
+  const LayerShape& shape;
   Index head = 0;
 
   ConstTileView q(Tokens t) const { return head_rows(in.q, t, head, shape.heads, shape.d_k); }
@@ -89,7 +89,7 @@ void for_heads(const Inputs& in, const Parameters& p, const Body& body) {
 }
 
 /// State number h [d_v, d_k] of `states`, or zero if that is null.
-inline Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
+inline Tile state_or_zero(const float* states, Index h, const LayerShape& s) {
   if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
   return matrix_at(states, h, s.d_v, s.d_k);
 }
@@ -97,7 +97,7 @@ inline Tile state_or_zero(const float* states, Index h, const GlaShape& s) {
 /// Calls body(n) for all chunks in order; body moves the state x over chunk n. No state comes into
 /// a packed document.
 template <class Body>
-void walk_chunks(const GlaShape& shape, Tile& x, const Body& body) {
+void walk_chunks(const LayerShape& shape, Tile& x, const Body& body) {
   for (Index n = 0; n < shape.chunks(); ++n) {
     if (shape.starts_document(n)) x.setZero();
     body(n);
@@ -107,7 +107,7 @@ void walk_chunks(const GlaShape& shape, Tile& x, const Body& body) {
 /// Calls body(n) for all chunks, the last one first; body moves the gradient of the state over
 /// chunk n. No gradient leaves a packed document.
 template <class Body>
-void walk_chunks_back(const GlaShape& shape, Tile& gradient, const Body& body) {
+void walk_chunks_back(const LayerShape& shape, Tile& gradient, const Body& body) {
   for (Index n = shape.chunks() - 1; n >= 0; --n) {
     body(n);
     if (shape.starts_document(n)) gradient.setZero();

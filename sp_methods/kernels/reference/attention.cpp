@@ -19,7 +19,7 @@ using Row = OracleRow;
 /// The inputs and their recurrence.
 class Recurrence : public OracleRows {
  public:
-  Recurrence(const ReferenceInputs& in, const GlaShape& shape)
+  Recurrence(const ReferenceInputs& in, const LayerShape& shape)
       : OracleRows(in, shape), initial_(in.initial_state) {}
 
   HeadState initial_state() const {
@@ -88,7 +88,7 @@ class Reverse {
 
 }  // namespace
 
-ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape& shape) {
+ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const LayerShape& shape) {
   const Recurrence r(in, shape);
   ReferenceOutputs out;
   View o = allocate(out.o, r.tokens, shape.d_v);
@@ -105,7 +105,7 @@ ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape
 }
 
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
-                                          std::span<const double> d_final_state, const GlaShape& shape) {
+                                          std::span<const double> d_final_state, const LayerShape& shape) {
   const Recurrence r(in, shape);
   HeadState gradient = HeadState::Zero(shape.d_k, shape.d_v);
   if (!d_final_state.empty()) gradient = ConstView(d_final_state.data(), shape.d_k, shape.d_v).array();
@@ -163,7 +163,7 @@ void for_each_block(const ConstView& q, const ConstView& k, const QueryTurn& tur
 
 }  // namespace
 
-SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape,
+SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerShape& shape,
                                          const QueryTurn& turn) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
@@ -178,7 +178,7 @@ SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const GlaSha
 }
 
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o_data,
-                                              const GlaShape& shape, const QueryTurn& turn) {
+                                              const LayerShape& shape, const QueryTurn& turn) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
   const ConstView v(in.v.data(), tokens, shape.d_v), d_o(d_o_data.data(), tokens, shape.d_v);

@@ -49,12 +49,12 @@ struct ReferenceGradients {
 };
 
 /// The forward recurrence.
-ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const GlaShape& shape);
+ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const LayerShape& shape);
 
 /// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v]; an empty one means
 /// zero.
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
-                                          std::span<const double> d_final_state, const GlaShape& shape);
+                                          std::span<const double> d_final_state, const LayerShape& shape);
 
 // Causal softmax attention.
 //
@@ -79,12 +79,12 @@ struct SoftmaxOutputs {
 };
 
 /// The output; gates and initial state of `in` are not read.
-SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const GlaShape& shape,
+SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerShape& shape,
                                          const QueryTurn& turn = {});
 
 /// The gradients dq, dk, dv for the output's gradient d_o [tokens, d_v]; the other members stay
 /// empty.
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
-                                              const GlaShape& shape, const QueryTurn& turn = {});
+                                              const LayerShape& shape, const QueryTurn& turn = {});
 
 }  // namespace baton

@@ -14,7 +14,7 @@ using Eigen::Index;
 /// One head's rows, and the recurrence of a column of the state.
 class DeltaRule : public OracleRows {
  public:
-  DeltaRule(const DeltaReferenceInputs& in, const GlaShape& shape)
+  DeltaRule(const DeltaReferenceInputs& in, const LayerShape& shape)
       : OracleRows(in.of, shape), beta(in.beta) {}
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
@@ -89,19 +89,19 @@ class DeltaReverse {
 
 }  // namespace
 
-ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const GlaShape& shape) {
+ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const LayerShape& shape) {
   DeltaRule rule(in, shape);
   return values_first_forward<ReferenceOutputs>(rule, in.of.initial_state, shape);
 }
 
 DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
                                                  std::span<const double> d_final_state,
-                                                 const GlaShape& shape) {
+                                                 const LayerShape& shape) {
   return values_first_backward<DeltaRule, DeltaReverse, DeltaReferenceGradients>(in, d_o, d_final_state,
                                                                                  shape);
 }
 
-std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape) {
+std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const LayerShape& shape) {
   return matrix_without_values<DeltaRule>(in, shape);
 }
 

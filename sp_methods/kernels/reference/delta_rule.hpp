@@ -38,17 +38,17 @@ struct DeltaReferenceGradients {
 };
 
 /// The forward recurrence; final_state is [d_v, d_k].
-ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const GlaShape& shape);
+ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const LayerShape& shape);
 
 /// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k]; an empty one means
 /// zero.
 DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
                                                  std::span<const double> d_final_state,
-                                                 const GlaShape& shape);
+                                                 const LayerShape& shape);
 
 /// The matrix A [d_k, d_k], row-major, by which the tokens map a column of the state before them:
 /// the product over tokens, the last one leftmost, of (I - beta_t k_t k_t^T) Diag(e^{g_t}).
 /// q, v and the initial state are not read. Cost: 5 tokens d_k^2 flop.
-std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const GlaShape& shape);
+std::vector<double> delta_reference_matrix(const DeltaReferenceInputs& in, const LayerShape& shape);
 
 }  // namespace baton

@@ -14,7 +14,7 @@ using Eigen::Index;
 /// One head's rows, and the recurrence of a column of the state.
 class LowRankRule : public OracleRows {
  public:
-  LowRankRule(const LowRankReferenceInputs& in, const GlaShape& shape)
+  LowRankRule(const LowRankReferenceInputs& in, const LayerShape& shape)
       : OracleRows(in.of, shape), a(in.a.data(), tokens, shape.d_k), b(in.b.data(), tokens, shape.d_k) {}
 
   /// Sets `state` to that after token t, from the state before it; both may be the same.
@@ -89,7 +89,7 @@ class LowRankReverse {
 
 }  // namespace
 
-ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, const GlaShape& shape) {
+ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, const LayerShape& shape) {
   LowRankRule rule(in, shape);
   return values_first_forward<ReferenceOutputs>(rule, in.of.initial_state, shape);
 }
@@ -97,12 +97,12 @@ ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, co
 LowRankReferenceGradients low_rank_reference_backward(const LowRankReferenceInputs& in,
                                                       std::span<const double> d_o,
                                                       std::span<const double> d_final_state,
-                                                      const GlaShape& shape) {
+                                                      const LayerShape& shape) {
   return values_first_backward<LowRankRule, LowRankReverse, LowRankReferenceGradients>(in, d_o, d_final_state,
                                                                                        shape);
 }
 
-std::vector<double> low_rank_reference_matrix(const LowRankReferenceInputs& in, const GlaShape& shape) {
+std::vector<double> low_rank_reference_matrix(const LowRankReferenceInputs& in, const LayerShape& shape) {
   return matrix_without_values<LowRankRule>(in, shape);
 }
 

@@ -33,18 +33,18 @@ struct LowRankReferenceGradients {
 };
 
 /// The forward recurrence; final_state is [d_v, d_k].
-ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, const GlaShape& shape);
+ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, const LayerShape& shape);
 
 /// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k]; an empty one means
 /// zero.
 LowRankReferenceGradients low_rank_reference_backward(const LowRankReferenceInputs& in,
                                                       std::span<const double> d_o,
                                                       std::span<const double> d_final_state,
-                                                      const GlaShape& shape);
+                                                      const LayerShape& shape);
 
 /// The matrix A [d_k, d_k], row-major, by which the tokens map a column of the state before them:
 /// the product over tokens, the last one leftmost, of Diag(e^{g_t}) + b_t a_t^T.
 /// q, v and the initial state are not read.
-std::vector<double> low_rank_reference_matrix(const LowRankReferenceInputs& in, const GlaShape& shape);
+std::vector<double> low_rank_reference_matrix(const LowRankReferenceInputs& in, const LayerShape& shape);
 
 }  // namespace baton

@@ -15,7 +15,7 @@ using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 
 }  // namespace
 
-ReferenceMap::ReferenceMap(const GlaShape& shape, bool is_forward)
+ReferenceMap::ReferenceMap(const LayerShape& shape, bool is_forward)
     : shape_(shape), is_forward_(is_forward), decay_(shape.d_k, 1.0), state_(shape.d_k * shape.d_v, 0.0) {}
 
 bool ReferenceMap::is_complete() const {

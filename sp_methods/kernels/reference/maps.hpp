@@ -28,7 +28,7 @@ class ReferenceMap {
  public:
   /// `is_forward` chooses between states and their gradients. Only the widths and the kind of gate
   /// of `shape` are read.
-  ReferenceMap(const GlaShape& shape, bool is_forward);
+  ReferenceMap(const LayerShape& shape, bool is_forward);
 
   /// Adds the run of tokens next to those that were added: forward the one before them with k and
   /// v, backward the one behind them with q and d_o. `left` is [tokens, d_k], `right` [tokens,
@@ -44,7 +44,7 @@ class ReferenceMap {
   const std::vector<double>& state() const { return state_; }
 
  private:
-  GlaShape shape_;
+  LayerShape shape_;
   bool is_forward_;
   std::vector<double> decay_, state_;
 };

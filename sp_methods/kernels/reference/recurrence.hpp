@@ -43,7 +43,7 @@ inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Ind
 struct OracleRows {
   /// The inputs of a reference, as attention.hpp has them.
   template <class Inputs>
-  OracleRows(const Inputs& in, const GlaShape& shape)
+  OracleRows(const Inputs& in, const LayerShape& shape)
       : tokens(shape.tokens),
         scale(1.0 / std::sqrt(static_cast<double>(shape.d_k))),
         q(in.q.data(), tokens, shape.d_k),
@@ -128,7 +128,7 @@ void walk_back(Eigen::Index tokens, HeadState state, const Step& step, const Rev
 
 /// A state [d_v, d_k] of an interface that has values first; empty means zero. Its memory is that
 /// of columns.
-inline HeadState head_state(std::span<const double> state, const GlaShape& shape) {
+inline HeadState head_state(std::span<const double> state, const LayerShape& shape) {
   if (state.empty()) return HeadState::Zero(shape.d_k, shape.d_v);
   return Eigen::Map<const HeadState>(state.data(), shape.d_k, shape.d_v);
 }
@@ -140,7 +140,7 @@ inline std::vector<double> values_first(const HeadState& state) {
 
 /// The forward recurrence of a rule with matrices, from a state [d_v, d_k] to one.
 template <class Outputs, class Rule>
-Outputs values_first_forward(Rule& rule, std::span<const double> initial, const GlaShape& shape) {
+Outputs values_first_forward(Rule& rule, std::span<const double> initial, const LayerShape& shape) {
   Outputs out;
   OracleView o = allocate(out.o, rule.tokens, shape.d_v);
   HeadState state = head_state(initial, shape);
@@ -157,7 +157,7 @@ Outputs values_first_forward(Rule& rule, std::span<const double> initial, const 
 /// token. `Reverse` writes to `Gradients`, whose part `of` has that of the initial state.
 template <class Rule, class Reverse, class Gradients, class Inputs>
 Gradients values_first_backward(const Inputs& in, std::span<const double> d_o,
-                                std::span<const double> d_final_state, const GlaShape& shape) {
+                                std::span<const double> d_final_state, const LayerShape& shape) {
   Rule rule(in, shape);
   Gradients out;
   Reverse reverse(out, rule, d_o, head_state(d_final_state, shape));
@@ -171,8 +171,8 @@ Gradients values_first_backward(const Inputs& in, std::span<const double> d_o,
 
 /// The matrix [d_k, d_k], row-major, of a rule: a layer without values maps the identity to it.
 template <class Rule, class Inputs>
-std::vector<double> matrix_without_values(Inputs in, const GlaShape& shape) {
-  GlaShape square = shape;
+std::vector<double> matrix_without_values(Inputs in, const LayerShape& shape) {
+  LayerShape square = shape;
   square.d_v = shape.d_k;
   const std::vector<double> no_values(static_cast<std::size_t>(shape.tokens * shape.d_k), 0.0);
   in.of.v = no_values;

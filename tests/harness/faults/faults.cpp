@@ -110,9 +110,10 @@ Edit ignores_decays_of_late_rows() {
 }
 
 /// Makes chunk_states see gates that are one and a half times as strong where `applies`.
-Edit wrong_gates(const std::function<bool(const GlaShape&, std::int64_t token, std::int64_t head)>& applies) {
+Edit wrong_gates(
+    const std::function<bool(const LayerShape&, std::int64_t token, std::int64_t head)>& applies) {
   return other_kernel("chunk_states", [=](const Kernel& kernel) -> Body {
-    const GlaShape shape = parameters_of<ChunkStates>(kernel).shape;
+    const LayerShape shape = parameters_of<ChunkStates>(kernel).shape;
     return [=, body = kernel.body](const HostOperands& x) {
       HostOperands wrong = x;
       std::vector<float> gates(x.reads[3].begin(), x.reads[3].end());
@@ -129,7 +130,7 @@ Edit wrong_gates(const std::function<bool(const GlaShape&, std::int64_t token, s
 /// Takes its own key from the queries that `applies` selects.
 Edit wrong_mask(const std::function<bool(std::int64_t token)>& applies) {
   return other_kernel("intra_output", [=](const Kernel& kernel) -> Body {
-    const GlaShape shape = parameters_of<IntraOutput>(kernel).shape;
+    const LayerShape shape = parameters_of<IntraOutput>(kernel).shape;
     return [=, body = kernel.body](const HostOperands& x) {
       body(x);
       for (std::int64_t row = 0; row < shape.tokens * shape.heads; ++row) {

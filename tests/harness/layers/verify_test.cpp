@@ -16,12 +16,12 @@ namespace {
 using namespace baton;
 
 constexpr int ranks = 3;
-const GlaShape share{20, 4, 8, 8, 8, GateKind::vector};
+const LayerShape share{20, 4, 8, 8, 8, GateKind::vector};
 
 /// A method's workload on local ranks, and a way to spoil its outputs before they are compared.
 class LayerRun {
  public:
-  explicit LayerRun(const std::string& method, Pass pass = Pass::both, const GlaShape& shape = share,
+  explicit LayerRun(const std::string& method, Pass pass = Pass::both, const LayerShape& shape = share,
                     Rule rule = Rule::decay, GateDraw gates = GateDraw::mixed)
       : workload_(
             operator_workload(find_method(method), {.share = shape, .rule = rule, .pass = pass}, gates)),
@@ -69,7 +69,7 @@ TEST_F(LayerVerify, FindsNothingWrongInAnyMethodOrPass) {
 }
 
 TEST_F(LayerVerify, TensorsOfKeysHaveTheHeadsOfKeys) {
-  const GlaShape grouped{20, 4, 8, 8, 8, GateKind::none, 2};
+  const LayerShape grouped{20, 4, 8, 8, 8, GateKind::none, 2};
   for (const SpMethod* method : sp_methods()) {
     if (method->unsupported && method->unsupported({.share = grouped, .pass = Pass::both}, ranks)) continue;
     LayerRun run(method->name, Pass::both, grouped);
@@ -108,7 +108,7 @@ TEST_F(LayerVerify, OneWrongRowIsFoundInF32) {
 /// In layers of so few numbers a tensor of one in ten to a hundred of them cancels to almost
 /// nothing.
 TEST_F(LayerVerify, ResultsThatCancelAreRight) {
-  const GlaShape few{2, 2, 2, 5, 1, GateKind::scalar}, one{1, 1, 16, 16, 1, GateKind::scalar};
+  const LayerShape few{2, 2, 2, 5, 1, GateKind::scalar}, one{1, 1, 16, 16, 1, GateKind::scalar};
   LayerRun ring("ring_attention", Pass::backward, few, Rule::decay, GateDraw::strong);
   LayerRun delta("zeco", Pass::both, one, Rule::delta, GateDraw::strong);
   for (LayerRun* run : {&ring, &delta})
@@ -120,7 +120,7 @@ TEST_F(LayerVerify, ResultsThatCancelAreRight) {
 }
 
 TEST_F(LayerVerify, FaultsInResultsThatCancelAreSeen) {
-  const GlaShape few{2, 2, 2, 5, 1, GateKind::scalar};
+  const LayerShape few{2, 2, 2, 5, 1, GateKind::scalar};
   LayerRun run("ring_attention", Pass::backward, few, Rule::decay, GateDraw::strong);
   const Slice slice = run.output("dg");
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {

@@ -12,7 +12,7 @@ namespace {
 
 using namespace baton;
 
-nlohmann::json json_of(const char* method, const GlaShape& share, const Packing& packing = {}) {
+nlohmann::json json_of(const char* method, const LayerShape& share, const Packing& packing = {}) {
   Record record;
   record.bench_case = {
       .workload = operator_workload(find_method(method), Layer{.share = share}, GateDraw::layer, packing),
@@ -39,7 +39,7 @@ TEST(RecordOfALayer, SaysThatKeysAreLatentWhereTheyAre) {
 }
 
 TEST(RecordOfALayer, SaysHowLongPackedDocumentsAreWhereThereAreSome) {
-  const GlaShape share{20, 4, 6, 4, 8, GateKind::none};
+  const LayerShape share{20, 4, 6, 4, 8, GateKind::none};
   EXPECT_EQ(json_of("zeco", share, {.mean = 7})["packed"], 7);
   EXPECT_FALSE(json_of("zeco", share).contains("packed"));
 }
@@ -57,7 +57,7 @@ TEST(RecordOfALayer, SaysHowTheSequenceLiesOnTheRanks) {
 }
 
 TEST(RecordOfALayer, WithoutAnExchangeItHasTheModeOfItsWork) {
-  const GlaShape share{20, 4, 4, 6, 8, GateKind::none};
+  const LayerShape share{20, 4, 4, 6, 8, GateKind::none};
   EXPECT_EQ(json_of("local", share)["mode"], "compute_only") << "the tokens of a rank alone";
   EXPECT_EQ(json_of("chunkwise_local", share)["mode"], "overlapped") << "the layer of all ranks";
 }

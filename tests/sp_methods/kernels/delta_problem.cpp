@@ -37,7 +37,7 @@ double norm(const std::vector<double>& x) {
 struct HeadInputs {
   std::vector<double> q, k, v, g, beta, before, after, d_o;
 
-  HeadInputs(const DeltaTensors& x, const GlaShape& s, std::int64_t head)
+  HeadInputs(const DeltaTensors& x, const LayerShape& s, std::int64_t head)
       : q(head_of(x.of.q, head, s.heads, s.d_k)),
         k(head_of(x.of.k, head, s.heads, s.d_k)),
         v(head_of(x.of.v, head, s.heads, s.d_v)),
@@ -60,16 +60,16 @@ std::string DeltaProblem::name() const {
          std::to_string(seed);
 }
 
-DeltaInputs<OnHost> DeltaTensors::inputs(const GlaShape& shape, std::int64_t first) const {
+DeltaInputs<OnHost> DeltaTensors::inputs(const LayerShape& shape, std::int64_t first) const {
   return {of.inputs(shape, first), beta.data() + first * shape.heads};
 }
 
-const float* DeltaTensors::d_o(const GlaShape& shape, std::int64_t first) const {
+const float* DeltaTensors::d_o(const LayerShape& shape, std::int64_t first) const {
   return of.d_o.data() + first * shape.heads * shape.d_v;
 }
 
 DeltaTensors draw(const DeltaProblem& problem) {
-  const GlaShape& s = problem.shape;
+  const LayerShape& s = problem.shape;
   DeltaTensors out;
   out.of = draw(Problem{s, Gates::layer, 0.0F, problem.seed});
   std::mt19937 random(problem.seed + 1000);
@@ -86,7 +86,7 @@ DeltaTensors draw(const DeltaProblem& problem) {
   return out;
 }
 
-DeltaResults<double> delta_reference(const DeltaTensors& tensors, const GlaShape& s, bool has_states) {
+DeltaResults<double> delta_reference(const DeltaTensors& tensors, const LayerShape& s, bool has_states) {
   DeltaResults<double> out;
   for (std::int64_t h = 0; h < s.heads; ++h) {
     HeadInputs in(tensors, s, h);
@@ -105,7 +105,7 @@ DeltaResults<double> delta_reference(const DeltaTensors& tensors, const GlaShape
   return out;
 }
 
-std::vector<double> delta_matrices(const DeltaTensors& tensors, const GlaShape& s) {
+std::vector<double> delta_matrices(const DeltaTensors& tensors, const LayerShape& s) {
   std::vector<double> all;
   for (std::int64_t h = 0; h < s.heads; ++h)
     put_head(all, delta_reference_matrix(HeadInputs(tensors, s, h).reference(), s), h, s.heads,
@@ -113,7 +113,7 @@ std::vector<double> delta_matrices(const DeltaTensors& tensors, const GlaShape& 
   return all;
 }
 
-DeltaResults<float> delta_room(const GlaShape& s) {
+DeltaResults<float> delta_room(const LayerShape& s) {
   const auto make = [&](std::int64_t count) {
     return std::vector<float>(static_cast<std::size_t>(count), NAN);
   };
@@ -148,8 +148,8 @@ void expect_delta(const DeltaResults<float>& results, const DeltaResults<double>
 std::vector<DeltaProblem> delta_problems() {
   std::vector<DeltaProblem> out;
   for (const GateKind kind : {GateKind::vector, GateKind::scalar, GateKind::none})
-    for (const GlaShape& shape : {GlaShape{48, 2, 24, 20, 16, kind}, GlaShape{43, 3, 24, 20, 16, kind},
-                                  GlaShape{160, 1, 128, 128, 64, kind}})
+    for (const LayerShape& shape : {LayerShape{48, 2, 24, 20, 16, kind}, LayerShape{43, 3, 24, 20, 16, kind},
+                                    LayerShape{160, 1, 128, 128, 64, kind}})
       for (const float gate : {0.02F, 0.3F, 3.0F, 8.0F}) {
         if (kind == GateKind::none && gate > 0.02F) continue;
         out.push_back({shape, gate, 21});
@@ -160,8 +160,8 @@ std::vector<DeltaProblem> delta_problems() {
 std::vector<DeltaProblem> equal_gate_problems() {
   std::vector<DeltaProblem> out;
   for (const GateKind kind : {GateKind::vector, GateKind::scalar})
-    for (const GlaShape& shape :
-         {GlaShape{2, 1, 1, 1, 2, kind}, GlaShape{8, 2, 3, 5, 1, kind}, GlaShape{43, 3, 24, 20, 16, kind}})
+    for (const LayerShape& shape : {LayerShape{2, 1, 1, 1, 2, kind}, LayerShape{8, 2, 3, 5, 1, kind},
+                                    LayerShape{43, 3, 24, 20, 16, kind}})
       for (const float gate : {5.0F, 8.0F, 12.0F, 16.0F, 20.0F}) out.push_back({shape, gate, 22, true});
   return out;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/reference/delta_rule.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
@@ -18,7 +18,7 @@ namespace baton::test {
 
 /// One layer to test: its shape over all ranks, its strongest log gate, its seed.
 struct DeltaProblem {
-  GlaShape shape;
+  LayerShape shape;
   float gate = 0.0F;
   unsigned seed = 1;
   bool has_equal_gates = false;  ///< Every gate is the strongest.
@@ -32,8 +32,8 @@ struct DeltaTensors {
   std::vector<float> before;  ///< The state before the first token [heads, d_v, d_k].
   std::vector<float> after;   ///< The gradient of the state behind the last token.
 
-  DeltaInputs<OnHost> inputs(const GlaShape& shape, std::int64_t first_token) const;
-  const float* d_o(const GlaShape& shape, std::int64_t first_token) const;
+  DeltaInputs<OnHost> inputs(const LayerShape& shape, std::int64_t first_token) const;
+  const float* d_o(const LayerShape& shape, std::int64_t first_token) const;
 };
 
 /// All results of one layer, either precision.
@@ -49,14 +49,14 @@ struct DeltaResults {
 DeltaTensors draw(const DeltaProblem& problem);
 
 /// The oracle's results; without states, `before` and `after` are zero.
-DeltaResults<double> delta_reference(const DeltaTensors& tensors, const GlaShape& shape,
+DeltaResults<double> delta_reference(const DeltaTensors& tensors, const LayerShape& shape,
                                      bool has_states = true);
 
 /// The matrices [heads, d_k, d_k] of the oracle.
-std::vector<double> delta_matrices(const DeltaTensors& tensors, const GlaShape& shape);
+std::vector<double> delta_matrices(const DeltaTensors& tensors, const LayerShape& shape);
 
 /// Room for the results of the whole layer, filled with NaN.
-DeltaResults<float> delta_room(const GlaShape& shape);
+DeltaResults<float> delta_room(const LayerShape& shape);
 
 /// Expects x within a relative error of 1e-5 of y and keeps the greatest error of `key` and
 /// `tensor` for the summary of the run. Tensors of a norm below 1e-20 count as if they had that

@@ -59,8 +59,8 @@ ErrorSummary* const summary = [] {
 }();
 
 template <class Forward, class Backward>
-Results<double> all_heads(const Tensors& tensors, const GlaShape& s, std::uint64_t rounding, Forward forward,
-                          Backward backward) {
+Results<double> all_heads(const Tensors& tensors, const LayerShape& s, std::uint64_t rounding,
+                          Forward forward, Backward backward) {
   Results<double> out;
   for (std::int64_t h = 0; h < s.heads; ++h) {
     auto q = head_of(tensors.q, h, s.heads, s.d_k), k = head_of(tensors.k, h, s.heads, s.d_k);
@@ -112,7 +112,7 @@ std::string Problem::name() const {
          std::to_string(shape.chunk) + ", seed " + std::to_string(seed);
 }
 
-GlaInputs Tensors::inputs(const GlaShape& shape, std::int64_t first) const {
+GlaInputs Tensors::inputs(const LayerShape& shape, std::int64_t first) const {
   const auto row = first * shape.heads;
   return {q.data() + row * shape.d_k, k.data() + row * shape.d_k, v.data() + row * shape.d_v,
           g.empty() ? nullptr : g.data() + row * shape.gate_width()};
@@ -121,7 +121,7 @@ GlaInputs Tensors::inputs(const GlaShape& shape, std::int64_t first) const {
 Tensors draw(const Problem& problem) {
   std::mt19937 random(problem.seed);
   std::normal_distribution<float> normal;
-  const GlaShape& s = problem.shape;
+  const LayerShape& s = problem.shape;
   const auto fill = [&](std::vector<float>& x, std::int64_t width) {
     x.resize(static_cast<std::size_t>(s.tokens * s.heads * width));
     for (float& value : x) value = normal(random);
@@ -136,7 +136,7 @@ Tensors draw(const Problem& problem) {
   return out;
 }
 
-Results<double> reference(const Tensors& tensors, const GlaShape& shape, std::uint64_t rounding) {
+Results<double> reference(const Tensors& tensors, const LayerShape& shape, std::uint64_t rounding) {
   return all_heads(
       tensors, shape, rounding, [&](const ReferenceInputs& in) { return gla_reference_forward(in, shape).o; },
       [&](const ReferenceInputs& in, const std::vector<double>& d_o) {
@@ -144,7 +144,7 @@ Results<double> reference(const Tensors& tensors, const GlaShape& shape, std::ui
       });
 }
 
-Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape) {
+Results<double> softmax_reference(const Tensors& tensors, const LayerShape& shape) {
   return all_heads(
       tensors, shape, 0, [&](const ReferenceInputs& in) { return softmax_reference_forward(in, shape).o; },
       [&](const ReferenceInputs& in, const std::vector<double>& d_o) {
@@ -152,7 +152,7 @@ Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape)
       });
 }
 
-Results<float> room(const GlaShape& s) {
+Results<float> room(const LayerShape& s) {
   const auto make = [&](std::int64_t width) {
     return std::vector<float>(static_cast<std::size_t>(s.tokens * s.heads * width), NAN);
   };
@@ -171,8 +171,8 @@ double relative_error(const std::vector<float>& x, const std::vector<double>& y,
 }
 
 double bf16_error(const std::vector<float>& x, const Results<double>& exact,
-                  std::vector<double> Results<double>::*tensor, const Tensors& tensors, const GlaShape& shape,
-                  double tolerance) {
+                  std::vector<double> Results<double>::*tensor, const Tensors& tensors,
+                  const LayerShape& shape, double tolerance) {
   const double error = relative_error(x, exact.*tensor);
   if (error <= tolerance) return error;
   std::vector<double> squares;
@@ -182,14 +182,14 @@ double bf16_error(const std::vector<float>& x, const Results<double>& exact,
   return relative_error(x, exact.*tensor, least_of_terms(Dtype::bf16) * terms);
 }
 
-RankTokens rank_tokens(const GlaShape& whole, int rank, int ranks) {
+RankTokens rank_tokens(const LayerShape& whole, int rank, int ranks) {
   const auto first = whole.tokens * rank / ranks;
   RankTokens out{whole, first};
   out.shape.tokens = whole.tokens * (rank + 1) / ranks - first;
   return out;
 }
 
-GlaGradients gradients_at(Results<float>& results, const GlaShape& s, std::int64_t first) {
+GlaGradients gradients_at(Results<float>& results, const LayerShape& s, std::int64_t first) {
   const auto row = first * s.heads;
   return {results.dq.data() + row * s.d_k, results.dk.data() + row * s.d_k, results.dv.data() + row * s.d_v,
           s.gate_width() == 0 ? nullptr : results.dg.data() + row * s.gate_width()};
@@ -213,8 +213,9 @@ void expect_close(const Results<float>& results, const Results<double>& oracle, 
 std::vector<Problem> problems() {
   std::vector<Problem> out;
   for (const GateKind kind : {GateKind::vector, GateKind::scalar, GateKind::none}) {
-    for (const GlaShape& shape : {GlaShape{256, 2, 32, 48, 16, kind}, GlaShape{203, 1, 24, 16, 32, kind},
-                                  GlaShape{96, 3, 16, 40, 128, kind}, GlaShape{512, 2, 128, 128, 64, kind}}) {
+    for (const LayerShape& shape :
+         {LayerShape{256, 2, 32, 48, 16, kind}, LayerShape{203, 1, 24, 16, 32, kind},
+          LayerShape{96, 3, 16, 40, 128, kind}, LayerShape{512, 2, 128, 128, 64, kind}}) {
       out.push_back({shape, Gates::layer, 0.0F, 11});
       if (kind == GateKind::none) continue;
       for (const Gates gates : {Gates::unit_normal, Gates::near_zero, Gates::near_one, Gates::mixed}) {

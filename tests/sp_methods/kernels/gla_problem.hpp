@@ -22,7 +22,7 @@ enum class Gates { layer, unit_normal, constant, near_zero, near_one, mixed };
 
 /// One layer to test: its shape over all ranks, its gates, its seed.
 struct Problem {
-  GlaShape shape;
+  LayerShape shape;
   Gates gates = Gates::layer;
   float constant = 0.0F;  ///< The log gate of Gates::constant.
   unsigned seed = 1;
@@ -32,7 +32,7 @@ struct Problem {
 /// All inputs and gradients of one layer, [tokens, heads, width] each.
 struct Tensors {
   std::vector<float> q, k, v, g, d_o;
-  GlaInputs inputs(const GlaShape& shape, std::int64_t first_token) const;
+  GlaInputs inputs(const LayerShape& shape, std::int64_t first_token) const;
 };
 
 /// All results of one layer, [tokens, heads, width] each, either precision.
@@ -45,13 +45,13 @@ struct Results {
 Tensors draw(const Problem& problem);
 
 /// The oracle's results. A key other than 0 rounds the inputs at random (reference/roundings.hpp).
-Results<double> reference(const Tensors& tensors, const GlaShape& shape, std::uint64_t rounding = 0);
+Results<double> reference(const Tensors& tensors, const LayerShape& shape, std::uint64_t rounding = 0);
 
 /// The same for causal softmax attention; dg stays empty.
-Results<double> softmax_reference(const Tensors& tensors, const GlaShape& shape);
+Results<double> softmax_reference(const Tensors& tensors, const LayerShape& shape);
 
 /// Room for the results of the whole layer, filled with NaN.
-Results<float> room(const GlaShape& shape);
+Results<float> room(const LayerShape& shape);
 
 /// Frobenius norm of x - y over that of y, or over `least_norm` where y has less.
 double relative_error(const std::vector<float>& x, const std::vector<double>& y, double least_norm = 0);
@@ -59,8 +59,8 @@ double relative_error(const std::vector<float>& x, const std::vector<double>& y,
 /// The same of a result in bf16 and what `reference` returns. Where it is above `tolerance`, that
 /// counts as at least half of the terms that it is a sum of (reference/roundings.hpp).
 double bf16_error(const std::vector<float>& x, const Results<double>& exact,
-                  std::vector<double> Results<double>::*tensor, const Tensors& tensors, const GlaShape& shape,
-                  double tolerance);
+                  std::vector<double> Results<double>::*tensor, const Tensors& tensors,
+                  const LayerShape& shape, double tolerance);
 
 /// One head of x [tokens, heads, width] in double.
 std::vector<double> head_of(const std::vector<float>& x, std::int64_t head, std::int64_t heads,
@@ -75,13 +75,13 @@ void note_error(const std::string& key, double error);
 
 /// The tokens of rank p of P: the shape with that many tokens, and the first of them.
 struct RankTokens {
-  GlaShape shape;
+  LayerShape shape;
   std::int64_t first;
 };
-RankTokens rank_tokens(const GlaShape& whole, int rank, int ranks);
+RankTokens rank_tokens(const LayerShape& whole, int rank, int ranks);
 
 /// The gradients' pointers at a rank's first token.
-GlaGradients gradients_at(Results<float>& results, const GlaShape& shape, std::int64_t first);
+GlaGradients gradients_at(Results<float>& results, const LayerShape& shape, std::int64_t first);
 
 /// Expects every result within the tolerance and keeps the greatest errors for the summary of the
 /// run.

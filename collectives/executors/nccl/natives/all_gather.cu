@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(threads)
 
 template <class Pack>
 void fold(const NcclCall& call, std::int64_t rows) {
-  const auto into = call.operands.writes[0], maps = call.operands.writes[1];
+  const auto into = call.operands.writes[0].f32(), maps = call.operands.writes[1].f32();
   const auto floats = static_cast<std::int64_t>(call.operands.reads[0].size());
   constexpr std::int64_t width = sizeof(Pack) / sizeof(float);
   const std::int64_t count = static_cast<std::int64_t>(into.size()) / width;

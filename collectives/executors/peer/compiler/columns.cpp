@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread accesses which element. Blocks that an author cut are merged, since packets make the
-// pipeline.
+#include "collectives/executors/peer/compiler/columns.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
-
-#include "collectives/executors/peer/compiler/compile.hpp"
 
 namespace baton {
 namespace {

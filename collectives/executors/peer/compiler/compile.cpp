@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "collectives/executors/peer/compiler/columns.hpp"
+#include "collectives/executors/peer/compiler/fuse.hpp"
+#include "collectives/executors/peer/compiler/order.hpp"
 #include "collectives/schedule/check.hpp"
 
 namespace baton {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collectives/executors/peer/compiler/fuse.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "collectives/executors/peer/compiler/compile.hpp"
+#include "collectives/executors/peer/compiler/columns.hpp"
 
 namespace baton {
 namespace {

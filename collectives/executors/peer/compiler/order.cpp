@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The front of the compiler: steps get an order, messages get places in inboxes, and steps become
-// micro-operations.
+#include "collectives/executors/peer/compiler/order.hpp"
+
 #include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
 
 #include "collectives/executors/cuda/matrices.hpp"
-#include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/step_graph.hpp"

@@ -124,8 +124,8 @@ void launch(const PeerCall& call, const Chain& chain) {
 
 template <class Format>
 void run(const PeerCall& call) {
-  const auto decay = call.operands.reads[0], state = call.operands.reads[1];
-  const auto into = call.operands.writes[0];
+  const auto decay = call.operands.reads[0].f32(), state = call.operands.reads[1].f32();
+  const auto into = call.operands.writes[0].f32();
   if (call.context.ranks == 1) {
     alone_kernel<<<call.context.ctas, 64, 0, call.stream>>>(call.context);
     return cuda_launched();

@@ -46,10 +46,11 @@ Slices balanced(std::size_t rows, std::size_t count, int ranks, int place, bool 
 
 template <class Format>
 void run(const PeerCall& call) {
-  const auto decay = call.operands.reads[0], state = call.operands.reads[1];
+  const auto decay = call.operands.reads[0].f32(), state = call.operands.reads[1].f32();
   Slices slices = balanced(decay.size(), state.size(), call.context.ranks, call.place, call.reversed,
                            Format::elements, [&](int at) { return call.inboxes[call.home(at)]; });
-  slices.decay = decay.data(), slices.state = state.data(), slices.into = call.operands.writes[0].data();
+  slices.decay = decay.data(), slices.state = state.data(),
+  slices.into = call.operands.writes[0].f32().data();
   if (!is_whole_scan(call, Format::elements)) return launch<Format, false, 3>(call, slices);
   // Seven packets of eight elements and their decays are more than a thread has registers for.
   if (slices.ranks <= 4 || Format::elements > 4) return launch<Format, true, 3>(call, slices);

@@ -12,6 +12,7 @@
 // What a block gives in bf16 where the contract asks for bf16 is written by cuDNN itself.
 #include "collectives/executors/cuda/error.cuh"
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
+#include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/tile/product.cuh"
 
 namespace baton {

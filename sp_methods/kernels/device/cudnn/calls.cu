@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of cuDNN and their memory, made once for each block that a schedule has, outside rounds.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <stdexcept>
 
 #include "collectives/executors/cuda/error.cuh"
-#include "sp_methods/kernels/device/cudnn/bodies.cuh"
+#include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {

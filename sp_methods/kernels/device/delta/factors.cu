@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of all chunks under a delta rule (layer.cuh): one block a head and chunk.
-//
-//   q', k', k" and the decays      scaling.cuh
-//   G, A                           products; strong vector gates pair by pair (gla/scores.cuh)
-//   N = (I + G B)^{-1}             in fp32 (inverse.cuh)
-//   W = N k',  U^T = v^T N^T       products of bf16 tiles
-//
-// A gate a head needs no reference: scores of plain queries and keys are multiplied by
-// e^{b_i - b_j}, whose exponent is never above zero, and W = (N e^b) k, so only the records have
-// scaled rows.
-// Cost: tokens (64 (3 d_k + d_v) + 64^2 / 3) flop a head beside zeros; q, k, v, g read and the
-// record written once.
-// Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484; "Kimi Linear",
-// arXiv 2510.26692.
+#include "sp_methods/kernels/device/delta/factors.cuh"
 #include "sp_methods/kernels/device/delta/inverse.cuh"
-#include "sp_methods/kernels/device/delta/layer.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 
 namespace baton {

@@ -1,16 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state over the chunks of one head under a delta rule, left to right, from the chunks'
-// records: one block a head and 16 or 32 rows of the state [rows, d_k].
-//
-//   rows of values start from the incoming state or zero, rows of the matrix from the identity,
-//   without values (U = 0)
-//
-//   for each chunk:   X' = bf16(to X)                                                    | copies
-//     R^T = U^T - X' W^T     Vn^T = beta R^T         half of the warps  | the others: O = q' X'^T
-//     X <- gamma X + from (Vn^T k")                  all warps          | O += A Vn, written
-//
-// Two barriers a chunk. With values X at the end is B, from the identity it is A transposed.
-// Cost: 4 tokens d_k flop a row and head, with the output 6; see sweep.cuh for bytes.
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 #include "sp_methods/kernels/device/delta/sweep.cuh"
 
 namespace baton {

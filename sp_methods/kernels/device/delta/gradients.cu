@@ -16,7 +16,10 @@
 // Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq,
 // dk, dv, dg, dbeta written once.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
+#include "sp_methods/kernels/device/delta/factors.cuh"
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 #include "sp_methods/kernels/device/delta/gradient_rows.cuh"
+#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
 
 namespace baton {
 namespace {
@@ -270,25 +273,18 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
   ChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
 }
 
-const RegisteredCudaKernel registered =
-    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients);
-
-}  // namespace
-
 cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                             const Chunks& p) {
   const DeltaRoom room(p, true);
   char* const memory = delta_workspace();
   auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
   auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
+  const ReverseSweepOperands back{
+      .d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written};
   cudaError_t code = delta_factors(stream, memory, x.in, p, {.queries = true, .gradients = true});
   if (code == cudaSuccess)
     code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p);
-  if (code == cudaSuccess)
-    code = reverse_sweep(
-        stream,
-        {.d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written},
-        memory, p);
+  if (code == cudaSuccess) code = reverse_sweep(stream, back, memory, p);
   if (code != cudaSuccess) return code;
   const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
   return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
@@ -297,4 +293,8 @@ cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<
   });
 }
 
+const RegisteredCudaKernel registered =
+    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients);
+
+}  // namespace
 }  // namespace baton

@@ -20,8 +20,9 @@
 // All passes of a call share the workspace; a record of d_k = d_v = 128 has 90 KiB.
 #pragma once
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 
@@ -63,7 +64,7 @@ struct DeltaRoom {
   std::int64_t records = 0, states = 0, gradients = 0, missing = 0, d_written = 0, end = 0;
 
   DeltaRoom(const Chunks& p, bool has_gradients) {
-    const GlaShape& s = p.shape;
+    const LayerShape& s = p.shape;
     const std::int64_t chunks = p.work.heads(s) * ((s.tokens + device_chunk - 1) / device_chunk);
     states = chunks * chunk_record_bytes(static_cast<int>(s.d_k), static_cast<int>(s.d_v));
     end = states;
@@ -76,53 +77,26 @@ struct DeltaRoom {
   }
 };
 
-/// Makes room for calls in the workspace; the reason why there is none.
-Refusal lacks_delta_room(const Chunks& p);
-Refusal lacks_delta_room_of_gradients(const Chunks& p);
+/// Makes room in the workspace; the reason why there is none.
+inline Refusal lacks_delta_room(const DeltaRoom& room) {
+  cudaDeviceProp device;
+  int number = 0;
+  if (cudaGetDevice(&number) != cudaSuccess || cudaGetDeviceProperties(&device, number) != cudaSuccess)
+    return "no GPU here";
+  if (device.major < 9) return "kernels of a delta rule need a GPU of compute capability 9.0";
+  try {
+    Workspace::shared().grow(static_cast<std::size_t>(room.end));
+    return {};
+  } catch (const SystemError& error) {
+    return error.what();
+  }
+}
+
+/// The same for calls with such parameters.
+inline Refusal lacks_delta_room(const Chunks& p) { return lacks_delta_room(DeltaRoom(p, false)); }
+inline Refusal lacks_delta_room_of_gradients(const Chunks& p) { return lacks_delta_room(DeltaRoom(p, true)); }
+
 /// The workspace.
-char* delta_workspace();
-
-/// Parts of the records that a call needs beside W, k", U and the decays.
-struct RecordParts {
-  bool queries = true;     ///< q' and A
-  bool gradients = false;  ///< T and G
-};
-
-/// Writes the records of all chunks.
-cudaError_t delta_factors(cudaStream_t stream, char* records, const DeltaInputs<OnDevice>& in,
-                          const Chunks& p, RecordParts parts);
-
-/// What a sweep over the chunks of every head starts from, and what it leaves; null is left out.
-struct ForwardSweepOutputs {
-  float* map_state = nullptr;   ///< [heads, d_v, d_k]
-  float* map_matrix = nullptr;  ///< [heads, d_k, d_k]
-  Bf16* o = nullptr;            ///< [tokens, heads, d_v]
-  Bf16* correction = nullptr;   ///< [tokens, heads, d_k]
-  Bf16* states = nullptr;       ///< [heads, chunks, d_v, d_k]
-  char* missing = nullptr;      ///< [heads, chunks] tiles [d_v, 64]
-};
-cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
-                          const float* incoming, const Chunks& p);
-
-/// The same right to left, for gradients; null is left out, a null `after` is zero.
-struct ReverseSweepOperands {
-  const Bf16* d_o = nullptr;     ///< [tokens, heads, d_v]
-  const float* after = nullptr;  ///< [heads, d_v, d_k]
-  float* map_state = nullptr;    ///< [heads, d_v, d_k]: the gradient before the first token.
-  Bf16* gradients = nullptr;     ///< [heads, chunks, d_v, d_k]: behind every chunk.
-  char* d_written = nullptr;     ///< [heads, chunks] tiles [d_v, 64]: of Vn^T.
-};
-cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p);
-
-/// The bodies, for tests and benches. Each needs its room first.
-cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p);
-cudaError_t delta_output(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x, const Chunks& p);
-cudaError_t delta_correction(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
-                             const Chunks& p);
-cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDevice>& x, const Chunks& p);
-cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients::Operands<OnDevice>& x,
-                                  const Chunks& p);
-cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
-                            const Chunks& p);
+inline char* delta_workspace() { return reinterpret_cast<char*>(Workspace::shared().get()); }
 
 }  // namespace baton

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device bodies of the forward pass under a delta rule: each makes the records of all chunks
-// and sweeps over them. Room for records, and for what gradients keep beside them.
+// and sweeps over them.
 //
 //   map:          rows of values from zero, rows of the matrix from the identity
 //   output:       rows of values from the incoming state
@@ -9,25 +9,11 @@
 //                 and run of chunks
 //
 // Cost: that of delta_factors and of forward_sweep; to correct, 2 tokens d_k d_v flop a head.
-#include "sp_methods/kernels/device/delta/layer.cuh"
-#include "sp_methods/kernels/device/workspace.cuh"
+#include "sp_methods/kernels/device/delta/factors.cuh"
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 
 namespace baton {
 namespace {
-
-Refusal lacks_room(const DeltaRoom& room) {
-  cudaDeviceProp device;
-  int number = 0;
-  if (cudaGetDevice(&number) != cudaSuccess || cudaGetDeviceProperties(&device, number) != cudaSuccess)
-    return "no GPU here";
-  if (device.major < 9) return "kernels of a delta rule need a GPU of compute capability 9.0";
-  try {
-    Workspace::shared().grow(static_cast<std::size_t>(room.end));
-    return {};
-  } catch (const SystemError& error) {
-    return error.what();
-  }
-}
 
 constexpr int runs = 16;  // of chunks that correct, a head
 
@@ -81,19 +67,6 @@ cudaError_t sweep(cudaStream_t stream, const ForwardSweepOutputs& out, const Del
   return code == cudaSuccess ? forward_sweep(stream, out, records, incoming, p) : code;
 }
 
-const RegisteredCudaKernel registered[]{
-    device_body<DeltaMap>(delta_map, nullptr, lacks_delta_room),
-    device_body<DeltaOutput>(delta_output, nullptr, lacks_delta_room),
-    device_body<DeltaCorrection>(delta_correction, nullptr, lacks_delta_room),
-    device_body<DeltaCorrect>(delta_correct),
-};
-
-}  // namespace
-
-Refusal lacks_delta_room(const Chunks& p) { return lacks_room(DeltaRoom(p, false)); }
-Refusal lacks_delta_room_of_gradients(const Chunks& p) { return lacks_room(DeltaRoom(p, true)); }
-char* delta_workspace() { return reinterpret_cast<char*>(Workspace::shared().get()); }
-
 cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p) {
   return sweep(stream, {.map_state = x.map_state, .map_matrix = x.map_matrix}, x.in, nullptr, p);
 }
@@ -117,4 +90,12 @@ cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDe
   });
 }
 
+const RegisteredCudaKernel registered[]{
+    device_body<DeltaMap>(delta_map, nullptr, lacks_delta_room),
+    device_body<DeltaOutput>(delta_output, nullptr, lacks_delta_room),
+    device_body<DeltaCorrection>(delta_correction, nullptr, lacks_delta_room),
+    device_body<DeltaCorrect>(delta_correct),
+};
+
+}  // namespace
 }  // namespace baton

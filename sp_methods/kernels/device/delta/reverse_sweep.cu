@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the state over the chunks of one head under a delta rule, right to left, from the
-// chunks' records: one block a head and 16 or 32 rows of the gradient [d_v, d_k].
-//
-//   for each chunk, from the last:   D' = bf16(from D)                                   | copies
-//     dVn^T = D' k"^T + dO^T A                  Y^T = -beta dVn^T     half of the warps
-//     D <- gamma D + to (dO^T q' + Y^T W)       all warps
-//
-// The gradient of the writes needs no state, so this is the part of a rank that can start before
-// one comes. Two barriers a chunk.
-// Cost: 6 tokens d_k flop a row and head; see sweep.cuh for bytes.
+#include "sp_methods/kernels/device/delta/factors.cuh"
+#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
 #include "sp_methods/kernels/device/delta/sweep.cuh"
 
 namespace baton {
@@ -184,9 +176,6 @@ __global__ __launch_bounds__(sweep_threads,
   ReverseSweep<d_k, d_v, tiles>(layer, x, records).run();
 }
 
-const RegisteredCudaKernel registered =
-    device_body<DeltaStateGradients>(delta_state_gradients, nullptr, lacks_delta_room);
-
 }  // namespace
 
 cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records,
@@ -201,6 +190,8 @@ cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, ch
   });
 }
 
+namespace {
+
 cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients::Operands<OnDevice>& x,
                                   const Chunks& p) {
   char* const records = delta_workspace();
@@ -209,4 +200,8 @@ cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients
   return reverse_sweep(stream, {.d_o = x.d_o, .map_state = x.map_state}, records, p);
 }
 
+const RegisteredCudaKernel registered =
+    device_body<DeltaStateGradients>(delta_state_gradients, nullptr, lacks_delta_room);
+
+}  // namespace
 }  // namespace baton

@@ -121,14 +121,14 @@ template <int width>
 using Width = std::integral_constant<int, width>;
 
 template <class Function>
-cudaError_t with_widths(const GlaShape& shape, Function f) {
+cudaError_t with_widths(const LayerShape& shape, Function f) {
   if (shape.d_k == 128)
     return shape.d_v == 128 ? f(Width<128>{}, Width<128>{}) : f(Width<128>{}, Width<64>{});
   return shape.d_v == 128 ? f(Width<64>{}, Width<128>{}) : f(Width<64>{}, Width<64>{});
 }
 
 template <class Function>
-cudaError_t with_constants(const GlaShape& shape, Function f) {
+cudaError_t with_constants(const LayerShape& shape, Function f) {
   return with_widths(shape, [&](auto d_k, auto d_v) {
     if (shape.gate == GateKind::vector) return f(d_k, d_v, GateConstant<GateKind::vector>{});
     if (shape.gate == GateKind::scalar) return f(d_k, d_v, GateConstant<GateKind::scalar>{});
@@ -149,29 +149,5 @@ cudaError_t launch_on_segments(cudaStream_t stream, const Segments& cut, int sha
 
 using GlaDeviceInputs = LayerInputs<OnDevice>;
 using GlaDeviceGradients = LayerGradients<OnDevice>;
-
-cudaError_t segment_states(cudaStream_t stream, const SegmentStates::Operands<OnDevice>& x,
-                           const Segments& cut);
-cudaError_t segment_state_gradients(cudaStream_t stream, const SegmentStateGradients::Operands<OnDevice>& x,
-                                    const Segments& cut);
-cudaError_t scan_segments(cudaStream_t stream, const ScanSegments::Operands<OnDevice>& x,
-                          const Segments& cut);
-cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
-                           const Segments& cut);
-/// Whether this device has warp groups (wgmma), and the program is built for it as 90a. The kernels
-/// on warp groups then stand in for the others.
-bool has_warp_groups();
-cudaError_t segment_output_by_groups(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
-                                     const Segments& cut);
-/// Of layers without a gate a head. A sum over channels for each token would take one group longer
-/// than it takes the sixteen warps of the other kernel: 0.465 ms in place of 0.405.
-cudaError_t segment_gradients_by_groups(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
-                                        const Segments& cut);
-
-cudaError_t chunk_starts(cudaStream_t stream, const ChunkStarts::Operands<OnDevice>& x, const Segments& cut);
-cudaError_t segment_starts(cudaStream_t stream, const SegmentStarts::Operands<OnDevice>& x,
-                           const Segments& cut);
-cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
-                              const Segments& cut);
 
 }  // namespace baton

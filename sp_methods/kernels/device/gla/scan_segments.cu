@@ -123,13 +123,6 @@ cudaError_t launch_on_states(cudaStream_t stream, const Segments& cut,
   return cudaGetLastError();
 }
 
-const RegisteredCudaKernel registered[]{
-    device_body<ScanSegments>(scan_segments),
-    device_body<SegmentStarts>(segment_starts),
-};
-
-}  // namespace
-
 cudaError_t scan_segments(cudaStream_t stream, const ScanOperands& x, const Segments& cut) {
   return launch_on_states(stream, cut, scan_segments_kernel, x);
 }
@@ -138,4 +131,10 @@ cudaError_t segment_starts(cudaStream_t stream, const StartsOperands& x, const S
   return launch_on_states(stream, cut, segment_starts_kernel, x);
 }
 
+const RegisteredCudaKernel registered[]{
+    device_body<ScanSegments>(scan_segments),
+    device_body<SegmentStarts>(segment_starts),
+};
+
+}  // namespace
 }  // namespace baton

@@ -13,6 +13,8 @@
 // Cost: tokens (12 d_k d_v + 256 (d_k + d_v) + ..) flop a head; q, k, v, g, d_o, S read and dq, dk,
 // dv, dg written once.
 #include "sp_methods/kernels/device/gla/gradient_walk.cuh"
+#include "sp_methods/kernels/device/gla/groups/gradients.cuh"
+#include "sp_methods/kernels/device/gla/groups/probe.cuh"
 
 namespace baton {
 namespace {
@@ -278,10 +280,6 @@ __global__ __launch_bounds__(tile_threads, 1) void segment_gradients_kernel(
   SegmentGradientsBlock<d_k, d_v, kind>(layer, x).run();
 }
 
-const RegisteredCudaKernel registered = device_body<SegmentGradients>(segment_gradients);
-
-}  // namespace
-
 cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                               const Segments& cut) {
   const bool groups = has_warp_groups() && cut.shape.gate != GateKind::scalar;
@@ -295,4 +293,7 @@ cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Opera
   });
 }
 
+const RegisteredCudaKernel registered = device_body<SegmentGradients>(segment_gradients);
+
+}  // namespace
 }  // namespace baton

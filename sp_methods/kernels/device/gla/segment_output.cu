@@ -8,6 +8,8 @@
 //
 // S stays in registers, its bf16 copy is an operand. Two barriers a chunk.
 // Cost: 4 tokens d_v (d_k + 64) flop a head; q, k, v, g read and o written once.
+#include "sp_methods/kernels/device/gla/groups/output.cuh"
+#include "sp_methods/kernels/device/gla/groups/probe.cuh"
 #include "sp_methods/kernels/device/gla/scores.cuh"
 
 namespace baton {
@@ -165,10 +167,6 @@ __global__ __launch_bounds__(tile_threads,
   SegmentOutputBlock<d_k, d_v, kind>(layer, o, in).run(before);
 }
 
-const RegisteredCudaKernel registered = device_body<SegmentOutput>(segment_output);
-
-}  // namespace
-
 cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<OnDevice>& x,
                            const Segments& cut) {
   const bool groups = has_warp_groups();
@@ -182,4 +180,7 @@ cudaError_t segment_output(cudaStream_t stream, const SegmentOutput::Operands<On
   });
 }
 
+const RegisteredCudaKernel registered = device_body<SegmentOutput>(segment_output);
+
+}  // namespace
 }  // namespace baton

@@ -184,14 +184,6 @@ __global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
   if (x.states != nullptr) write_segment_state(block, layer, x.states, x.totals);
 }
 
-const RegisteredCudaKernel registered[]{
-    device_body<SegmentStates>(segment_states),
-    device_body<SegmentStateGradients>(segment_state_gradients),
-    device_body<ChunkStarts>(chunk_starts),
-};
-
-}  // namespace
-
 cudaError_t segment_states(cudaStream_t stream, const SegmentStates::Operands<OnDevice>& x,
                            const Segments& cut) {
   return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
@@ -219,4 +211,11 @@ cudaError_t chunk_starts(cudaStream_t stream, const ChunkStarts::Operands<OnDevi
   });
 }
 
+const RegisteredCudaKernel registered[]{
+    device_body<SegmentStates>(segment_states),
+    device_body<SegmentStateGradients>(segment_state_gradients),
+    device_body<ChunkStarts>(chunk_starts),
+};
+
+}  // namespace
 }  // namespace baton

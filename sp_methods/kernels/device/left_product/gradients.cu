@@ -143,8 +143,8 @@ cudaError_t left_product_own_gradients(cudaStream_t stream,
                                        const LeftProductOwnGradients::Operands<OnDevice>& x,
                                        const LeftProduct& p) {
   const LeftProductRank rank(p, x.in, x.rank.scaled, x.rank.decay_table);
-  cuda(segment_gradients(stream, {.in = x.in, .d_o = x.d_o, .out = x.out},
-                         {.shape = p.shape, .count = rank.tiles}));
+  cuda(on_device<SegmentGradients>(stream, {.in = x.in, .d_o = x.d_o, .out = x.out},
+                                   {.shape = p.shape, .count = rank.tiles}));
   const ProductInputs in{rank.q_scaled, rank.k_scaled, x.in.v, x.d_o};
   const auto multiply = [&](ProductResult result, float* out) {
     cuda(left_product(stream, rank, result, ProductPairs::own_tiles, in, out, false));

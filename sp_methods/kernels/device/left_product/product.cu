@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product out_I += s sum over J of f_IJ (left_I middle_J^T) right_J of rank.cuh: one block a
-// head and tile of 128 rows, four warps.
-//
-//   inner:  left's fragments are multiplied by f_IJ as they are loaded, two bf16 an instruction
-//   outer:  the sums follow the columns' decay: before tile J they are multiplied by the decay
-//           between J and the tile before it, so columns go from the farthest to the nearest
-//
-// Shared memory holds the rows' tile and two tiles of columns, 97 KiB at d = 128: two blocks a
-// multiprocessor.
 #include <algorithm>
 
-#include "sp_methods/kernels/device/left_product/rank.cuh"
+#include "sp_methods/kernels/device/left_product/product.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 
 namespace baton {

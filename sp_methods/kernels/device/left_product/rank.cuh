@@ -32,7 +32,7 @@
 #include <cstdint>
 
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 
 namespace baton {
 
@@ -198,33 +198,6 @@ struct ProductInputs {
 /// Sets `out` to one product of the table, or adds it.
 cudaError_t left_product(cudaStream_t stream, const LeftProductRank& rank, ProductResult result,
                          ProductPairs pairs, const ProductInputs& in, float* out, bool adds);
-
-/// The column tiles that a row tile is multiplied with.
-enum class ColumnTiles { earlier, later, all };
-
-/// The index that the decay between tiles belongs to: that of the scores' sum, or that of the
-/// result.
-enum class DecayIndex { none, inner, outer };
-
-/// One product. Exponents are [tiles + 1, heads, d_k]; log2 f_IJ is the query's minus the key's.
-struct ProductCall {
-  const Bf16* left;     ///< [rows, heads, d_in]
-  const Bf16* middle;   ///< [columns, heads, d_in]
-  const Bf16* right;    ///< [columns, heads, d_out]
-  float* out;           ///< [rows, heads, d_out]
-  std::int64_t tokens;  ///< Rows, and columns.
-  int heads;
-  float scale;
-  bool adds;  ///< To `out`, which is set otherwise.
-  bool rows_are_queries;
-  ColumnTiles columns;
-  const int* row_exponents;
-  const int* column_exponents;
-};
-
-/// Enqueues one product of rows of d_in elements to rows of d_out elements.
-cudaError_t enqueue_product(cudaStream_t stream, const ProductCall& call, int d_in, int d_out,
-                            DecayIndex index);
 
 /// Sets q_block [tokens, heads, d_k] to the queries decayed from the end of an earlier rank, and
 /// returns it. Without gates it returns the queries themselves.

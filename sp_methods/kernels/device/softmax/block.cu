@@ -11,6 +11,7 @@
 // two tiles of keys and values, 96 KiB at d = 128: two blocks a multiprocessor.
 // Source: Dao, "FlashAttention-2", 2023, algorithm 1.
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
+#include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"

@@ -10,6 +10,7 @@
 // Each gradient is summed by the block that owns its rows, so that two runs give the same bits.
 // Forming scores three times and d_o v^T twice costs 10 d_k + 6 d_v flop for each visible pair.
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
+#include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "sp_methods/kernels/device/tile/product.cuh"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 

@@ -155,7 +155,7 @@ __device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& lef
 
 /// One of two products that are added side by side.
 template <int steps_, int m_tiles, int n_tiles, class Left, class Right>
-struct Product {
+struct ProductSteps {
   static constexpr int steps = steps_;
   Sums<m_tiles, n_tiles>& sums;
   Left left;
@@ -164,9 +164,9 @@ struct Product {
   __device__ void add(int step) const { add_step(sums, left, right, step); }
 };
 template <int steps, int m_tiles, int n_tiles, class Left, class Right>
-__device__ inline Product<steps, m_tiles, n_tiles, Left, Right> product(Sums<m_tiles, n_tiles>& sums,
-                                                                        const Left& left,
-                                                                        const Right& right) {
+__device__ inline ProductSteps<steps, m_tiles, n_tiles, Left, Right> product(Sums<m_tiles, n_tiles>& sums,
+                                                                             const Left& left,
+                                                                             const Right& right) {
   return {sums, left, right};
 }
 

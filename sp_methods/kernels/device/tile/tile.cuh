@@ -193,6 +193,10 @@ template <class Contract>
 using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::template Operands<OnDevice>&,
                                    const typename Contract::Parameters&);
 
+/// The registered device body of a contract, beside `Contract::on_host`.
+template <class Contract>
+inline DeviceBody<Contract> on_device = nullptr;
+
 /// Registers the device body of a contract. If the contract's parameters have `dtype` and
 /// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits; if they have
 /// `key_heads()`, as many heads of keys as of queries. `of_cudnn` refuses what cuDNN cannot, for
@@ -226,6 +230,7 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body,
         return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
     return of_memory == nullptr ? Refusal{} : of_memory(parameters);
   };
+  on_device<Contract> = body;
   return {Contract::name, run, unsupported};
 }
 

@@ -19,7 +19,7 @@
 // Networks", arXiv 2412.06464.
 #pragma once
 
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/host/delta/scores.hpp"
 
 namespace baton {
@@ -27,7 +27,7 @@ namespace baton {
 /// One head of a layer with a delta rule.
 struct DeltaHead {
   const DeltaInputs<OnHost>& in;
-  const GlaShape& shape;
+  const LayerShape& shape;
   Index head = 0;
 
   GlaHead of() const { return {in.of, shape, head}; }

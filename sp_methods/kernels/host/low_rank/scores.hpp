@@ -14,14 +14,14 @@
 #pragma once
 
 #include "sp_methods/kernels/host/delta/scores.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 
 namespace baton {
 
 /// One head of a layer with a low-rank rule.
 struct LowRankHead {
   const LowRankInputs<OnHost>& in;
-  const GlaShape& shape;
+  const LayerShape& shape;
   Index head = 0;
 
   GlaHead of() const { return {in.of, shape, head}; }

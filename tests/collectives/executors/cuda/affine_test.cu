@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "collectives/executors/cuda/affine.cuh"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/ranks.cuh"

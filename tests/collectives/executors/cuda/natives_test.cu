@@ -5,15 +5,14 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/nccl/round.cuh"
 #include "collectives/executors/peer/rounds.cuh"
-#include "collectives/schedule/errors.hpp"
 
 namespace {
 
 using namespace baton;
 
 TEST(Natives, ASecondOneOfANameIsRefused) {
-  EXPECT_THROW(RegisteredNcclNative("nccl_all_gather", {}), UsageError);
-  EXPECT_THROW(RegisteredPeerNative("all_scan_fused", {}), UsageError);
+  EXPECT_EXIT(RegisteredNcclNative("nccl_all_gather", {}), testing::ExitedWithCode(2), "nccl_all_gather");
+  EXPECT_EXIT(RegisteredPeerNative("all_scan_fused", {}), testing::ExitedWithCode(2), "all_scan_fused");
 }
 
 TEST(Natives, AreFoundByName) {

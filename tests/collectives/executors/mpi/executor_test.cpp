@@ -62,7 +62,7 @@ TEST_F(MpiExecutor, MessagesGoOnWhileAKernelRuns) {
 
 TEST_F(MpiExecutor, RefusesASecondNativeOfAName) {
   const auto again = [](const MpiCall&) {};
-  EXPECT_THROW((RegisteredMpiNative{"note_the_answer", again}), UsageError);
+  EXPECT_THROW(mpi_natives().add("note_the_answer", again), UsageError);
   EXPECT_EQ(mpi_natives().find("no_such_native"), nullptr);
 }
 

@@ -20,9 +20,9 @@ __global__ void make_kernel(float* made, const float* own, unsigned count, float
 /// (x + add) * times, the parameters
 const RegisteredCudaKernel device_body{
     "peer_test_make", [](const CudaKernelCall& call) {
-      const auto into = call.operands.writes[0];
+      const auto into = call.operands.writes[0].f32();
       const auto [add, times] = std::any_cast<std::pair<int, int>>(call.kernel.parameters);
-      make_kernel<<<8, 128, 0, call.stream>>>(into.data(), call.operands.reads[0].data(),
+      make_kernel<<<8, 128, 0, call.stream>>>(into.data(), call.operands.reads[0].f32().data(),
                                               static_cast<unsigned>(into.size()), static_cast<float>(add),
                                               static_cast<float>(times));
     }};

@@ -53,9 +53,7 @@ class DeviceNumbers {
     for (std::size_t i = 0; i < narrow.size(); ++i) values[i] = from_bf16(narrow[i]);
     return values;
   }
-  std::span<float> span() const {
-    return {reinterpret_cast<float*>(memory_.get()), static_cast<std::size_t>(count_)};
-  }
+  DeviceSlice<float> slice() const { return {memory_.get(), static_cast<std::size_t>(count_)}; }
 
  private:
   std::size_t bytes(std::int64_t count) const { return static_cast<std::size_t>(count * bytes_of(dtype_)); }
@@ -77,9 +75,11 @@ class DeviceStep {
       if (reads_[i].written >= 0) written_[reads_[i].written].write(values_[i]);
       read_.emplace_back(values_[i], reads_[i]);
     }
-    for (const DeviceNumbers& x : written_) operands_.writes.push_back(x.span());
-    for (std::size_t i = 0; i < reads_.size(); ++i)
-      operands_.reads.push_back((reads_[i].written >= 0 ? written_[reads_[i].written] : read_[i]).span());
+    for (const DeviceNumbers& x : written_) operands_.writes.push_back(x.slice());
+    for (std::size_t i = 0; i < reads_.size(); ++i) {
+      const auto slice = (reads_[i].written >= 0 ? written_[reads_[i].written] : read_[i]).slice();
+      operands_.reads.emplace_back(slice.data(), slice.size());
+    }
   }
 
   const Kernel& kernel() const { return kernel_; }

@@ -11,7 +11,7 @@
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/executors/cuda/ranks.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
-#include "sp_methods/kernels/ring_contracts.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace {
 
@@ -38,7 +38,7 @@ class Numbers {
   }
 
   float* get() const { return reinterpret_cast<float*>(memory_.get()); }
-  std::span<float> span() const { return {get(), count_}; }
+  DeviceSlice<float> slice() const { return {get(), count_}; }
 
   std::vector<float> values() const {
     if (dtype_ == Dtype::f32) return download<float>();
@@ -71,8 +71,8 @@ void run(const typename Contract::Parameters& parameters, const std::vector<cons
   const Kernel kernel = kernel_of<Contract>(parameters);
   ASSERT_EQ(unsupported_on_device(kernel).reason(), "");
   DeviceOperands operands;
-  for (const Numbers* x : reads) operands.reads.emplace_back(x->get(), x->span().size());
-  for (const Numbers* x : writes) operands.writes.push_back(x->span());
+  for (const Numbers* x : reads) operands.reads.emplace_back(x->get(), x->slice().size());
+  for (const Numbers* x : writes) operands.writes.push_back(x->slice());
   find_cuda_kernel(kernel)({nullptr, operands, kernel});
   cuda(cudaDeviceSynchronize());
 }

@@ -24,7 +24,7 @@ using namespace baton;
 
 struct Problem {
   std::string method;
-  GlaShape share;
+  LayerShape share;
   int ranks;
   GateDraw gates = GateDraw::layer;
   Pass pass = Pass::both;
@@ -71,7 +71,7 @@ class RingDevice : public testing::Test {
 };
 
 struct Size {
-  GlaShape share;
+  LayerShape share;
   int ranks;
 };
 
@@ -81,9 +81,9 @@ struct Size {
 /// be small by chance.
 std::vector<Size> sizes() {
   std::vector<Size> all;
-  for (const GlaShape& shape :
-       {GlaShape{40, 8, 64, 64}, GlaShape{128, 6, 128, 128}, GlaShape{200, 4, 64, 128},
-        GlaShape{330, 3, 128, 64}, GlaShape{520, 2, 128, 128}})
+  for (const LayerShape& shape :
+       {LayerShape{40, 8, 64, 64}, LayerShape{128, 6, 128, 128}, LayerShape{200, 4, 64, 128},
+        LayerShape{330, 3, 128, 64}, LayerShape{520, 2, 128, 128}})
     for (int ranks : {1, 2, 3, 4})
       if (shape.tokens * ranks <= 1100) all.push_back({shape, ranks});
   return all;
@@ -104,8 +104,8 @@ TEST_F(RingDevice, SolvesSoftmaxByCudnn) {
   for (const SpMethod* method : sp_methods())
     for (const int ranks : {1, 2, 4})
       for (const Pass pass : {Pass::both, Pass::backward})
-        for (const GlaShape& share : {GlaShape{200, 4, 64, 128, 64, GateKind::none},
-                                      GlaShape{200, 4, 128, 128, 64, GateKind::none, 2}}) {
+        for (const LayerShape& share : {LayerShape{200, 4, 64, 128, 64, GateKind::none},
+                                        LayerShape{200, 4, 128, 128, 64, GateKind::none, 2}}) {
           const Layer layer{.share = share, .pass = pass, .dtype = Dtype::bf16};
           if (method->attention != Attention::softmax || method->unsupported(layer, ranks)) continue;
           expect_solved({method->name, share, ranks, GateDraw::layer, pass, 1, SoftmaxBody::cudnn});
@@ -170,7 +170,7 @@ TEST_F(RingDevice, SolvesHeldOutProblems) {
     for (int i = 0; i < 4; ++i) {
       const bool linear = find_method(method).attention == Attention::linear;
       const GateKind gate = linear ? GateKind{pick(0, 2)} : GateKind::none;
-      const GlaShape share{2 * pick(10, 100), pick(4, 6), 64 * pick(1, 2), 64 * pick(1, 2), 64, gate};
+      const LayerShape share{2 * pick(10, 100), pick(4, 6), 64 * pick(1, 2), 64 * pick(1, 2), 64, gate};
       const GateDraw draw = pick(0, 1) == 0 ? GateDraw::layer : GateDraw::strong;
       expect_solved({method, share, pick(1, 5), draw, Pass::both, random()});
     }

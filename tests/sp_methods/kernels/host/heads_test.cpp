@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels that pack heads: what they move where, and that unpacking undoes packing.
+#include "sp_methods/kernels/heads.hpp"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
-
-#include "sp_methods/kernels/head_contracts.hpp"
 
 namespace {
 

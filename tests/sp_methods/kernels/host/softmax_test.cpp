@@ -5,11 +5,12 @@
 //   every rank p: out = 0, lse = -inf;  merge every rank's block;  delta;  gradients of every block
 //
 // Cost: the oracle's, once a problem.
+#include "sp_methods/kernels/softmax.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "sp_methods/kernels/ring_contracts.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
@@ -45,7 +46,7 @@ void scatter(std::vector<float>& x, const std::vector<float>& rows, const Positi
 
 class SoftmaxRing {
  public:
-  SoftmaxRing(const Tensors& x, const GlaShape& s, int count, Layout layout)
+  SoftmaxRing(const Tensors& x, const LayerShape& s, int count, Layout layout)
       : s_(s), tokens_(s.tokens / count) {
     for (int p = 0; p < count; ++p) {
       const Positions at = layout(p, count, tokens_);
@@ -111,15 +112,15 @@ class SoftmaxRing {
                                      {shape(p, size_t(&other - ranks_.data()))});
   }
 
-  GlaShape s_;
+  LayerShape s_;
   std::int64_t tokens_;
   std::vector<RankRows> ranks_;
 };
 
 TEST(softmax_block, agrees_with_dense_softmax_in_every_layout) {
-  for (const GlaShape& shape :
-       {GlaShape{192, 2, 32, 48, 64, GateKind::none}, GlaShape{96, 1, 8, 4, 64, GateKind::none},
-        GlaShape{768, 2, 64, 64, 64, GateKind::none}}) {
+  for (const LayerShape& shape :
+       {LayerShape{192, 2, 32, 48, 64, GateKind::none}, LayerShape{96, 1, 8, 4, 64, GateKind::none},
+        LayerShape{768, 2, 64, 64, 64, GateKind::none}}) {
     const Problem problem{shape, Gates::layer, 0.0F, 21};
     const Tensors tensors = draw(problem);
     const auto oracle = softmax_reference(tensors, shape);

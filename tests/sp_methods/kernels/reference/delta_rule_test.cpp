@@ -21,7 +21,7 @@ namespace baton {
 namespace {
 
 struct Case {
-  GlaShape shape;
+  LayerShape shape;
   Numbers q, k, v, g, beta, initial, d_o, d_final;
   DeltaReferenceInputs inputs() const { return {{q, k, v, g, initial}, beta}; }
 };
@@ -34,7 +34,7 @@ Case make_case(GateKind kind, double gate_scale) {
     for (double& x : out) x = normal(random);
     return out;
   };
-  const GlaShape s{7, 1, 3, 4, 64, kind};
+  const LayerShape s{7, 1, 3, 4, 64, kind};
   Case out{s,
            fill(s.tokens * s.d_k),
            fill(s.tokens * s.d_k),

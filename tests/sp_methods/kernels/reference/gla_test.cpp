@@ -20,7 +20,7 @@ namespace baton {
 namespace {
 
 struct Case {
-  GlaShape shape;
+  LayerShape shape;
   Numbers q, k, v, g, initial, d_o, d_final;
   ReferenceInputs inputs() const { return {q, k, v, g, initial}; }
 };
@@ -33,7 +33,7 @@ Case make_case(GateKind kind, double gate_scale) {
     for (double& x : out) x = normal(random);
     return out;
   };
-  const GlaShape s{7, 1, 3, 4, 64, kind};
+  const LayerShape s{7, 1, 3, 4, 64, kind};
   Case out{s,
            fill(s.tokens * s.d_k),
            fill(s.tokens * s.d_k),
@@ -67,7 +67,7 @@ TEST_P(GlaReference, gradients_are_central_differences) {
 TEST_P(GlaReference, two_halves_hand_over_one_state) {
   Case c = make_case(GetParam(), 0.3);
   const auto whole = gla_reference_forward(c.inputs(), c.shape);
-  GlaShape left = c.shape, right = c.shape;
+  LayerShape left = c.shape, right = c.shape;
   left.tokens = 3;
   right.tokens = c.shape.tokens - left.tokens;
   const auto before = gla_reference_forward(c.inputs(), left);

@@ -21,7 +21,7 @@ namespace baton {
 namespace {
 
 struct Case {
-  GlaShape shape;
+  LayerShape shape;
   Numbers q, k, v, g, a, b, initial, d_o, d_final;
   LowRankReferenceInputs inputs() const { return {{q, k, v, g, initial}, a, b}; }
 };
@@ -34,7 +34,7 @@ Case make_case(GateKind kind, double gate_scale) {
     for (double& x : out) x = normal(random) / 2;
     return out;
   };
-  const GlaShape s{7, 1, 3, 4, 64, kind};
+  const LayerShape s{7, 1, 3, 4, 64, kind};
   const std::int64_t keys = s.tokens * s.d_k, values = s.tokens * s.d_v, state = s.d_v * s.d_k;
   Case out{s,          fill(keys), fill(keys),  fill(values), fill(s.tokens * s.gate_width()),
            fill(keys), fill(keys), fill(state), fill(values), fill(state)};

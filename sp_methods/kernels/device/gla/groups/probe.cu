@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the kernels on warp groups can run: the device has compute capability 9.0, and of this
-// program it runs what was compiled for 90a.
-//
-//   a kernel that takes 128 threads where it is compiled for 90a, and 32 elsewhere
-#include "sp_methods/kernels/device/gla/layer.cuh"
+#include <cuda_runtime_api.h>
+
+#include "collectives/executors/cuda/error.cuh"
+#include "sp_methods/kernels/device/gla/groups/probe.cuh"
 
 namespace baton {
 namespace {

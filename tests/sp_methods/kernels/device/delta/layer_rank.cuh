@@ -15,12 +15,12 @@ struct DeltaLayerMemory {
   LayerMemory of;
   DeviceArray<Bf16> beta, dbeta, correction;
 
-  explicit DeltaLayerMemory(const GlaShape& s)
+  explicit DeltaLayerMemory(const LayerShape& s)
       : of(s), beta(of.rows(s)), dbeta(of.rows(s)), correction(of.rows(s) * s.d_k) {}
-  DeltaInputs<OnDevice> inputs(const GlaShape& s, std::int64_t token) const {
+  DeltaInputs<OnDevice> inputs(const LayerShape& s, std::int64_t token) const {
     return {of.inputs(s, token), beta.at(token * s.heads)};
   }
-  DeltaGradientsOut<OnDevice> gradients(const GlaShape& s, std::int64_t token) const {
+  DeltaGradientsOut<OnDevice> gradients(const LayerShape& s, std::int64_t token) const {
     return {of.gradients(s, token), dbeta.at(token * s.heads)};
   }
 };
@@ -32,7 +32,7 @@ struct DeltaRank {
   std::int64_t token;
   DeviceArray<float> map_matrix, map_state, map_gradient, before, after;
 
-  DeltaRank(const DeltaLayerMemory& memory, const GlaShape& shape, const Work& work, std::int64_t first)
+  DeltaRank(const DeltaLayerMemory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
       : share{shape, work, Dtype::bf16},
         layer(memory),
         token(first),
@@ -50,30 +50,31 @@ struct DeltaRank {
   Bf16* correction() const { return layer.correction.at(token * share.shape.heads * share.shape.d_k); }
 
   void map() const {
-    cuda(delta_map({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()}, share));
+    cuda(on_device<DeltaMap>({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()},
+                             share));
   }
   void output(bool from_zero = false) const {
-    cuda(delta_output(
+    cuda(on_device<DeltaOutput>(
         {}, {.in = in(), .incoming = from_zero ? nullptr : before.at(), .o = values(layer.of.o)}, share));
   }
   /// After output(true).
   void corrected() const {
-    cuda(delta_correction({}, {.in = in(), .correction = correction()}, share));
-    cuda(delta_correct({}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)},
-                       share));
+    cuda(on_device<DeltaCorrection>({}, {.in = in(), .correction = correction()}, share));
+    cuda(on_device<DeltaCorrect>(
+        {}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)}, share));
   }
   void state_gradients() const {
-    cuda(delta_state_gradients({}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()},
-                               share));
+    cuda(on_device<DeltaStateGradients>(
+        {}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()}, share));
   }
   void gradients() const {
-    cuda(delta_gradients({},
-                         {.in = in(),
-                          .d_o = values(layer.of.d_o),
-                          .before = before.at(),
-                          .after = after.at(),
-                          .out = layer.gradients(share.shape, token)},
-                         share));
+    cuda(on_device<DeltaGradients>({},
+                                   {.in = in(),
+                                    .d_o = values(layer.of.d_o),
+                                    .before = before.at(),
+                                    .after = after.at(),
+                                    .out = layer.gradients(share.shape, token)},
+                                   share));
   }
 };
 

@@ -75,14 +75,14 @@ std::vector<float> read(const DeviceArray<Bf16>& from) {
 void forget(const DeviceArray<Bf16>& x) { cuda(cudaMemset(x.at(), 0xff, size(x.count()) * sizeof(Bf16))); }
 
 /// Heads [first, first + count) of numbers a head.
-std::vector<float> heads_of(const std::vector<float>& x, const GlaShape& s, const Work& work) {
+std::vector<float> heads_of(const std::vector<float>& x, const LayerShape& s, const Work& work) {
   const std::int64_t each = static_cast<std::int64_t>(x.size()) / s.heads;
   return {x.begin() + work.first_head * each, x.begin() + (work.first_head + work.heads(s)) * each};
 }
 
 /// The states [heads, d_v, d_k] behind a map's tokens; backward the map is A transposed.
 std::vector<float> mapped(const std::vector<float>& states, const std::vector<float>& matrices,
-                          const std::vector<float>& added, const GlaShape& s, bool forward) {
+                          const std::vector<float>& added, const LayerShape& s, bool forward) {
   std::vector<float> out(states.size());
   for (std::size_t row = 0; row < states.size() / size(s.d_k); ++row)
     for (std::int64_t c = 0; c < s.d_k; ++c) {
@@ -162,7 +162,7 @@ void append(std::vector<float>& into, const std::vector<float>& from) {
 }
 
 void expect_solved(const DeviceProblem& problem, const Oracle& oracle) {
-  const GlaShape& s = problem.layer.shape;
+  const LayerShape& s = problem.layer.shape;
   const DeltaLayerMemory memory(s);
   const DeltaTensors x = drawn(problem);
   write_inputs(memory, x);
@@ -251,7 +251,7 @@ TEST(DeltaDevice, ACutSequenceHasTheResultsOfTheWhole) {
 }
 
 TEST(DeltaDevice, OtherTypesAndWidthsAreRefused) {
-  const GlaShape narrow{64, 1, 32, 128, 64, GateKind::none}, fits{64, 1, 128, 128, 64, GateKind::none};
+  const LayerShape narrow{64, 1, 32, 128, 64, GateKind::none}, fits{64, 1, 128, 128, 64, GateKind::none};
   for (const auto& p : {Chunks{narrow, {}, Dtype::bf16}, Chunks{fits, {}, Dtype::f32}})
     for (const Kernel& kernel :
          {kernel_of<DeltaMap>(p), kernel_of<DeltaOutput>(p), kernel_of<DeltaGradients>(p)})

@@ -75,7 +75,7 @@ class DeviceArray {
 struct PassMemory {
   DeviceArray<float> states, gates, totals, map_decay, map_state;
 
-  PassMemory(const GlaShape& s, const Work& work, int segments)
+  PassMemory(const LayerShape& s, const Work& work, int segments)
       : states(work.heads(s) * (segments + 1) * s.d_k * s.d_v),
         gates(work.heads(s) * (segments + 1) * s.d_k),
         totals(work.heads(s) * segments * s.d_k),
@@ -90,7 +90,7 @@ struct PassMemory {
 struct LayerMemory {
   DeviceArray<Bf16> q, k, v, g, d_o, o, dq, dk, dv, dg;
 
-  explicit LayerMemory(const GlaShape& s)
+  explicit LayerMemory(const LayerShape& s)
       : q(rows(s) * s.d_k),
         k(rows(s) * s.d_k),
         v(rows(s) * s.d_v),
@@ -101,19 +101,19 @@ struct LayerMemory {
         dk(rows(s) * s.d_k),
         dv(rows(s) * s.d_v),
         dg(rows(s) * s.gate_width()) {}
-  static std::int64_t rows(const GlaShape& s) { return s.tokens * s.heads; }
-  GlaDeviceInputs inputs(const GlaShape& s, std::int64_t token) const {
+  static std::int64_t rows(const LayerShape& s) { return s.tokens * s.heads; }
+  GlaDeviceInputs inputs(const LayerShape& s, std::int64_t token) const {
     const auto row = token * s.heads;
     return {q.at(row * s.d_k), k.at(row * s.d_k), v.at(row * s.d_v), g.at(row * s.gate_width())};
   }
-  GlaDeviceGradients gradients(const GlaShape& s, std::int64_t token) const {
+  GlaDeviceGradients gradients(const LayerShape& s, std::int64_t token) const {
     const auto row = token * s.heads;
     return {dq.at(row * s.d_k), dk.at(row * s.d_k), dv.at(row * s.d_v), dg.at(row * s.gate_width())};
   }
 };
 
 /// Heads of group g of `groups`.
-inline Work group_of(const GlaShape& s, int g, int groups) {
+inline Work group_of(const LayerShape& s, int g, int groups) {
   const auto first = s.heads * g / groups;
   return {first, s.heads * (g + 1) / groups - first, 1};
 }
@@ -128,7 +128,7 @@ struct Rank {
   DeviceArray<float> decays, own_states, own_totals;  ///< Of chunk_starts.
   std::unique_ptr<DeviceArray<float>> prefix, suffix;
 
-  Rank(const LayerMemory& memory, const GlaShape& share, const Work& work, std::int64_t first, int segments)
+  Rank(const LayerMemory& memory, const LayerShape& share, const Work& work, std::int64_t first, int segments)
       : cut{share, work, segments, Dtype::bf16},
         layer(memory),
         token(first),
@@ -148,58 +148,59 @@ struct Rank {
   Bf16* d_o() const { return layer.d_o.at(token * cut.shape.heads * cut.shape.d_v); }
 
   void segment_states() const {
-    cuda(baton::segment_states({}, {.in = in(), .states = before.states.at(), .totals = before.totals.at()},
-                               cut));
+    cuda(on_device<SegmentStates>(
+        {}, {.in = in(), .states = before.states.at(), .totals = before.totals.at()}, cut));
   }
   void segment_state_gradients() const {
-    cuda(baton::segment_state_gradients(
+    cuda(on_device<SegmentStateGradients>(
         {}, {.in = in(), .d_o = d_o(), .states = after.states.at(), .totals = after.totals.at()}, cut));
   }
   void scan_segments(const PassMemory& x) const {
-    cuda(baton::scan_segments({},
-                              {.totals = x.totals.at(),
-                               .states = x.states.at(),
-                               .gates = x.gates.at(),
-                               .map_decay = x.map_decay.at(),
-                               .map_state = x.map_state.at()},
-                              cut));
+    cuda(on_device<ScanSegments>({},
+                                 {.totals = x.totals.at(),
+                                  .states = x.states.at(),
+                                  .gates = x.gates.at(),
+                                  .map_decay = x.map_decay.at(),
+                                  .map_state = x.map_state.at()},
+                                 cut));
   }
   void segment_output() const {
-    cuda(baton::segment_output({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
+    cuda(on_device<SegmentOutput>({}, {.in = in(), .before = before.edges(prefix), .o = o()}, cut));
   }
   /// From zero at every segment's start, with what the segments add.
   void chunk_starts() const {
-    cuda(baton::chunk_starts({},
-                             {.in = in(),
-                              .starts = starts.at(),
-                              .decays = decays.at(),
-                              .states = own_states.at(),
-                              .totals = own_totals.at()},
-                             cut));
+    cuda(on_device<ChunkStarts>({},
+                                {.in = in(),
+                                 .starts = starts.at(),
+                                 .decays = decays.at(),
+                                 .states = own_states.at(),
+                                 .totals = own_totals.at()},
+                                cut));
   }
   void segment_starts() const {
-    cuda(baton::segment_starts({},
-                               {.totals = own_totals.at(),
-                                .states = own_states.at(),
-                                .incoming = prefix ? prefix->at() : nullptr,
-                                .starts = segment_starts_.at()},
-                               cut));
+    cuda(on_device<SegmentStarts>({},
+                                  {.totals = own_totals.at(),
+                                   .states = own_states.at(),
+                                   .incoming = prefix ? prefix->at() : nullptr,
+                                   .starts = segment_starts_.at()},
+                                  cut));
   }
   /// From the true states at the segments' starts, which a forward pass has left.
   void true_chunk_starts() const {
-    cuda(baton::chunk_starts({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
+    cuda(
+        on_device<ChunkStarts>({}, {.in = in(), .before = before.edges(prefix), .starts = starts.at()}, cut));
   }
   /// After segment_starts, or after true_chunk_starts.
   void segment_gradients(bool starts_are_true = false) const {
     ChunkStartsInSegments<OnDevice> states{.chunks = starts.at()};
     if (!starts_are_true) states = {starts.at(), decays.at(), segment_starts_.at()};
-    cuda(baton::segment_gradients({},
-                                  {.in = in(),
-                                   .d_o = d_o(),
-                                   .before = states,
-                                   .after = after.edges(suffix),
-                                   .out = layer.gradients(cut.shape, token)},
-                                  cut));
+    cuda(on_device<SegmentGradients>({},
+                                     {.in = in(),
+                                      .d_o = d_o(),
+                                      .before = states,
+                                      .after = after.edges(suffix),
+                                      .out = layer.gradients(cut.shape, token)},
+                                     cut));
   }
 
   void forward() const {

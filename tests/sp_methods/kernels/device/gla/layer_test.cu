@@ -294,7 +294,7 @@ TEST(GlaDevice, ACutSequenceHasTheGradientsOfTheWhole) {
 }
 
 TEST(GlaDevice, ASecondBodyOfAKernelIsRefused) {
-  EXPECT_THROW(device_body<SegmentOutput>(segment_output), UsageError);
+  EXPECT_EXIT(device_body<SegmentOutput>(nullptr), testing::ExitedWithCode(2), "segment_output");
 }
 
 }  // namespace

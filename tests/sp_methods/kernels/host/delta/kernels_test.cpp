@@ -15,7 +15,7 @@
 #include <span>
 
 #include "collectives/schedule/kernel.hpp"
-#include "sp_methods/kernels/delta_contracts.hpp"
+#include "sp_methods/kernels/delta.hpp"
 #include "tests/sp_methods/kernels/delta_problem.hpp"
 
 namespace baton::test {
@@ -28,7 +28,7 @@ using Numbers = std::vector<float>;
 /// How the output is made once the state is known.
 enum class Form { rerun, correction };
 
-std::size_t state_size(const GlaShape& s) { return static_cast<std::size_t>(s.heads * s.d_v * s.d_k); }
+std::size_t state_size(const LayerShape& s) { return static_cast<std::size_t>(s.heads * s.d_v * s.d_k); }
 
 /// One rank's maps in both directions, and the states that come to it.
 struct Rank {
@@ -39,14 +39,14 @@ struct Rank {
         state(state_size(shape), NAN),
         gradient(state_size(shape), NAN) {}
 
-  GlaShape shape;
+  LayerShape shape;
   std::int64_t first;
   Numbers matrix, state, gradient;
   Numbers before, after;
 };
 
 /// The map of a rank applied to a state, by the combine of collectives.
-Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& later, const GlaShape& s,
+Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& later, const LayerShape& s,
                  bool transposed) {
   Numbers into(earlier.size(), NAN);
   const Combine by{{MapKind::affine, s.d_v, 0, transposed}, s.d_k};
@@ -55,7 +55,7 @@ Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& l
 }
 
 void make_maps(Rank& rank, const DeltaTensors& tensors, const Groups& groups) {
-  const GlaShape& s = rank.shape;
+  const LayerShape& s = rank.shape;
   for (const Work& work : groups) {
     const auto in = tensors.inputs(s, rank.first);
     const std::int64_t head = work.first_head;
@@ -72,7 +72,7 @@ void make_maps(Rank& rank, const DeltaTensors& tensors, const Groups& groups) {
 
 void set_results(DeltaResults<float>& out, const Rank& rank, const DeltaTensors& tensors, Form form,
                  const Groups& groups) {
-  const GlaShape& s = rank.shape;
+  const LayerShape& s = rank.shape;
   const auto in = tensors.inputs(s, rank.first);
   float* o = out.of.o.data() + rank.first * s.heads * s.d_v;
   Numbers correction(static_cast<std::size_t>(s.tokens * s.heads * s.d_k), NAN);
@@ -96,7 +96,7 @@ void set_results(DeltaResults<float>& out, const Rank& rank, const DeltaTensors&
   }
 }
 
-DeltaResults<float> run(const DeltaTensors& tensors, const GlaShape& whole, int count,
+DeltaResults<float> run(const DeltaTensors& tensors, const LayerShape& whole, int count,
                         Form form = Form::rerun, const Groups& groups = {Work{}}) {
   std::vector<Rank> ranks;
   for (int p = 0; p < count; ++p)
@@ -148,7 +148,7 @@ TEST(delta_kernels, the_correction_gives_what_a_second_run_gives) {
 TEST(delta_kernels, the_map_is_that_of_the_tokens) {
   for (const DeltaProblem& problem : delta_problems()) {
     const DeltaTensors tensors = draw(problem);
-    const GlaShape& s = problem.shape;
+    const LayerShape& s = problem.shape;
     Rank rank({s, 0});
     make_maps(rank, tensors, {Work{}});
     const auto from_zero = delta_reference(tensors, s, false);
@@ -172,7 +172,7 @@ TEST(delta_kernels, with_weak_gates_the_matrix_matters) {
 TEST(delta_kernels, a_part_of_the_map_may_be_left_out) {
   const DeltaProblem problem{{43, 2, 24, 20, 16, GateKind::vector}, 0.3F, 4};
   const DeltaTensors tensors = draw(problem);
-  const GlaShape& s = problem.shape;
+  const LayerShape& s = problem.shape;
   Numbers matrix(static_cast<std::size_t>(s.heads * s.d_k * s.d_k), NAN), state(state_size(s), NAN);
   auto in = tensors.inputs(s, 0);
   in.of.q = nullptr;  // which no map reads
@@ -186,7 +186,7 @@ TEST(delta_kernels, a_part_of_the_map_may_be_left_out) {
 TEST(delta_kernels, null_states_are_zeros) {
   const DeltaProblem problem{{43, 2, 24, 20, 16, GateKind::scalar}, 0.3F, 5};
   const DeltaTensors tensors = draw(problem);
-  const GlaShape& s = problem.shape;
+  const LayerShape& s = problem.shape;
   DeltaResults<float> out = delta_room(s);
   const auto in = tensors.inputs(s, 0);
   DeltaOutput::on_host({.in = in, .o = out.of.o.data()}, {s});
@@ -227,7 +227,7 @@ TEST(delta_kernels, give_the_same_bits_by_head_groups_and_on_threads) {
 }
 
 TEST(delta_kernels, costs_of_one_chunk_are_those_of_its_products) {
-  const GlaShape s{64, 1, 128, 96, 64, GateKind::vector};
+  const LayerShape s{64, 1, 128, 96, 64, GateKind::vector};
   const double c = 64, k = 128, v = 96;
   // Scores of keys, the triangular solve, K~ X^T and Vn^T K^ for both parts of the map.
   EXPECT_EQ(DeltaMap::flops({s}), 2 * c * c * k + c * c * (k + v) + 4 * c * k * (k + v));
@@ -238,7 +238,7 @@ TEST(delta_kernels, costs_of_one_chunk_are_those_of_its_products) {
   EXPECT_EQ(DeltaStateGradients::flops({s}), 4 * c * c * k + 3 * c * c * v + 6 * c * k * v);
   // Scores and their gradients; two solves, dAqk, dG and Aqk^T dO; eight products with states.
   EXPECT_EQ(DeltaGradients::flops({s}), 12 * c * c * k + 8 * c * c * v + 16 * c * k * v);
-  GlaShape short_last = s;
+  LayerShape short_last = s;
   short_last.tokens = 96;
   EXPECT_EQ(DeltaCorrection::flops({short_last}), (64 * 64 + 32 * 32) * 7 * k + 6 * 96 * k * k);
 }

@@ -21,7 +21,7 @@ namespace {
 
 /// The memory of one rank's state pass, and what arrives from other ranks.
 struct StateRoom {
-  explicit StateRoom(const GlaShape& s)
+  explicit StateRoom(const LayerShape& s)
       : states(size(s.heads * s.chunks() * s.d_k * s.d_v), NAN),
         decays(size(s.heads * s.chunks() * s.d_k), NAN),
         map_decay(size(s.heads * s.d_k), NAN),
@@ -30,14 +30,14 @@ struct StateRoom {
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   /// Points `x` to the part that belongs to the heads of a call.
   template <class Operands>
-  void set_outputs(Operands& x, const GlaShape& s, const Work& work) {
+  void set_outputs(Operands& x, const LayerShape& s, const Work& work) {
     const auto head = work.first_head, edges = head * s.chunks();
     x.states = states.data() + edges * s.d_k * s.d_v;
     x.decays = decays.data() + edges * s.d_k;
     x.map_decay = map_decay.data() + head * s.d_k;
     x.map_state = map_state.data() + head * s.d_k * s.d_v;
   }
-  ChunkEdges<OnHost> edges(const GlaShape& s, const Work& work) const {
+  ChunkEdges<OnHost> edges(const LayerShape& s, const Work& work) const {
     const auto head = work.first_head, edges = head * s.chunks();
     return {states.data() + edges * s.d_k * s.d_v, decays.data() + edges * s.d_k,
             incoming.empty() ? nullptr : incoming.data() + head * s.d_k * s.d_v};
@@ -48,7 +48,7 @@ struct StateRoom {
 };
 
 /// What the next rank receives: this rank's map applied to what it received itself.
-std::vector<float> handed_on(const StateRoom& rank, const GlaShape& s) {
+std::vector<float> handed_on(const StateRoom& rank, const LayerShape& s) {
   std::vector<float> out = rank.map_state;
   for (std::size_t i = 0; i < out.size() && !rank.incoming.empty(); ++i) {
     out[i] += rank.map_decay[i / static_cast<std::size_t>(s.d_v)] * rank.incoming[i];
@@ -64,7 +64,7 @@ struct Ranks {
 /// Head groups: each kernel is called once a group.
 using Groups = std::vector<Work>;
 
-Ranks state_passes(const Tensors& tensors, const GlaShape& whole, int count, const Groups& groups) {
+Ranks state_passes(const Tensors& tensors, const LayerShape& whole, int count, const Groups& groups) {
   Ranks out;
   for (int p = 0; p < count; ++p) {
     const auto [shape, first] = out.tokens.emplace_back(rank_tokens(whole, p, count));
@@ -88,7 +88,7 @@ Ranks state_passes(const Tensors& tensors, const GlaShape& whole, int count, con
   return out;
 }
 
-Results<float> run(const Tensors& tensors, const GlaShape& whole, int count,
+Results<float> run(const Tensors& tensors, const LayerShape& whole, int count,
                    const Groups& groups = {Work{}}) {
   Results<float> out = room(whole);
   const Ranks ranks = state_passes(tensors, whole, count, groups);
@@ -149,13 +149,13 @@ TEST(chunk_kernels, give_the_same_bits_by_head_groups_and_on_threads) {
 }
 
 TEST(chunk_kernels, costs_of_one_chunk_are_those_of_its_products) {
-  const GlaShape s{64, 1, 128, 96, 64, GateKind::vector};
+  const LayerShape s{64, 1, 128, 96, 64, GateKind::vector};
   EXPECT_EQ(ChunkStates::flops({s}), 2.0 * 64 * 128 * 96);
   EXPECT_EQ(InterOutput::flops({s}), 2.0 * 64 * 128 * 96);
   EXPECT_EQ(IntraOutput::flops({s}), 2.0 * 64 * 64 * (128 + 96));
   EXPECT_EQ(IntraGradients::flops({s}), 2.0 * 64 * 64 * (3 * 128 + 2 * 96));
   EXPECT_EQ(InterGradients::flops({s}), 6.0 * 64 * 128 * 96);
-  GlaShape short_last = s;
+  LayerShape short_last = s;
   short_last.tokens = 96;
   EXPECT_EQ(IntraOutput::flops({short_last}), 2.0 * (64 * 64 + 32 * 32) * (128 + 96));
 }

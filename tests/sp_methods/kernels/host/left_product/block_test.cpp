@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
 namespace baton::test {
@@ -18,7 +18,7 @@ namespace {
 
 /// One rank's circulating block, the gradients of that block, and its boundary gate sum.
 struct RankRoom {
-  explicit RankRoom(const GlaShape& s)
+  explicit RankRoom(const LayerShape& s)
       : k(size_t(s.tokens * s.heads * s.d_k)),
         decay(size_t(s.heads * s.d_k)),
         dk(k.size()),
@@ -29,7 +29,7 @@ struct RankRoom {
 
 class Ring {
  public:
-  Ring(const Tensors& tensors, const GlaShape& whole, int count)
+  Ring(const Tensors& tensors, const LayerShape& whole, int count)
       : tensors_(tensors), whole_(whole), out_(room(whole)) {
     for (int p = 0; p < count; ++p) {
       tokens_.push_back(rank_tokens(whole, p, count));
@@ -95,7 +95,7 @@ class Ring {
   }
 
   const Tensors& tensors_;
-  GlaShape whole_;
+  LayerShape whole_;
   Results<float> out_;
   std::vector<RankTokens> tokens_;
   std::vector<RankRoom> rooms_;

@@ -3,7 +3,7 @@
 // 100.
 #include <gtest/gtest.h>
 
-#include "sp_methods/kernels/left_product_contracts.hpp"
+#include "sp_methods/kernels/left_product.hpp"
 
 namespace baton::test {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
-#include "sp_methods/kernels/low_rank_contracts.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
 #include "sp_methods/kernels/reference/low_rank.hpp"
 #include "tests/sp_methods/kernels/delta_problem.hpp"
 
@@ -29,7 +29,7 @@ struct LowRankTensors {
   DeltaTensors of;
   Numbers a, b;
 
-  LowRankInputs<OnHost> inputs(const GlaShape& s, std::int64_t first) const {
+  LowRankInputs<OnHost> inputs(const LayerShape& s, std::int64_t first) const {
     const std::int64_t row = first * s.heads * s.d_k;
     return {of.of.inputs(s, first), a.data() + row, b.data() + row};
   }
@@ -57,12 +57,12 @@ LowRankTensors draw_low_rank(const DeltaProblem& problem) {
 struct Oracle {
   std::vector<double> o, final, dq, dk, dv, dg, da, db, d_before, matrix;
 
-  Oracle(const LowRankTensors& x, const GlaShape& s) {
+  Oracle(const LowRankTensors& x, const LayerShape& s) {
     for (std::int64_t h = 0; h < s.heads; ++h) add(x, s, h);
   }
 
  private:
-  void add(const LowRankTensors& x, const GlaShape& s, std::int64_t h) {
+  void add(const LowRankTensors& x, const LayerShape& s, std::int64_t h) {
     const auto head = [&](const Numbers& rows, std::int64_t width) {
       return head_of(rows, h, s.heads, width);
     };
@@ -85,7 +85,7 @@ struct Oracle {
 };
 
 /// The map of a rank applied to a state, by the combine of collectives.
-Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& later, const GlaShape& s,
+Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& later, const LayerShape& s,
                  bool transposed) {
   Numbers into(earlier.size(), NAN);
   combine_on_host({{into}, {earlier, matrix, later}}, {{MapKind::affine, s.d_v, 0, transposed}, s.d_k});
@@ -93,13 +93,13 @@ Numbers combined(const Numbers& earlier, const Numbers& matrix, const Numbers& l
 }
 
 struct Rank {
-  GlaShape shape;
+  LayerShape shape;
   std::int64_t first;
   Numbers matrix, state, gradient, before;
 };
 
 Rank mapped(const LowRankTensors& x, const RankTokens& tokens) {
-  const GlaShape& s = tokens.shape;
+  const LayerShape& s = tokens.shape;
   const auto state = static_cast<std::size_t>(s.heads * s.d_v * s.d_k);
   Rank rank{s,
             tokens.first,
@@ -115,7 +115,7 @@ Rank mapped(const LowRankTensors& x, const RankTokens& tokens) {
 }
 
 void set_output(float* o, const LowRankInputs<OnHost>& in, const Rank& rank, bool corrects) {
-  const GlaShape& s = rank.shape;
+  const LayerShape& s = rank.shape;
   if (!corrects) return LowRankOutput::on_host({.in = in, .incoming = rank.before.data(), .o = o}, {s});
   Numbers correction(static_cast<std::size_t>(s.tokens * s.heads * s.d_k), NAN);
   LowRankOutput::on_host({.in = in, .o = o}, {s});
@@ -123,7 +123,7 @@ void set_output(float* o, const LowRankInputs<OnHost>& in, const Rank& rank, boo
   DeltaCorrect::on_host({.correction = correction.data(), .incoming = rank.before.data(), .o = o}, {s});
 }
 
-LowRankResults run(const LowRankTensors& x, const GlaShape& whole, int count, bool corrects) {
+LowRankResults run(const LowRankTensors& x, const LayerShape& whole, int count, bool corrects) {
   LowRankResults out{delta_room(whole), Numbers(x.a.size(), NAN), Numbers(x.a.size(), NAN)};
   std::vector<Rank> ranks;
   out.of.final = x.of.before;
@@ -134,7 +134,7 @@ LowRankResults run(const LowRankTensors& x, const GlaShape& whole, int count, bo
   }
   out.of.d_before = x.of.after;
   for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank) {
-    const GlaShape& s = rank->shape;
+    const LayerShape& s = rank->shape;
     const Numbers after = out.of.d_before;
     out.of.d_before = combined(after, rank->matrix, rank->gradient, whole, true);
     const auto in = x.inputs(s, rank->first);
@@ -182,7 +182,7 @@ TEST(low_rank_kernels, agree_with_the_recurrence_where_all_gates_are_strong) {
 TEST(low_rank_kernels, a_part_of_the_map_may_be_left_out) {
   const DeltaProblem problem{{43, 2, 24, 20, 16, GateKind::vector}, 0.3F, 4};
   const LowRankTensors tensors = draw_low_rank(problem);
-  const GlaShape& s = problem.shape;
+  const LayerShape& s = problem.shape;
   const Rank both = mapped(tensors, {s, 0});
   Numbers matrix(both.matrix.size(), NAN), state(both.state.size(), NAN);
   auto in = tensors.inputs(s, 0);
@@ -195,7 +195,7 @@ TEST(low_rank_kernels, a_part_of_the_map_may_be_left_out) {
 }
 
 TEST(low_rank_kernels, costs_of_one_chunk_are_those_of_its_products) {
-  const GlaShape s{64, 1, 128, 96, 64, GateKind::vector};
+  const LayerShape s{64, 1, 128, 96, 64, GateKind::vector};
   const double c = 64, k = 128, v = 96;
   // Two scores, the solve, scores times values; R~ X^T and U^T B^ for both parts, V^T K^ for one.
   EXPECT_EQ(LowRankMap::flops({s}),

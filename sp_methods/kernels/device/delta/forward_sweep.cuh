@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state over the chunks of one head under a delta rule, left to right, from the chunks'
+// records: one block a head and 16 or 32 rows of the state [rows, d_k].
+//
+//   rows of values start from the incoming state or zero, rows of the matrix from the identity,
+//   without values (U = 0)
+//
+//   for each chunk:   X' = bf16(to X)                                                    | copies
+//     R^T = U^T - X' W^T     Vn^T = beta R^T         half of the warps  | the others: O = q' X'^T
+//     X <- gamma X + from (Vn^T k")                  all warps          | O += A Vn, written
+//
+// Two barriers a chunk. With values X at the end is B, from the identity it is A transposed.
+// Cost: 4 tokens d_k flop a row and head, with the output 6; see sweep.cuh for bytes.
+#pragma once
+
+#include "sp_methods/kernels/device/delta/layer.cuh"
+
+namespace baton {
+
+/// What a sweep over the chunks of every head starts from, and what it leaves; null is left out.
+struct ForwardSweepOutputs {
+  float* map_state = nullptr;   ///< [heads, d_v, d_k]
+  float* map_matrix = nullptr;  ///< [heads, d_k, d_k]
+  Bf16* o = nullptr;            ///< [tokens, heads, d_v]
+  Bf16* correction = nullptr;   ///< [tokens, heads, d_k]
+  Bf16* states = nullptr;       ///< [heads, chunks, d_v, d_k]
+  char* missing = nullptr;      ///< [heads, chunks] tiles [d_v, 64]
+};
+cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
+                          const float* incoming, const Chunks& p);
+
+}  // namespace baton

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes over one rank's chunks under a delta rule that make its map, its output, the operator
+// that corrects the output, and its part of the state's gradient.
+//
+//   for chunk n = 0 .. N-1:   R = missing(X),  Vn = B R,  [O = output(X, Vn)],  X = advance(X, Vn)
+//       map:          X = [0; I] with values v and none:  X at the end is [B; A^T]
+//       output:       X = the incoming state, values v
+//       correction:   X = I, no values:  O is the correction
+//   for chunk n = N-1 .. 0:   D = 0;  Z = reverse(s Aqk^T dO + K^ D^T),  D = retreat(D, dO, B Z)
+//       state gradients:  D at the end
+//
+// So the matrix A is a state of d_k more rows that starts from the identity, and no chunk's matrix
+// is formed.
+// Cost: that of the contracts; chunks in order, heads independent.
+// Source: "Gated Delta Networks", arXiv 2412.06464; the columns from the identity as in
+// flash-linear-attention, ops/cp.
+#include "sp_methods/kernels/delta.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "sp_methods/kernels/host/delta/chunk.hpp"
+
+namespace baton {
+namespace {
+
+/// The output of one head's chunks from state x [width, d_k], with values of `value_width` columns,
+/// into o [tokens, heads, width].
+void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
+  const Index width = x.rows();
+  DeltaChunk chunk(head, true);
+  Tile written;
+  walk_chunks(head.shape, x, [&](Index n) {
+    chunk.set(n);
+    chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(value_width));
+    written = chunk.beta.asDiagonal() * written;
+    chunk.set_output(head_rows(o, chunk.tokens, head.head, head.shape.heads, width), x, written);
+    chunk.advance(x, written);
+  });
+}
+
+// The gradients of one rank's inputs under a delta rule, from the state before it and the gradient
+// of the state behind it.
+//
+//   for chunk n = 0 .. N-1:   keep X_n = X;  keep R = missing(X);  X = advance(X, B R)
+//   for chunk n = N-1 .. 0, with X = X_n, Vn = B R and D behind the chunk:
+//     Z = reverse(s Aqk^T dO + K^ D^T)           dv = B Z           dbeta = rowsum(Z (.) R)
+//     dAqk = s tril(dO Vn^T)                     dG = -tril_{-1}(dv Vn^T)
+//     dQ~ = s dO X        dK~ = -dv X            dK^ = Vn D         D <- retreat(D, dO, dv)
+//     dq = e^b dQ~ + pairs(dAqk)                 dk = e^b dK~ + e^{b_C - b} dK^ + pairs(dAqk, dG)
+//     dg_i = gamma (.) colsum(X (.) D) + sum_{u >= i} (q_u dq_u + k_u dk_u of later tokens of pairs
+//            - k_u dk_u of earlier tokens of pairs) + sum_{u < i} k_u e^{b_C - b_u} dK^_u
+//
+// dg has four kinds of pairs that pass gate i: over the whole chunk, into it, out of it and within
+// it. Written so, what passes no gate i is in none of them, and nothing cancels under strong gates.
+// (The gradient of the WY form's W and U falls out: dW = -dVn X, so both meet in Z.)
+// Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
+// Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
+
+/// One head's gradients, with scratch kept between chunks.
+class HeadGradients {
+ public:
+  HeadGradients(const DeltaGradientsOut<OnHost>& out, const DeltaHead& head, const float* d_o)
+      : out_(out), head_(head), d_o_(d_o), chunk_(head, true), pairs_(head.of()) {}
+
+  /// The forward pass from state x [d_v, d_k].
+  void keep_states(Tile x) {
+    DeltaChunk chunk(head_, false);
+    missing_.resize(head_.shape.chunks());
+    walk_chunks(head_.shape, x, [&](Index n) {
+      chunk.set(n);
+      Tile& missing = missing_[n];
+      chunk.set_missing(missing, x, head_.of().v(chunk.tokens));
+      states_.push_back(x);
+      written_.noalias() = chunk.beta.asDiagonal() * missing;
+      chunk.advance(x, written_);
+    });
+  }
+
+  /// Sets the gradients of chunk n and moves `gradient` [d_v, d_k] from behind it to before it.
+  void set(Tile& gradient, Index n) {
+    chunk_.set(n);
+    const Tile& state = states_[n];
+    written_.noalias() = chunk_.beta.asDiagonal() * missing_[n];
+    set_writes(gradient, missing_[n]);
+    set_pairs();
+    set_edges(gradient, state);
+    if (head_.shape.gate_width() > 0) set_gates(gradient, state);
+    set_rows();
+    chunk_.retreat(gradient, d_o(), dv_);
+  }
+
+ private:
+  /// dv and dbeta.
+  void set_writes(const Tile& gradient, const Tile& missing) {
+    chunk_.set_written_gradient(dv_, d_o(), gradient);
+    chunk_.solve_reverse(dv_);
+    view(out_.dbeta, 1).col(0) = dv_.cwiseProduct(missing).rowwise().sum();
+    dv_ = chunk_.beta.asDiagonal() * dv_;
+    view(out_.of.dv, head_.shape.d_v) = dv_;
+  }
+
+  /// What comes from pairs within the chunk, without the diagonal.
+  void set_pairs() {
+    pairs_.d_queries.noalias() = head_.shape.scale() * (d_o() * written_.transpose());
+    own_ = pairs_.d_queries.diagonal();
+    pairs_.d_queries.triangularView<Eigen::Upper>().setZero();
+    pairs_.d_keys.noalias() = -dv_ * written_.transpose();
+    pairs_.d_keys.triangularView<Eigen::Upper>().setZero();
+    for (Tile* rows : {&pairs_.dq, &pairs_.later_dk, &pairs_.earlier_dk})
+      rows->setZero(chunk_.tokens.count, head_.shape.d_k);
+    pairs_.add_pairs(chunk_.tokens);
+  }
+
+  /// Adds what comes from the state before the chunk; keeps what goes to the one behind it.
+  void set_edges(const Tile& gradient, const Tile& state) {
+    x_.noalias() = head_.shape.scale() * (d_o() * state);
+    add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
+    x_.noalias() = -dv_ * state;
+    add_scaled_rows(pairs_.later_dk, x_, chunk_.from_start);
+    x_.noalias() = written_ * gradient;
+    scale_rows(out_dk_, x_, chunk_.to_end);
+  }
+
+  void set_gates(const Tile& gradient, const Tile& state) {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
+    x_ = q.cwiseProduct(pairs_.dq) + k.cwiseProduct(pairs_.later_dk - pairs_.earlier_dk);
+    set_chunk_gate_gradient(view(out_.of.dg, head_.shape.gate_width()), x_,
+                            chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum()),
+                            k.cwiseProduct(out_dk_));
+  }
+
+  /// dq and dk, with the diagonal.
+  void set_rows() {
+    const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
+    view(out_.of.dq, head_.shape.d_k) = pairs_.dq + own_.asDiagonal() * k;
+    view(out_.of.dk, head_.shape.d_k) = pairs_.later_dk + pairs_.earlier_dk + out_dk_ + own_.asDiagonal() * q;
+  }
+
+  TileView view(float* x, Index width) const {
+    return head_rows(x, chunk_.tokens, head_.head, head_.shape.heads, width);
+  }
+  ConstTileView d_o() const {
+    return head_rows(d_o_, chunk_.tokens, head_.head, head_.shape.heads, head_.shape.d_v);
+  }
+
+  const DeltaGradientsOut<OnHost>& out_;
+  DeltaHead head_;
+  const float* d_o_;
+  DeltaChunk chunk_;
+  ChunkScoreGradients pairs_;
+  std::vector<Tile> states_, missing_;  // of every chunk
+  Tile written_, dv_, out_dk_, x_;
+  Eigen::VectorXf own_;
+};
+
+}  // namespace
+
+void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
+  const Index d_k = p.shape.d_k, state_rows = out.map_state == nullptr ? 0 : p.shape.d_v;
+  const Index matrix_rows = out.map_matrix == nullptr ? 0 : d_k;
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
+    DeltaChunk chunk(head, false);
+    Tile x = Tile::Zero(state_rows + matrix_rows, d_k), written;
+    x.bottomRows(matrix_rows).setIdentity();
+    walk_chunks(p.shape, x, [&](Index n) {
+      chunk.set(n);
+      chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(state_rows));
+      written = chunk.beta.asDiagonal() * written;
+      chunk.advance(x, written);
+    });
+    if (state_rows > 0) matrix_at(out.map_state, h, state_rows, d_k) = x.topRows(state_rows);
+    if (matrix_rows > 0) matrix_at(out.map_matrix, h, d_k, d_k) = x.bottomRows(d_k).transpose();
+  });
+}
+
+void DeltaOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
+    set_output(out.o, state_or_zero(out.incoming, h, p.shape), head, p.shape.d_v);
+  });
+}
+
+void DeltaCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index) {
+    set_output(out.correction, Tile::Identity(p.shape.d_k, p.shape.d_k), head, 0);
+  });
+}
+
+void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
+  if (out.incoming == nullptr) return;
+  const LayerShape& s = p.shape;
+  parallel_for(p.work.heads(s) * s.chunks(), p.work.threads, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const Tokens t = chunk_tokens(s, i % s.chunks());
+      const Index h = i / s.chunks(), head = p.work.first_head + h;
+      head_rows(out.o, t, head, s.heads, s.d_v).noalias() +=
+          head_rows(out.correction, t, head, s.heads, s.d_k) *
+          matrix_at(out.incoming, h, s.d_v, s.d_k).transpose();
+    }
+  });
+}
+
+void DeltaStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
+  const LayerShape& s = p.shape;
+  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
+    DeltaChunk chunk(head, true);
+    Tile gradient = Tile::Zero(s.d_v, s.d_k), dv;
+    walk_chunks_back(s, gradient, [&](Index n) {
+      chunk.set(n);
+      const auto d_o = head_rows(out.d_o, chunk.tokens, head.head, s.heads, s.d_v);
+      chunk.set_written_gradient(dv, d_o, gradient);
+      chunk.solve_reverse(dv);
+      dv = chunk.beta.asDiagonal() * dv;
+      chunk.retreat(gradient, d_o, dv);
+    });
+    matrix_at(out.map_state, h, s.d_v, s.d_k) = gradient;
+  });
+}
+
+void DeltaGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
+  set_gradients_of_heads<DeltaHead, HeadGradients>(x, p);
+}
+
+}  // namespace baton

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear attention with its sequence cut over ranks, gated, with a delta rule or with a low-rank
+// one: one text, and the methods differ in the scan that carries the states and in when it runs.
+//
+//   for each head group: local states and the group's map; exchange the map (ZeCO, LASP-2)
+//   the work that needs nothing from other ranks
+//   (LASP-1, as in its paper: wait for that, then exchange)
+//   for each head group: outputs, with the state that came in
+//
+//   lasp1_as_released: receive, all local work, send: a chain of whole layers
+//
+// The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
+// the wire for a chain, under any rule: matrices stay, and every other scan sends them. With
+// matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
+// forward pass alone does otherwise (matrix_pass.hpp).
+// Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
+// algorithms 2, 4 and 6; the forms "as released" follow the public code of OpenNLPLab/LASP and
+// OpenSparseLLMs/Linear-MoE. Under a delta rule lasp2_as_released is what
+// fla-org/flash-linear-attention releases, fla/ops/cp: a gather that is waited for, and another one
+// backward of matrices that all ranks have had; lasp1 is the unpipelined chain of mindspore's
+// hyper-parallel, linear_attention_context_parallel.py; linear_doubling is MaxText's
+// (src/maxtext/models/gdn_cp.py).
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/collective.hpp"
+#include "sp_methods/passes/make_pass.hpp"
+#include "sp_methods/passes/state_scan.hpp"
+
+namespace baton {
+namespace {
+
+/// When a group's exchange runs, beside the local work of its rank.
+enum class ExchangePlacement { overlapped, after_local_work, serial, serial_chain, none };
+
+/// Messages in the longest chain of a layer whose passes take `hops` messages each for one scan, if
+/// a rank starts the scan of each of `groups` when it has finished the one before.
+using HopsInTurn = int(const std::vector<int>& hops, int groups, int ranks);
+
+/// Down a chain every further group is two messages behind: a rank has received and sent.
+int chain_in_turn(const std::vector<int>& hops, int groups, int) {
+  int all = 0;
+  for (const int once : hops) all += once + (groups - 1) * std::min(once, 2);
+  return all;
+}
+
+/// A gather ends on all ranks at once.
+int gather_in_turn(const std::vector<int>& hops, int groups, int) {
+  return groups * std::accumulate(hops.begin(), hops.end(), 0);
+}
+
+/// Doubling ends earlier on the first ranks, which then start the next group: counted rank by rank,
+/// and a message waits for both of its ranks. Backward the last rank is the first.
+int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
+  std::vector<int> done(ranks, 0);
+  for (std::size_t pass = 0; pass < hops.size(); ++pass) {
+    for (int group = 0; group < groups; ++group) {
+      const std::vector<int> begun = done;
+      std::vector<int> held = done;
+      for (int distance = 1; distance < ranks; distance *= 2)
+        for (int to = ranks - 1; to >= distance; --to) {  // downwards: what came now is not sent now
+          const int message = std::max(held[to - distance], begun[to]) + 1;
+          for (int* end : {&done[to - distance], &done[to], &held[to]}) *end = std::max(*end, message);
+        }
+    }
+    std::reverse(done.begin(), done.end());
+  }
+  return *std::max_element(done.begin(), done.end());
+}
+
+/// A link of the chain of layers sends the states of all heads after one another.
+constexpr const char* link = "ring_scan";
+
+void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
+  embed(s, scan, {pass.map(group), pass.incoming(group).state, layer.blocks});
+}
+
+void record_pass(Schedule& s, LinearPass& pass, const Layer& layer, const std::string& scan,
+                 ExchangePlacement placement) {
+  const bool is_serial = placement == ExchangePlacement::serial;
+  for (int g = 0; g < layer.groups; ++g) {
+    pass.record_local_states(g);
+    if (is_serial) s.fence();
+    if (is_serial || placement == ExchangePlacement::overlapped) exchange(s, pass, layer, scan, g);
+    if (is_serial) s.fence();
+  }
+  pass.record_overlappable();
+  if (placement == ExchangePlacement::after_local_work) {
+    s.fence();
+    for (int g = 0; g < layer.groups; ++g) exchange(s, pass, layer, scan, g);
+  }
+  for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
+}
+
+/// A chain whose link is the whole layer: nothing is computed before the state is there.
+void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
+  const int P = s.ranks(), r = s.rank();
+  for (int g = 0; g < layer.groups && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
+  s.fence();
+  for (int g = 0; g < layer.groups; ++g) pass.record_local_states(g);
+  pass.record_overlappable();
+  for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
+  s.fence();
+  for (int g = 0; g < layer.groups && r + 1 < P; ++g) {
+    Map carry = pass.map(g).only_state();
+    if (r > 0) {
+      carry = s.scratch_map("carry", carry).only_state();
+      s.combine(carry, pass.incoming(g), pass.map(g));
+    }
+    s.send(r + 1, carry.state);
+  }
+}
+
+/// The text of one method. One without an exchange is of sequences of single ranks.
+struct Text {
+  std::string scan;
+  ExchangePlacement placement = ExchangePlacement::none;
+  HopsInTurn* hops_in_turn = chain_in_turn;
+  bool corrects = false;
+
+  std::string scan_of(const Layer& layer) const {
+    if (placement == ExchangePlacement::serial_chain) return link;
+    return layer.scan.empty() ? scan : layer.scan;
+  }
+};
+
+/// Records a pass and returns it for the next one.
+std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std::string& scan,
+                                ExchangePlacement placement) {
+  const Layer& layer = inputs.layer;
+  auto pass = make_pass(s, inputs);
+  if (layer.mode == Mode::exposed && placement != ExchangePlacement::none &&
+      placement != ExchangePlacement::serial_chain)
+    placement = ExchangePlacement::serial;
+  if (placement == ExchangePlacement::serial_chain)
+    record_serial_chain(s, *pass, layer);
+  else
+    record_pass(s, *pass, layer, scan, placement);
+  return pass;
+}
+
+void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Text& text) {
+  const bool alone = layer.mode == Mode::compute_only || text.placement == ExchangePlacement::none;
+  const ExchangePlacement placement = alone ? ExchangePlacement::none : text.placement;
+  const std::string scan = text.scan_of(layer);
+  const auto use = [&](Direction direction, bool is_recorded) {
+    const bool is_used = has_matrices(layer.rule) && !alone && is_recorded;
+    return is_used ? map_use(s, scan, layer, direction) : MapUse{};
+  };
+  const MapUse ahead = use(Direction::forward, layer.pass != Pass::backward);
+  const MapUse back = use(Direction::reverse, layer.pass != Pass::forward);
+  PassInputs inputs{.layer = layer, .tensors = x};
+  inputs.is_first = alone || s.rank() == 0;
+  inputs.is_last = alone || s.rank() == s.ranks() - 1;
+  inputs.prefix =
+      saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
+  inputs.makes = {ahead.matrix || back.matrix, ahead.state};
+  inputs.corrects = text.corrects;
+  std::unique_ptr<LinearPass> forward;
+  if (layer.pass != Pass::backward) forward = run(s, inputs, scan, placement);
+  if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
+  if (layer.pass == Pass::forward) return;
+  inputs.is_backward = true;
+  inputs.forward = forward.get();
+  inputs.makes = back;
+  inputs.corrects = false;
+  const Reversed reversed(s);
+  run(s, inputs, scan, placement);
+}
+
+std::vector<Direction> directions_of(Pass pass) {
+  if (pass == Pass::both) return {Direction::forward, Direction::reverse};
+  return {pass == Pass::forward ? Direction::forward : Direction::reverse};
+}
+
+/// The cost of each group's scan once a pass. The longest chain of a pass ends where that of the
+/// next one begins.
+std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& text) {
+  const ExchangePlacement placement = text.placement;
+  if (layer.mode == Mode::compute_only || placement == ExchangePlacement::none) return Cost{};
+  const bool is_link = placement == ExchangePlacement::serial_chain;
+  const bool in_turn =
+      !is_link && layer.groups > 1 && (placement == ExchangePlacement::serial || layer.mode == Mode::exposed);
+  const std::string scan = text.scan_of(layer);
+  if (in_turn && scan != text.scan) return std::nullopt;
+  const Shape group = shape_of_maps(layer, layer.share.heads / layer.groups);
+  const auto sent = claimed_scans(scan, group, split, directions_of(layer.pass));
+  if (!sent) return std::nullopt;
+  const int hops = in_turn ? text.hops_in_turn(sent->hops, layer.groups, split.ranks)
+                           : std::accumulate(sent->hops.begin(), sent->hops.end(), 0);
+  return Cost{layer.groups * sent->bytes, hops};
+}
+
+/// True if the scan is a library's or written by hand: these know decays alone.
+bool is_native(const std::string& scan) {
+  return !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
+}
+
+Refusal unsupported(const Layer& layer, const Text& text) {
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
+  if (has_matrices(layer.rule) && is_native(text.scan_of(layer)))
+    return "the native " + layer.scan + " takes diagonal maps, not those of a " + to_string(layer.rule) +
+           " rule";
+  if (layer.share.heads % layer.groups == 0) return {};
+  return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
+         " groups";
+}
+
+RegisteredMethod method(const std::string& name, const std::string& summary, const Text& text) {
+  std::vector<Rule> rules{Rule::decay, Rule::delta, Rule::low_rank};
+  if (text.corrects) rules.erase(rules.begin());
+  return RegisteredMethod({
+      .name = name,
+      .summary = summary,
+      .attention = Attention::linear,
+      .rules = rules,
+      .packs = true,
+      .scan = text.scan,
+      .build = [text](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, text); },
+      .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },
+      .unsupported = [text](const Layer& layer, int) { return unsupported(layer, text); },
+      .sequence = text.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
+  });
+}
+
+const RegisteredMethod registered[]{
+    method("zeco", "All-Scan of the states beside the local work",
+           {"all_scan", ExchangePlacement::overlapped}),
+    method("zeco_corrected",
+           "delta and low-rank rules: zeco, with an operator in place of outputs that wait for the states",
+           {"all_scan", ExchangePlacement::overlapped, chain_in_turn, true}),
+    method("linear_doubling", "recursive doubling of the maps beside the local work",
+           {"recursive_doubling", ExchangePlacement::overlapped, doubling_in_turn}),
+    method("linear_two_shot", "every rank folds a slice of the states beside the local work",
+           {"two_shot", ExchangePlacement::overlapped, gather_in_turn}),
+    method("lasp1", "states from rank to rank after the local work",
+           {"ring_scan", ExchangePlacement::after_local_work}),
+    method("lasp1_as_released", "receive, all local work, send: a chain of whole layers",
+           {"", ExchangePlacement::serial_chain}),
+    method("lasp2", "all-gather of the maps beside the local work",
+           {"all_gather_scan", ExchangePlacement::overlapped, gather_in_turn}),
+    method("lasp2_as_released", "all-gather of the maps, waited for at once",
+           {"all_gather_scan", ExchangePlacement::serial, gather_in_turn}),
+    method("local", "the rank's own tokens and no exchange: the data-parallel line", {}),
+};
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring Attention for linear attention without states: keys and values circulate, and each rank
+// forms the left products of its queries with them (kernels/left_product.hpp).
+//
+//   held = k_end | v | decay of this rank            k_end: keys decayed to their rank's end
+//   o = own block
+//   for i = 1 .. P-1:  hop;  held is now the block of rank r-i
+//     if that rank is earlier:  o += block (.) between;  between = between (.) its decay
+//   backward, in the same turn:  dk_end | dv of a block start at the rank after its own and
+//     circulate one hop behind it; every later rank adds its gradients, and the last hop returns
+//     the sums to the owner.  A small scan adds the boundary gate sums of later ranks to dg.
+//
+// Layers of bf16, and `segmented` ones, have f32 accumulators, which the last steps add to tensors.
+//
+// Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements, and heads*d_k of decay if gated;
+// blocks of later ranks are passed on unused. Backward adds as many hops of gradients (the first of
+// their P hops would carry zeros) and a scan of heads*d_k. At most P + log2 P hops wait in a chain.
+// Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, 4.1.
+#include "collectives/collective.hpp"
+#include "sp_methods/kernels/left_product.hpp"
+#include "sp_methods/passes/ring.hpp"
+
+namespace baton {
+namespace {
+
+/// The scan of the boundary gate sums.
+constexpr const char* gate_scan = "recursive_doubling";
+
+class LinearRing {
+ public:
+  LinearRing(Schedule& s, const Layer& layer, const LayerTensors& x)
+      : s_(s),
+        layer_(layer),
+        x_(x),
+        p_{.shape = layer.share,
+           .block_tokens = layer.share.tokens,
+           .dtype = layer.dtype,
+           .has_accumulators = layer.segmented || layer.dtype != Dtype::f32,
+           .circulates = s.ranks() > 1,
+           .kernels = layer.kernels},
+        channels_(p_.is_gated() ? p_.shape.heads * p_.shape.d_k : 0),
+        decay_elements_(channels_ * bytes_of(Dtype::f32) / bytes_of(layer.dtype)),
+        blocks_(s, "blocks", p_.circulates ? key_value_elements(p_.shape) + decay_elements_ : 0, layer.dtype),
+        between_(s.scratch("between", decay_elements_, layer.dtype)) {
+    if (!p_.has_accumulators || !p_.is_gated()) return;
+    scaled_.scaled = s.scratch("scaled", ScaledRank<Recorded>::scaled_elements(p_), layer.dtype);
+    scaled_.decay_table = s.scratch("tile_edges", ScaledRank<Recorded>::decay_table_elements(p_));
+    if (p_.circulates)
+      q_block_ = s.scratch("block_queries", LeftProductBlock::q_block_elements(p_), layer.dtype);
+  }
+
+  void forward() {
+    const int P = s_.ranks(), r = s_.rank();
+    o_accumulator_ = accumulator("o_rest", x_.o);
+    pack_own();
+    for (int i = 0; i < P; ++i) {
+      const Slice held = blocks_.held();
+      if (i + 1 < P) blocks_.hop();
+      wait_if_exposed(s_, layer_);
+      if (i == 0)
+        record<LeftProductOwnBlock>(
+            s_, p_, {.in = x_.inputs(), .rank = scaled_, .o = x_.o, .o_accumulator = o_accumulator_});
+      if (0 < i && i <= r) add_earlier_block(held, i);
+      wait_if_exposed(s_, layer_);
+    }
+    if (p_.has_accumulators) add(s_, x_.o, o_accumulator_);
+  }
+
+  void backward() {
+    const int P = s_.ranks(), r = s_.rank();
+    const std::int64_t count = p_.circulates ? key_value_elements(p_.shape) : 0;
+    Ring gradients(s_, "gradients", count);
+    const Slice block_gradients = s_.scratch("part", count), boundary = s_.scratch("edges", 2 * channels_);
+    boundary_ = {boundary.part(0, channels_), boundary.part(channels_, channels_), 1};
+    make_gradient_accumulators();
+    fill(s_, boundary_.state, 0.0F);
+    pack_own();
+    for (int i = 0; i < P; ++i) {
+      const Slice held = blocks_.held();
+      if (i + 1 < P) blocks_.hop();
+      if (i > 1) gradients.hop();
+      wait_if_exposed(s_, layer_);
+      if (i == 0) set_own_gradients();
+      if (i == 1) fill(s_, gradients.held(), 0.0F);
+      if (i == 1 && i <= r) add_earlier_gradients(held, i, gradients.held());
+      // The circulating sums may not have arrived yet: the gradients are computed apart from them.
+      if (i > 1 && i <= r) {
+        fill(s_, block_gradients, 0.0F);
+        add_earlier_gradients(held, i, block_gradients);
+        add(s_, gradients.held(), block_gradients);
+      }
+      wait_if_exposed(s_, layer_);
+    }
+    gradients.hop();
+    wait_if_exposed(s_, layer_);
+    if (p_.circulates || p_.has_accumulators)
+      add_returned_gradients(p_.circulates ? block_in(gradients.held(), p_.shape) : RingBlock{});
+    if (p_.is_gated()) add_later_gates();
+  }
+
+ private:
+  Slice accumulator(const char* name, const Slice& of) {
+    return p_.has_accumulators ? s_.scratch(name, of.count) : Slice{};
+  }
+
+  void make_gradient_accumulators() {
+    dq_accumulator_ = accumulator("q_rest", x_.dq);
+    dk_accumulator_ = accumulator("k_rest", x_.dk);
+    dv_accumulator_ = accumulator("v_rest", x_.dv);
+    if (!p_.is_gated()) return;
+    gate_terms_ = accumulator("z_rest", x_.dq);
+    if (p_.circulates) block_dq_ = accumulator("block_x", x_.dq);
+  }
+
+  /// Makes the block that this rank sends, and scales this rank's queries and keys.
+  void pack_own() {
+    const RingBlock own = p_.circulates ? block_in(blocks_.held(), p_.shape) : RingBlock{};
+    if (p_.circulates && !p_.is_gated()) s_.copy(own.k, x_.k);
+    if (p_.is_gated() && (p_.circulates || p_.has_accumulators))
+      record<LeftProductKeys>(s_, p_,
+                              {.in = x_.inputs(),
+                               .k = own.k,
+                               .decay = own.decay,
+                               .scaled = scaled_.scaled,
+                               .decay_table = scaled_.decay_table});
+    if (p_.circulates) s_.copy(own.v, x_.v);
+  }
+
+  void add_earlier_block(const Slice& held, int i) {
+    const RingBlock block = block_in(held, p_.shape);
+    record<LeftProductBlock>(s_, p_,
+                             {.in = x_.inputs(),
+                              .block = {block.k, block.v},
+                              .between = between(i),
+                              .rank = scaled_,
+                              .o = p_.has_accumulators ? o_accumulator_ : x_.o,
+                              .q_block = q_block_});
+    extend(block.decay, i);
+  }
+
+  void set_own_gradients() {
+    record<LeftProductOwnGradients>(s_, p_,
+                                    {.in = x_.inputs(),
+                                     .d_o = x_.d_o,
+                                     .rank = scaled_,
+                                     .out = x_.gradients(),
+                                     .dq_accumulator = dq_accumulator_,
+                                     .dk_accumulator = dk_accumulator_,
+                                     .dv_accumulator = dv_accumulator_,
+                                     .gate_terms = gate_terms_});
+  }
+
+  /// Adds the gradients of the held block to `into`, and those of this rank's queries and gates.
+  void add_earlier_gradients(const Slice& held, int i, const Slice& into) {
+    const RingBlock block = block_in(held, p_.shape), out = block_in(into, p_.shape);
+    record<LeftProductBlockGradients>(s_, p_,
+                                      {.in = x_.inputs(),
+                                       .d_o = x_.d_o,
+                                       .block = {block.k, block.v},
+                                       .between = between(i),
+                                       .rank = scaled_,
+                                       .dq = x_.dq,
+                                       .dg = x_.dg,
+                                       .boundary_gate_sum = boundary_.state,
+                                       .block_dk = out.k,
+                                       .block_dv = out.v,
+                                       .dq_accumulator = dq_accumulator_,
+                                       .gate_terms = gate_terms_,
+                                       .q_block = q_block_,
+                                       .block_dq = block_dq_});
+    extend(block.decay, i);
+  }
+
+  /// Adds the returned gradients of this rank's keys and values, and the accumulators.
+  void add_returned_gradients(const RingBlock& returned) {
+    record<LeftProductHomeGradients>(s_, p_,
+                                     {.in = x_.inputs(),
+                                      .scaled = scaled_.scaled,
+                                      .dv_accumulator = dv_accumulator_,
+                                      .out = x_.gradients(),
+                                      .boundary_gate_sum = boundary_.state,
+                                      .returned_dk = returned.k,
+                                      .returned_dv = returned.v,
+                                      .dq_accumulator = dq_accumulator_,
+                                      .dk_accumulator = dk_accumulator_,
+                                      .gate_terms = gate_terms_,
+                                      .decay_table = scaled_.decay_table});
+  }
+
+  /// Adds to dg the boundary gate sums of all later ranks, and the accumulated gate terms.
+  void add_later_gates() {
+    const Slice later = sum_of_later();
+    if (later.empty() && !p_.has_accumulators) return;
+    record<LeftProductEdgeGradients>(
+        s_, {p_, later.empty()},
+        {.later = later, .gate_terms = gate_terms_, .decay_table = scaled_.decay_table, .dg = x_.dg});
+  }
+
+  /// The boundary gate sums of later ranks, added by an exclusive scan of states whose decay is
+  /// one. Empty on the last rank.
+  Slice sum_of_later() {
+    if (!p_.circulates) return {};
+    const Slice later = s_.scratch("later", channels_);
+    fill(s_, boundary_.decay, 1.0F);
+    {
+      const Reversed reversed(s_);
+      embed(s_, gate_scan, {boundary_, later, 1});
+    }
+    wait_if_exposed(s_, layer_);
+    return s_.rank() + 1 < s_.ranks() ? later : Slice{};
+  }
+
+  /// The decay of the ranks between this one and the owner of the block of hop i; empty if there is
+  /// none.
+  Slice between(int i) const { return i > 1 ? between_ : Slice{}; }
+
+  /// Multiplies `between_` by the decay of the block of hop i, if another earlier block follows.
+  void extend(const Slice& decay, int i) {
+    if (i == s_.rank() || decay.empty()) return;
+    if (i == 1) return s_.copy(between_, decay);
+    record<ExtendDecay>(s_, p_, {.between = between_, .decay = decay});
+  }
+
+  Schedule& s_;
+  const Layer& layer_;
+  const LayerTensors& x_;
+  LeftProduct p_;
+  std::int64_t channels_;        // heads * d_k, the numbers of one rank's decay; 0 without gates
+  std::int64_t decay_elements_;  // of a decay, which is f32, in a slice of the tensors' type
+  Ring blocks_;
+  Slice between_;
+  Map boundary_;  // its state is the boundary gate sum of this rank
+  ScaledRank<Recorded> scaled_;
+  Slice q_block_, block_dq_, o_accumulator_, dq_accumulator_, dk_accumulator_, dv_accumulator_, gate_terms_;
+};
+
+void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
+  LinearRing ring(s, layer, x);
+  run_passes(s, layer, ring);
+}
+
+/// The small scan of the boundary gate sums, heads*d_k rows of one number.
+std::optional<Cost> claim_of_gate_sums(const LayerShape& share, const Split& split) {
+  Split reversed = split;
+  reversed.direction = Direction::reverse;
+  return find_collective(gate_scan).claim({share.heads, share.d_k, 1, share.tokens}, reversed);
+}
+
+/// Hops of gradients follow those of blocks one behind; the scan waits for the last of them. On two
+/// ranks the second one gets back a block that nothing was added to.
+std::optional<Cost> claim(const Layer& layer, const Split& split) {
+  const LayerShape& share = layer.share;
+  const int P = split.ranks;
+  const bool is_gated = share.gate != GateKind::none;
+  const std::int64_t elements = key_value_elements(share);
+  const std::int64_t decay_bytes = is_gated ? share.heads * share.d_k * bytes_of(Dtype::f32) : 0;
+  const Cost blocks{(P - 1) * (elements * bytes_of(layer.dtype) + decay_bytes), P - 1};
+  Cost cost;
+  if (P == 1) return cost;
+  if (layer.pass != Pass::backward) cost = blocks;
+  if (layer.pass == Pass::forward) return cost;
+  const Cost sums = is_gated ? claim_of_gate_sums(share, split).value() : Cost{};
+  cost.sent_bytes += blocks.sent_bytes + (P - 1) * elements * bytes_of(Dtype::f32) + sums.sent_bytes;
+  const bool is_exposed = layer.mode == Mode::exposed, is_pair = P == 2 && (is_gated || is_exposed);
+  cost.hops += P + sums.hops + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
+  return cost;
+}
+
+const RegisteredMethod registered{{
+    .name = "ring_attention",
+    .summary = "keys and values around the ring, left products: quadratic in the tokens",
+    .attention = Attention::linear,
+    .build = ring_attention,
+    .claim = claim,
+    .unsupported = [](const Layer& layer, int) { return unsupported_in_a_ring(layer); },
+}};
+
+}  // namespace
+}  // namespace baton

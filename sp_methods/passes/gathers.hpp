@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of several ranks, gathered by an embedded collective, and their gradients, which another
+// one sums and scatters.
+//
+//   gather:   all = the own tensors of the ranks that take part, in their order
+//   scatter:  own = the sum over these ranks of their `all`, its part for this rank
+//
+// Inside an `Among` scope its ranks take part, else all do. A rank alone moves nothing.
+// Cost: that of the collective beneath, with the tensor in the place of a packed map.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "sp_methods/passes/ring.hpp"
+
+namespace baton {
+
+/// The collectives beneath a method, by name: an all-gather and a reduce-scatter.
+struct GatherNames {
+  std::string gather;
+  std::string scatter;
+
+  int gather_hops(int ranks) const { return find_collective(gather).claim({}, {.ranks = ranks})->hops; }
+  int scatter_hops(int ranks) const { return find_collective(scatter).claim({}, {.ranks = ranks})->hops; }
+};
+
+/// Both around a ring.
+inline const GatherNames ring_gathers{"ring_all_gather", "ring_reduce_scatter"};
+/// Both in one hop.
+inline const GatherNames direct_gathers{"direct_all_gather", "direct_reduce_scatter"};
+
+/// Memory for the tensors of `ranks` ranks. The tensor of a rank alone is its own memory.
+inline Slice memory_of_all(Schedule& schedule, std::string name, const Slice& own, int ranks) {
+  return ranks == 1 ? own : schedule.scratch(std::move(name), ranks * own.count, own.dtype);
+}
+
+/// The keys and values of `ranks` ranks, called "keys" and "values".
+inline RingBlock keys_and_values_of_all(Schedule& schedule, const LayerTensors& x, int ranks) {
+  return {memory_of_all(schedule, "keys", x.k, ranks), memory_of_all(schedule, "values", x.v, ranks), {}};
+}
+
+/// Gathers tensors of any type. Nothing happens to empty ones, here and below.
+inline void gather(Schedule& schedule, const GatherNames& names, const Slice& all, const Slice& own) {
+  if (schedule.ranks() > 1 && !own.empty()) embed(schedule, names.gather, {{{}, own, 1}, all, 1});
+}
+
+/// Sums and scatters f32 tensors. `own` is not `all`.
+inline void scatter(Schedule& schedule, const GatherNames& names, const Slice& own, const Slice& all) {
+  if (own.empty()) return;
+  if (schedule.ranks() > 1) embed(schedule, names.scatter, {{{}, all, 1}, own, 1});
+  if (schedule.ranks() == 1) schedule.copy(own, all);
+}
+
+}  // namespace baton

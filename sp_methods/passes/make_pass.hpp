@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pass a layer of linear attention takes.
+#pragma once
+
+#include <memory>
+
+#include "sp_methods/passes/linear_pass.hpp"
+
+namespace baton {
+
+/// The pass of a layer: one whose kernels keep the state of every chunk, one whose kernels work in
+/// segments, or that of maps with matrices.
+std::unique_ptr<LinearPass> make_pass(Schedule& schedule, const PassInputs& inputs);
+
+}  // namespace baton

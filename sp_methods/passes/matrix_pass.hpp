@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes of linear attention with a delta rule or a low-rank rule on one rank. A rank's map is
+// S' = A S + B, with a matrix A [heads, d_k, d_k].
+//
+//   forward:    (A, B) of the own tokens                    | exchange | o from the state that came
+//     or:       (A, B); o from zero and the operator C, while it runs  | o = o + C S
+//   backward:   Dloc, which needs no state                  | exchange | all gradients
+//
+// The backward map is A transposed: matrices are made in the forward pass and kept beside the
+// prefix, and Dloc takes the place of B, which the exchange of the forward pass has read. In a pass
+// of the gradient alone they are inputs.
+// The states within a rank depend on the state that comes, so what a pass can do before it is there
+// are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form of a
+// delta rule does 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the
+// second one 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
+// A rank makes the parts of its map that the scan reads: of a chain, the first rank makes B, the
+// last one nothing, and backward the other way round.
+// Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
+// fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
+// that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
+#pragma once
+
+#include "sp_methods/kernels/delta.hpp"
+#include "sp_methods/kernels/low_rank.hpp"
+#include "sp_methods/passes/linear_pass.hpp"
+
+namespace baton {
+
+/// The kernels of a delta rule, and their operands.
+struct DeltaKernels {
+  using Map = DeltaMap;
+  using Output = DeltaOutput;
+  using Correction = DeltaCorrection;
+  using StateGradients = DeltaStateGradients;
+  using Gradients = DeltaGradients;
+  static DeltaInputs<Recorded> inputs(const LayerTensors& x) { return {x.inputs(), x.beta}; }
+  static DeltaGradientsOut<Recorded> gradients(const LayerTensors& x) { return {x.gradients(), x.dbeta}; }
+};
+
+/// The kernels of a low-rank rule, and their operands.
+struct LowRankKernels {
+  using Map = LowRankMap;
+  using Output = LowRankOutput;
+  using Correction = LowRankCorrection;
+  using StateGradients = LowRankStateGradients;
+  using Gradients = LowRankGradients;
+  static LowRankInputs<Recorded> inputs(const LayerTensors& x) { return {x.inputs(), x.a, x.b}; }
+  static LowRankGradientsOut<Recorded> gradients(const LayerTensors& x) {
+    return {x.gradients(), x.da, x.db};
+  }
+};
+
+/// A pass by the kernels of a rule with matrices.
+template <class Kernels>
+class MatrixPass : public LinearPass {
+ public:
+  MatrixPass(Schedule& schedule, const PassInputs& inputs)
+      : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
+        makes_(inputs.makes),
+        corrects_(inputs.corrects),
+        dtype_(inputs.layer.dtype) {
+    const LayerShape& own = share();
+    if (corrects_ && !inputs.is_first)
+      correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
+    if (is_backward() && inputs.forward == nullptr && makes_.matrix)
+      kept_ = saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k);
+  }
+
+  void record_local_states(int g) override {
+    const Slice state = makes_.state ? map(g).state : Slice{};
+    if (is_backward()) {
+      if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
+      if (makes_.state)
+        record<typename Kernels::StateGradients>(
+            schedule_, {share(), work(g), dtype_},
+            {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .map_state = state});
+    } else if (makes_.matrix || makes_.state) {
+      record<typename Kernels::Map>(schedule_, {share(), work(g), dtype_},
+                                    {.in = Kernels::inputs(tensors()),
+                                     .map_matrix = makes_.matrix ? map(g).decay : Slice{},
+                                     .map_state = state});
+    }
+  }
+
+  void record_overlappable() override {
+    if (!corrects_) return;
+    record<typename Kernels::Output>(schedule_, {share(), {}, dtype_},
+                                     {.in = Kernels::inputs(tensors()), .incoming = {}, .o = tensors().o});
+    if (!correction_.empty())
+      record<typename Kernels::Correction>(schedule_, {share(), {}, dtype_},
+                                           {.in = Kernels::inputs(tensors()), .correction = correction_});
+  }
+
+  void record_outputs(int g) override {
+    if (is_backward())
+      return record<typename Kernels::Gradients>(schedule_, {share(), work(g), dtype_},
+                                                 {.in = Kernels::inputs(tensors()),
+                                                  .d_o = tensors().d_o,
+                                                  .before = prefix(g),
+                                                  .after = arrived(g),
+                                                  .out = Kernels::gradients(tensors())});
+    if (!corrects_)
+      return record<typename Kernels::Output>(
+          schedule_, {share(), work(g), dtype_},
+          {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .o = tensors().o});
+    if (!correction_.empty())
+      record<DeltaCorrect>(schedule_, {share(), work(g), dtype_},
+                           {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
+  }
+
+ private:
+  MapUse makes_;
+  bool corrects_;
+  Dtype dtype_;
+  Slice correction_;  // of the ranks that a state comes to
+  Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
+};
+
+}  // namespace baton

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ring of ranks: blocks that circulate, and the elementwise steps of the ring methods.
+//
+//   hop:   send the held block to the next rank, receive that of the rank before, and hold it
+//
+// Two slots take turns: one receives while the other is still computed on. A slot is one message.
+// Cost: two slots of memory; a hop sends as many elements as a slot has.
+// Source: arXiv 2310.01889 (Ring Attention).
+#pragma once
+
+#include <source_location>
+#include <string>
+#include <utility>
+
+#include "sp_methods/kernels/softmax.hpp"
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+
+/// Blocks of equal size, one a rank, that circulate.
+class Ring {
+ public:
+  using Source = std::source_location;
+
+  Ring(Schedule& schedule, std::string name, std::int64_t count, Dtype dtype = Dtype::f32)
+      : schedule_(schedule),
+        count_(count),
+        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count, dtype)) {}
+
+  /// The block that this rank holds. After i hops it is that of the rank i places before.
+  Slice held() const { return slots_.part(turn_ * count_, count_); }
+
+  /// One hop. A ring of one rank has none.
+  void hop(Source source = Source::current()) {
+    const int ranks = schedule_.ranks(), rank = schedule_.rank();
+    if (ranks == 1) return;
+    const Slice leaves = held();
+    turn_ = 1 - turn_;
+    schedule_.send((rank + 1) % ranks, leaves, source);
+    schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
+  }
+
+ private:
+  Schedule& schedule_;
+  std::int64_t count_;
+  Slice slots_;
+  std::int64_t turn_ = 0;
+};
+
+/// Keys and values, or their gradients. Latent keys hold their values, and leave v empty.
+struct RingBlock {
+  Slice k;  ///< [tokens, key_heads, d_k]
+  Slice v;  ///< [tokens, key_heads, value_width]
+  /// [heads, d_k] of f32, or empty. One message has one type: in a slot of bf16 each number takes
+  /// two elements.
+  Slice decay;
+};
+
+/// The block that lies in a slot: keys, then values, then the decay.
+inline RingBlock block_in(const Slice& slot, const LayerShape& share) {
+  const std::int64_t keys = share.tokens * share.key_heads() * share.d_k;
+  const std::int64_t values = share.tokens * share.key_heads() * share.value_width();
+  return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
+}
+
+/// Elements of one rank's keys and values.
+inline std::int64_t key_value_elements(const LayerShape& share) {
+  return share.tokens * share.key_heads() * (share.d_k + share.value_width());
+}
+
+/// In mode `exposed`, steps recorded later wait for all recorded so far.
+inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
+  if (layer.mode == Mode::exposed) schedule.fence();
+}
+
+/// Records the passes of a layer by a method's member functions `forward` and `backward`.
+template <class Method>
+void run_passes(Schedule& schedule, const Layer& layer, Method& method) {
+  if (layer.pass != Pass::backward) method.forward();
+  if (layer.pass == Pass::both) schedule.fence();  // the gradient of the output needs the output
+  if (layer.pass != Pass::forward) method.backward();
+}
+
+/// Sets every element of an f32 slice.
+inline void fill(Schedule& schedule, const Slice& into, float value,
+                 Ring::Source source = Ring::Source::current()) {
+  if (!into.empty()) record<Fill>(schedule, {into.count, value}, {.into = into}, source);
+}
+
+/// Adds a slice to another one of as many elements. Empty ones need no step.
+inline void add(Schedule& schedule, const Slice& into, const Slice& from,
+                Ring::Source source = Ring::Source::current()) {
+  if (into.empty()) return;
+  record<Add>(schedule, {into.count, into.dtype, from.dtype}, {.into = into, .from = from}, source);
+}
+
+/// The f32 memory in which a tensor is summed: itself, or scratch called `name` if it is narrower.
+inline Slice sums_of(Schedule& schedule, const Slice& tensor, std::string name) {
+  return tensor.dtype == Dtype::f32 ? tensor : schedule.scratch(std::move(name), tensor.count);
+}
+
+/// Sets a tensor to its f32 sums.
+inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
+                Ring::Source source = Ring::Source::current()) {
+  if (into == sums || into.empty()) return;
+  if (into.dtype == sums.dtype) return schedule.copy(into, sums, source);
+  record<Narrow>(schedule, {into.count, into.dtype}, {.into = into, .from = sums}, source);
+}
+
+/// Why no ring method can run this layer.
+inline Refusal unsupported_in_a_ring(const Layer& layer) {
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
+  if (layer.mode == Mode::compute_only) return "its work is on what the exchange brings";
+  if (layer.groups != 1) return "its exchange is not cut into head groups";
+  return {};
+}
+
+}  // namespace baton

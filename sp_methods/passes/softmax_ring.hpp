@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring Attention's passes for causal softmax attention, and the keys and values that circulate in
+// them.
+//
+//   forward:  held = k | v of this rank;  (out, lse) = attention over the own block
+//     for i = 1 .. P-1:  hop;  held is now the block of rank r-i
+//       if any of it is visible:  (out, lse) = merge of (out, lse) and attention over it
+//   backward, in the same turn, from out and lse of the whole sequence:  dk | dv of a block start
+//     at its own rank and circulate one hop behind it; every rank that sees the block adds its
+//     gradients, and the last hop returns the sums to the owner
+//
+// Cost: P-1 hops of key_value_elements in the tensors' type a pass; backward also P hops of as many
+// in f32. Inside an `Among` scope its ranks are the ring.
+// Source: arXiv 2310.01889 (Ring Attention); zhuzilin/ring-flash-attention, ring_flash_attn.py.
+#pragma once
+
+#include "sp_methods/passes/softmax_steps.hpp"
+
+namespace baton {
+
+/// The keys and values of all ranks, in turn.
+class KeyRing {
+ public:
+  KeyRing(Schedule& schedule, const Layer& layer, const LayerTensors& tensors)
+      : schedule_(schedule),
+        share_(layer.share),
+        x_(tensors),
+        blocks_(schedule, "blocks", schedule.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype) {}
+
+  /// Makes the block that this rank sends. Before the first hop of every pass.
+  void start() {
+    if (schedule_.ranks() == 1) return;
+    const RingBlock own = block_in(blocks_.held(), share_);
+    schedule_.copy(own.k, x_.k);
+    schedule_.copy(own.v, x_.v);
+  }
+
+  /// The block of hop i. That of hop 0 is read from the tensors.
+  RingBlock held(int i) const { return i > 0 ? block_in(blocks_.held(), share_) : RingBlock{x_.k, x_.v, {}}; }
+
+  void hop() { blocks_.hop(); }
+
+  /// This rank's queries and the keys that come with hop i.
+  RankPair pair(int i) const {
+    const int ranks = schedule_.ranks(), rank = schedule_.rank();
+    return {rank, (rank - i + ranks) % ranks};
+  }
+
+ private:
+  Schedule& schedule_;
+  const LayerShape& share_;
+  const LayerTensors& x_;
+  Ring blocks_;
+};
+
+/// Records the forward pass: `result` and x.o of this rank's queries.
+inline void ring_forward(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps,
+                         KeyRing& keys, const PartialOutput& result) {
+  const int P = s.ranks();
+  const PartialOutput part{s.scratch("block_out", P > 1 ? steps.values() : 0, steps.part_dtype()),
+                           s.scratch("block_lse", P > 1 ? steps.rows() : 0)};
+  keys.start();
+  for (int i = 0; i < P; ++i) {
+    const RingBlock block = keys.held(i);
+    if (i + 1 < P) keys.hop();
+    wait_if_exposed(s, layer);
+    if (i == 0) steps.attend(result, x.q, block, keys.pair(i));
+    if (i > 0 && steps.is_visible(keys.pair(i))) {
+      steps.attend(part, x.q, block, keys.pair(i));
+      steps.merge(result, part);
+    }
+    wait_if_exposed(s, layer);
+  }
+  set(s, x.o, result.out);
+}
+
+/// Records the backward pass.
+class RingGradients {
+ public:
+  RingGradients(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps)
+      : s_(s), layer_(layer), share_(layer.share), x_(x), steps_(steps) {}
+
+  void backward(KeyRing& keys, const PartialOutput& result) {
+    const int P = s_.ranks();
+    if (P == 1 && steps_.part_dtype() == x_.dq.dtype) return set_at_once(keys, result);
+    Ring gradients(s_, "gradients", key_value_elements(share_));
+    const Slice block_gradients =
+        s_.scratch("part", P > 1 ? key_value_elements(share_) : 0, steps_.part_dtype());
+    const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
+    dq_ = sums_of(s_, x_.dq, "dq_sums");
+    keys.start();
+    steps_.set_delta(queries.delta, x_.d_o, result.out);
+    for (int i = 0; i < P; ++i) {
+      const RingBlock block = keys.held(i);
+      if (i + 1 < P) keys.hop();
+      if (i > 0) gradients.hop();
+      wait_if_exposed(s_, layer_);
+      // The circulating sums may not have arrived yet: the gradients are computed apart from them.
+      if (i == 0) begin_gradients(i, gradients.held(), queries, block, keys.pair(i));
+      if (i > 0 && steps_.is_visible(keys.pair(i))) {
+        begin_gradients(i, block_gradients, queries, block, keys.pair(i));
+        add(s_, gradients.held(), block_gradients);
+      }
+      wait_if_exposed(s_, layer_);
+    }
+    gradients.hop();
+    wait_if_exposed(s_, layer_);
+    set_gradients(s_, x_, {dq_, block_in(gradients.held(), share_)});
+  }
+
+ private:
+  /// The gradients of one rank's sequence, in the type that they end in.
+  void set_at_once(const KeyRing& keys, const PartialOutput& result) {
+    const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
+    steps_.set_delta(queries.delta, x_.d_o, result.out);
+    steps_.begin_gradients(true, x_.dq, {x_.dk, x_.dv, {}}, queries, keys.held(0), keys.pair(0));
+  }
+
+  /// Adds the gradients of the block of hop i to dq, and sets `into` to dk | dv of the block.
+  void begin_gradients(int i, const Slice& into, const QuerySide& queries, const RingBlock& block,
+                       RankPair pair) {
+    steps_.begin_gradients(i == 0, dq_, block_in(into, share_), queries, block, pair);
+  }
+
+  Schedule& s_;
+  const Layer& layer_;
+  const LayerShape& share_;
+  const LayerTensors& x_;
+  SoftmaxSteps& steps_;
+  Slice dq_;  // f32 sums
+};
+
+/// Both passes of a layer.
+class RingSoftmax {
+ public:
+  RingSoftmax(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout)
+      : s_(s),
+        layer_(layer),
+        x_(x),
+        steps_(s, layer, layout),
+        keys_(s, layer, x),
+        result_(s.ranks() == 1 ? steps_.result_of_one_block(x.o) : steps_.result(x.o)) {}
+
+  void forward() { ring_forward(s_, layer_, x_, steps_, keys_, result_); }
+  void backward() { RingGradients(s_, layer_, x_, steps_).backward(keys_, result_); }
+
+ private:
+  Schedule& s_;
+  const Layer& layer_;
+  const LayerTensors& x_;
+  SoftmaxSteps steps_;
+  KeyRing keys_;  // of both passes
+  PartialOutput result_;
+};
+
+/// The cost of a forward pass, and of what it sends again in a backward pass.
+inline Cost key_ring_cost(const Layer& layer, int ranks) {
+  return {(ranks - 1) * key_value_elements(layer.share) * bytes_of(layer.dtype), ranks - 1};
+}
+
+/// The cost of both passes. Blocks make P-1 hops in each; gradients make P, one behind the blocks.
+inline Cost ring_softmax_cost(const Layer& layer, int ranks) {
+  if (ranks == 1) return {};
+  const Cost blocks = key_ring_cost(layer, ranks);
+  if (layer.pass == Pass::forward) return blocks;
+  Cost cost = layer.pass == Pass::both ? blocks : Cost{};
+  cost.sent_bytes += blocks.sent_bytes + ranks * key_value_elements(layer.share) * bytes_of(Dtype::f32);
+  cost.hops += layer.mode == Mode::exposed ? ranks + 1 : ranks;
+  return cost;
+}
+
+}  // namespace baton

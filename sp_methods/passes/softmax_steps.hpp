@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that methods of causal softmax attention have in common: one rank's queries against one
+// rank's keys, the merge of such partial results, and their gradients.
+//
+//   attend:     out, lse = attention of the queries of rank a over the keys of rank b
+//   merge:      two partial results of the same queries become one
+//   gradients:  from out and lse over the whole sequence, d_o and delta: dq, dk, dv of the pair
+//
+// Methods that work in turns send their results back one turn later:
+//
+//   turn t = 0 .. last + 1:  messages: operands of turn t+1, results of turn t-1
+//                            work of turn t;  merge of the results that came;  wait for all of it
+//
+// Source: Dao, "FlashAttention-2", 2023; zhuzilin/ring-flash-attention (the merge);
+// ACA-Lab-SJTU/token-ring and RulinShao/LightSeq (turns).
+#pragma once
+
+#include <source_location>
+
+#include "sp_methods/passes/ring.hpp"
+
+namespace baton {
+
+/// The positions of a rank's tokens.
+using Layout = Positions (*)(int rank, int ranks, std::int64_t tokens);
+
+inline Positions contiguous(int rank, int, std::int64_t tokens) { return contiguous_positions(rank, tokens); }
+
+inline Positions zigzag(int rank, int ranks, std::int64_t tokens) {
+  return zigzag_positions(rank, ranks, tokens);
+}
+
+inline Positions striped(int rank, int ranks, std::int64_t tokens) {
+  return striped_positions(rank, ranks, tokens);
+}
+
+/// The rank that owns the queries, and the one that owns the keys.
+struct RankPair {
+  int queries = 0;
+  int keys = 0;
+};
+
+/// A partial result of attention.
+struct PartialOutput {
+  Slice out;  ///< [tokens, heads, d_v], f32, or of `part_dtype` where it is merged at once
+  Slice lse;  ///< [tokens, heads], natural logarithm
+};
+
+/// What the gradients of a rank's queries need.
+struct QuerySide {
+  Slice q;      ///< [tokens, heads, d_k]
+  Slice d_o;    ///< [tokens, heads, d_v]
+  Slice lse;    ///< [tokens, heads], over the whole sequence
+  Slice delta;  ///< [tokens, heads]
+};
+
+/// Records these steps for one layer, whose tokens lie on the ranks as `layout` says.
+class SoftmaxSteps {
+ public:
+  using Source = std::source_location;
+
+  SoftmaxSteps(Schedule& schedule, const Layer& layer, Layout layout)
+      : schedule_(schedule), layer_(layer), layout_(layout) {}
+
+  /// Elements of lse, and of out, of one rank's queries.
+  std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
+  std::int64_t values() const { return rows() * layer_.share.d_v; }
+
+  /// The type of what one block gives before it is merged or added: f32 of our own kernels, which
+  /// sum in f32; cuDNN rounds its results to the type of the tensors.
+  Dtype part_dtype() const {
+    return layer_.kernels.softmax == SoftmaxBody::cudnn ? layer_.dtype : Dtype::f32;
+  }
+
+  /// The same of queries whose keys are all in one block, so that nothing is merged.
+  PartialOutput result_of_one_block(const Slice& o) {
+    if (layer_.pass == Pass::backward || part_dtype() != o.dtype) return result(o);
+    return {o, saved_for_backward(schedule_, layer_, "lse", rows())};
+  }
+
+  /// out and lse of this rank's queries over the whole sequence, as the backward pass needs them:
+  /// `out` is the f32 sums of `o`. A backward pass alone has both as inputs.
+  PartialOutput result(const Slice& o) {
+    return {layer_.pass == Pass::backward ? saved_for_backward(schedule_, layer_, "out", values())
+                                          : sums_of(schedule_, o, "out"),
+            saved_for_backward(schedule_, layer_, "lse", rows())};
+  }
+
+  SoftmaxShape shape(RankPair pair) const {
+    const LayerShape& share = layer_.share;
+    const int ranks = schedule_.ranks();
+    return {share.tokens,
+            share.tokens,
+            share.heads,
+            share.d_k,
+            share.d_v,
+            layout_(pair.queries, ranks, share.tokens),
+            layout_(pair.keys, ranks, share.tokens),
+            layer_.dtype,
+            share.kv_heads,
+            share.latent,
+            layer_.kernels.softmax};
+  }
+
+  /// The same for the last `queries` queries of the rank.
+  SoftmaxShape shape(RankPair pair, std::int64_t queries) const {
+    SoftmaxShape last = shape(pair);
+    last.q_positions = last.q_positions.last(queries, last.q_tokens);
+    last.q_tokens = queries;
+    return last;
+  }
+
+  /// How many of the queries see a key. They are the last ones.
+  std::int64_t seeing(RankPair pair) const {
+    const SoftmaxShape all = shape(pair);
+    return all.q_tokens - all.q_positions.visible(all.k_positions.at(0) - 1, all.q_tokens);
+  }
+
+  /// Whether any query sees any key.
+  bool is_visible(RankPair pair) const { return seeing(pair) > 0; }
+
+  /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
+  void attend(const PartialOutput& result, const Slice& q, const RingBlock& block, RankPair pair,
+              Source source = Source::current()) {
+    const std::int64_t queries = q.count / (layer_.share.heads * layer_.share.d_k);
+    SoftmaxShape sizes = shape(pair, queries);
+    sizes.out_dtype = result.out.dtype;
+    record<SoftmaxBlock>(schedule_, sizes,
+                         {.in = {q, block.k, block.v}, .out = result.out, .lse = result.lse}, source);
+  }
+
+  /// Merges `part` into `sum`, which belongs to the same queries.
+  void merge(const PartialOutput& sum, const PartialOutput& part, Source source = Source::current()) {
+    const int rank = schedule_.rank();  // a merge does not depend on positions
+    SoftmaxShape sizes = shape({rank, rank}, sum.lse.count / layer_.share.heads);
+    sizes.out_dtype = part.out.dtype;
+    record<MergeSoftmax>(schedule_, sizes,
+                         {.out = sum.out, .lse = sum.lse, .block_out = part.out, .block_lse = part.lse},
+                         source);
+  }
+
+  /// Sets `delta` of a rank's own queries.
+  void set_delta(const Slice& delta, const Slice& d_o, const Slice& out, Source source = Source::current()) {
+    const int rank = schedule_.rank();
+    SoftmaxShape sizes = shape({rank, rank});
+    sizes.out_dtype = out.dtype;
+    record<SoftmaxDelta>(schedule_, sizes, {.d_o = d_o, .out = out, .delta = delta}, source);
+  }
+
+  /// Adds the gradients of `queries`, the last ones of their rank, to `dq`, and those of the block
+  /// to `into`, all f32.
+  void add_gradients(const Slice& dq, const RingBlock& into, const QuerySide& queries, const RingBlock& block,
+                     RankPair pair, Source source = Source::current()) {
+    record_gradients({dq, into, false, false}, queries, block, pair, source);
+  }
+
+  /// The same, whatever the memory held: sets `dq` if it begins there, and sets `into`, either of
+  /// them of f32 or of `part_dtype`.
+  void begin_gradients(bool begins_dq, const Slice& dq, const RingBlock& into, const QuerySide& queries,
+                       const RingBlock& block, RankPair pair, Source source = Source::current()) {
+    if (layer_.kernels.softmax == SoftmaxBody::cudnn)
+      return record_gradients({dq, into, begins_dq, true}, queries, block, pair, source);
+    // Our own kernels add.
+    if (begins_dq) fill(schedule_, dq, 0.0F, source);
+    const bool adjoin = into.k.buffer == into.v.buffer && into.k.end() == into.v.offset;
+    fill(schedule_, adjoin ? Slice{into.k.buffer, into.k.offset, into.k.count + into.v.count} : into.k, 0.0F,
+         source);
+    if (!adjoin) fill(schedule_, into.v, 0.0F, source);
+    add_gradients(dq, into, queries, block, pair, source);
+  }
+
+ private:
+  /// Where the gradients of a block go.
+  struct GradientMemory {
+    Slice dq;
+    RingBlock keys;
+    bool sets_dq, sets_keys;
+  };
+
+  void record_gradients(const GradientMemory& into, const QuerySide& queries, const RingBlock& block,
+                        RankPair pair, Source source) {
+    record<SoftmaxBlockGradients>(schedule_,
+                                  {shape(pair, queries.lse.count / layer_.share.heads),
+                                   {into.dq.dtype, into.sets_dq},
+                                   {into.keys.k.dtype, into.sets_keys}},
+                                  {.in = {queries.q, block.k, block.v},
+                                   .d_o = queries.d_o,
+                                   .lse = queries.lse,
+                                   .delta = queries.delta,
+                                   .dq = into.dq,
+                                   .dk = into.keys.k,
+                                   .dv = into.keys.v},
+                                  source);
+  }
+
+  Schedule& schedule_;
+  const Layer& layer_;
+  Layout layout_;
+};
+
+/// The last `count` elements of a slice.
+inline Slice last(const Slice& slice, std::int64_t count) { return slice.part(slice.count - count, count); }
+
+/// The f32 sums of a rank's gradients.
+struct GradientSums {
+  Slice dq;
+  RingBlock block;  ///< dk and dv
+};
+
+/// Memory for these sums.
+inline GradientSums sums_of_gradients(Schedule& schedule, const LayerTensors& x) {
+  return {sums_of(schedule, x.dq, "dq_sums"),
+          {sums_of(schedule, x.dk, "dk_sums"), sums_of(schedule, x.dv, "dv_sums"), {}}};
+}
+
+/// Sums that start as zeros.
+inline GradientSums zero_gradients(Schedule& schedule, const LayerTensors& x) {
+  const GradientSums sums = sums_of_gradients(schedule, x);
+  for (const Slice& slice : {sums.dq, sums.block.k, sums.block.v}) fill(schedule, slice, 0.0F);
+  return sums;
+}
+
+/// Sets a rank's gradients to their sums.
+inline void set_gradients(Schedule& schedule, const LayerTensors& x, const GradientSums& sums) {
+  set(schedule, x.dq, sums.dq);
+  set(schedule, x.dk, sums.block.k);
+  set(schedule, x.dv, sums.block.v);
+}
+
+/// Records turns 0 to `last_turn` of a method, and the return of the last results. Its member
+/// functions take a turn: `fetch` and `give_back` record messages, `work` and `merge` local steps.
+/// The results of turn 0 are the rank's own.
+template <class Method>
+void run_in_turns(Schedule& schedule, const Layer& layer, int last_turn, Method& method) {
+  for (int turn = 0; turn <= last_turn + 1; ++turn) {
+    if (turn < last_turn) method.fetch(turn + 1);
+    if (turn > 1) method.give_back(turn - 1);
+    wait_if_exposed(schedule, layer);
+    if (turn <= last_turn) method.work(turn);
+    if (turn > 1) method.merge(turn - 1);
+    schedule.fence();
+  }
+}
+
+/// Why no method of softmax attention with this layout can run this layer.
+inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
+  if (layer.share.gate != GateKind::none) return "softmax attention has no gates";
+  if (layout == zigzag && layer.share.tokens % 2 != 0)
+    return "zigzag gives each rank two equal pieces, and " + std::to_string(layer.share.tokens) +
+           " tokens a rank are odd";
+  return unsupported_in_a_ring(layer);
+}
+
+/// Registers a method that runs every layer with this layout. `build` gets the layout.
+template <class Build, class Claim>
+RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
+                                const Build& build, const Claim& claim) {
+  return RegisteredMethod({
+      .name = name,
+      .summary = summary,
+      .attention = Attention::softmax,
+      .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
+      .claim = claim,
+      .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
+      .positions = layout,
+  });
+}
+
+}  // namespace baton
