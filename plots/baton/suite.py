@@ -167,7 +167,7 @@ class Launcher:
             print(f"      {bench} {line}", file=out or sys.stdout, flush=True)
             arguments = line.split() if "--launches" in line else ["--launches", "3", *line.split()]
             before = self.outcome
-            self.launch(bench, ["-T", "60", *arguments], out)
+            self.launch(bench, arguments, out)
             if self.outcome == SKIPPED:
                 self.outcome = before
 
@@ -189,7 +189,7 @@ class Launcher:
         with open(LOGS / "traces.log", "w", encoding="utf-8") as log:
             for bench, words in (run for session in found for run in trace_files.wanted(session)):
                 try:
-                    self.launch(bench, [*words, "-T", "60", "--launches", "1", "-J", "/dev/null"], log)
+                    self.launch(bench, [*words, "--launches", "1", "-J", "/dev/null"], log)
                 except Stopped as stopped:
                     if stopped.code == INTERRUPTED:
                         raise

@@ -117,9 +117,9 @@ class Suite(unittest.TestCase):
 BENCH = """#!/bin/sh
 echo "$*" >>"$0.launches"
 trap 'exit 130' INT
-case $3 in
+case $1 in
   wait) echo waiting; sleep 20 >/dev/null 2>&1 & wait ;;
-  [0-9]*) exit "$3" ;;
+  [0-9]*) exit "$1" ;;
 esac
 """
 
@@ -156,11 +156,11 @@ class Launches(unittest.TestCase):
 
     def test_three_launches_of_one_session_go_to_the_file_of_the_bench(self):
         self.outcome("0 --launches 1", "--ranks 2")
-        self.assertEqual(self.launched(), [f"-T 60 0 --launches 1 -J {suite.RESULTS}/collectives.jsonl --session s",
-                                           f"-T 60 --launches 3 --ranks 2 -J {suite.RESULTS}/collectives.jsonl --session s"])
+        self.assertEqual(self.launched(), [f"0 --launches 1 -J {suite.RESULTS}/collectives.jsonl --session s",
+                                           f"--launches 3 --ranks 2 -J {suite.RESULTS}/collectives.jsonl --session s"])
 
     def test_an_interrupt_ends_the_bench_in_good_order_and_then_the_suite(self):
-        words = command("suite", "--programs", self.folder, "--session", "s", "launch", suite.COLLECTIVE, "-T", "60", "wait")
+        words = command("suite", "--programs", self.folder, "--session", "s", "launch", suite.COLLECTIVE, "wait")
         with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               start_new_session=True) as running:
             running.stdout.readline()  # the bench has begun
