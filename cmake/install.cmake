@@ -5,12 +5,12 @@ include(GNUInstallDirs)
 install(TARGETS collective_bench operator_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET model_bench)
   install(TARGETS model_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/models FILES_MATCHING PATTERN *.json
+  install(DIRECTORY sp_methods/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/models FILES_MATCHING PATTERN *.json
           PATTERN kernels EXCLUDE PATTERN reference EXCLUDE)
 endif()
 # Many programs are called doctor.
 install(PROGRAMS $<TARGET_FILE:doctor> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME baton-doctor)
-install(PROGRAMS packaging/baton DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS cmake/packaging/baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 install(DIRECTORY plots/baton DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/plots PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -12,7 +12,7 @@ set -uo pipefail
 
 readonly build=$1 out=$2 limit=${3:-570} wanted=" ${*:4} "
 readonly layer="--executor peer --dtype bf16 --tokens 16384 --heads 16 --ranks 2 --baseline local --pass all"
-readonly model="--executor peer,nccl --ranks 2 --model models/gla-1b-h16.json --layers 2 --tokens 16384 --methods zeco"
+readonly model="--executor peer,nccl --ranks 2 --model gla-1b-h16 --layers 2 --tokens 16384 --methods zeco"
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$out"
 

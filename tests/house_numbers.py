@@ -70,12 +70,12 @@ def small_files(root=ROOT):
 
 
 def sources_without_header(*folders, root=ROOT):
-    """Sources that no header of their name stands beside, but for programs and what registers itself before main."""
+    """Sources that no header of their name stands beside, but for programs, benchmarks and what registers itself before main."""
     files = cpp_files(*folders, root=root)
     headers = {path.with_suffix("") for path in files if path.suffix in (".hpp", ".cuh")}
     return [f"{path}: give it a header of its name, or make it a part of a source that has one" for path in files
             if path.suffix in (".cpp", ".cu") and path.with_suffix("") not in headers
-            and not re.search(r"^int main\(|^const Registered\w+ ", text_of(path, root), re.MULTILINE)]
+            and not re.search(r"^int main\(|^const Registered\w+ |^BENCHMARK", text_of(path, root), re.MULTILINE)]
 
 
 def folder_sizes(root=ROOT):

@@ -5,14 +5,14 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The floors of docs/design.md with what stands on the top one, then everything else in C++ or CUDA that is no test.
-FLOORS = ("collectives", "sp_methods", "models", "harness", "doctor")
-PRODUCT = (*FLOORS, "micro", "peers")
+# The floors of docs/design.md: everything in C++ or CUDA that is no test.
+FLOORS = ("collectives", "sp_methods", "harness")
+PRODUCT = FLOORS
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}
 CUDA = {".cu", ".cuh"}
 SCRIPTS = {".py", ".cmake", ".sh"}
 SHELL = ("run", ".ci/run")
-FOLDERS = (*PRODUCT, "tests", "plots", "cmake", "docs", ".ci")
+FOLDERS = (*PRODUCT, "tests", "plots", "results/peers", "cmake", "docs", ".ci")
 
 
 def cpp_files(*folders, root=ROOT):

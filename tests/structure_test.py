@@ -10,7 +10,6 @@ import house_numbers as numbers
 from header_owners import declared_and_defined, shared_headers
 from units import Units
 
-ONE_SOURCE = ("collectives", "sp_methods", "models", "doctor", "micro", "harness")  # folders that keep to it
 SMALL_FILES = 25
 FILES_A_FOLDER = 30
 SERIES = {"docs/decisions"}  # read one at a time by their numbers, and none is ever removed
@@ -43,7 +42,7 @@ class Structure(unittest.TestCase):
         self.assert_none(numbers.sources_without_header("harness"))
 
     def test_a_header_has_one_source(self):
-        self.assert_none(shared_headers(*ONE_SOURCE))
+        self.assert_none(shared_headers())
 
     def test_no_units_need_one_another(self):
         self.assert_none([" <-> ".join(circle) for circle in Units.of_tree().circles()])

@@ -15,8 +15,8 @@
 
 #include "collectives/drawn_numbers.hpp"
 #include "harness/models/sampled.hpp"
-#include "models/kernels/block.hpp"
-#include "models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/block.hpp"
+#include "sp_methods/models/kernels/ends.hpp"
 
 namespace baton {
 namespace {

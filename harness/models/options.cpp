@@ -103,7 +103,7 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& r
 }
 
 void declare(Flags& flags, RawModels& raw) {
-  flags.add("--model", raw.model, "tiny, one of models/ (--list), or a file such as models/gla-1b.json");
+  flags.add("--model", raw.model, "tiny, one of those that --list shows, or a JSON file");
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
   flags
       .add("--lines", raw.lines,

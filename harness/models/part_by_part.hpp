@@ -11,7 +11,7 @@
 #include <span>
 
 #include "harness/cases/verify.hpp"
-#include "models/reference/oracle.hpp"
+#include "sp_methods/models/reference/oracle.hpp"
 
 namespace baton {
 

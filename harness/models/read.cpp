@@ -124,8 +124,12 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-ModelShape find_model(const std::string& name) {
-  if (name == "tiny") return {};
+ModelShape find_model(const std::string& given) {
+  if (given == "tiny") return {};
+  // In earlier versions the files lay in models/ at the top.
+  const std::filesystem::path path(given);
+  const bool moved = path.parent_path() == "models" && !std::filesystem::exists(path);
+  const std::string name = moved ? path.stem().string() : given;
   if (name.ends_with(".json")) return read_model(name);
   resolve_names("model", {name}, model_names());
   return read_model((folder_of_models() / (name + ".json")).string());

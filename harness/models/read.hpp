@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/stack.hpp"
+#include "sp_methods/models/stack.hpp"
 
 namespace baton {
 

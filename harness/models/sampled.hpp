@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/cases/verify.hpp"
-#include "models/reference/oracle.hpp"
+#include "sp_methods/models/reference/oracle.hpp"
 #include "sp_methods/layer_oracle.hpp"
 
 namespace baton {

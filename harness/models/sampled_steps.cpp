@@ -23,7 +23,7 @@
 
 #include "harness/models/ends.hpp"
 #include "harness/models/sampled.hpp"
-#include "models/kernels/block.hpp"
+#include "sp_methods/models/kernels/block.hpp"
 
 namespace baton {
 namespace {

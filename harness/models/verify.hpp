@@ -6,7 +6,7 @@
 
 #include "collectives/executors/executor.hpp"
 #include "harness/cases/verify.hpp"
-#include "models/reference/oracle.hpp"
+#include "sp_methods/models/reference/oracle.hpp"
 #include "sp_methods/layer_oracle.hpp"
 
 namespace baton {

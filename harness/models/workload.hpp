@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "harness/cases/case.hpp"
-#include "models/stack.hpp"
+#include "sp_methods/models/stack.hpp"
 
 namespace baton {
 

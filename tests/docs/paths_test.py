@@ -16,7 +16,7 @@ TO_HEADINGS = re.compile(r"\]\(([^)\s#:]*)#([^)\s]+)\)")
 # What a run makes, and what a reader of a document is asked to write.
 MADE = re.compile(r"results/(local|NAME)\b")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results/README.md", ROOT / "peers/README.md",
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "results/README.md", ROOT / "results/peers/README.md",
          *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -63,7 +63,7 @@ class Archive(unittest.TestCase):
 
 
 class SpackRecipe(unittest.TestCase):
-    RECIPE = (ROOT / "packaging/spack/package.py").read_text(encoding="utf-8")
+    RECIPE = (ROOT / "cmake/packaging/spack/package.py").read_text(encoding="utf-8")
 
     def named(self, directive):
         calls = [node for node in ast.walk(ast.parse(self.RECIPE)) if isinstance(node, ast.Call)]

@@ -94,6 +94,7 @@ TEST(ReadModel, KnowsTheModelsOfThisProject) {
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
+  EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }
 
 }  // namespace

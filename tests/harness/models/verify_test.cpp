@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/models/part_by_part.hpp"
-#include "models/stack.hpp"
+#include "sp_methods/models/stack.hpp"
 
 namespace baton {
 namespace {

@@ -22,7 +22,7 @@ AGAINST = "both"
 HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
        "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
        "-J results/NAME/operator.jsonl`")
-HOW_PEERS = "`python3 peers/flash_linear_attention.py --out results/NAME/fla.jsonl` measures one"
+HOW_PEERS = "`python3 results/peers/flash_linear_attention.py --out results/NAME/fla.jsonl` measures one"
 
 
 def section(sources):

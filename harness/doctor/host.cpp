@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/doctor/host.hpp"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace baton::doctor {
+namespace {
+
+/// The first line of a file; empty if it cannot be read.
+std::string line_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The number at the start of `text`; `otherwise` if there is none.
+double number_in(const std::string& text, double otherwise) {
+  double value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double number_of(const fs::path& path, double otherwise) { return number_in(line_of(path), otherwise); }
+
+fs::path folder_of(int core, const fs::path& root) {
+  return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(core));
+}
+
+int lowest_in(const fs::path& path) {
+  const std::vector<int> numbers = numbers_in(line_of(path));
+  return numbers.empty() ? -1 : *std::min_element(numbers.begin(), numbers.end());
+}
+
+/// The NUMA node whose folder the core's folder holds.
+int node_of_core(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (const std::string name = entry.path().filename(); name.rfind("node", 0) == 0)
+      return static_cast<int>(number_in(name.substr(4), -1));
+  return -1;
+}
+
+/// The numbered entries of a folder, such as the processes of /proc.
+std::vector<int> numbered_entries(const fs::path& folder) {
+  std::vector<int> numbers;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (const double number = number_in(entry.path().filename(), -1); number >= 0)
+      numbers.push_back(static_cast<int>(number));
+  return numbers;
+}
+
+void add_parts(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+               const std::map<int, CoreTicks>& after, Repeats Core::*repeats, double CoreTicks::*ticks) {
+  for (Core& core : cores) {
+    const auto from = before.find(core.number), to = after.find(core.number);
+    if (from == before.end() || to == after.end()) continue;
+    const double all = to->second.all - from->second.all;
+    if (all > 0) (core.*repeats).push_back((to->second.*ticks - from->second.*ticks) / all);
+  }
+}
+
+}  // namespace
+
+std::vector<int> numbers_in(const std::string& list) {
+  std::vector<int> numbers;
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto dash = part.find('-');
+    const int first = static_cast<int>(number_in(part, 0));
+    const int last =
+        dash == std::string::npos ? first : static_cast<int>(number_in(part.substr(dash + 1), first));
+    for (int number = first; number <= last; ++number) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<Core> cores_of_host(const fs::path& root) {
+  std::vector<Core> cores;
+  for (const int number : numbers_in(line_of(root / "sys/devices/system/cpu/online"))) {
+    const fs::path folder = folder_of(number, root);
+    cores.push_back({.number = number,
+                     .physical = lowest_in(folder / "topology/thread_siblings_list"),
+                     .package = lowest_in(folder / "topology/physical_package_id"),
+                     .cache = lowest_in(folder / "cache/index3/shared_cpu_list"),
+                     .node = node_of_core(folder)});
+  }
+  return cores;
+}
+
+void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+              const std::map<int, CoreTicks>& after) {
+  add_parts(cores, before, after, &Core::busy, &CoreTicks::busy);
+}
+
+void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+                const std::map<int, CoreTicks>& after) {
+  add_parts(cores, before, after, &Core::stolen, &CoreTicks::stolen);
+}
+
+std::map<int, ProcessTime> process_times(const fs::path& root) {
+  std::map<int, ProcessTime> processes;
+  const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  for (const int number : numbered_entries(root / "proc")) {
+    const std::string line = line_of(root / "proc" / std::to_string(number) / "stat");
+    // The name stands in parentheses and may contain some; the 12th and 13th words after it are
+    // the ticks of the program and of the kernel for it.
+    const auto begin = line.find('('), end = line.rfind(')');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    std::istringstream words(line.substr(end + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) words >> skipped;
+    double program = 0, kernel = 0;
+    words >> program >> kernel;
+    processes[number] = {line.substr(begin + 1, end - begin - 1), (program + kernel) / ticks_a_second};
+  }
+  return processes;
+}
+
+CoreClock clock_of(int core, const fs::path& root) {
+  const fs::path folder = folder_of(core, root), clock = folder / "cpufreq";
+  const auto mhz = [&](const char* name) { return number_of(clock / name, 0) / 1000; };
+  return {.now_mhz = mhz("scaling_cur_freq"),
+          .base_mhz = mhz("base_frequency"),
+          .most_mhz = mhz("cpuinfo_max_freq"),
+          .allowed_mhz = mhz("scaling_max_freq"),
+          .governor = line_of(clock / "scaling_governor"),
+          .heat_events =
+              static_cast<std::int64_t>(number_of(folder / "thermal_throttle/core_throttle_count", 0))};
+}
+
+Quota quota(const fs::path& root) {
+  const fs::path group = root / "sys/fs/cgroup";
+  Quota found;
+  std::istringstream both(line_of(group / "cpu.max"));  // "max 100000" or "200000 100000"
+  std::string limit;
+  double period = 0;
+  if (both >> limit >> period && period > 0) found.cores = number_in(limit, 0) / period;
+  const double old_limit = number_of(group / "cpu/cpu.cfs_quota_us", -1);
+  if (old_limit > 0) found.cores = old_limit / number_of(group / "cpu/cpu.cfs_period_us", 100000);
+  for (const char* name : {"cpu.stat", "cpu/cpu.stat"}) {
+    std::ifstream file(group / name);
+    for (std::string key, value; file >> key >> value;)
+      if (key == "nr_throttled") found.stops = static_cast<std::int64_t>(number_in(value, 0));
+  }
+  return found;
+}
+
+HostReadings facts_of_host(const fs::path& root) {
+  struct statvfs shared {};
+  const bool has_shared = statvfs((root / "dev/shm").c_str(), &shared) == 0;
+  std::error_code ignored;
+  const auto gpus = fs::directory_iterator(root / "proc/driver/nvidia/gpus", ignored);
+  return {.cores = cores_of_host(root),
+          .quota_cores = quota(root).cores,
+          .gpus = static_cast<int>(std::distance(gpus, fs::directory_iterator())),
+          .clock_source = line_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+          .shared_memory_bytes = has_shared ? static_cast<std::int64_t>(shared.f_bavail) *
+                                                  static_cast<std::int64_t>(shared.f_frsize)
+                                            : -1};
+}
+
+int current_core() { return sched_getcpu(); }
+
+int node_of(const void* memory) {
+  constexpr int of_address = 3;  // MPOL_F_NODE | MPOL_F_ADDR of the system's numaif.h
+  int node = -1;
+  return syscall(SYS_get_mempolicy, &node, nullptr, 0, memory, of_address) == 0 ? node : -1;
+}
+
+}  // namespace baton::doctor

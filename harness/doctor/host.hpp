@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Linux tells of a host in /proc and /sys. `root` is the folder that both are in; a test makes
+// one up.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/doctor/readings.hpp"
+#include "harness/process/conditions.hpp"
+
+namespace baton::doctor {
+
+namespace fs = std::filesystem;
+
+/// The numbers of a list such as "0-3,8"; empty for an empty one.
+std::vector<int> numbers_in(const std::string& list);
+
+/// The cores that are online, with their places, in ascending order.
+std::vector<Core> cores_of_host(const fs::path& root = "/");
+
+/// Appends what happened between two readings to `repeats` of each core: the part that was busy or
+/// stolen. Does nothing for a core that one of the readings lacks, or between which no time passed.
+void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+              const std::map<int, CoreTicks>& after);
+void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+                const std::map<int, CoreTicks>& after);
+
+/// The processor time of a process since its start.
+struct ProcessTime {
+  std::string name;
+  double seconds = 0;
+};
+
+/// By process id.
+std::map<int, ProcessTime> process_times(const fs::path& root = "/");
+
+/// The clock of a core: now, made for, highest, highest allowed; 0 where the system does not tell.
+struct CoreClock {
+  double now_mhz = 0;
+  double base_mhz = 0;
+  double most_mhz = 0;
+  double allowed_mhz = 0;
+  std::string governor;
+  /// How often heat slowed it since the start of the system.
+  std::int64_t heat_events = 0;
+};
+
+CoreClock clock_of(int core, const fs::path& root = "/");
+
+/// The limit that the control group of this process sets: cores that it may use (0: no limit), and
+/// how often it has been held back.
+struct Quota {
+  double cores = 0;
+  std::int64_t stops = 0;
+};
+
+Quota quota(const fs::path& root = "/");
+
+/// The facts of this host that do not change: cores, GPUs, clock source, shared memory.
+HostReadings facts_of_host(const fs::path& root = "/");
+
+/// The core that this process runs on, and the NUMA node of `memory`; -1 if unknown.
+int current_core();
+int node_of(const void* memory);
+
+}  // namespace baton::doctor

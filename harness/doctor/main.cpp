@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// `doctor`: is this machine fit to measure on, and which link or rank is slow? It starts its ranks
+// as the benches do; under the user's own launcher it examines the ranks that are there.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "collectives/schedule/errors.hpp"
+#include "harness/doctor/examine.hpp"
+#include "harness/doctor/host.hpp"
+#include "harness/doctor/judges.hpp"
+#include "harness/doctor/placement.hpp"
+#include "harness/doctor/report.hpp"
+#include "harness/options/flags.hpp"
+#include "harness/options/names.hpp"
+#include "harness/process/exit_codes.hpp"
+#include "harness/process/launch.hpp"
+#include "harness/process/output.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/watchdog.hpp"
+#include "harness/process/world.hpp"
+
+namespace baton::doctor {
+namespace {
+
+constexpr int fit = 0, not_fit = 1;
+
+struct Settings {
+  Plan plan;
+  int ranks = 0;  // 0: as many as there are cores or GPUs
+  bool json = false;
+  std::string answer;  // the file for the report, in ranks that the doctor started
+};
+
+/// The settings, or nothing if the answer was --help.
+std::optional<Settings> parse(int argc, char** argv) {
+  Settings settings;
+  Flags flags(
+      "doctor",
+      "Is this machine fit to measure on, and which link or rank is slow? Exit code 0: fit, 1: not fit.");
+  settings.ranks = launched_size();
+  flags.add("--ranks", settings.ranks, "ranks; 0: one a core, at most 8, or one a GPU if there are more")
+      .range(0, 1024);
+  bool names_executors = false;
+  flags
+      .add("--executor,--executors", settings.plan.executors,
+           "executors whose links are measured, if they can run")
+      .list()
+      .sets(names_executors);
+  flags.add("--repeats", settings.plan.repeats, "how often everything is read").range(3, 100);
+  flags.add("--json", settings.json, "print the findings and all readings as JSON");
+  flags.add("--answer", settings.answer, "for ranks that the doctor starts itself").hidden();
+  if (!flags.parse({argv, argv + argc})) return std::nullopt;
+  std::vector<std::string> known;
+  for (const ExecutorEntry* entry : executors())
+    if (entry->process_a_rank) known.push_back(entry->name);
+  // The default ones may be missing, which is a finding where there are GPUs.
+  if (names_executors) settings.plan.executors = resolve_names("executor", settings.plan.executors, known);
+  return settings;
+}
+
+std::string report(const Settings& settings, const Readings& readings, const std::vector<Finding>& findings) {
+  return settings.json ? json_report(readings, findings) : text_report(readings, findings);
+}
+
+/// A rank for each physical core that may be used, at most 8; more where there are more GPUs.
+int default_ranks(const Plan& plan) {
+  constexpr int most = 8, most_devices = 16;
+  const std::vector<int> allowed = allowed_cores();
+  const HostReadings host{.cores = cores_of_host()};
+  int ranks =
+      std::clamp(static_cast<int>(physical_cores(host, {allowed.begin(), allowed.end()}).size()), 1, most);
+  for (const std::string& name : plan.executors)
+    if (const ExecutorEntry* entry = executor_registry().find(name);
+        entry != nullptr && entry->tensors == Dtype::bf16)  // on GPUs
+      ranks = std::max(ranks, most_ranks(*entry, most_devices));
+  return ranks;
+}
+
+std::string text_in(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// What is known of a launch that ended before its examination did.
+Finding failed_launch(const LaunchEnd& end) {
+  const std::string why = end.reports.empty()
+                              ? fmt::format("the launcher ended with exit code {}", end.exit_code)
+                              : end.reports.front();
+  return {.about = "host",
+          .what = "the ranks ended before the examination did: " + printable(why),
+          .advice = "mend this first; ./run bench will end in the same way"};
+}
+
+/// Starts the ranks, prints their report and returns the exit code.
+int direct(const Settings& settings, char** argv) {
+  const LaunchFolder folder;
+  const std::string answer = folder.path() + "/answer";
+  const int ranks = settings.ranks > 0 ? settings.ranks : default_ranks(settings.plan);
+  std::vector<std::string> command = launch_command(ranks, 1, argv);
+  command.insert(command.end(), {"--answer", answer});
+  if (isatty(STDERR_FILENO) != 0)
+    fmt::print(stderr, "examining {} rank{}, well below a minute ...\n", ranks, ranks == 1 ? "" : "s");
+  const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [] { return true; }});
+  if (end.interrupted) return ExitCode::interrupted;
+  if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
+  if (const std::string text = text_in(answer); !text.empty()) {
+    fmt::print("{}", text);
+    return end.exit_code == fit ? fit : not_fit;
+  }
+  const Readings none{.machine = machine_name(),
+                      .build = {.type = this_machine(mpi_library()).build, .commit = commit()}};
+  fmt::print("{}", report(settings, none, {failed_launch(end)}));
+  return not_fit;
+}
+
+/// This rank's part; the exit code is the same on all ranks.
+int examine_as_rank(const Settings& settings, const World& world) {
+  constexpr int limit_seconds = 300;
+  world.require(settings.ranks);
+  Watchdog watchdog(world, limit_seconds, "");
+  const Readings readings =
+      examine(world, settings.plan, [&](const std::string& part) { watchdog.enter(part); });
+  int code = fit;
+  if (world.rank() == 0) {
+    const std::vector<Finding> findings = findings_of(readings);
+    code = is_fit(findings) ? fit : not_fit;
+    const std::string text = report(settings, readings, findings);
+    settings.answer.empty() ? fmt::print("{}", text) : write_text(settings.answer, text);
+  }
+  return static_cast<int>(world.all().max(code));
+}
+
+int run(int argc, char** argv) {
+  const std::optional<Settings> settings = parse(argc, argv);
+  if (!settings) return fit;
+  if (!is_launched()) return direct(*settings, argv);
+  int code = not_fit;
+  run_in_world(&argc, &argv, [&](const World& world) { code = examine_as_rank(*settings, world); });
+  return code;
+}
+
+}  // namespace
+}  // namespace baton::doctor
+
+int main(int argc, char** argv) {
+  baton::keep_streams_open();
+  return baton::exit_code_of([&] {
+    const int code = baton::doctor::run(argc, argv);
+    baton::require_output();
+    return code;
+  });
+}

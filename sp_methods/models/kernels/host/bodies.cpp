@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host bodies of a model's kernels: norms, gates, SwiGLU, embedding, loss and optimiser a row at a
+// time, and products of matrices by OpenBLAS on the thread that calls.
+#include <cblas.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+
+#include "sp_methods/models/kernels/block.hpp"
+#include "sp_methods/models/kernels/ends.hpp"
+
+namespace baton {
+namespace {
+
+using Row = Eigen::ArrayXf;
+using RowIn = Eigen::Map<const Row>;
+using RowOut = Eigen::Map<Row>;
+
+/// 1 / sqrt(mean(x^2) + epsilon).
+float inverse_rms(const RowIn& x, float epsilon) { return 1 / std::sqrt(x.square().mean() + epsilon); }
+
+Row sigmoid(const RowIn& x) { return 1 / (1 + (-x).exp()); }
+
+/// The gradient of a row x for that of x * inverse_rms(x), which is `d`.
+Row norm_gradient(const RowIn& x, const Row& d, float scale) {
+  return scale * (d - x * (scale * scale * (d * x).mean()));
+}
+
+/// Its own threads would take cores from other ranks (docs/decisions/0027-products-by-openblas.md).
+void stay_on_this_thread() {
+  static const bool is_told = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(is_told);
+}
+
+}  // namespace
+
+void RmsNorm::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const RowIn weight(x.weight, p.width);
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const RowIn row(x.x + i * p.width, p.width);
+    RowOut(x.y + i * p.width, p.width) = row * weight * inverse_rms(row, p.constant);
+  }
+}
+
+void RmsNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const RowIn weight(x.weight, p.width);
+  RowOut d_weight(x.d_weight, p.width);
+  d_weight.setZero();
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const std::int64_t at = i * p.width;
+    const RowIn row(x.x + at, p.width), d_y(x.d_y + at, p.width);
+    const float scale = inverse_rms(row, p.constant);
+    d_weight += d_y * row * scale;
+    RowOut d_x(x.d_x + at, p.width);
+    const Row gradient = norm_gradient(row, d_y * weight, scale);
+    d_x = gradient;
+    if (x.d_residual != nullptr) d_x += RowIn(x.d_residual + at, p.width);
+  }
+}
+
+void GatedNorm::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const RowIn weight(x.weight, p.width);
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const std::int64_t at = i * p.width;
+    const RowIn o(x.o + at, p.width), gate(x.gate + at, p.width);
+    RowOut(x.y + at, p.width) = o * inverse_rms(o, p.constant) * weight * gate * sigmoid(gate);
+  }
+}
+
+void GatedNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const RowIn weight(x.weight, p.width);
+  RowOut d_weight(x.d_weight, p.width);
+  d_weight.setZero();
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const std::int64_t at = i * p.width;
+    const RowIn o(x.o + at, p.width), gate(x.gate + at, p.width), d_y(x.d_y + at, p.width);
+    const float scale = inverse_rms(o, p.constant);
+    const Row open = sigmoid(gate), normed = o * scale, d_normed = d_y * gate * open;
+    d_weight += d_normed * normed;
+    RowOut(x.d_o + at, p.width) = norm_gradient(o, d_normed * weight, scale);
+    RowOut(x.d_gate + at, p.width) = d_y * normed * weight * open * (1 + gate * (1 - open));
+  }
+}
+
+void LogGates::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const RowIn bias(x.bias, p.width);
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const Row z = RowIn(x.z + i * p.width, p.width) + bias;
+    // min(z, 0) - log(1 + e^-|z|) overflows nowhere.
+    RowOut(x.g + i * p.width, p.width) = p.constant * (z.min(0.0F) - (-z.abs()).exp().log1p());
+  }
+}
+
+void LogGateGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
+  RowOut d_bias(x.d_bias, p.width);
+  d_bias.setZero();
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const std::int64_t at = i * p.width;
+    RowOut d_z(x.d_z + at, p.width);
+    d_z = -p.constant * RowIn(x.d_g + at, p.width) * (RowIn(x.g + at, p.width) / p.constant).expm1();
+    d_bias += d_z;
+  }
+}
+
+void SwiGlu::on_host(const Operands<OnHost>& x, const Rows& p) {
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const RowIn gate(x.gate + i * p.width, p.width);
+    RowOut(x.m + i * p.width, p.width) = gate * sigmoid(gate) * RowIn(x.up + i * p.width, p.width);
+  }
+}
+
+void SwiGluGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const std::int64_t at = i * p.width;
+    const RowIn gate(x.gate + at, p.width), up(x.up + at, p.width), d_m(x.d_m + at, p.width);
+    const Row open = sigmoid(gate);
+    RowOut(x.d_gate + at, p.width) = d_m * up * open * (1 + gate * (1 - open));
+    RowOut(x.d_up + at, p.width) = d_m * gate * open;
+  }
+}
+
+void Embed::on_host(const Operands<OnHost>& x, const TokenRows& p) {
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    std::copy_n(x.table + static_cast<std::int64_t>(x.ids[t]) * p.width, p.width, x.x + t * p.width);
+}
+
+void EmbedGradients::on_host(const Operands<OnHost>& x, const TokenRows& p) {
+  std::fill_n(x.d_table, p.vocabulary * p.width, 0.0F);
+  for (std::int64_t t = 0; t < p.tokens; ++t)
+    RowOut(x.d_table + static_cast<std::int64_t>(x.ids[t]) * p.width, p.width) +=
+        RowIn(x.d_x + t * p.width, p.width);
+}
+
+void CrossEntropy::on_host(const Operands<OnHost>& x, const Parameters& p) {
+  const float share = 1 / static_cast<float>(p.all_tokens);
+  for (std::int64_t t = 0; t < p.tokens; ++t) {
+    RowOut row(x.logits + t * p.vocabulary, p.vocabulary);
+    const auto target = static_cast<std::int64_t>(x.targets[t]);
+    const float most = row.maxCoeff(), of_target = row(target) - most;
+    row = (row - most).exp();
+    const float sum = row.sum();
+    x.losses[t] = std::log(sum) - of_target;
+    row *= share / sum;
+    row(target) -= share;
+  }
+}
+
+void AdamW::on_host(const Operands<OnHost>& x, const Parameters& p) {
+  const RowIn weights(x.weights, p.count), gradients(x.gradients, p.count), m(x.m, p.count), v(x.v, p.count);
+  RowOut new_m(x.new_m, p.count), new_v(x.new_v, p.count);
+  new_m = p.beta_1 * m + (1 - p.beta_1) * gradients;
+  new_v = p.beta_2 * v + (1 - p.beta_2) * gradients.square();
+  RowOut(x.new_weights, p.count) =
+      weights * (1 - p.rate * p.decay) -
+      p.rate * (new_m / (1 - p.beta_1)) / ((new_v / (1 - p.beta_2)).sqrt() + p.epsilon);
+}
+
+void Matmul::on_host(const Operands<OnHost>& x, const Product& p) {
+  stay_on_this_thread();
+  if (x.c != nullptr && x.c != x.out) std::copy_n(x.c, p.rows * p.columns, x.out);
+  const auto transposed = [](bool is) { return is ? CblasTrans : CblasNoTrans; };
+  const auto size = [](std::int64_t n) { return static_cast<blasint>(n); };
+  cblas_sgemm(CblasRowMajor, transposed(p.transposes_a), transposed(p.transposes_b), size(p.rows),
+              size(p.columns), size(p.depth), 1, x.a, size(p.transposes_a ? p.rows : p.depth), x.b,
+              size(p.transposes_b ? p.depth : p.columns), x.c == nullptr ? 0 : 1, x.out, size(p.columns));
+}
+
+}  // namespace baton

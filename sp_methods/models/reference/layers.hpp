@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block in double precision over all tokens of all ranks, and its gradients.
+#pragma once
+
+#include <Eigen/Core>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sp_methods/models/reference/values.hpp"
+#include "sp_methods/kernels/reference/roundings.hpp"
+
+namespace baton {
+
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// Gradients of one layer's weights [count], one a rank, by the weight's name.
+using WeightGradients = std::map<std::string, std::vector<Matrix>>;
+
+/// Rows [tokens, width] over the square root of each group's mean square plus epsilon: groups of
+/// `group` columns of a row, each times the same weights.
+Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group);
+
+/// The gradient of x for that of reference_norm; `gradients` gets those of the weight, one a rank
+/// of `ranks`. Its two terms are rounded.
+Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
+                               int ranks, std::vector<Matrix>& gradients, Roundings& roundings);
+
+/// The same numbers, rounded.
+Matrix rounded(Matrix x, Roundings& roundings);
+
+/// The sums x^T d_y over the tokens of each of `ranks` ranks.
+std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks);
+
+/// One layer.
+class ReferenceBlock {
+ public:
+  /// Whatever it makes is rounded at random by the key `rounding`; by 0 nothing is.
+  ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding = 0);
+
+  /// A weight, which may be changed.
+  Matrix& weight(const std::string& name) { return weights_.at(name); }
+
+  /// The layer's output [all tokens, width]; keeps what the backward pass needs.
+  Matrix forward(const Matrix& x);
+  /// The gradient of x.
+  Matrix backward(const Matrix& d_out, WeightGradients& gradients) const;
+
+  /// How much smaller than all heads' the smallest output of a head is whose norm is taken, in root
+  /// mean squares. Its norm and the gradient through that enlarge errors as much.
+  double enlargement() const;
+
+ private:
+  const Matrix& w(const std::string& name) const { return weights_.at(name); }
+  bool has(const std::string& name) const { return weights_.contains(name); }
+  Matrix attention() const;
+  Matrix gated_output() const;
+  void attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& d_k, Matrix& d_v, Matrix& d_g) const;
+  Matrix output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const;
+
+  Matrix rounded(Matrix x) const { return baton::rounded(std::move(x), roundings_); }
+
+  const ModelProblem& problem_;
+  Attention kind_;
+  std::uint64_t rounding_;
+  mutable Roundings roundings_;
+  std::map<std::string, Matrix> weights_;
+  Matrix x_, normed_, q_, k_, v_, t_, z_, g_, u_, o_, h_, mlp_normed_, a_, b_;
+};
+
+}  // namespace baton

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole model on one rank as one schedule: the blocks' forward passes, then their backward passes
+// in reverse.
+//
+//   [x = embed(tokens)]
+//   for each layer: [gather the next layer's weights]; forward
+//   [norm, head, loss, and their gradients]
+//   for each layer, the last first: [gather the weights of the layer before]; backward;
+//                                   [reduce-scatter its gradients]
+//   [one pass of AdamW over each layer's weights]
+//
+// What stands in brackets is asked for. Blocks work in the same memory one after the other. Without
+// shards every rank has the weights and the gradients of its own tokens, which nobody adds up.
+// Sharded, a rank owns 1/P of each layer's weights; the gathered weights of two layers are there at
+// a time, and those that are still there when the backward pass begins are not gathered again.
+// Source of the sharding: "PyTorch FSDP", arXiv 2304.11277.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sp_methods/models/shape.hpp"
+#include "sp_methods/sp_method.hpp"
+
+namespace baton {
+
+/// A model under a method.
+struct Stack {
+  ModelShape shape;
+  /// The methods of linear and of softmax layers; one that no layer has may be null. They must keep
+  /// contiguous tokens.
+  const SpMethod* linear = nullptr;
+  const SpMethod* softmax = nullptr;
+  /// The choices of every layer's method: mode, blocks, scan, groups.
+  Layer layer;
+  /// Tokens of a rank.
+  std::int64_t tokens = 0;
+  bool shards_weights = false;
+  /// Embedding, last norm, head and loss; their weights are not sharded.
+  bool has_head = false;
+  bool has_optimizer = false;
+
+  const SpMethod& method(Attention kind) const { return kind == Attention::linear ? *linear : *softmax; }
+  /// The method that its rows are named after: that of linear layers if there are some.
+  const SpMethod& first_method() const { return linear != nullptr ? *linear : *softmax; }
+  /// True if every rank's tokens are a sequence of their own.
+  bool is_alone() const {
+    return layer.mode == Mode::compute_only || first_method().sequence == Sequence::own;
+  }
+  /// Elements of a layer's buffer of weights: their number, rounded up to shards of equal size.
+  std::int64_t weight_count(Attention kind, int ranks) const;
+};
+
+/// The name of layer `layer`'s buffer of `what`: "weights_3".
+std::string layer_buffer(const std::string& what, int layer);
+
+/// True if each rank of a method has the tokens of a run of the sequence, its own share.
+bool keeps_contiguous_tokens(const SpMethod& method);
+
+/// The reason why a method of this stack cannot run on so many ranks; empty if all can.
+Refusal unsupported(const Stack& stack, int ranks);
+
+/// The bytes that the busiest rank sends, made of the claims of the layers' method and, where
+/// weights are sharded, of a share of a layer's weights for each of P - 1 messages: to gather each
+/// layer twice but for the last two, and to scatter the gradients of each. Empty for layers of
+/// several kinds, whose busiest ranks may differ, and where the method claims nothing.
+std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split);
+
+/// One rank's schedule. Tensors and weights have the layer's dtype; gradients of weights, moments,
+/// losses and numbers of tokens are f32.
+/// Inputs: "x" [tokens, width] and "d_y" [tokens, width], or with a head "ids" and "targets"
+/// [tokens], "table", "last_norm" and "head"; "weights_0" .. of each layer, or of this rank's shard
+/// of it; with an optimiser "first_moment_0", "second_moment_0" .. as many.
+/// Outputs: "y" and "d_x" [tokens, width], or with a head "losses" [tokens], "d_table",
+/// "d_last_norm" and "d_head"; "d_weights_0" ..; with an optimiser "new_weights_0",
+/// "new_first_moment_0", "new_second_moment_0" .. .
+Schedule build(const Stack& stack, int rank, int ranks, int ranks_a_node = 0);
+
+}  // namespace baton

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/doctor/host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace baton::doctor {
+namespace {
+
+using testing::Contains;
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// A made-up root folder, removed at the end.
+class Root : public testing::Test {
+ protected:
+  ~Root() override { fs::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text << "\n";
+  }
+  const fs::path& root() const { return root_; }
+
+ private:
+  fs::path root_ = [] {
+    std::string path = fs::temp_directory_path() / "baton-doctor-XXXXXX";
+    return fs::path(mkdtemp(path.data()));
+  }();
+};
+
+TEST(Lists, OfCores) {
+  EXPECT_THAT(numbers_in("0-3,8,10-11"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
+  EXPECT_THAT(numbers_in("5"), ElementsAre(5));
+  EXPECT_THAT(numbers_in(""), IsEmpty());
+}
+
+TEST_F(Root, TellsThePlacesOfCores) {
+  write("sys/devices/system/cpu/online", "0-1");
+  write("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "0-1");
+  write("sys/devices/system/cpu/cpu1/topology/physical_package_id", "3");
+  write("sys/devices/system/cpu/cpu1/cache/index3/shared_cpu_list", "0,1");
+  fs::create_directories(root() / "sys/devices/system/cpu/cpu1/node2");
+  const auto cores = cores_of_host(root());
+  ASSERT_EQ(cores.size(), 2u);
+  EXPECT_EQ(cores[0].physical, -1) << "not told";
+  EXPECT_EQ(cores[1].number, 1);
+  EXPECT_EQ(cores[1].physical, 0);
+  EXPECT_EQ(cores[1].package, 3);
+  EXPECT_EQ(cores[1].cache, 0);
+  EXPECT_EQ(cores[1].node, 2);
+}
+
+TEST_F(Root, TellsTheLoadOfCores) {
+  write("proc/stat", "cpu  9 9 9 9 9 9 9 9\ncpu0 100 0 0 900 0 0 0 0\ncpu1 50 0 0 50 0 0 0 0\nintr 5");
+  const auto before = core_ticks(root());
+  write("proc/stat", "cpu  9 9 9 9 9 9 9 9\ncpu0 110 10 5 955 10 3 2 5\ncpu1 50 0 0 50 0 0 0 0");
+  std::vector<Core> cores{{.number = 0}, {.number = 1}, {.number = 2}};
+  add_busy(cores, before, core_ticks(root()));
+  add_stolen(cores, before, core_ticks(root()));
+  EXPECT_THAT(cores[0].busy, ElementsAre(DoubleEq(0.3)));
+  EXPECT_THAT(cores[0].stolen, ElementsAre(DoubleEq(0.05)));
+  EXPECT_THAT(cores[1].busy, IsEmpty()) << "no time passed";
+  EXPECT_THAT(cores[2].busy, IsEmpty()) << "no such core";
+}
+
+TEST_F(Root, TellsTheTimesOfProcesses) {
+  write("proc/42/stat", "42 (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 300 100 0 0 20 0 1 0 5");
+  write("proc/self/stat", "7 (no number) S 1");
+  const auto processes = process_times(root());
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes.at(42).name, "a (strange) name");
+  EXPECT_DOUBLE_EQ(processes.at(42).seconds, 400.0 / static_cast<double>(sysconf(_SC_CLK_TCK)));
+}
+
+TEST_F(Root, TellsClocks) {
+  EXPECT_EQ(clock_of(3, root()).now_mhz, 0) << "not told";
+  write("sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq", "1200000");
+  write("sys/devices/system/cpu/cpu3/cpufreq/cpuinfo_max_freq", "3800000");
+  write("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave");
+  write("sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count", "17");
+  const CoreClock clock = clock_of(3, root());
+  EXPECT_EQ(clock.now_mhz, 1200);
+  EXPECT_EQ(clock.base_mhz, 0);
+  EXPECT_EQ(clock.most_mhz, 3800);
+  EXPECT_EQ(clock.governor, "powersave");
+  EXPECT_EQ(clock.heat_events, 17);
+}
+
+TEST_F(Root, TellsTheLimitOfItsControlGroup) {
+  EXPECT_EQ(quota(root()).cores, 0);
+  write("sys/fs/cgroup/cpu.max", "max 100000");
+  EXPECT_EQ(quota(root()).cores, 0);
+  write("sys/fs/cgroup/cpu.max", "150000 100000");
+  write("sys/fs/cgroup/cpu.stat", "usage_usec 5\nnr_throttled 12");
+  EXPECT_EQ(quota(root()).cores, 1.5);
+  EXPECT_EQ(quota(root()).stops, 12);
+}
+
+TEST_F(Root, TellsItsGpus) {
+  EXPECT_EQ(facts_of_host(root()).gpus, 0);
+  fs::create_directories(root() / "proc/driver/nvidia/gpus/0000:1b:00.0");
+  fs::create_directories(root() / "proc/driver/nvidia/gpus/0000:43:00.0");
+  EXPECT_EQ(facts_of_host(root()).gpus, 2);
+}
+
+TEST(ThisProcess, RunsOnACoreThatItMayUse) {
+  EXPECT_THAT(allowed_cores(), Contains(current_core()));
+  EXPECT_FALSE(cores_of_host().empty());
+  EXPECT_THAT(process_times(), Contains(testing::Key(getpid())));
+}
+
+}  // namespace
+}  // namespace baton::doctor

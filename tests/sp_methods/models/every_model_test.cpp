@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two layers of width 128 against the model in double precision over all tokens: outputs and all
+// gradients, under every registered method that keeps contiguous tokens, those of tomorrow
+// included; and the same rounds part by part.
+//
+//   every_model_test local|mpi|nccl|peer [GoogleTest's flags]
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "collectives/schedule/check.hpp"
+#include "harness/models/part_by_part.hpp"
+#include "harness/models/verify.hpp"
+#include "sp_methods/models/stack.hpp"
+#include "tests/launched_tests.hpp"
+
+namespace {
+
+using namespace baton;
+
+struct Problem {
+  std::string label;
+  Stack stack;
+  int ranks;
+
+  std::string name() const {
+    return fmt::format("{}/{}/ranks:{}/{}", stack.first_method().name, label, ranks,
+                       to_string(stack.layer.mode));
+  }
+};
+
+/// Runs twice, each time with inputs of its own, and compares.
+class EveryModel : public testing::Test {
+ public:
+  EveryModel(ExecutorsUnderTest& executors, Problem problem)
+      : executors_(executors), problem_(std::move(problem)) {}
+
+  void TestBody() override {
+    const auto& [label, stack, ranks] = problem_;
+    if (!executors_.have(ranks)) GTEST_SKIP() << "too few ranks were launched";
+    const Team& team = executors_.team(ranks);
+    if (!team.is_member()) return;
+    if (const Refusal refusal = unsupported(stack, ranks)) GTEST_SKIP() << refusal.reason();
+    std::vector<Schedule> schedules;
+    for (int rank = 0; rank < ranks; ++rank) schedules.push_back(build(stack, rank, ranks));
+    ASSERT_NO_THROW(check(stack.first_method().name, schedules));
+    Executor& executor = executors_.on(ranks);
+    if (const Refusal refusal = executor.unsupported(schedules)) GTEST_SKIP() << refusal.reason();
+    executor.prepare(schedules);
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      const ModelOracle oracle({stack, ranks, seed});
+      write_model(executor, schedules, oracle.problem());
+      executor.synchronise();
+      executor.run();
+      const Comparison found = compare_model(executor, schedules, oracle);
+      EXPECT_EQ(team.sum(found.wrong), 0) << team.first(found.first);
+      // The way of models that are too large for the oracle has no objection either.
+      const Comparison parts = compare_sampled(executor, schedules, oracle.problem(), team);
+      EXPECT_EQ(team.sum(parts.wrong), 0) << team.first(parts.first);
+    }
+  }
+
+ private:
+  ExecutorsUnderTest& executors_;
+  Problem problem_;
+};
+
+Stack stack_of(const SpMethod& method, Mode mode) {
+  Stack stack;
+  stack.shape.chunk = 16;
+  stack.tokens = 40;  // two chunks and a short one
+  stack.layer.mode = mode;
+  stack.layer.blocks = 3;
+  if (method.attention == Attention::linear) {
+    stack.linear = &method;
+  } else {
+    stack.softmax = &method;
+    stack.shape.layers = {Attention::softmax, Attention::softmax};
+    stack.shape.kv_heads = 4;
+  }
+  return stack;
+}
+
+std::vector<Problem> problems(const std::string& executor) {
+  const bool is_local = executor == "local";
+  std::vector<Problem> all;
+  for (const SpMethod* method : sp_methods()) {
+    if (!keeps_contiguous_tokens(*method)) continue;
+    const bool is_linear = method->attention == Attention::linear;
+    for (const int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
+      for (const Mode mode : {Mode::overlapped, Mode::compute_only}) {
+        const Stack plain = stack_of(*method, mode);
+        if (is_linear || ranks == 2) all.push_back({"plain", plain, ranks});
+        if (ranks != 2 && ranks != 3) continue;
+        Stack other = plain;
+        other.shards_weights = other.has_optimizer = true;
+        all.push_back({"sharded, optimizer", other, ranks});
+        other.has_head = true;
+        all.push_back({"sharded, optimizer, head", other, ranks});
+        if (!is_linear) continue;
+        other = plain;
+        other.shape.gate = GateKind::none;
+        other.shape.has_output_gate = false;
+        all.push_back({"no gates", other, ranks});
+        if (method->sequence != Sequence::cut || mode != Mode::overlapped) continue;
+        other = plain;
+        other.softmax = &find_method("ring_attention_softmax");
+        other.shape.layers = {Attention::linear, Attention::softmax, Attention::linear};
+        other.shape.kv_heads = 2;
+        all.push_back({"hybrid", other, ranks});
+      }
+  }
+  return all;
+}
+
+/// What a device has kernels for: bf16, in segments, heads of 64 channels, a short last chunk.
+void run_on_gpus(Stack& stack) {
+  stack.layer.dtype = Dtype::bf16;
+  stack.layer.segmented = true;
+  stack.shape.heads = stack.shape.kv_heads = 2;
+  stack.shape.d_k = stack.shape.d_v = stack.shape.chunk = 64;
+  stack.tokens = 200;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return launched_tests(argc, argv, [](ExecutorsUnderTest& executors) {
+    for (Problem problem : problems(executors.name())) {
+      if (find_backend(executors.name()).tensors == Dtype::bf16) run_on_gpus(problem.stack);
+      testing::RegisterTest(
+          problem.stack.first_method().name.c_str(), problem.name().c_str(), nullptr, nullptr, __FILE__,
+          __LINE__, [&executors, problem]() -> testing::Test* { return new EveryModel(executors, problem); });
+    }
+  });
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device bodies of a model's kernels against their host bodies, on numbers that bf16 holds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "collectives/executors/cuda/ranks.cuh"
+#include "sp_methods/models/kernels/device/product.cuh"
+#include "tests/models/kernels/device/steps.cuh"
+
+namespace baton {
+namespace {
+
+constexpr double of_bf16 = 3e-3;  // the root mean square of its rounding is 1.6e-3 at most
+
+/// ||got - expected|| / ||expected||.
+double error_of(const std::vector<float>& got, const std::vector<float>& expected) {
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    difference += std::pow(double{got[i]} - double{expected[i]}, 2);
+    size += std::pow(double{expected[i]}, 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+/// Compares a step's results, and those of a second run to the last bit.
+void expect_right(const DeviceStep& step, const std::string& what, double tolerance = of_bf16) {
+  SCOPED_TRACE(what);
+  ASSERT_EQ(step.unsupported().reason(), "");
+  const auto expected = step.on_host(), got = step.on_device();
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LE(error_of(got[i], expected[i]), tolerance) << "result " << i;
+}
+
+void expect_same_again(const DeviceStep& step) {
+  if (step.unsupported()) return;
+  EXPECT_EQ(step.on_device(), step.on_device());
+}
+
+constexpr std::int64_t counts[]{1, 37, 3001};
+constexpr std::int64_t widths[]{8, 64, 128, 200, 512, 2048};
+
+/// Steps on a GPU; skipped where there is none.
+class DeviceBodies : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const Refusal refusal = lacks_gpus(1)) GTEST_SKIP() << refusal.reason();
+  }
+};
+
+using Products = DeviceBodies;
+using Ends = DeviceBodies;
+
+template <class Contract>
+class RowBody : public DeviceBodies {};
+using RowContracts = testing::Types<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates,
+                                    LogGateGradients, SwiGlu, SwiGluGradients>;
+TYPED_TEST_SUITE(RowBody, RowContracts);
+
+TYPED_TEST(RowBody, DoesWhatItsHostBodyDoes) {
+  for (const std::int64_t width : widths)
+    for (const std::int64_t count : counts) {
+      const DeviceStep step = row_step<TypeParam>(count, width);
+      expect_right(step, std::to_string(count) + " rows of " + std::to_string(width));
+      expect_same_again(step);
+    }
+}
+
+TYPED_TEST(RowBody, TakesTheWidestRows) {
+  expect_right(row_step<TypeParam>(50, 4096), "4096");
+  expect_right(row_step<TypeParam>(50, 2056), "2056");
+}
+
+TYPED_TEST(RowBody, RefusesRowsThatAreNoMultipleOfEight) {
+  EXPECT_TRUE(row_step<TypeParam>(3, 12).unsupported());
+}
+
+TEST_F(Products, ComputesEveryFormOfAProduct) {
+  for (const Dtype out : {Dtype::bf16, Dtype::f32})
+    for (int form = 0; form < 16; ++form) {
+      const Product p{.rows = 96,
+                      .columns = 48,
+                      .depth = 160,
+                      .transposes_a = (form & 1) != 0,
+                      .transposes_b = (form & 2) != 0,
+                      .adds = (form & 4) != 0,
+                      .out = out};
+      const DeviceStep step = product_step(p, (form & 8) != 0);
+      if (const Refusal lacking = step.unsupported()) GTEST_SKIP() << lacking.reason();
+      expect_right(step, "form " + std::to_string(form), out == Dtype::bf16 ? of_bf16 : 1e-6);
+    }
+}
+
+/// The largest error at some rows of a product that is as large as a model's.
+double error_at_rows(const DeviceStep& step, const Product& p) {
+  const auto got = step.on_device();
+  std::vector<float> rows, expected;
+  for (std::int64_t i = 0; i < p.rows; i += p.rows / 3 + 1)
+    for (std::int64_t j = 0; j < p.columns; j += p.columns / 34 + 1) {
+      double sum = 0;
+      for (std::int64_t n = 0; n < p.depth; ++n)
+        sum += double{step.value(0, p.transposes_a ? n * p.rows + i : i * p.depth + n)} *
+               double{step.value(1, p.transposes_b ? j * p.depth + n : n * p.columns + j)};
+      rows.push_back(got[0][i * p.columns + j]);
+      expected.push_back(static_cast<float>(sum));
+    }
+  return error_of(rows, expected);
+}
+
+TEST_F(Products, ComputesProductsOfTheTimedSize) {
+  constexpr std::int64_t tokens = 8192, width = 2048, mlp = 5632;
+  for (const Product& p :
+       {Product{.rows = tokens, .columns = mlp, .depth = width, .out = Dtype::bf16},
+        Product{.rows = tokens, .columns = 16, .depth = width, .out = Dtype::bf16},
+        Product{.rows = tokens, .columns = width, .depth = mlp, .transposes_b = true, .out = Dtype::bf16},
+        Product{.rows = width, .columns = mlp, .depth = tokens, .transposes_a = true},
+        Product{.rows = 16, .columns = width, .depth = tokens, .transposes_a = true}}) {
+    const DeviceStep step = product_step(p);
+    const Refusal refusal = step.unsupported();
+    if (refusal) GTEST_SKIP() << refusal.reason();
+    EXPECT_LE(error_at_rows(step, p), p.out == Dtype::bf16 ? of_bf16 : 1e-5);
+    expect_same_again(step);
+  }
+}
+
+TEST_F(Ends, EmbedTakesRowsOfTheTable) { expect_right(embed_step({300, 40, 136, Dtype::bf16}), "embed", 0); }
+
+TEST_F(Ends, TheGradientOfTheTableIsASumInOrder) {
+  for (const std::int64_t width : {136, 4096}) {
+    const DeviceStep step = embed_gradients_step({1000, 40, width, Dtype::bf16});
+    expect_right(step, "embed_gradients", 1e-6);
+    expect_same_again(step);
+  }
+}
+
+TEST_F(Ends, TheLossIsThatOfTheHost) { expect_right(loss_step(70, 32000), "cross_entropy"); }
+
+TEST_F(Ends, AdamWTakesItsStep) { expect_right(adamw_step(100003), "adamw"); }
+
+}  // namespace
+}  // namespace baton

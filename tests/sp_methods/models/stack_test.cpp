@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules of models: blocks share working memory and nothing that is kept, and sharded weights
+// are gathered once a pass.
+#include "sp_methods/models/stack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/nccl/plan.hpp"
+#include "collectives/schedule/check.hpp"
+
+namespace baton {
+namespace {
+
+Stack stack(int layers) {
+  Stack stack;
+  stack.linear = &find_method("zeco");
+  stack.tokens = 32;
+  stack.shape.layers.assign(layers, Attention::linear);
+  return stack;
+}
+
+std::int64_t scratch_bytes(const Stack& stack) { return footprint(build(stack, 0, 2)).scratch; }
+
+TEST(Stack, EveryFurtherBlockAddsWhatItKeepsAlone) {
+  const ModelShape shape = stack(1).shape;
+  const std::int64_t values = shape.heads * shape.d_v, keys = shape.heads * shape.d_k;
+  // x of the next layer, q, k, g, v, u, o, t, h, a, b, and the state before the rank.
+  const std::int64_t kept =
+      32 * (2 * shape.width + 3 * keys + 3 * values + shape.gate_rank + 2 * shape.mlp) + keys * shape.d_v;
+  EXPECT_EQ(scratch_bytes(stack(4)) - scratch_bytes(stack(3)), 4 * kept);
+}
+
+TEST(Stack, ShardedWeightsAreGatheredOnceAPassAndNotAgainAtTheTurn) {
+  Stack sharded = stack(4);
+  sharded.shards_weights = true;
+  const Schedule schedule = build(sharded, 0, 2);
+  const auto& regions = schedule.regions();
+  // Four forward, and backward those of the first two: the last two are still there.
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_all_gather"), 6);
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_reduce_scatter"), 4);
+}
+
+TEST(Stack, WeightsOfTheNextLayerTravelBesideThisOnesWork) {
+  Stack sharded = stack(3);
+  sharded.shards_weights = true;
+  sharded.layer.mode = Mode::compute_only;
+  const Schedule schedule = build(sharded, 0, 2);
+  int gathered = 0, first_product = -1;
+  for (int i = 0; i < static_cast<int>(schedule.steps().size()) && first_product < 0; ++i) {
+    const Step& step = schedule.steps()[i];
+    gathered += step.verb == Verb::recv;
+    if (step.verb == Verb::compute) first_product = i;
+  }
+  EXPECT_EQ(gathered, 2);  // of layers 0 and 1, before any work
+  const auto& waits = schedule.steps()[first_product].waits_for;
+  EXPECT_TRUE(
+      std::all_of(waits.begin(), waits.end(), [](int step) { return step < 3; }));  // of layer 0 alone
+}
+
+TEST(Stack, NoStateSharesAGroupOfNcclWithShardedWeights) {
+  Stack sharded = stack(3);
+  sharded.shards_weights = true;
+  const std::vector schedules{build(sharded, 0, 3), build(sharded, 1, 3), build(sharded, 2, 3)};
+  const auto groups = nccl_groups(schedules);
+  for (int rank = 0; rank < 3; ++rank) {
+    std::map<int, std::set<std::string>> regions;
+    for (int i = 0; const Step& step : schedules[rank].steps()) {
+      if (step.is_message()) regions[groups[rank][i]].insert(schedules[rank].regions()[step.region]);
+      ++i;
+    }
+    for (const auto& [group, names] : regions) EXPECT_EQ(names.size(), 1) << rank << ", group " << group;
+  }
+}
+
+TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
+  Stack moved = stack(1);
+  moved.linear = &find_method("zeco_zigzag");
+  EXPECT_NE(unsupported(moved, 2).reason().find("contiguous"), std::string::npos);
+  Stack heads = stack(1);
+  heads.shape.layers = {Attention::softmax};
+  heads.softmax = &find_method("ulysses_softmax");
+  EXPECT_NE(unsupported(heads, 2).reason().find("keeps the output"), std::string::npos);
+  EXPECT_FALSE(unsupported(stack(1), 2));
+}
+
+TEST(ModelShape, CountsWeightsAndFlops) {
+  ModelShape shape;
+  shape.width = 10;
+  shape.mlp = 20;
+  shape.heads = 2;
+  shape.d_k = 3;
+  shape.d_v = 5;
+  shape.gate = GateKind::none;
+  shape.has_output_gate = false;
+  shape.layers = {Attention::linear};
+  shape.vocabulary = 7;
+  const std::int64_t matrices = 10 * (6 + 6 + 10) + 10 * 10 + 3 * 10 * 20;
+  EXPECT_EQ(shape.parameters(Attention::linear), matrices + 10 + 5 + 10);
+  EXPECT_EQ(shape.parameters(true), matrices + 25 + 2 * 70 + 10);
+  EXPECT_EQ(shape.flops_a_token(0, false), 6.0 * static_cast<double>(matrices) + 12.0 * 2 * 3 * 5);
+}
+
+}  // namespace
+}  // namespace baton
