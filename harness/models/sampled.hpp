@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "harness/cases/verify.hpp"
-#include "sp_methods/models/reference/oracle.hpp"
 #include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/models/reference/oracle.hpp"
 
 namespace baton {
 

@@ -6,8 +6,8 @@
 
 #include "collectives/executors/executor.hpp"
 #include "harness/cases/verify.hpp"
-#include "sp_methods/models/reference/oracle.hpp"
 #include "sp_methods/layer_oracle.hpp"
+#include "sp_methods/models/reference/oracle.hpp"
 
 namespace baton {
 

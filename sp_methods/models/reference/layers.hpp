@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "sp_methods/models/reference/values.hpp"
 #include "sp_methods/kernels/reference/roundings.hpp"
+#include "sp_methods/models/reference/values.hpp"
 
 namespace baton {
 

@@ -11,11 +11,11 @@
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/kernel.cuh"
+#include "sp_methods/kernels/device/tile/tile.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 #include "sp_methods/models/kernels/block.hpp"
 #include "sp_methods/models/kernels/device/product.cuh"
 #include "sp_methods/models/kernels/ends.hpp"
-#include "sp_methods/kernels/device/tile/tile.cuh"
-#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 

@@ -14,8 +14,8 @@
 
 #include "collectives/executors/cuda/library_search.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "sp_methods/models/kernels/device/product.cuh"
 #include "sp_methods/kernels/device/workspace.cuh"
+#include "sp_methods/models/kernels/device/product.cuh"
 
 namespace baton {
 namespace {
