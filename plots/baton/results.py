@@ -35,10 +35,11 @@ Group = collections.namedtuple("Group", "contest topology host machine ranks_a_n
 Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
 
-def load(paths, bench="collective"):
-    """Returns the records of one bench in these files, oldest line first. Throws ResultsError."""
-    return [_checked(record, where) for path in paths for record, where in _lines(path)
-            if "peer" not in record and record["bench"] == bench]
+def load(paths, *benches):
+    """Returns the records of these benches in these files, bench by bench, each oldest line first. Throws ResultsError."""
+    found = [_checked(record, where) for path in paths for record, where in _lines(path)
+             if "peer" not in record and record["bench"] in (benches or BENCHES)]
+    return sorted(found, key=lambda record: list(BENCHES).index(record["bench"]))
 
 
 def load_peers(paths):
