@@ -177,7 +177,8 @@ class Choosing(unittest.TestCase):
         self.assertEqual(len(groups), 4)
 
     def test_what_differs_in_free_axes_alone_is_alike(self):
-        one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_a_node=4), layer(which="forward")])
+        one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_a_node=4, hosts={"placement": "4 on a, 4 on b"}),
+                                    layer(which="forward")])
         self.assertEqual(results.alike(one, "ranks", "ranks_a_node", "tokens"), results.alike(other, "ranks", "ranks_a_node", "tokens"))
         self.assertNotEqual(results.alike(one, "ranks", "tokens"), results.alike(forward, "ranks", "tokens"))
         self.assertEqual(results.alike(one, "pass"), results.alike(forward, "pass"))

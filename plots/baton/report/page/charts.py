@@ -156,4 +156,4 @@ def bar(contest, row):
 
 def place(group):
     """What contests of several sessions share that stand side by side."""
-    return group._replace(host="", machine="")
+    return group._replace(host="", machine="", placement="")
