@@ -76,7 +76,7 @@ def read(place):
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not files:
         raise Refused(f"{place}: no *.jsonl in this folder")
-    return side_of([record for bench in results.BENCHES for record in results.load(files, bench)], place)
+    return side_of(results.load(files), place)
 
 
 def side_of(records, place):

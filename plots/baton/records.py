@@ -13,7 +13,6 @@ from baton import results, schema
 from baton.cases import FAILED, SKIPPED, TIMED, WRONG, Refused, side_of, state_of
 
 ROWS = ("launches", "rounds")
-ALL_BENCHES = tuple(results.BENCHES)
 
 
 class Error(Exception):
@@ -28,7 +27,7 @@ def read(*patterns):
     """
     paths = [path for pattern in patterns for path in _files(os.fspath(pattern))]
     try:
-        return Records(record for path in paths for record in _in_order_of_lines(path))
+        return Records(record for path in paths for record in sorted(results.load([path]), key=lambda one: one["time"]))
     except results.ResultsError as error:
         raise Error(str(error)) from None
     except OSError as error:
@@ -42,11 +41,6 @@ def _files(pattern):
     if not found:
         raise Error(f"{pattern}: there is no such file")
     return found
-
-
-def _in_order_of_lines(path):
-    records = [record for bench in ALL_BENCHES for record in results.load([path], bench)]
-    return sorted(records, key=lambda record: record["time"])
 
 
 class Records(list):

@@ -35,10 +35,11 @@ Group = collections.namedtuple("Group", "contest topology host machine ranks_a_n
 Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
 
-def load(paths, bench="collective"):
-    """Returns the records of one bench in these files, oldest line first. Throws ResultsError."""
-    return [_checked(record, where) for path in paths for record, where in _lines(path)
-            if "peer" not in record and record["bench"] == bench]
+def load(paths, *benches):
+    """Returns the records of these benches in these files, bench by bench, each oldest line first. Throws ResultsError."""
+    found = [_checked(record, where) for path in paths for record, where in _lines(path)
+             if "peer" not in record and record["bench"] in (benches or BENCHES)]
+    return sorted(found, key=lambda record: list(BENCHES).index(record["bench"]))
 
 
 def load_peers(paths):
@@ -91,10 +92,14 @@ def group_of(record):
 
 
 def alike(record, *free):
-    """Returns what records share that differ in these axes alone, as the Group of a record without them."""
+    """Returns what records share that differ in these axes alone, as the Group of a record without them.
+
+    Where `ranks_a_node` is among them, the record may lie anywhere on the hosts.
+    """
     group, parts = group_of(record), {text for key in free for text in (f"{key}:{record.get(key)}", str(record.get(key)))}
     contest = "/".join(part for part in group.contest.split("/") if part not in parts)
-    return group._replace(contest=contest, **{key: 0 for key in free if key == "ranks_a_node"})
+    group = group._replace(contest=contest)
+    return group._replace(ranks_a_node=0, placement="") if "ranks_a_node" in free else group
 
 
 def machine_of(record):

@@ -12,6 +12,8 @@ import unittest
 from baton.upgrade import upgraded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The programs that BATON_BENCHES names, separated by colons, by their names.
+BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
 
 
 class InFolder(unittest.TestCase):

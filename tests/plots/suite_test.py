@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suite of `./run bench` fits the machine, and the benches take each line; what launches leave, and how they end.
-
-BATON_BENCHES names the benches, separated by colons."""
+"""The suite of `./run bench` fits the machine, and the benches take each line; what launches leave, and how they end."""
 
 import contextlib
 import io
@@ -15,7 +13,7 @@ import time
 import unittest
 
 from baton import suite
-from plots.example import ROOT, command, run
+from plots.example import BENCHES, ROOT, command, run
 
 
 def lines(program, cores=2, gpus=0):
@@ -25,9 +23,6 @@ def lines(program, cores=2, gpus=0):
 def value(line, flag):
     words = line.split()
     return words[words.index(flag) + 1]
-
-
-BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
 
 
 @unittest.skipUnless(BENCHES, "no benches")

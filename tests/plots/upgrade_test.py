@@ -2,8 +2,6 @@
 """Old records compete with those that they always competed with, and one of today is what an old one becomes."""
 
 import json
-import os
-import pathlib
 import subprocess
 import unittest
 import zlib
@@ -11,9 +9,7 @@ import zlib
 from baton import results
 from baton.report.sessions import session_of
 from baton.upgrade import upgraded
-from plots.example import ROOT, InFolder, layer, model, on_gpus, record
-
-BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
+from plots.example import BENCHES, ROOT, InFolder, layer, model, on_gpus, record
 
 # Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
 # before records had the key `contest`, by what then decided in its place.

@@ -21,7 +21,7 @@ PAPERS = ("all_scan", "ring_scan", "all_gather_scan")  # ZeCO, LASP-1 and LASP-2
 
 def main(options):
     asked = {key: getattr(options, key) for key in SETTING}
-    timed = [record for record in results.newest(results.load(options.results))
+    timed = [record for record in results.newest(results.load(options.results, "collective"))
              if results.why_no_time(record) is None]
     records = results.widest(results.matching(timed, **asked), "ranks", "ranks_a_node")
     lines = lines_by_method(records, options.names)

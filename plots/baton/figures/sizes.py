@@ -15,7 +15,7 @@ NAME = "time_against_size"
 
 
 def main(options):
-    records = results.newest(results.load(options.results))
+    records = results.newest(results.load(options.results, "collective"))
     sweep = chosen(exchanges.sweeps(filter(exchanges.on_gpus, records)), options)
     if sweep is None:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record of GPUs to draw")

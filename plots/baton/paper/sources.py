@@ -76,8 +76,7 @@ def load_text(path):
 def load_folder(folder):
     """Returns the newest record of each case of each file, since every file answers another question."""
     found = sorted(pathlib.Path(folder).glob("*.jsonl"))
-    return [record for file in found for bench in results.BENCHES
-            for record in results.newest(results.load([file], bench))]
+    return [record for file in found for record in results.newest(results.load([file]))]
 
 
 def only_measured(records):

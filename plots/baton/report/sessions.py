@@ -92,9 +92,8 @@ def every(place):
     """Returns all sessions of one file or folder, in the order of their first records."""
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     found = collections.defaultdict(list)
-    for bench in results.BENCHES:
-        for record in results.load(files, bench):
-            found[session_of(record)].append(record)
+    for record in results.load(files):
+        found[session_of(record)].append(record)
     return [Session(name, place, records) for name, records in found.items()]
 
 

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every launch is one that the benches take, is kept once it is done, and costs no other one if it fails.
-
-BATON_BENCHES names the benches, separated by colons; without them their part is skipped."""
+"""Every launch is one that the benches take, is kept once it is done, and costs no other one if it fails."""
 
 import concurrent.futures
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import unittest
@@ -14,10 +11,9 @@ import unittest
 from baton.paper import simulations
 from baton.paper.sections import lasp2_throughput
 from plots import example
-from plots.example import InFolder, run
+from plots.example import BENCHES, InFolder, run
 
 ALL = (simulations.COLLECTIVE, simulations.OPERATOR, simulations.MODEL)
-BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
 # Writes one record into the last argument of -J, as the benches do.
 WRITES = 'for last; do [ "$before" = -J ] && echo "{}" > "$last"; before=$last; done; true'
 

@@ -59,7 +59,7 @@ class Models(unittest.TestCase):
 
     def test_the_command_of_a_row_asks_for_it(self):
         full, dp = model(beside="sharded weights, head")[0], model("local", line="dp")[0]
-        self.assertRegex(again.command(full), r"^\./run bench model --methods zeco .*--model tiny .*--lines full .*--fsdp --head$")
+        self.assertRegex(again.command(full), r"^\./run bench model --methods zeco .*--model tiny .*--lines full .*--fsdp --head --heads 4 ")
         self.assertNotIn("--methods", again.command(dp))
         self.assertEqual(again.program(full), "model_bench")
 

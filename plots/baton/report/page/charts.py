@@ -58,8 +58,7 @@ def modelled(one, other):
 def grouped(contests_of_session, kind):
     groups = collections.defaultdict(list)
     for contest in contests_of_session:
-        free = [axis for axis in FREE[kind] if contest.is_layer or axis != "tokens"]
-        groups[results.alike(contest.record, *free)].append(contest)
+        groups[results.alike(contest.record, *FREE[kind])].append(contest)
     return groups.items()
 
 
@@ -157,4 +156,4 @@ def bar(contest, row):
 
 def place(group):
     """What contests of several sessions share that stand side by side."""
-    return group._replace(host="", machine="")
+    return group._replace(host="", machine="", placement="")

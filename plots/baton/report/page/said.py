@@ -10,9 +10,10 @@ AXES = ("ranks", "state_bytes", "tokens", "packed", "pass", "direction", "map", 
         "rounds")
 TITLES = {"state_bytes": "size", "packed": "documents of", "direction": "direction", "map": "maps", "kv_heads": "heads of keys",
           "latent": "keys", "wire_dtype": "wire", "ranks_a_node": "ranks a node", "ranks_per_gpu": "ranks a GPU"}
-VALUES = {"state_bytes": words.size, "packed": lambda mean: str(mean or "all tokens"), "kv_heads": lambda count: str(count or "all"),
-          "latent": lambda latent: "latent" if latent else "with values"}
-ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "pass"), "model": ("ranks", "tokens")}  # that tables show
+VALUES = {"state_bytes": words.size, "packed": lambda mean: str(mean or "all tokens"),
+          "kv_heads": lambda count: str(count or "all"), "latent": lambda latent: "latent" if latent else "with values"}
+# Those that tables always show.
+ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "pass"), "model": ("ranks", "tokens")}
 OF_LAYERS, OF_EXCHANGES = ("pass", "dtype", "kernel"), ("direction", "map")
 OF_A_MODEL = ("layers", "width")  # that its name in words has
 
