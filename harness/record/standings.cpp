@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/record/standings.hpp"
 
+#include <utility>
+
+#include "collectives/executors/timing.hpp"
+
 namespace baton {
 namespace {
 
@@ -20,76 +24,91 @@ std::optional<double> hidden_share(const std::vector<ModeTimes>& launches) {
 
 }  // namespace
 
-void ComparisonGroups::add(const Case& bench_case, const std::vector<double>& seconds) {
-  groups_.emplace(bench_case.comparison_group(), Timed{bench_case, seconds, median(seconds)});
+Standings::Standings(const std::vector<Case>& cases, std::string baseline)
+    : cases_(cases), baseline_(std::move(baseline)) {
+  for (int index = 0; index < static_cast<int>(cases.size()); ++index) {
+    std::vector<int>& group = groups_[cases[index].comparison_group()];
+    group.push_back(index);
+    group_of_.push_back(&group);
+  }
 }
 
-Standing ComparisonGroups::standing(const Case& bench_case) const {
-  const Timed* added = find(bench_case);
-  if (added == nullptr) return {};
-  const auto times = modes(*added);
-  return {ratio(*added), times ? hidden_share({*times}) : std::nullopt, times, exposed_seconds(*added)};
+void Standings::add(int launch, int index, const std::vector<double>& seconds) {
+  launches_[launch].try_emplace(index, Timed{seconds, median(seconds)});
 }
 
-const std::vector<double>* ComparisonGroups::seconds(const Case& bench_case) const {
-  const Timed* added = find(bench_case);
-  return added == nullptr ? nullptr : &added->seconds;
+Standing Standings::standing(int launch, int index) const {
+  const auto found = launches_.find(launch);
+  if (found == launches_.end() || !found->second.contains(index)) return {};
+  const Launch& times = found->second;
+  const double own = times.at(index).median;
+  const std::string variant = cases_[index].workload->variant();
+  Standing standing{
+      .ratio = ratio_to_baseline(times, index), .hidden = {}, .modes = {}, .exposed_seconds = {}};
+  if (variant == "overlapped") {
+    const auto exposed = median_of(times, index, "exposed");
+    const auto compute_only = median_of(times, index, "compute_only");
+    if (exposed && compute_only) standing.modes = ModeTimes{own, *exposed, *compute_only};
+    if (standing.modes) standing.hidden = hidden_share({*standing.modes});
+  }
+  if (variant == "full")
+    if (const auto split = median_of(times, index, "split")) standing.exposed_seconds = own - *split;
+  return standing;
 }
 
-const ComparisonGroups::Timed* ComparisonGroups::find(const Case& bench_case) const {
-  const Timed* latest = nullptr;
-  const auto [first, last] = groups_.equal_range(bench_case.comparison_group());
-  for (auto entry = first; entry != last; ++entry)
-    if (entry->second.bench_case.name() == bench_case.name()) latest = &entry->second;
-  return latest;
-}
-
-std::optional<Ratio> ComparisonGroups::ratio(const Timed& timed) const {
-  const Workload& workload = *timed.bench_case.workload;
+std::optional<Ratio> Standings::ratio_to_baseline(const Launch& launch, int index) const {
+  const Workload& workload = *cases_[index].workload;
   if (workload.name() == baseline_ && !workload.cuts_blocks()) return Ratio{1, {1, 1}};
   // If the baseline ran with several block counts: the same count if both cut the state, otherwise
   // its fastest.
   const Timed* best = nullptr;
-  const auto [first, last] = groups_.equal_range(timed.bench_case.comparison_group());
-  for (auto other = first; other != last; ++other) {
-    const Timed& candidate = other->second;
-    if (candidate.bench_case.workload->name() != baseline_) continue;
-    const bool both_cut = candidate.bench_case.workload->cuts_blocks() && workload.cuts_blocks();
-    if (both_cut && candidate.bench_case.blocks == timed.bench_case.blocks) {
-      best = &candidate;
-      break;
-    }
-    if (best == nullptr || candidate.median < best->median) best = &candidate;
+  for (const int other : *group_of_[index]) {
+    const Case& candidate = cases_[other];
+    if (candidate.workload->name() != baseline_ || !launch.contains(other)) continue;
+    const Timed& times = launch.at(other);
+    const bool both_cut = candidate.workload->cuts_blocks() && workload.cuts_blocks();
+    if (both_cut && candidate.blocks == cases_[index].blocks)
+      return ratio_of_medians(launch.at(index).seconds, times.seconds);
+    if (best == nullptr || times.median < best->median) best = &times;
   }
   if (best == nullptr) return std::nullopt;
-  return ratio_of_medians(timed.seconds, best->seconds);
+  return ratio_of_medians(launch.at(index).seconds, best->seconds);
 }
 
-std::optional<ModeTimes> ComparisonGroups::modes(const Timed& timed) const {
-  const Workload& workload = *timed.bench_case.workload;
-  if (workload.variant() != "overlapped") return std::nullopt;
-  std::optional<double> exposed, compute_only;
-  const auto [first, last] = groups_.equal_range(timed.bench_case.comparison_group());
-  for (auto other = first; other != last; ++other) {
-    const Workload& sibling = *other->second.bench_case.workload;
-    if (sibling.name() != workload.name()) continue;
-    if (sibling.variant() == "exposed") exposed = other->second.median;
-    if (sibling.variant() == "compute_only") compute_only = other->second.median;
+/// Of the same workload in another variant; nothing if that was not timed.
+std::optional<double> Standings::median_of(const Launch& launch, int index,
+                                           const std::string& variant) const {
+  std::optional<double> found;
+  for (const int other : *group_of_[index]) {
+    const Workload& sibling = *cases_[other].workload;
+    if (sibling.name() == cases_[index].workload->name() && sibling.variant() == variant &&
+        launch.contains(other))
+      found = launch.at(other).median;
   }
-  if (!exposed || !compute_only) return std::nullopt;
-  return ModeTimes{timed.median, *exposed, *compute_only};
+  return found;
 }
 
-std::optional<double> ComparisonGroups::exposed_seconds(const Timed& timed) const {
-  const Workload& workload = *timed.bench_case.workload;
-  if (workload.variant() != "full") return std::nullopt;
-  const auto [first, last] = groups_.equal_range(timed.bench_case.comparison_group());
-  for (auto other = first; other != last; ++other) {
-    const Workload& sibling = *other->second.bench_case.workload;
-    if (sibling.name() == workload.name() && sibling.variant() == "split")
-      return timed.median - other->second.median;
+std::optional<OverLaunches> Standings::over_launches(int index) const {
+  std::vector<std::vector<double>> seconds;
+  std::vector<Standing> standings;
+  for (const auto& [launch, times] : launches_) {
+    if (!times.contains(index)) continue;
+    seconds.push_back(times.at(index).seconds);
+    standings.push_back(standing(launch, index));
   }
-  return std::nullopt;
+  return baton::over_launches(seconds, standings);
+}
+
+std::optional<Ratio> Standings::ratio(int index, int to) const {
+  std::vector<double> ratios;
+  std::optional<Ratio> only;
+  for (const auto& [launch, times] : launches_) {
+    if (!times.contains(index) || !times.contains(to)) continue;
+    const Timed &own = times.at(index), &other = times.at(to);
+    if (ratios.empty()) only = ratio_of_medians(own.seconds, other.seconds);
+    ratios.push_back(own.median / other.median);
+  }
+  return ratios.size() > 1 ? std::optional(baton::over_launches(ratios)) : only;
 }
 
 std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/cases/case.hpp"
@@ -45,34 +44,39 @@ struct OverLaunches {
   Standing standing;
 };
 
-/// The timed cases of one launch by comparison group.
-class ComparisonGroups {
+/// How the timed cases of a run compare: launch by launch, and over all launches.
+class Standings {
  public:
-  /// Ratios refer to the workload called `baseline`, which may be empty.
-  explicit ComparisonGroups(std::string baseline) : baseline_(std::move(baseline)) {}
+  /// `cases` must outlive it. Ratios refer to the workload called `baseline`, which may be empty.
+  Standings(const std::vector<Case>& cases, std::string baseline);
 
-  /// Adds a case with the seconds of its rounds.
-  void add(const Case& bench_case, const std::vector<double>& seconds);
+  /// Adds the seconds of the rounds of case `index` in `launch`, once.
+  void add(int launch, int index, const std::vector<double>& seconds);
 
-  /// Compares an added case with those of its group that were added too; nothing for others.
-  Standing standing(const Case& bench_case) const;
-
-  /// The seconds of an added case; null for others.
-  const std::vector<double>* seconds(const Case& bench_case) const;
+  /// Compares the case with those of its group that were timed in the launch too; nothing if it was
+  /// not.
+  Standing standing(int launch, int index) const;
+  /// Nothing for fewer than two launches.
+  std::optional<OverLaunches> over_launches(int index) const;
+  /// The time of a case over that of case `to`, in the launches that timed both: formed launch by
+  /// launch, or with the interval of the only launch. Nothing without such a launch.
+  std::optional<Ratio> ratio(int index, int to) const;
 
  private:
   struct Timed {
-    Case bench_case;
     std::vector<double> seconds;
     double median = 0;
   };
-  const Timed* find(const Case& bench_case) const;
-  std::optional<Ratio> ratio(const Timed& timed) const;
-  std::optional<ModeTimes> modes(const Timed& timed) const;
-  std::optional<double> exposed_seconds(const Timed& timed) const;
+  using Launch = std::map<int, Timed>;  // by case
 
+  std::optional<Ratio> ratio_to_baseline(const Launch& launch, int index) const;
+  std::optional<double> median_of(const Launch& launch, int index, const std::string& variant) const;
+
+  const std::vector<Case>& cases_;
   std::string baseline_;
-  std::multimap<std::string, Timed> groups_;
+  std::map<std::string, std::vector<int>> groups_;  // the cases of each comparison group
+  std::vector<const std::vector<int>*> group_of_;   // by case
+  std::map<int, Launch> launches_;
 };
 
 /// A case over the launches of its run: the seconds of its rounds and its standing, one of each for

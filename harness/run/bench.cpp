@@ -16,7 +16,7 @@
 #include "harness/process/world.hpp"
 #include "harness/record/csv.hpp"
 #include "harness/record/export.hpp"
-#include "harness/run/contests.hpp"
+#include "harness/record/standings.hpp"
 #include "harness/run/director.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/experiment.hpp"
@@ -57,7 +57,7 @@ std::string way_on(const Options& options) {
 /// the exit code.
 int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
   Ledger ledger = ledger_of(options, world);
-  RunStandings standings(options.cases, options.baseline);
+  Standings standings(options.cases, options.baseline);
   std::optional<Display> display;  // where no director prints
   if (world.rank() == 0 && options.ledger.empty())
     display.emplace(options, ledger, standings, ledger.launch());

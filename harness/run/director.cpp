@@ -17,7 +17,7 @@
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/run/contests.hpp"
+#include "harness/record/standings.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/ledger.hpp"
 #include "harness/run/record_files.hpp"
@@ -128,7 +128,7 @@ class Director {
   int launches_;
   LaunchFolder folder_;
   Ledger ledger_;
-  RunStandings standings_;
+  Standings standings_;
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches

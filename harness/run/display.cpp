@@ -60,7 +60,7 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Ledger& ledger, RunStandings& standings, int launches)
+Display::Display(const Options& options, const Ledger& ledger, Standings& standings, int launches)
     : options_(options),
       ledger_(ledger),
       standings_(standings),
@@ -146,7 +146,7 @@ std::string Display::warning_of(const std::vector<Record>& records) {
 }
 
 void Display::print_contest(const std::vector<int>& contest) {
-  standings_.add(ledger_);
+  add_outcomes(standings_, ledger_, static_cast<int>(options_.cases.size()));
   const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, standings_);
   if (records.empty()) return;
   std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());

@@ -16,7 +16,7 @@
 
 namespace baton {
 
-class RunStandings;
+class Standings;
 class Ledger;
 struct Options;
 struct Record;
@@ -26,7 +26,7 @@ class Display {
  public:
   /// The last of `launches` launches shows the rows; 0 if their number is not known yet. The times
   /// of the ledger go into `standings`.
-  Display(const Options& options, const Ledger& ledger, RunStandings& standings, int launches);
+  Display(const Options& options, const Ledger& ledger, Standings& standings, int launches);
 
   /// The number of launches is known.
   void expect(int launches) { launches_ = launches; }
@@ -48,7 +48,7 @@ class Display {
 
   const Options& options_;
   const Ledger& ledger_;
-  RunStandings& standings_;
+  Standings& standings_;
   int launches_;
   std::vector<std::vector<int>> contests_;
   std::size_t next_contest_ = 0, next_notice_ = 0;

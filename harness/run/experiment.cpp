@@ -62,8 +62,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
 }  // namespace
 
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       Ledger& ledger, RunStandings& standings, Display* display,
-                       const std::string& interrupted)
+                       Ledger& ledger, Standings& standings, Display* display, const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
@@ -73,7 +72,7 @@ Experiment::Experiment(const Options& options, const std::optional<Topology>& to
       files_(options, world.rank() == 0 ? ledger.run() : "", ledger.launch(), world.rank() == 0),
       watchdog_(world, options.time_limit_seconds, interrupted) {
   if (world.rank() == 0) ledger.meet();
-  standings.add(ledger);
+  add_outcomes(standings, ledger, static_cast<int>(options.cases.size()));
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     settled_ += ledger.is_settled(index) ? '1' : '0';
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");

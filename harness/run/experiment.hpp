@@ -17,7 +17,7 @@ namespace baton {
 
 class CaseRunner;
 class Display;
-class RunStandings;
+class Standings;
 class Ledger;
 struct Backend;
 struct Case;
@@ -32,7 +32,7 @@ class Experiment {
   /// launch is ended from outside. Throws UsageError if the journal cannot be written. Collective
   /// over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-             Ledger& ledger, RunStandings& standings, Display* display, const std::string& interrupted);
+             Ledger& ledger, Standings& standings, Display* display, const std::string& interrupted);
   ~Experiment();
 
   /// Runs case `index` of the options and appends its record; or returns what it gave before if it
@@ -54,7 +54,7 @@ class Experiment {
   const std::optional<Topology>& topology_;
   const World& world_;
   Ledger& ledger_;
-  RunStandings& standings_;
+  Standings& standings_;
   Display* display_;
   std::string settled_;              // '1' for each case that is not to run in this launch
   std::vector<std::string> proofs_;  // why a case's schedules are wrong, empty where they are right

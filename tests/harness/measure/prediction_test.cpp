@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/cases/case.hpp"
 #include "harness/cases/collective_workload.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 

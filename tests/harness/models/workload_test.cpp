@@ -8,6 +8,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/record/record.hpp"
+#include "harness/record/standings.hpp"
 
 namespace baton {
 namespace {
@@ -37,16 +38,17 @@ TEST(ModelWorkload, TheLinesOfAllMethodsAreOneComparisonGroup) {
 }
 
 TEST(ModelWorkload, WhatIsExposedIsFullLessSplitOfTheSameMethod) {
-  ComparisonGroups groups("local");
-  groups.add(case_of("local", Mode::overlapped), {1, 1, 1});
-  groups.add(case_of("lasp2", Mode::compute_only), {9, 9, 9});
-  groups.add(case_of("zeco", Mode::overlapped), {5, 5, 5});
-  EXPECT_FALSE(groups.standing(case_of("zeco", Mode::overlapped)).exposed_seconds) << "no line split yet";
-  groups.add(case_of("zeco", Mode::compute_only), {3, 3, 3});
-  const Standing standing = groups.standing(case_of("zeco", Mode::overlapped));
-  EXPECT_EQ(standing.exposed_seconds, 2);
-  EXPECT_EQ(standing.ratio->value, 5);
-  EXPECT_FALSE(groups.standing(case_of("zeco", Mode::compute_only)).exposed_seconds);
+  const std::vector<Case> cases{case_of("local", Mode::overlapped), case_of("lasp2", Mode::compute_only),
+                                case_of("zeco", Mode::overlapped), case_of("zeco", Mode::compute_only)};
+  Standings standings(cases, "local");
+  standings.add(1, 0, {1, 1, 1});
+  standings.add(1, 1, {9, 9, 9});
+  standings.add(1, 2, {5, 5, 5});
+  EXPECT_FALSE(standings.standing(1, 2).exposed_seconds) << "no line split yet";
+  standings.add(1, 3, {3, 3, 3});
+  EXPECT_EQ(standings.standing(1, 2).exposed_seconds, 2);
+  EXPECT_EQ(standings.standing(1, 2).ratio->value, 5);
+  EXPECT_FALSE(standings.standing(1, 3).exposed_seconds);
 }
 
 TEST(ModelWorkload, ClaimsTheBytesOfItsExchangesAndOfItsShards) {

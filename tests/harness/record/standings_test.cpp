@@ -27,42 +27,56 @@ Case layer_case(Mode mode) {
           .ranks = 4};
 }
 
-Standing added(ComparisonGroups& groups, const Case& bench_case, const std::vector<double>& seconds) {
-  groups.add(bench_case, seconds);
-  return groups.standing(bench_case);
+TEST(Standings, RatiosReferToTheBaselineOfTheGroup) {
+  const std::vector<Case> cases{scan_case("two_shot"), scan_case("ring_scan"), scan_case("two_shot", 1, 3)};
+  Standings standings(cases, "ring_scan");
+  standings.add(1, 0, {3, 3, 3});
+  EXPECT_FALSE(standings.standing(1, 0).ratio) << "the baseline has not run";
+  standings.add(1, 1, {2});
+  standings.add(1, 2, {3});
+  EXPECT_EQ(standings.standing(1, 0).ratio->value, 1.5);
+  EXPECT_EQ(standings.standing(1, 1).ratio->value, 1);
+  EXPECT_FALSE(standings.standing(1, 2).ratio) << "another number of ranks";
 }
 
-TEST(ComparisonGroups, RatiosReferToTheBaselineOfTheGroup) {
-  ComparisonGroups groups("ring_scan");
-  EXPECT_FALSE(added(groups, scan_case("two_shot"), {1}).ratio) << "the baseline has not run";
-  EXPECT_EQ(added(groups, scan_case("ring_scan"), {2}).ratio->value, 1);
-  EXPECT_EQ(added(groups, scan_case("two_shot"), {3, 3, 3}).ratio->value, 1.5);
-  EXPECT_FALSE(added(groups, scan_case("two_shot", 1, 3), {3}).ratio) << "another number of ranks";
+TEST(Standings, ABaselineOfSeveralBlockCountsIsTheSameCountOrItsFastest) {
+  const std::vector<Case> cases{scan_case("all_scan", 1), scan_case("all_scan", 8),
+                                scan_case("hierarchical_scan_chain", 1), scan_case("ring_scan")};
+  Standings standings(cases, "all_scan");
+  standings.add(1, 0, {4});
+  standings.add(1, 1, {2});
+  standings.add(1, 2, {2});
+  standings.add(1, 3, {3});
+  EXPECT_EQ(standings.standing(1, 2).ratio->value, 0.5);
+  EXPECT_EQ(standings.standing(1, 3).ratio->value, 1.5);
 }
 
-TEST(ComparisonGroups, ABaselineOfSeveralBlockCountsIsTheSameCountOrItsFastest) {
-  ComparisonGroups groups("all_scan");
-  groups.add(scan_case("all_scan", 1), {4});
-  groups.add(scan_case("all_scan", 8), {2});
-  EXPECT_EQ(added(groups, scan_case("hierarchical_scan_chain", 1), {2}).ratio->value, 0.5);
-  EXPECT_EQ(added(groups, scan_case("ring_scan"), {3}).ratio->value, 1.5);
+TEST(Standings, TheHiddenShareNeedsAllThreeModes) {
+  const std::vector<Case> cases{layer_case(Mode::compute_only), layer_case(Mode::overlapped),
+                                layer_case(Mode::exposed)};
+  Standings standings(cases, "");
+  standings.add(1, 0, {2});
+  standings.add(1, 1, {3});
+  EXPECT_FALSE(standings.standing(1, 1).hidden);
+  standings.add(1, 2, {6});
+  EXPECT_EQ(standings.standing(1, 1).hidden, 0.75);
+  EXPECT_FALSE(standings.standing(1, 2).hidden) << "of overlapped rows only";
+  EXPECT_FALSE(standings.standing(1, 1).ratio);
 }
 
-TEST(ComparisonGroups, TheHiddenShareNeedsAllThreeModes) {
-  ComparisonGroups groups("");
-  groups.add(layer_case(Mode::compute_only), {2});
-  EXPECT_FALSE(added(groups, layer_case(Mode::overlapped), {3}).hidden);
-  EXPECT_FALSE(added(groups, layer_case(Mode::exposed), {6}).hidden) << "of overlapped rows only";
-  EXPECT_EQ(added(groups, layer_case(Mode::overlapped), {3}).hidden, 0.75);
-  EXPECT_FALSE(added(groups, layer_case(Mode::overlapped), {3}).ratio);
-}
-
-TEST(ComparisonGroups, ACaseThatWasNotAddedStandsNowhere) {
-  ComparisonGroups groups("ring_scan");
-  groups.add(scan_case("ring_scan"), {2});
-  EXPECT_FALSE(groups.standing(scan_case("two_shot")).ratio);
-  EXPECT_EQ(groups.seconds(scan_case("two_shot")), nullptr);
-  EXPECT_EQ(*groups.seconds(scan_case("ring_scan")), std::vector<double>{2});
+TEST(Standings, ACaseCountsOnceInALaunchAndNowhereElse) {
+  const std::vector<Case> cases{scan_case("ring_scan"), scan_case("two_shot")};
+  Standings standings(cases, "ring_scan");
+  standings.add(1, 0, {2});
+  standings.add(1, 0, {9});
+  standings.add(2, 1, {4});
+  EXPECT_FALSE(standings.standing(1, 1).ratio) << "it was not timed there";
+  EXPECT_FALSE(standings.standing(2, 1).ratio) << "the baseline was not";
+  EXPECT_FALSE(standings.over_launches(0)) << "one launch";
+  EXPECT_FALSE(standings.ratio(0, 1)) << "no launch has both";
+  standings.add(2, 0, {2});
+  EXPECT_EQ(standings.over_launches(0)->summary.median, 2);
+  EXPECT_EQ(standings.ratio(1, 0)->value, 2);
 }
 
 TEST(OverLaunches, RatiosAreFormedLaunchByLaunch) {

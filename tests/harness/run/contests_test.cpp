@@ -25,8 +25,8 @@ std::vector<std::string> names(const std::vector<Record>& rows) {
 class Contests : public testing::Test {
  protected:
   std::vector<Record> rows(int contest) {
-    RunStandings launches(options_.cases, "");
-    launches.add(ledger_);
+    Standings launches(options_.cases, "");
+    add_outcomes(launches, ledger_, static_cast<int>(options_.cases.size()));
     return ranked_rows(contests_of(options_.cases)[contest], options_.cases, ledger_, launches);
   }
 
@@ -100,8 +100,8 @@ TEST(Layers, CompeteAsTheyWerePublished) {
   Ledger ledger;
   ledger.start_launch(1);
   for (int index = 0; index < 6; ++index) MadeRun{options, ledger}.times(index, {1.0 + index});
-  RunStandings launches(options.cases, "");
-  launches.add(ledger);
+  Standings launches(options.cases, "");
+  add_outcomes(launches, ledger, static_cast<int>(options.cases.size()));
   const auto rows = ranked_rows(contests_of(options.cases)[0], options.cases, ledger, launches);
   EXPECT_THAT(names(rows), ElementsAre("zeco overlapped", "lasp2 overlapped", "zeco exposed", "lasp2 exposed",
                                        "zeco compute_only", "lasp2 compute_only"));

@@ -49,7 +49,7 @@ class Displayed : public testing::Test {
   Options options_ = made_options();
   Ledger ledger_;
   MadeRun run_{options_, ledger_};
-  RunStandings standings_{options_.cases, ""};
+  Standings standings_{options_.cases, ""};
   Display display_{options_, ledger_, standings_, 2};
 };
 

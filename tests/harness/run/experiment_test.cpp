@@ -159,7 +159,7 @@ class OneCase : public testing::Test {
     options_.cases = {bench_case};
     Ledger ledger;
     ledger.start_launch(1);
-    RunStandings standings(options_.cases, "");
+    Standings standings(options_.cases, "");
     return Experiment(options_, topology_, world_, ledger, standings, nullptr, "").run(0);
   }
 

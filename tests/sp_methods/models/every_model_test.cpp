@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
+#include "harness/cases/case.hpp"
 #include "harness/models/part_by_part.hpp"
 #include "harness/models/verify.hpp"
 #include "sp_methods/models/stack.hpp"
