@@ -13,7 +13,7 @@ class Baton(CMakePackage, CudaPackage):  # noqa: F405
 
     license("Apache-2.0")  # noqa: F405
 
-    version("0.9.0")  # noqa: F405
+    version("0.1.0")  # noqa: F405
 
     variant("cuda", default=False, description="Executors nccl and peer, and the kernels of GPUs")  # noqa: F405
 
