@@ -7,7 +7,7 @@
 #include <random>
 
 #include "harness/doctor/judges.hpp"
-#include "tests/doctor/made_up.hpp"
+#include "tests/harness/doctor/made_up.hpp"
 
 namespace baton::doctor {
 namespace {

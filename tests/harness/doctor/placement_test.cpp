@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/doctor/judges.hpp"
-#include "tests/doctor/made_up.hpp"
+#include "tests/harness/doctor/made_up.hpp"
 
 namespace baton::doctor {
 namespace {

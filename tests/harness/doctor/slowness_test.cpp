@@ -8,7 +8,7 @@
 
 #include "harness/doctor/devices.hpp"
 #include "harness/doctor/judges.hpp"
-#include "tests/doctor/made_up.hpp"
+#include "tests/harness/doctor/made_up.hpp"
 
 namespace baton::doctor {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "sp_methods/models/kernels/device/product.cuh"
-#include "tests/models/kernels/device/steps.cuh"
+#include "tests/sp_methods/models/kernels/device/steps.cuh"
 
 namespace baton {
 namespace {
