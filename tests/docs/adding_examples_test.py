@@ -42,7 +42,7 @@ def copy_sources(source, scratch):
     """Copies what CMake reads."""
     for name in ("CMakeLists.txt", "CMakePresets.json"):
         shutil.copy2(source / name, scratch / name)
-    for folder in ("cmake", "collectives", "sp_methods", "models", "harness", "doctor", "micro", "tests"):
+    for folder in ("cmake", "collectives", "sp_methods", "harness", "tests"):
         shutil.copytree(source / folder, scratch / folder)
 
 

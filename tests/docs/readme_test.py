@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"(<!-- the test `readme` .*?-->\n +\S*collective_bench (?P<arguments>.*?)\n\n```text\n)"
                     r"(?P<rows>.*?)```", re.DOTALL)
 SCHEDULE = re.compile(r"^    build/cpu/bin/(\w+) ([^\n]* --print-schedule)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
-SOURCE_LINE = re.compile(r" +\w+\.cpp:\d+( in \w+)?$")
+SOURCE_LINE = re.compile(r" +\w+\.[ch]pp:\d+( in \w+)?$")
 
 
 def output(bench, arguments):

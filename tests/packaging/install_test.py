@@ -43,7 +43,7 @@ class Install(unittest.TestCase):
     @unittest.skipUnless((pathlib.Path(BENCH).parent / "model_bench").exists(), "no OpenBLAS, so no model_bench")
     def test_models_are_found_beside_the_program(self):
         self.assertEqual({path.name for path in (self.prefix / "share/baton/models").iterdir()},
-                         {path.name for path in (ROOT / "models").glob("*.json")})
+                         {path.name for path in (ROOT / "sp_methods/models").glob("*.json")})
         run = self.run_installed("model_bench", "--executor", "simulator", "--topology",
                                  self.prefix / "share/baton/topologies/dgx-h100-8.json", "--model", "gla-1b", "--ranks", "2",
                                  "--layers", "2", "--tokens", "512", "--methods", "zeco,lasp2", "-J", "models.jsonl")
