@@ -18,11 +18,11 @@ enum class Kind {
   /// state after the maps of all ranks before this one, starting from zero. The first rank leaves
   /// its `into` untouched.
   exclusive_scan,
-  /// own: a run of elements, a packed map in collective_bench. into: those of all ranks, in rank
+  /// own: a run of elements, a packed map in collective_bench. into: the runs of all ranks, in rank
   /// order.
   all_gather,
   /// own: a run of elements for each rank, in rank order, each as long as a packed map in
-  /// collective_bench. into: the sum over all ranks of the one for this rank, f32.
+  /// collective_bench. into: the f32 sum over all ranks of the runs for this rank.
   reduce_scatter,
   /// own: keys and values [tokens, heads*(d_k + d_v)]. into: the keys and values of the next rank,
   /// which arrive last because they pass through every rank.
@@ -30,8 +30,8 @@ enum class Kind {
   /// own: one block for each rank, in rank order, together about as large as a rank's keys and
   /// values. into: the blocks that all ranks have for this one, in rank order.
   all_to_all,
-  /// own: hidden states [tokens, heads*d_k] of the rank's contiguous tokens. into: those of the
-  /// tokens that it has in a zigzag layout, pieces r and 2P-1-r of 2P.
+  /// own: hidden states [tokens, heads*d_k] of the rank's contiguous tokens. into: the hidden
+  /// states of its tokens in a zigzag layout, pieces r and 2P-1-r of 2P.
   to_zigzag,
 };
 
@@ -57,13 +57,15 @@ struct Shape {
   /// (affine): what a matrix acts on is then a row.
   MapKind map = MapKind::diagonal;
 
-  /// Rows of a state, and elements of one.
+  /// Number of rows of a state: heads * d_k, or heads * d_v if the map is affine.
   std::int64_t rows() const { return heads * (map == MapKind::affine ? d_v : d_k); }
+  /// Number of elements of a row: d_v, or d_k if the map is affine.
   std::int64_t row() const { return map == MapKind::affine ? d_k : d_v; }
-  /// Decays or matrices of a map, and elements of one.
+  /// Number of decays or matrices of a map: one a row if the map is diagonal, else one a head.
   std::int64_t shares() const { return map == MapKind::diagonal ? rows() : heads; }
+  /// Number of elements of a decay or a matrix: 1, or d_k^2 if the map is affine.
   std::int64_t share_decay() const { return form().unit(row()); }
-  /// Elements of the state that one of them acts on.
+  /// Number of elements of the state that one decay or matrix acts on.
   std::int64_t share_state() const { return state_elements() / shares(); }
   MapForm form() const { return {.kind = map, .share = rows() / shares()}; }
   std::int64_t state_elements() const { return heads * d_k * d_v; }
@@ -100,9 +102,9 @@ struct Operands {
   int blocks = 1;
 };
 
-/// What a collective costs, as claimed by its author or counted from its schedules.
+/// Cost of a collective, as claimed by its author or counted from its schedules.
 struct Cost {
-  /// Bytes sent by the rank that sends most.
+  /// Largest number of bytes that a rank sends.
   std::int64_t sent_bytes = 0;
   /// Messages on the longest chain of messages that wait for one another.
   int hops = 0;
@@ -113,21 +115,23 @@ struct Cost {
 /// The cost that an author claims. It is compared with the count before anything runs.
 using Claim = Cost;
 
-/// A named algorithm.
+/// A named algorithm of one kind of collective.
 struct Collective {
   std::string name;
   Kind kind = Kind::exclusive_scan;
   /// One line: its origin and how it works.
   std::string summary;
   std::function<void(Schedule&, const Operands&)> build;
-  /// Must be set. Empty if the cost is a library's own choice.
+  /// Claimed cost; the function must be set. It returns nothing if a library chooses its own
+  /// algorithm.
   std::function<std::optional<Claim>(const Shape&, const Split&)> claim;
-  /// Bytes that one rank, counted in scan order, sends; null if all send as many as the busiest. A
-  /// method that runs it in both directions adds what each rank sends.
+  /// Bytes that `rank`, counted in scan order, sends; null if every rank sends as many as the
+  /// busiest. A method that runs the collective in both directions adds what each rank sends.
   std::function<std::int64_t(const Shape&, const Split&, int rank)> sent = nullptr;
   /// True if the schedule depends on `Operands::blocks`.
   bool cuts_blocks = false;
-  /// True if its native takes maps of every kind. Others take diagonal ones alone.
+  /// True if the collective's native takes maps of every kind, false if it takes diagonal maps
+  /// alone.
   bool native_takes_all_maps = false;
 };
 

@@ -12,14 +12,15 @@ Map result(const Operands& x, const SliceOwners& owners, int slice) {
   return owners.part({{}, x.into, x.own.row, x.own.form}, slice);
 }
 
-/// Of a rank at either end, the rows that it owns if all ports are to carry the same. The first of
-/// two ranks owns all, so that its state crosses the wire once and is folded by nobody.
+/// Number of rows that the first and the last of `ranks` ranks own each if all ports are to carry
+/// equally many elements.
 std::int64_t rows_of_end(std::int64_t rows, int ranks) {
   const std::int64_t share = ranks - 3, of = 2 * share + std::int64_t{ranks - 2} * (ranks - 2);
   return (2 * rows * share + of) / (2 * of);
 }
 
-/// The first row that `rank` of `ranks` owns of a balanced share.
+/// The first row that `rank` of `ranks` owns of a balanced share. The first of two ranks owns all
+/// rows, so that its state is sent once and folded by nobody.
 std::int64_t first_balanced_row(std::int64_t rows, int rank, int ranks) {
   if (rank == 0 || rank == ranks) return rank == 0 ? 0 : rows;
   if (ranks == 2) return rows;
@@ -27,8 +28,8 @@ std::int64_t first_balanced_row(std::int64_t rows, int rank, int ranks) {
   return end + (rows - 2 * end) * (rank - 1) / (ranks - 2);
 }
 
-/// All slices: the first one of each member from `member` on, then the second ones. So the members
-/// that send in this order seldom send to the same one.
+/// All slices: the first slice of each member from `member` on, then the second ones. Members that
+/// send in this order seldom send to the same member.
 std::vector<int> in_turn(const SliceOwners& owners, int member) {
   std::vector<int> slices;
   for (int turn = 0; static_cast<int>(slices.size()) < owners.slices; ++turn)

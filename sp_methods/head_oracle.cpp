@@ -48,7 +48,7 @@ LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, cons
   return {std::move(all.of), {{"da", std::move(all.da)}, {"db", std::move(all.db)}}};
 }
 
-/// Some columns of v and d_o.
+/// Solves a unit of linear attention: some columns of v and d_o.
 void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   const std::int64_t d_v = head.shape.d_v;
   const std::int64_t first = d_v * work.unit / work.units, last = d_v * (work.unit + 1) / work.units;
@@ -73,7 +73,7 @@ void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, cons
   for (std::size_t i = 0; i < dv.size(); ++i) dk[i / shape.d_v * shape.d_k + i % shape.d_v] += dv[i];
 }
 
-/// Some blocks of queries.
+/// Solves a unit of softmax attention: some blocks of queries.
 void solve_queries(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   const QueryTurn turn{work.unit, work.units};
   const SoftmaxOutputs out = softmax_reference_forward(reference(head), head.shape, turn);

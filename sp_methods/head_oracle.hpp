@@ -21,11 +21,11 @@ namespace baton {
 
 /// One head's inputs over a run of tokens, [tokens, width] each.
 struct HeadInputs {
-  /// Draws those of `tokens` tokens from `first` on. A key other than 0 rounds them at random, and
-  /// what the references make of them.
+  /// Draws the inputs of `tokens` tokens from `first` on. A `rounding` other than 0 rounds them,
+  /// and results of the references, at random.
   HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::int64_t first, std::int64_t tokens,
              std::uint64_t rounding = 0);
-  /// For values from elsewhere, of gated linear attention.
+  /// Makes a head of gated linear attention whose inputs the caller sets.
   explicit HeadInputs(const LayerShape& of) : attention(Attention::linear), rule(Rule::decay), shape(of) {}
 
   Attention attention;
@@ -33,19 +33,19 @@ struct HeadInputs {
   LayerShape shape;
   std::uint64_t rounding = 0;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
-  /// Of gated linear attention: the state before the tokens and the gradient of the state behind
-  /// them [d_k, d_v]. Empty means zero.
+  /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, of
+  /// gated linear attention. Empty means zero.
   std::vector<double> state, d_state;
 };
 
-/// One head's results, to which several threads add. Locks are of runs of elements, and each thread
-/// starts at another one, so that threads rarely meet.
+/// One head's results, to which several threads add. A lock protects a run of elements, and each
+/// thread starts at another run, so that threads rarely meet.
 class HeadSums {
  public:
   HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients);
 
   void add(const std::string& name, const std::vector<double>& part, int unit);
-  /// Adds columns from `first` on to rows of `width`, which no other thread adds to.
+  /// Adds `part`, the columns [first, last) of rows of `width`, to which no other thread adds.
   void add_columns(const std::string& name, const std::vector<double>& part, std::int64_t width,
                    std::int64_t first, std::int64_t last);
 
@@ -57,7 +57,7 @@ class HeadSums {
   std::mutex locks_[runs];
 };
 
-/// One of several units of work.
+/// Unit number `unit` of `units` units of work.
 struct UnitOfWork {
   int unit = 0;
   int units = 1;
@@ -66,11 +66,11 @@ struct UnitOfWork {
 /// The most units that a head of this layer can be cut into.
 int most_units(const LayerProblem& problem);
 
-/// Adds the results of one unit.
+/// Adds the results of one unit of work to `sums`.
 void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work);
 
-/// The state behind a head's tokens, zero before them: [d_k, d_v], [d_v, d_k] where maps have
-/// matrices.
+/// The state behind a head's tokens if it is zero before them: [d_k, d_v], or [d_v, d_k] if maps
+/// have matrices.
 std::vector<double> state_behind(const HeadInputs& head);
 
 /// The matrix [d_k, d_k] by which a head's tokens map a state.

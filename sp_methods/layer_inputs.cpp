@@ -31,7 +31,8 @@ std::uint64_t number_of(const std::string& name) {
   return number;
 }
 
-/// A sum over half a chunk stays far from the guard of the kernels (gates.hpp), whatever the chunk.
+/// The strongest mixed gate of a token. Its sum over half a chunk stays far from the guard of the
+/// kernels (gates.hpp), whatever the chunk.
 double strongest_mixed_gate(std::int64_t chunk) { return std::min(0.5, 64.0 / static_cast<double>(chunk)); }
 
 }  // namespace
@@ -158,7 +159,7 @@ class LayerInputValues::Rows {
     for (std::int64_t c = 0; c < width_ && length > 0; ++c) row[c] = static_cast<float>(row[c] / length);
   }
 
-  /// Turns a row of a into that of b.
+  /// Turns a row of the input a into that of the input b.
   template <class Number>
   void make_erasing(Number* row, std::uint64_t key) const {
     std::uint64_t bits = 0;

@@ -38,41 +38,41 @@ struct LayerProblem {
   /// The share of one rank.
   LayerShape share;
   int ranks = 1;
-  /// Every rank's tokens are a sequence of their own.
+  /// True if every rank's tokens are a sequence of their own.
   bool alone = false;
   GateDraw gates = GateDraw::layer;
   std::uint64_t seed = 1;
   Dtype dtype = Dtype::f32;
-  /// Under a delta rule q and k have length one, and beta is the logistic function of N(0, 1).
-  /// Under a low-rank rule q, k and a have length one, and b is -a (.) the logistic function of
-  /// N(0, 1).
+  /// The rule of linear attention. Under a delta rule q and k have length one, and beta is the
+  /// logistic function of N(0, 1). Under a low-rank rule q, k and a have length one, and b is -a
+  /// (.) the logistic function of N(0, 1).
   Rule rule = Rule::decay;
-  /// As those of a layer: where packed documents start.
+  /// Positions, ascending, at which packed documents start in the tokens of all ranks.
   std::vector<std::int64_t> starts = {};
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
-  /// Tokens of one sequence, of the longest one if they differ.
+  /// Number of tokens of a sequence, of the longest one if they differ.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
-  /// Numbers that one token has in one head of the tensor called q, k, v, g, beta, a, b, d_o, o,
-  /// dq, dk, dv, dg, dbeta, da, db or lse; v and dv have none where keys are latent.
+  /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
+  /// o, dq, dk, dv, dg, dbeta, da, db or lse. If keys are latent, v and dv have none.
   std::int64_t width(const std::string& name) const;
-  /// True for k, v, dk and dv, whose heads are those of keys.
+  /// True for k, v, dk and dv, which have the heads of keys.
   static bool is_of_keys(const std::string& name);
-  /// The heads of such a tensor.
+  /// Number of heads of the tensor called `name`.
   std::int64_t heads(const std::string& name) const {
     return is_of_keys(name) ? share.key_heads() : share.heads;
   }
-  /// Which of four kinds of mixed gates a channel has, or a head if a head has one gate; kind 0
+  /// The kind, 0 to 3, of the mixed gate of a channel, or of a head if a head has one gate. Kind 0
   /// keeps a state.
   std::uint64_t kind_of_gate(std::int64_t place) const;
-  /// Elements of one token of such a tensor.
+  /// Number of elements of one token of the tensor called `name`.
   std::int64_t row(const std::string& name) const { return heads(name) * width(name); }
 };
 
-/// Where packed documents start in the `tokens` of each rank: lengths are drawn uniformly from 1 to
-/// 2 mean - 1, and the first document starts at 0. Of three ranks or more, a drawn one begins with
-/// a document.
+/// The positions at which packed documents start in the `tokens` of each rank. Lengths are drawn
+/// uniformly from 1 to 2 mean - 1, and the first document starts at 0; of three ranks or more, a
+/// drawn one begins with a document.
 std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed);
 
 /// The inputs q, k, v, g, beta, a, b and d_o of a layer, in numbers that its dtype holds exactly.
@@ -82,10 +82,11 @@ class LayerInputValues {
 
   const LayerProblem& problem() const { return problem_; }
 
-  /// Fills the rows of a rank's tokens from `first` on [tokens, heads, width].
+  /// Fills the rows [tokens, heads, width] of the input called `name` at `positions`, from token
+  /// `first` on.
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
-  /// The rows of one head [tokens, width], from position `first` on.
+  /// The rows [tokens, width] of one head of the input called `name`, from position `first` on.
   std::vector<double> of_head(const std::string& name, std::int64_t head, std::int64_t first,
                               std::int64_t tokens) const;
 

@@ -76,7 +76,7 @@ void LayerOracle::fill(const std::string& name, const Positions& positions, std:
   });
 }
 
-/// What a forward pass of softmax attention leaves to its backward pass.
+/// Fills `out` or lse as a forward pass of softmax attention leaves it to the backward pass.
 void LayerOracle::fill_saved(const std::string& name, const Positions& positions, std::int64_t first,
                              std::span<float> rows) const {
   constexpr float large_lse = 10;

@@ -24,24 +24,25 @@ namespace baton {
 
 /// How the work of an oracle is shared.
 struct OracleWork {
-  /// The heads of queries that are solved, ascending; all if empty. Those that share keys are
+  /// The heads of queries that are solved, ascending; all if empty. Heads that share keys are
   /// solved together or not at all.
   std::vector<std::int64_t> heads;
   /// False if only o and lse are asked for.
   bool has_gradients = true;
-  /// This process takes every `parts`-th unit of work, from `part` on.
+  /// The first unit of work that this process takes.
   int part = 0;
+  /// The number of processes: each takes every `parts`-th unit of work from `part` on.
   int parts = 1;
-  /// Units of work that a process can do at once.
+  /// Number of units of work that a process can do at once.
   int threads = 1;
   /// Runs `body` for 0 .. count - 1, in any order or at once.
   std::function<void(int count, const std::function<void(int)>& body)> for_each =
       [](int count, const std::function<void(int)>& body) {
         for (int i = 0; i < count; ++i) body(i);
       };
-  /// Runs `body` for runs of tokens [first, last) that make up all of them.
+  /// Runs `body` for runs of tokens [first, last) that together are all tokens.
   void for_tokens(std::int64_t tokens, const std::function<void(std::int64_t, std::int64_t)>& body) const;
-  /// Adds up the numbers of all processes, on all of them.
+  /// Replaces numbers by their sums over all processes, on all of them.
   std::function<void(std::span<double>)> sum = [](std::span<double>) {};
 };
 
@@ -51,7 +52,7 @@ double oracle_flop(const LayerProblem& problem);
 /// One layer over all ranks with its inputs and the results of some heads.
 class LayerOracle {
  public:
-  /// Solves. Collective over the processes of `work`. Throws nothing.
+  /// Solves the heads that `work` names. Collective over the processes of `work`. Throws nothing.
   explicit LayerOracle(const LayerProblem& problem, const OracleWork& work = {})
       : LayerOracle(problem, work, 0) {}
 
@@ -62,34 +63,34 @@ class LayerOracle {
   std::vector<std::int64_t> heads(const std::string& name) const;
   const OracleWork& work() const { return work_; }
 
-  /// True for inputs with rows for each token. The prefix and the matrices have none.
+  /// True for inputs with rows for each token: all but the prefix and the matrices.
   static bool has_rows(const std::string& name) { return name != "prefix" && name != "map_matrix"; }
-  /// Fills the rows from token `first` of `positions` on [tokens, heads, width] of an input with
-  /// rows: q, k, v, g, beta, a, b or d_o, which are drawn, out or lse. In heads that were not
-  /// solved, `out` is random and lse is 10, so large that no weight overflows.
+  /// Fills the rows [tokens, heads, width] of an input with rows, from token `first` of `positions`
+  /// on. q, k, v, g, beta, a, b and d_o are drawn. In heads that were not solved, `out` is random
+  /// and lse is 10, so large that no weight overflows.
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
-  /// The values [tokens, heads, width] of an input called q, k, v, g, beta, a, b, d_o, out or lse
-  /// of the tokens at `positions`; of `prefix` the states [heads, d_k, d_v] before each run of
-  /// these tokens, [heads, d_v, d_k] where maps have matrices, as the tokens before leave them; of
-  /// `map_matrix` the matrices [heads, d_k, d_k] by which these tokens, one run, map a state.
+  /// The values of an input at `positions`, [tokens, heads, width] if it has rows. "prefix" is the
+  /// state before each run of these tokens, [heads, d_k, d_v], or [heads, d_v, d_k] if maps have
+  /// matrices. "map_matrix" is the matrix [d_k, d_k] of each head by which these tokens, one run,
+  /// map a state.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
-  /// What the output called o, dq, dk, dv, dg, dbeta, da or db must hold at the first `tokens` of
-  /// these positions, those of a share if not said, in the solved heads [tokens, solved heads,
-  /// width].
+  /// Expected values [tokens, solved heads, width] of the output called o, dq, dk, dv, dg, dbeta,
+  /// da or db at the first `tokens` of `positions`.
   std::vector<double> expected(const std::string& name, const Positions& positions,
                                std::int64_t tokens) const;
+  /// Expected values [tokens, solved heads, width] of an output at the tokens of one rank's share.
   std::vector<double> expected(const std::string& name, const Positions& positions) const {
     return expected(name, positions, problem().share.tokens);
   }
 
-  /// The root mean square of the terms that these results are sums of (reference/roundings.hpp).
-  /// Found when it is asked for, by this process alone; 0 in a layer of so many numbers that no
-  /// tensor of it cancels.
+  /// Root mean square of the terms that the expected values of an output are sums of
+  /// (reference/roundings.hpp). The first call finds the terms, in this process alone; the result
+  /// is 0 in a layer of so many numbers that no tensor of it cancels.
   double rms_of_terms(const std::string& name, const Positions& positions, std::int64_t tokens) const;
-  /// The norm of those of one solved head, at all positions.
+  /// The norm of the terms of an output in one solved head, at all positions.
   double norm_of_terms(const std::string& name, std::int64_t head) const;
 
  private:
@@ -116,13 +117,13 @@ class LayerOracle {
   mutable std::map<std::int64_t, std::vector<float>> states_before_;  // by the token asked for
 };
 
-/// The share of its terms that a result counts as at least: a smaller one is a difference of them,
-/// and only its absolute error is small. Kernels of bf16 tensors are off by a third of the
-/// tolerance for terms as large as the result.
+/// The least size that a result counts as, as a share of its terms. A smaller result is a
+/// difference of terms, and only its absolute error is small. Kernels of bf16 tensors are off by a
+/// third of the tolerance for terms as large as the result.
 constexpr double least_of_terms(Dtype dtype) { return dtype == Dtype::bf16 ? 0.5 : 0.1; }
 
-/// ||got - expected|| / ||expected||, or ||got|| where nothing is expected; infinite where a value
-/// is not finite. Expected values of less than `least_rms` count as if they were of it.
+/// ||got - expected|| / ||expected||, or ||got|| if nothing is expected; infinite if a value is not
+/// finite. Expected values with an rms below `least_rms` count as if they had it.
 double relative_error(const std::vector<float>& got, const std::vector<double>& expected,
                       double least_rms = 0);
 

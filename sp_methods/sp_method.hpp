@@ -24,14 +24,14 @@
 
 namespace baton {
 
-/// The layer, its gradients, or one after the other.
+/// The passes that a schedule runs: the layer, its gradients, or one after the other.
 enum class Pass { forward, backward, both };
 
-/// The exchange runs as the method was published, or is waited for at once, or is left out. Without
-/// an exchange each rank's tokens are a sequence of their own.
+/// How a method's exchange runs: as the method was published, waited for at once, or left out.
+/// Without an exchange each rank's tokens are a sequence of their own.
 enum class Mode { overlapped, exposed, compute_only };
 
-/// The layer computes linear attention or causal softmax attention.
+/// The attention of a layer: linear attention, or causal softmax attention.
 enum class Attention { linear, softmax };
 
 /// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
@@ -60,7 +60,7 @@ const char* attention_name(Attention attention, Rule rule, GateKind gate);
 struct Layer {
   /// Sizes of one rank's share; all ranks have the same number of tokens.
   LayerShape share;
-  /// Of linear attention.
+  /// The rule by which tokens of linear attention change the state.
   Rule rule = Rule::decay;
   Pass pass = Pass::forward;
   Mode mode = Mode::overlapped;
@@ -72,17 +72,17 @@ struct Layer {
   int blocks = 1;
   /// The type of the tensors; states are f32.
   Dtype dtype = Dtype::f32;
-  /// Local work as a device does it. Linear attention runs in segments (gla_segments.hpp) instead
-  /// of chunks whose states are all kept (gla_chunks.hpp); Ring Attention sums up in f32 beside its
-  /// tensors.
+  /// True if local work runs as on a device. Linear attention then runs in segments
+  /// (gla_segments.hpp) instead of chunks whose states are all kept (gla_chunks.hpp), and Ring
+  /// Attention sums up in f32 beside its tensors.
   bool segmented = false;
   /// Facts of the device's kernels, for recordings that depend on them.
   KernelTraits kernels;
-  /// Where a schedule of several layers has the forward passes of all before their backward passes:
-  /// what this layer's forward recording leaves to its backward recording, by name. Null elsewhere.
+  /// Memory that this layer's forward recording leaves to its backward recording, by name. It is
+  /// null unless a schedule of several layers has all forward passes before the backward passes.
   std::shared_ptr<std::map<std::string, Slice>> saved = nullptr;
-  /// Packed documents: the positions, ascending, at which one starts in the tokens of all ranks. No
-  /// state passes a start. Empty: all tokens are one document.
+  /// Positions, ascending, at which packed documents start in the tokens of all ranks. No state
+  /// passes a start; if there is none, all tokens are one document.
   std::vector<std::int64_t> starts = {};
 };
 
@@ -92,35 +92,36 @@ inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
 }
 
-/// One rank's tensors, [tokens, heads, width] each. Those that a layer or a pass lacks are empty.
+/// One rank's tensors, [tokens, heads, width] each. Tensors that a layer or a pass lacks are empty.
 struct LayerTensors {
   Slice q, k, v, g, beta, a, b, d_o;       // inputs
   Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
 
-  /// As operands of a kernel.
+  /// The inputs q, k, v and g as operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
+  /// The gradients dq, dk, dv and dg as operands of a kernel.
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
 
-  /// The rows of `count` of a rank's `all` tokens, from `first` on.
+  /// The tensors' rows of `count` of a rank's `all` tokens, from token `first` on.
   LayerTensors rows(std::int64_t first, std::int64_t count, std::int64_t all) const;
 };
 
-/// What a tensor of a layer is, whatever the layer's sizes.
+/// The properties of one tensor of a layer, whatever the layer's sizes.
 struct TensorKind {
   enum class Role { input, output, output_gradient, gradient };
 
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Numbers of one token in one head; 0 where a layer of this share has no such tensor.
+  /// Number of elements of one token in one head; 0 if a layer of this share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
-  /// True if its heads are those of keys, which may be fewer.
+  /// True if the tensor has the heads of keys, which may be fewer than those of queries.
   bool is_of_keys = false;
-  /// The rule whose layers alone have it; empty for all.
+  /// The only rule whose layers have the tensor; empty if all have it.
   std::optional<Rule> rule = std::nullopt;
 
   std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
-  /// True if a layer with this rule has it in this pass.
+  /// True if a layer with rule `other` has the tensor in `pass`.
   bool is_in(Rule other, Pass pass) const {
     if (rule && *rule != other) return false;
     return role == Role::input || pass != (role == Role::output ? Pass::backward : Pass::forward);
@@ -150,36 +151,38 @@ struct TensorPart {
   std::int64_t heads = 0;
 };
 
-/// Begins the names of a layer's inputs as the forward pass has gathered and kept them: "kept_q".
+/// Prefix of the names of inputs that the forward pass has gathered and kept: "kept_q".
 inline constexpr std::string_view kept_prefix = "kept_";
 
-/// A named method.
+/// A named sequence-parallel method.
 struct SpMethod {
   std::string name;
   /// One line: where it comes from and what it exchanges.
   std::string summary;
   Attention attention = Attention::linear;
-  /// The rules of linear attention that its text knows. Once registered, it refuses others.
+  /// The rules of linear attention that the method knows. Once registered, it refuses other rules.
   std::vector<Rule> rules{Rule::decay};
-  /// True if its text takes packed documents. Once registered, others refuse them.
+  /// True if the method takes packed documents. Once registered, a method refuses them otherwise.
   bool packs = false;
-  /// The scan that it uses by default; empty if it uses none.
+  /// The scan that the method uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.
   std::function<void(Schedule&, const Layer&, const LayerTensors&)> build;
-  /// Must be set. Its cost for a layer that it does not refuse, in every pass and mode, as `check`
-  /// counts it; empty if a scan beneath it claims nothing. A split's direction has no meaning here.
+  /// Claimed cost of a layer that the method does not refuse, in every pass and mode, as `check`
+  /// counts it. The function must be set; it returns nothing if a scan beneath claims nothing, and
+  /// ignores the direction of the split.
   std::function<std::optional<Cost>(const Layer&, const Split&)> claim;
-  /// The reason why it cannot run this layer on so many ranks; empty if it can. May be null. Once
-  /// registered, linear attention also refuses fewer heads of keys than of queries, and
-  /// latent keys.
+  /// The reason why the method cannot run a layer on `ranks` ranks; empty if it can. May be null.
+  /// Once registered, linear attention also refuses fewer heads of keys than of queries, and latent
+  /// keys.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
-  /// Methods that do not cut the sequence exchange nothing, so all modes are one.
+  /// The tokens that a rank works on. A method that does not cut the sequence exchanges nothing, so
+  /// all its modes are one.
   Sequence sequence = Sequence::cut;
   /// The positions of a rank's tokens in the sequence; contiguous if null.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
-  /// The part that a rank has of the tensors that its forward pass keeps: `out`, `lse`, and those
-  /// under `kept_prefix`; its own share if null.
+  /// The part that a rank has of the tensors that the forward pass keeps: `out`, `lse`, and those
+  /// under `kept_prefix`. It is the rank's own share if this is null.
   std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;
 };
 
@@ -198,7 +201,7 @@ const SpMethod& find_method(const std::string& name);
 /// The positions of a rank's tokens under `method`.
 Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
 
-/// How many tokens a rank has under `method`, where a share has `tokens`.
+/// Number of tokens that a rank has under `method`, if a share has `tokens`.
 std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
 
 /// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the

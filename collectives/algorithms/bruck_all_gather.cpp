@@ -32,8 +32,8 @@ void bruck_all_gather(Schedule& s, const Operands& x) {
   s.copy(x.into.part(0, r * n), gathered.part((P - r) * n, r * n));
 }
 
-/// A message of n blocks waits for the blocks to come together, in ceil(log2 n) messages one after
-/// the other.
+/// Number of messages on the longest chain. A message of n blocks waits for ceil(log2 n) messages
+/// that brought these blocks.
 int hops(int P) {
   int most = 0;
   for (int d = 1; d < P; d *= 2) {

@@ -18,7 +18,7 @@
 namespace baton {
 namespace {
 
-/// The ways of the blocks that go `d` places.
+/// Distances below P that have bit `d`, ascending. Their blocks move `d` ranks in one message.
 std::vector<int> ways(int P, int d) {
   std::vector<int> all;
   for (int i = d; i < P; ++i)
@@ -52,7 +52,8 @@ void bruck_all_to_all(Schedule& s, const Operands& x) {
   s.copy(place(0), own.block(r, P));
 }
 
-/// Messages that are packed wait for one another.
+/// Bytes and hops of a rank. Messages of several packed blocks wait for one another, whereas a
+/// message of one block waits for none.
 std::optional<Claim> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
   std::int64_t blocks = 0;

@@ -15,8 +15,9 @@
 namespace baton {
 namespace {
 
-/// The rank that has a piece in a zigzag layout, and where among its two.
+/// The rank that holds `piece` of the 2P pieces of a zigzag layout.
 int zigzag_rank(int piece, int P) { return std::min(piece, 2 * P - 1 - piece); }
+/// The place of `piece` among the two pieces of its rank.
 int zigzag_place(int piece, int P) { return piece < P ? 0 : 1; }
 
 void direct_to_zigzag(Schedule& s, const Operands& x) {

@@ -24,10 +24,11 @@
 namespace baton {
 namespace {
 
-/// The map of `first` .. r-1 or r, as a state if it reaches back to the first rank.
+/// The map of the ranks from `first` on: only the state if `first` is not above 0, else decay and
+/// state.
 Map as_held(const Map& map, int first) { return first <= 0 ? map.only_state() : map; }
 
-/// The first rank that a message of rank r to rank r+d stands for.
+/// The first rank whose map is part of the message from rank r to rank r+d.
 int first_sent(int r, int d) { return d == 1 ? r : d == 2 ? r - 1 : r - d; }
 
 bool sends(int r, int d, int P) { return r + d < P && (d <= 2 || r > 0); }

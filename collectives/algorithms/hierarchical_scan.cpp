@@ -23,13 +23,14 @@
 namespace baton {
 namespace {
 
-/// The members of `node` and the slices that they own: on all full nodes the same, for the rails.
+/// The ranks of `node` as owners of as many slices as a full node has ranks, so that a rail has the
+/// same slice on all full nodes.
 SliceOwners owners_on(const Nodes& nodes, int node) {
   return {nodes.begin(node), nodes.size(node), nodes.full_size()};
 }
 
-/// All maps as one, decay and state side by side: the first one if every node has one rank. Two
-/// places take turns, since GPUs do not multiply matrices in place.
+/// The composition of `maps` in order; the first map itself if there is one alone. Intermediate
+/// maps alternate between two buffers, since GPUs do not multiply matrices in place.
 Map compose(Schedule& s, const std::vector<Map>& maps) {
   Map total = maps[0], before, other;
   for (std::size_t q = 1; q < maps.size(); ++q) {
@@ -41,7 +42,8 @@ Map compose(Schedule& s, const std::vector<Map>& maps) {
   return total;
 }
 
-/// The fold of `slice` over the nodes before this one; empty on the first node.
+/// The fold of `slice` over the nodes before this one, by the exclusive scan `scan` over the rail.
+/// It is unset on the first node.
 Map scan_across(Schedule& s, const std::string& scan, int slice, const Map& total, int blocks) {
   const Nodes nodes = s.nodes();
   const int of_slice = (blocks + nodes.full_size() - 1) / nodes.full_size();
@@ -59,8 +61,8 @@ struct OwnedSlice {
   Map before;
 };
 
-/// On one node the scan is two_shot, but without blocks its balanced slices take longer than equal
-/// ones (docs/decisions/0021).
+/// True if the scan is recorded as two_shot: on one node, in several blocks. Without blocks, the
+/// balanced slices of two_shot take longer than equal ones (docs/decisions/0021).
 bool is_two_shot(const Nodes& nodes, int blocks) { return nodes.count() == 1 && blocks > 1; }
 
 void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across) {
@@ -84,12 +86,12 @@ void hierarchical_scan(Schedule& s, const Operands& x, const std::string& across
   receive_prefix(s, x, owners);
 }
 
-/// The elements of each share that an owner on `node` of M sends to other nodes: of a decay or a
-/// matrix, and of the state that it acts on.
+/// Elements that an owner on `node` of M sends to other nodes for each decay or matrix that it
+/// owns, with the part of the state that it acts on.
 using ShareAcross = std::int64_t(const Shape& shape, int node, int M);
 
-/// Messages on the longest path through the ends of the scan across, where some ends are alone on
-/// their nodes.
+/// Messages on the longest chain of a scan across M nodes. `ends` is how many of the first and the
+/// last node have several ranks.
 using HopsAcross = int(int M, int ends);
 
 std::int64_t sent(const Shape& shape, const Split& split, ShareAcross share_across, int rank) {
@@ -121,14 +123,15 @@ int hops_of_chain(int M, int ends) { return M - 1 + ends; }
 
 int log2_of(int n) { return static_cast<int>(std::bit_width(static_cast<unsigned>(n))); }
 
-/// It sends a message to the nodes 1, 2, 4, ... ahead, with its decay until it includes the first
-/// node's state.
+/// Elements that recursive doubling sends from `node` of M for each share: states to the nodes 1,
+/// 2, 4, ... ahead, and decays until the first node's state is included.
 std::int64_t share_of_doubling(const Shape& shape, int node, int M) {
   return shape.share_state() * log2_of(M - 1 - node) +
          shape.share_decay() * log2_of(std::min(node, M - 1 - node));
 }
 
-/// The longest path leads from the first node to the last only if M is a power of two.
+/// Messages on the longest chain of recursive doubling across M nodes. The chain leads from the
+/// first node to the last only if M is a power of two.
 int hops_of_doubling(int M, int ends) {
   const bool is_power = std::has_single_bit(static_cast<unsigned>(M));
   return log2_of(M) - 1 + (is_power || ends == 0 ? ends : 2);

@@ -27,7 +27,7 @@
 namespace baton {
 namespace {
 
-/// All ranks as owners. `rows` counts heads if the rows of a head share a decay or a matrix.
+/// All ranks as slice owners. `rows` counts heads if the rows of a head share a decay or a matrix.
 SliceOwners all_ranks(MapKind map, std::int64_t rows, int P, int K) {
   if (map != MapKind::affine) return SliceOwners::of_all(rows, P, K);
   return {0, P, P * ((K + P - 1) / P)};

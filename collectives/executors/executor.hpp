@@ -25,16 +25,16 @@ namespace baton {
 
 /// The limits of the hardware between two ranks, whatever the library: the terms of a bound.
 struct HardwareLimits {
-  /// The time that an empty round shows.
+  /// Seconds of an empty round.
   double floor_seconds = 0;
-  /// The one-way latency of a flag from device to device.
+  /// Seconds of a flag from device to device, one way.
   double alpha_seconds = 0;
-  /// Bytes a second that a device stores into another's memory. 0 if it reaches no other device;
-  /// alpha then has no meaning.
+  /// Bytes a second that a device stores into another's memory. If it is 0, the device reaches no
+  /// other, and alpha has no meaning.
   double beta = 0;
 };
 
-/// How far a clock is ahead of another one, and at most how wrong that is.
+/// The time by which one clock is ahead of another, and the largest error of that time.
 struct ClockOffset {
   double ahead_seconds = 0;
   double error_seconds = 0;
@@ -98,8 +98,9 @@ class Executor {
   /// and register memory. Throws SystemError if the library or an allocation fails.
   virtual void prepare(std::vector<Schedule> schedules) = 0;
 
-  /// Copies into, or out of, a slice of a local rank's buffers.
+  /// Copies `from` into a slice of a local rank's buffers.
   virtual void write(int rank, const Slice& into, std::span<const float> from) = 0;
+  /// Copies a slice of a local rank's buffers to `into`.
   virtual void read(std::span<float> into, int rank, const Slice& from) const = 0;
 
   /// The checksum of slices of one local rank, made where their memory is. Equal bits in equal
@@ -180,15 +181,15 @@ inline double wire_roundoff(const Executor& executor) {
 
 /// The user's choices for all executors of this process.
 struct ExecutorChoices {
-  /// Whether libraries may use NVLink multicast.
+  /// True if libraries may use NVLink multicast.
   bool multicast = false;
-  /// Ranks that share a GPU. More than one are for tests and for a look at schedules.
+  /// Number of ranks that share a GPU. More than one is for tests and for a look at schedules.
   int ranks_a_gpu = 1;
 
   bool share_gpus() const { return ranks_a_gpu > 1; }
 };
 
-/// They must be set before the first executor is made.
+/// The choices of this process. They must be set before the first executor is made.
 inline ExecutorChoices& executor_choices() {
   static ExecutorChoices choices;
   return choices;
@@ -202,15 +203,15 @@ struct ExecutorEntry {
   bool process_a_rank = false;
   std::function<std::unique_ptr<Executor>(int ranks)> make;
   /// The reason why this machine cannot run `ranks` ranks; empty if it can. A null function never
-  /// refuses. It must not need MPI.
+  /// refuses, and the function must not need MPI.
   std::function<Refusal(int ranks)> lacks = nullptr;
-  /// The default type of a layer's tensors: the one that the executor has kernels for.
+  /// The default type of a layer's tensors, for which the executor has kernels.
   Dtype tensors = Dtype::f32;
   /// True if the executor runs the native called `name`. A null function stands for none.
   std::function<bool(const std::string& name)> runs_native = nullptr;
-  /// The type of f32 elements within messages.
+  /// The type in which messages carry f32 elements.
   Dtype wire = Dtype::f32;
-  /// True if its ranks can share a GPU.
+  /// True if the ranks of the executor can share a GPU.
   bool shares_gpus = false;
 
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }

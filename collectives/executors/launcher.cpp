@@ -46,7 +46,8 @@ bool has_torch_variables(const Variables& all) {
   return all.has("RANK") && all.has("WORLD_SIZE") && all.has("MASTER_ADDR") && all.has("MASTER_PORT");
 }
 
-/// A batch script has SLURM_PROCID too; only a step started by srun has the other two as well.
+/// True in a job step that srun started. A batch script has SLURM_PROCID too, but not the other two
+/// variables.
 bool is_in_step(const Variables& all) {
   return all.has("SLURM_PROCID") && all.has("SLURM_STEP_ID") && all.has("SLURM_SRUN_COMM_PORT");
 }
@@ -65,7 +66,8 @@ void use_mpi(Launcher& found, const Variables& all, const char* rank) {
       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMIX_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"});
 }
 
-/// The port above that of torchrun, whose own store may hold MASTER_PORT.
+/// Sets the launcher from torchrun's variables. The port is MASTER_PORT + 1, since torchrun's own
+/// store may use MASTER_PORT.
 void use_torch(Launcher& found, const Variables& all) {
   found.bootstrap = "tcp";
   found.size = all.number("WORLD_SIZE", 1, most_processes);
@@ -75,7 +77,8 @@ void use_torch(Launcher& found, const Variables& all) {
   found.port = all.number("MASTER_PORT", 1, most_port - 1) + 1;
 }
 
-/// The port is made of the number of the step, so that steps of one host have ports of their own.
+/// Sets the launcher from Slurm's variables. The port follows from the numbers of job and step, so
+/// that steps on one host have different ports.
 void use_slurm(Launcher& found, const Variables& all) {
   constexpr int first_port = 20000, blocks = 1200, ports_a_block = 16;
   const char* size = all.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";

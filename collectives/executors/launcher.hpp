@@ -20,23 +20,25 @@ struct Launcher {
   /// How the processes find one another: "mpi", "tcp", or empty for a process without a launcher.
   std::string bootstrap;
   int rank = 0;
-  /// Processes of the run, and of them on this host; 0 if the launcher does not say.
+  /// Number of processes of the run; 0 if the launcher does not say.
   int size = 0;
+  /// Number of processes of the run on this host; 0 if the launcher does not say.
   int size_on_host = 0;
-  /// Where rank 0 listens, for "tcp". `run` differs between runs that might meet at one port.
+  /// Host at which rank 0 listens, if `bootstrap` is "tcp".
   std::string address;
   int port = 0;
+  /// A number that differs between runs that might meet at one port.
   std::uint64_t run = 0;
 };
 
-/// Reads the variables by `variable`, which returns a null pointer for one that is not set. Throws
-/// UsageError if one that decides is no number, or if a number is out of its range.
+/// Reads the launcher's variables by `variable`, which returns null for one that is not set. Throws
+/// UsageError if a variable that decides is no number, or is out of its range.
 Launcher read_launcher(const std::function<const char*(const char*)>& variable);
 
-/// The launcher of this process. Throws as `read_launcher` does, at the first call.
+/// The launcher of this process. The first call reads it, and throws as `read_launcher` does.
 const Launcher& launcher();
 
-/// How long the processes of a run wait for one another: BATON_MEETING_SECONDS, or 60.
+/// Seconds that the processes of a run wait for one another: BATON_MEETING_SECONDS, or 60.
 double seconds_to_meet();
 
 /// The first host of a list as Slurm writes it: "n[07-09,12],m1" begins with "n07".

@@ -18,31 +18,31 @@
 
 namespace baton {
 
-/// The calls of a team that travel. Each is collective over its members, and throws SystemError if
-/// a member cannot be reached.
+/// The transport of a team's calls. Each call is collective over the members, and throws
+/// SystemError if a member cannot be reached.
 class TeamTransport {
  public:
   virtual ~TeamTransport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Writes the `bytes` bytes that each member gives to `all`, by rank.
+  /// Writes the `bytes` bytes of each member to `all`, by rank.
   virtual void gather(void* all, const void* mine, std::size_t bytes) const = 0;
-  /// Overwrites `bytes` bytes at `data` by those of the member `from`.
+  /// Copies `bytes` bytes at `data` from member `from` to all members.
   virtual void broadcast(void* data, std::size_t bytes, int from) const = 0;
   /// Returns on all members at about the same time.
   virtual void barrier() const = 0;
-  /// The same for waits that may be long: a waiting process takes no core.
+  /// A barrier for waits that may be long: a waiting process should use no core.
   virtual void barrier_asleep() const = 0;
 };
 
-/// Some of the processes, counted from 0. All calls but `rank`, `size` and `is_member` are
+/// Some processes of a run, numbered from 0. All calls but `rank`, `size` and `is_member` are
 /// collective over them.
 class Team {
  public:
-  /// This process alone.
+  /// Makes a team of this process alone.
   Team() = default;
   explicit Team(std::shared_ptr<const TeamTransport> transport) : transport_(std::move(transport)) {}
-  /// A team of others.
+  /// A team that this process is not a member of.
   static Team of_others();
 
   int rank() const { return transport_ ? transport_->rank() : 0; }
@@ -57,9 +57,9 @@ class Team {
   void sum(std::span<double> values) const;
   /// True if `mine` is true on all members.
   bool all(bool mine) const;
-  /// The first text, by rank, that is not empty. All members get the same.
+  /// The first text, by rank, that is not empty; all members get it.
   std::string first(const std::string& text) const;
-  /// Overwrites `bytes` bytes at `data` by those of rank 0.
+  /// Copies `bytes` bytes at `data` from rank 0 to all members.
   void broadcast(void* data, std::size_t bytes) const;
 
   /// The values that all members give, by rank.
@@ -70,10 +70,10 @@ class Team {
     if (transport_) transport_->gather(all.data(), &mine, sizeof(T));
     return all;
   }
-  /// One row for each process. Every process gives equally many values.
+  /// The values of all members, one row each, by rank. Every member gives equally many values.
   std::vector<std::vector<double>> gather(const std::vector<double>& mine) const;
 
-  /// The number of members on this process's host, and this process's rank among them.
+  /// The rank of this process among the members on its host, and the number of these members.
   struct Host {
     int rank = 0;
     int size = 1;
@@ -98,48 +98,49 @@ class Bootstrap {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// A team of the first `members` processes, which call it together; no other process may.
+  /// A team of the first `members` processes, which must all call it; no other process may.
   virtual Team team(int members) const = 0;
   /// A name or number of this process's host by which the other hosts of the run reach it.
   virtual std::string address() const = 0;
   /// Ends all processes at once with `code`.
   [[noreturn]] virtual void abort(int code) const = 0;
 
-  /// Beats tell the other processes that this one runs; they begin, and end, on all processes at
-  /// about the same time. A bootstrap whose launcher looks after its processes needs none.
+  /// Begins beats, which tell the other processes that this one runs; all processes begin and end
+  /// them at about the same time. A bootstrap whose launcher looks after its processes needs none.
   virtual void begin_beats() {}
   virtual void end_beats() {}
-  /// A process that beats found lost, or the news that another one has reported a failure.
+  /// News of other processes: the rank that beats found lost, or that a process reported a failure.
   struct Beat {
     int lost_rank = -1;
     bool failure_reported = false;
   };
-  /// One beat, to be called once a second. Async-signal-safe, as is `announce_failure`.
+  /// Sends a beat and reads those of other processes, to be called once a second.
+  /// Async-signal-safe, as is `announce_failure`.
   virtual Beat beat() noexcept { return {}; }
   virtual void announce_failure() noexcept {}
 };
 
-/// A process that found no other one of its run. No other process can say so for it.
+/// The error of a process that found no other process of its run. No other process can report it.
 class MeetingError : public SystemError {
  public:
   using SystemError::SystemError;
 };
 
-/// A way to find the processes, by the name that Launcher::bootstrap has.
+/// A way for the processes of a run to find one another, by the name that Launcher::bootstrap has.
 struct BootstrapEntry {
   /// Joins the run. Throws SystemError with the ranks that did not come.
   std::function<std::unique_ptr<Bootstrap>(int* argc, char*** argv)> join;
-  /// The library beneath and its version; needs no run.
+  /// The library beneath and its version. The function needs no run.
   std::function<std::string()> library;
 };
 
-/// The ways that are built in.
+/// All ways to find the processes of a run that are built in, by name.
 inline Registry<BootstrapEntry>& bootstraps() {
   static Registry<BootstrapEntry> all("way to find the processes of a run");
   return all;
 }
 
-/// Adds one to the registry, before `main`.
+/// Adds a way to find the processes of a run to the registry, before `main`.
 struct RegisteredBootstrap {
   RegisteredBootstrap(const std::string& name, const BootstrapEntry& entry) {
     add_or_exit([&] { bootstraps().add(name, entry); });

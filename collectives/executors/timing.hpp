@@ -24,11 +24,12 @@ inline double median(std::vector<double> values) {
 /// One step of one rank's schedule, in seconds since the common start of its round.
 struct StepTime {
   int rank = 0;
-  /// Its index in the rank's schedule.
+  /// Index of the step in the rank's schedule.
   int step = 0;
-  /// A message starts when it is handed to the library beneath, even if its sender is not ready
-  /// yet. It finishes when this rank knows that it is complete.
+  /// Start of the step. A message starts when it is handed to the library beneath, even if its
+  /// sender is not ready yet.
   double start_seconds = 0;
+  /// End of the step. A message ends when this rank knows that it is complete.
   double finish_seconds = 0;
 };
 
@@ -50,7 +51,7 @@ class StepRecorder {
     if (records_) times_[step].finish_seconds = monotonic_seconds();
   }
 
-  /// One entry a step, on the monotonic clock.
+  /// Times of the steps, one entry a step, on the monotonic clock.
   const std::vector<StepTime>& times() const { return times_; }
 
  private:

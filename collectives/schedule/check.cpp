@@ -34,8 +34,8 @@ void check_coverage(const std::string& collective, const Schedule& schedule) {
   }
 }
 
-/// Adds that a group starts when everything its members wait for, and the group before it, has
-/// finished.
+/// Adds to `graph` that a group starts when the group before it, and everything that its members
+/// wait for, has finished.
 void add_groups(Graph& graph, const Matching& matching, std::span<const Schedule> schedules,
                 const std::vector<std::vector<int>>& groups_of, int next_node) {
   for (int rank = 0; rank < static_cast<int>(schedules.size()); ++rank) {

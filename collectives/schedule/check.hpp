@@ -27,8 +27,8 @@ struct Traffic {
 
 /// Memory of one rank's buffers, in bytes.
 struct Footprint {
-  std::int64_t tensors = 0;  ///< Inputs and outputs.
-  std::int64_t scratch = 0;  ///< All that the steps work in besides.
+  std::int64_t tensors = 0;  ///< Bytes of inputs and outputs.
+  std::int64_t scratch = 0;  ///< Bytes of the other memory that the steps work in.
 
   std::int64_t total() const { return tensors + scratch; }
   bool operator==(const Footprint&) const = default;
@@ -41,7 +41,7 @@ inline Footprint larger(const Footprint& one, const Footprint& other) {
   return other.total() > one.total() ? other : one;
 }
 
-/// The largest of the ranks.
+/// The largest footprint of any rank.
 Footprint largest_footprint(std::span<const Schedule> schedules);
 
 /// The cost of a set of schedules.
@@ -50,7 +50,7 @@ struct Counts {
   /// The most messages on any chain of steps that wait for one another.
   int hops = 0;
 
-  /// Bytes sent by the rank that sends most.
+  /// Largest number of bytes that a rank sends.
   std::int64_t busiest_sent_bytes() const;
 };
 

@@ -53,7 +53,7 @@ inline void apply(float* into, const float* earlier, const float* later_decay, c
   }
 }
 
-/// The operator of a combine step: what the later map's decays are, and the elements of a row.
+/// The operator of a combine step: the form of the later map's decays, and the elements of a row.
 struct Combine {
   MapForm form;
   std::int64_t row = 1;
@@ -84,7 +84,7 @@ inline std::vector<float> from_the_right(std::span<const float> matrix, std::int
   return w;
 }
 
-/// The state of a combine whose decays or matrices are those of heads, head by head.
+/// Computes the state of a combine whose decays or matrices are shared within heads, head by head.
 inline void apply_by_heads(std::span<float> into, std::span<const float> earlier,
                            std::span<const float> decays, std::span<const float> later, const Combine& by) {
   const auto rows = static_cast<std::int64_t>(later.size()) / by.row;
@@ -101,8 +101,8 @@ inline void apply_by_heads(std::span<float> into, std::span<const float> earlier
   }
 }
 
-/// decay' = the decays of the later map after those of the earlier one: products of numbers, or of
-/// matrices. With A^T applied, (A2^T A1^T) = (A1 A2)^T, so A1 A2 is what lies there.
+/// Composes the decays or matrices of two maps: products of numbers, or A2 A1. If matrices act
+/// transposed, the result is A1 A2, since A2^T A1^T = (A1 A2)^T.
 inline void compose_decays(std::span<float> into, std::span<const float> earlier,
                            std::span<const float> later, const Combine& by) {
   if (by.form.kind != MapKind::affine) {

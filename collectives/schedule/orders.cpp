@@ -85,8 +85,8 @@ std::vector<int> message_groups(const Schedule& schedule) {
 
 namespace {
 
-/// For each step of all ranks the last kernel that it waits for on its own rank, or is: its index
-/// there, -1 for none.
+/// For each step of all ranks, the index on its rank of the last kernel that the step waits for, or
+/// is; -1 for none.
 std::vector<int> last_kernels(std::span<const Schedule> schedules) {
   std::vector<int> of_all;
   for (const Schedule& schedule : schedules) {
@@ -161,7 +161,7 @@ void add_dependencies(Graph& graph, const Matching& matching, std::span<const Sc
 
 namespace {
 
-/// Adds that messages from one rank to another happen one after the other.
+/// Adds to `graph` that messages from `rank` to one peer happen one after the other.
 void add_ways(Graph& graph, const Matching& matching, const Schedule& schedule, int rank) {
   std::map<int, int> last;  // the node of the last message to each peer
   for (int i = 0; i < static_cast<int>(schedule.steps().size()); ++i) {

@@ -72,7 +72,7 @@ void add_dependencies(Graph& graph, const Matching& matching, std::span<const Sc
 /// another.
 std::vector<std::vector<int>> message_rounds(std::span<const Schedule> schedules);
 
-/// One step's place in the order.
+/// A step and its rank, in the order of `run_order`.
 struct Turn {
   int rank = 0;
   int step = 0;

@@ -33,7 +33,7 @@ class Registry {
   /// `kind` names what is registered, as in "there is no collective 'all_scam'".
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
 
-  /// Throws UsageError where `name` is taken.
+  /// Adds an entry. Throws UsageError if `name` is taken.
   void add(const std::string& name, Entry entry) {
     if (!entries_.emplace(name, std::move(entry)).second)
       throw UsageError("the " + kind_ + " '" + name + "' is registered twice");

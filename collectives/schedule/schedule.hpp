@@ -54,9 +54,9 @@ enum class Verb { send, recv, copy, combine, compute, native };
 /// One recorded verb: data only.
 struct Step {
   Verb verb = Verb::copy;
-  /// The other rank of a send or recv, -1 otherwise.
+  /// Peer rank of a send or recv, -1 otherwise.
   int peer = -1;
-  /// How many messages went from sender to receiver before this one.
+  /// Number of messages from sender to receiver before this one.
   int sequence = 0;
   /// Index into `Schedule::kernels` of a compute step, into `Schedule::natives` of a native step,
   /// -1 otherwise.
@@ -86,14 +86,14 @@ struct NativeCall {
   int blocks = 1;
   /// True when the native must run in reverse rank order.
   bool reversed = false;
-  /// Of the maps that it scans: elements of a row and the form; 0 if it was not told.
+  /// Number of elements of a row of the scanned maps; 0 if the native was not told.
   std::int64_t row = 0;
+  /// Form of the scanned maps, if the native was told.
   MapForm form = {};
 };
 
-/// Scratch that parts of a schedule use in turn: each part takes memory by name, size and type, and
-/// gets what an earlier part took under the same ones. The steps of a later part wait for those of
-/// an earlier one that still use it, as for any memory.
+/// Scratch that parts of a schedule use in turn. A part gets the memory that an earlier part took
+/// under an equal name, size and type; its steps wait for the earlier steps that still use it.
 class ScratchPool {
  private:
   friend class Schedule;
@@ -111,8 +111,8 @@ class Schedule {
  public:
   using Source = std::source_location;
 
-  /// Ranks fill nodes of `ranks_a_node` one after the other; 0 puts all on one node. Throws
-  /// UsageError if `rank` is not in [0, ranks) or `ranks_a_node` is negative.
+  /// Makes an empty schedule. Ranks fill nodes of `ranks_a_node` one after the other; 0 puts all on
+  /// one node. Throws UsageError if `rank` is not in [0, ranks) or `ranks_a_node` is negative.
   Schedule(int rank, int ranks, int ranks_a_node = 0);
 
   /// This rank's place in scan order: 0 is first. Inside a `Reversed` scope the last rank is first.
@@ -128,14 +128,16 @@ class Schedule {
   /// The number of this rank outside every `Reversed` and `Among` scope.
   int home_rank() const { return rank_; }
 
-  /// A new buffer of `count` elements.
+  /// Adds an input of `count` elements, which the caller fills.
   Slice input(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
+  /// Adds an output of `count` elements; `covered` is false if the schedule must leave it
+  /// untouched.
   Slice output(std::string name, std::int64_t count, bool covered = true, Dtype dtype = Dtype::f32);
-  /// Scratch is that of a pool inside a `Pooled` scope.
+  /// Adds scratch of `count` elements. Inside a `Pooled` scope it is memory of the pool.
   Slice scratch(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
-  /// Scratch of its own, inside a `Pooled` scope too: nothing else writes it.
+  /// Adds scratch of `count` elements that nothing else writes, inside a `Pooled` scope too.
   Slice lasting_scratch(std::string name, std::int64_t count, Dtype dtype = Dtype::f32);
-  /// Scratch in the shape of `like`, decay and state side by side.
+  /// Adds scratch in the shape of `like`, decay and state side by side.
   Map scratch_map(std::string name, const Map& like);
 
   /// Sends `from` to rank `to`. Messages between two ranks are matched in the order of recording.
@@ -143,8 +145,8 @@ class Schedule {
   void recv(const Slice& into, int from, Source source = Source::current());
   void copy(const Slice& into, const Slice& from, Source source = Source::current());
 
-  /// A map travels as two messages, decay and state. A map that lies in one run can travel as one
-  /// with `packed()`.
+  /// Sends a map as two messages, decay and state. A map that lies in one run can travel as one
+  /// message with `packed()`.
   void send(int to, const Map& from, Source source = Source::current());
   void recv(const Map& into, int from, Source source = Source::current());
   void copy(const Map& into, const Map& from, Source source = Source::current());
@@ -157,19 +159,20 @@ class Schedule {
   /// into = earlier + later: a combine whose decay is one. `into` may be `earlier` or `later`.
   void add(const Slice& into, const Slice& earlier, const Slice& later, Source source = Source::current());
 
-  /// Runs a local computation.
+  /// Records a local computation.
   void compute(Kernel kernel, std::vector<Slice> writes, std::vector<Slice> reads,
                Source source = Source::current());
 
-  /// Runs the native registered under `name` with the executor.
+  /// Records the native that is registered under `name` with the executor.
   void native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
               Source source = Source::current());
-  /// The same for a scan of packed maps, which is told the form of `own`.
+  /// Records a native that scans packed maps, and tells it the form of `own`.
   void native_scan(std::string name, int blocks, const Slice& into, const Map& own,
                    Source source = Source::current());
 
-  /// Steps recorded from here on start when all steps recorded before have finished. Slices express
-  /// which steps *must* wait; a fence expresses a wait that a method chooses (docs/decisions/0006).
+  /// Makes steps recorded from here on start when all steps recorded before have finished. Slices
+  /// express which steps *must* wait; a fence expresses a wait that a method chooses
+  /// (docs/decisions/0006).
   void fence();
 
   const std::vector<Step>& steps() const { return steps_; }
@@ -216,7 +219,7 @@ class Schedule {
   Dependencies dependencies_;
 };
 
-/// While it lives, ranks count from the other end, so that one text serves the forward and the
+/// A scope in which ranks count from the other end, so that one text serves the forward and the
 /// backward pass.
 class Reversed {
  public:
@@ -232,7 +235,7 @@ class Reversed {
   bool before_;
 };
 
-/// While it lives, only the named ranks take part, numbered in that order. An embedded collective
+/// A scope in which only the named ranks take part, numbered in that order. An embedded collective
 /// then runs among them (docs/decisions/0008).
 class Among {
  public:
@@ -249,7 +252,7 @@ class Among {
   bool reversed_before_;
 };
 
-/// While it lives, recorded steps remember that they came from the embedded collective `name`.
+/// A scope whose recorded steps remember that they came from the embedded collective `name`.
 class Region {
  public:
   Region(Schedule& schedule, std::string name) : schedule_(schedule), before_(schedule.region_) {
@@ -265,8 +268,8 @@ class Region {
   int before_;
 };
 
-/// While it lives, the schedule takes scratch from `pool`, which must outlive it: a part of a long
-/// schedule that runs after others works in their memory.
+/// A scope in which the schedule takes scratch from `pool`, which must outlive it. A part of a long
+/// schedule that runs after others then works in their memory.
 class Pooled {
  public:
   Pooled(Schedule& schedule, ScratchPool& pool) : schedule_(schedule), before_(schedule.pool_) {
@@ -282,7 +285,7 @@ class Pooled {
   ScratchPool* before_;
 };
 
-/// Name of the file and the line that recorded `step`.
+/// Name of the file, and the line in it, that recorded `step`.
 std::string where(const Step& step);
 
 /// The name in errors of a step, number `index` of its rank: "step 4 (recv, all_scan.cpp:31)".

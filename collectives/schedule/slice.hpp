@@ -9,8 +9,8 @@
 
 namespace baton {
 
-/// Who fills a buffer: the caller (input), the schedule for the caller (output), or the schedule
-/// for itself (scratch).
+/// Role of a buffer: the caller fills it (input), or the schedule fills it for the caller (output)
+/// or for itself (scratch).
 enum class Role { input, output, scratch };
 
 /// The type of an element. States and decays are f32; a layer's tensors may be bf16 if the executor
@@ -29,7 +29,7 @@ struct Buffer {
   /// does.
   bool covered = true;
   Dtype dtype = Dtype::f32;
-  /// The value of every element at first.
+  /// Initial value of every element.
   float start = 0;
 
   std::int64_t bytes() const { return count * bytes_of(dtype); }
@@ -48,13 +48,13 @@ struct Slice {
   bool empty() const { return count == 0; }
   std::int64_t bytes() const { return count * bytes_of(dtype); }
   std::int64_t end() const { return offset + count; }
-  /// True if some element lies in both.
+  /// True if some element lies in both slices.
   bool overlaps(const Slice& other) const {
     return buffer == other.buffer && !empty() && !other.empty() && offset < other.end() &&
            other.offset < end();
   }
 
-  /// `length` elements from `from` on.
+  /// The slice of `length` elements from element `from` on.
   Slice part(std::int64_t from, std::int64_t length) const { return {buffer, offset + from, length, dtype}; }
 
   /// Block k of n nearly equal ones, cut at multiples of `unit` elements. Some are empty if there
@@ -82,17 +82,17 @@ inline const char* to_string(MapKind kind) {
   return kind == MapKind::affine ? "affine" : kind == MapKind::scalar ? "scalar" : "diagonal";
 }
 
-/// What the decays of a map are, and the rows that they act on.
+/// The form of a map's decays: their kind, and the rows that they act on.
 struct MapForm {
   MapKind kind = MapKind::diagonal;
-  /// Rows that share a decay or a matrix: one, or those of a head.
+  /// Number of rows that share a decay or a matrix: one, or all rows of a head.
   std::int64_t share = 1;
-  /// Rows of the first decay or matrix that lie before the first row, if the map is a block.
+  /// Number of rows of the first decay or matrix that lie before the map, if the map is a block.
   std::int64_t first = 0;
-  /// True if a row x becomes A^T x, as in the backward pass. The matrices lie as they are.
+  /// True if a row x becomes A^T x, as in the backward pass. Matrices are stored as A either way.
   bool transposed = false;
 
-  /// Elements of what acts on rows of `row` elements: of one decay, or of one matrix.
+  /// Number of elements of one decay or matrix that acts on rows of `row` elements: 1 or row^2.
   std::int64_t unit(std::int64_t row) const { return kind == MapKind::affine ? row * row : 1; }
   bool operator==(const MapForm&) const = default;
 };
@@ -115,7 +115,8 @@ struct Map {
   }
   Map only_state() const { return {{}, state, row, form}; }
 
-  /// `count` rows from row `from` on. Two parts that cut a head both have its decay or matrix.
+  /// The map of `count` rows from row `from` on. Two parts that cut a head both have its decay or
+  /// matrix.
   Map part(std::int64_t from, std::int64_t count) const {
     Map cut{decay, state.part(from * row, count * row), row, form};
     const std::int64_t at = form.first + from;
@@ -124,7 +125,7 @@ struct Map {
     return cut;
   }
 
-  /// Block k of n, cut between rows.
+  /// Block k of n blocks of the map, cut between rows.
   Map block(std::int64_t k, std::int64_t n) const {
     return part(rows() * k / n, rows() * (k + 1) / n - rows() * k / n);
   }
@@ -136,7 +137,7 @@ struct Map {
 /// The largest relative error of a value rounded to bf16.
 inline constexpr double bf16_roundoff = 1.0 / 256;
 
-/// Rounds to the nearest, ties to even; NaN stays NaN.
+/// Rounds `value` to the nearest bf16, ties to even; NaN stays NaN.
 inline std::uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);

@@ -25,9 +25,9 @@ class StepGraph {
   using Edge = std::pair<int, int>;
 
   StepGraph() = default;
-  /// The steps of one rank; they wait for one another by `Step::waits_for`.
+  /// Makes the graph of one rank's steps, which wait for one another by `Step::waits_for`.
   explicit StepGraph(const std::vector<Step>& steps);
-  /// Nodes 0 to `nodes` - 1.
+  /// Makes the graph of nodes 0 to `nodes` - 1.
   StepGraph(int nodes, const std::vector<Edge>& edges);
 
   int size() const { return static_cast<int>(blockers_.size()); }
@@ -60,7 +60,7 @@ int latest_awaited_group(const Step& step, const std::vector<int>& latest);
 /// for none. `groups` holds the group of each message and -1 for every other step.
 std::vector<int> latest_groups(const std::vector<Step>& steps, const std::vector<int>& groups);
 
-/// Nodes 0..nodes-1 and edges "after waits for before".
+/// A graph of nodes 0 to nodes-1, whose edges say "after waits for before".
 class Graph {
  public:
   explicit Graph(int nodes) : nodes_(nodes) {}

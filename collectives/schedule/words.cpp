@@ -13,7 +13,7 @@
 namespace baton {
 namespace {
 
-/// The number of a word; negative for what is no word.
+/// Number of a word; negative for an invalid word, which stands for a wrong operation.
 using Word = int;
 constexpr Word unwritten = -1;
 
@@ -40,13 +40,13 @@ class Words {
     return last_;
   }
 
-  /// What is no word, for the reason that `why` gives.
+  /// Adds an invalid word, for the reason that `why` gives. Returns its number.
   Word broken(std::string why) {
     broken_.push_back(std::move(why));
     return -static_cast<Word>(broken_.size());
   }
 
-  /// The number of the word of these letters.
+  /// The number of the word that has these letters.
   Word number(std::vector<int> letters) {
     const auto [entry, is_new] = numbers_.emplace(std::move(letters), static_cast<Word>(letters_.size()));
     if (is_new) letters_.push_back(entry->first);
@@ -118,7 +118,7 @@ class Run {
 
   void copy(Element* into, int rank, const Slice& from) { std::copy_n(at(rank, from), from.count, into); }
 
-  /// The operands lie as those of combine_on_host do.
+  /// Runs a combine on words. The operands lie as those of combine_on_host do.
   void combine(int rank, int index, const Step& step) {
     const bool composes = step.writes.size() == 2;
     const Element* earlier = at(rank, step.reads[composes ? 1 : 0]);
@@ -145,8 +145,8 @@ class Run {
                  later[i].place};
   }
 
-  /// What `count` elements are together, which are read as one row or matrix: the first of them,
-  /// if the others follow it in a rank's map and have its word.
+  /// The element that stands for `count` elements read as one row or matrix. It is the first of
+  /// them if the others follow it in a rank's map and have its word, and invalid otherwise.
   Element whole(const Element* elements, std::int64_t count, int rank, int index, const Step& step) {
     for (std::int64_t i = 1; i < count; ++i) {
       const Word broken = std::min(elements[0].word, elements[i].word);

@@ -21,14 +21,14 @@ namespace baton {
 struct Route {
   struct Stage {
     int server = 0;
-    /// The time for which the message occupies the server.
+    /// Seconds for which the message occupies the server.
     double service_seconds = 0;
-    /// The latency before this server.
+    /// Seconds of latency before this server.
     double latency_seconds = 0;
   };
   int stages = 0;
   Stage stage[4];
-  /// The time from the start of the last stage to the arrival of the first element.
+  /// Seconds from the start of the last stage to the arrival of the first element.
   double head_seconds = 0;
 };
 
@@ -36,7 +36,7 @@ class Network {
  public:
   Network(const Topology& topology, int ranks);
 
-  /// For a message.
+  /// The route of a message of `bytes` bytes.
   Route route(int from, int to, std::int64_t bytes) const;
   /// The route of a local step: its engine, and the memory bus if it occupies that.
   Route local_route(int rank, Verb verb, double seconds, double node_seconds) const;

@@ -24,7 +24,7 @@ bool is_affine(const Step& step) {
   return step.verb == Verb::combine && step.combine.form.kind == MapKind::affine;
 }
 
-/// Fills in the seconds of a local step.
+/// Sets the seconds of a local step's task.
 void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
   const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
   const Rate& rate = kernel                       ? device.rate_of(kernel->name)
@@ -46,7 +46,7 @@ auto facts_of(const Task& task) {
 
 struct JoinedSteps {
   StepGraph graph;  // of the steps, then the joins
-  /// Of each join: true if kernels wait for it, false if other steps do.
+  /// For each join: true if kernels wait for it, false if other steps do.
   std::vector<bool> kernels_wait;
 };
 
@@ -58,13 +58,12 @@ struct Newest {
   int node = -1;
 };
 
-/// Where a step waits for at least 8 others, it waits for the newest join of the same others and of
-/// its own kind; without one, for a new join, which waits for these others.
+/// Makes the graph of steps, with joins for steps that wait for at least 8 others. Such a step
+/// waits for the newest join of its kind if this has the same others, else for a new join.
 ///
 /// All steps behind a fence wait for the same steps. A gather over P ranks has P of them on either
-/// side, so P ranks would have P^3 edges without joins, and have P^2 with them. A step that streams
-/// may begin when what it waits for has begun, a kernel when it has ended: so the two kinds have
-/// joins of their own.
+/// side, so P ranks would have P^3 edges without joins, and have P^2 with them. Each kind has its
+/// own joins, since a streaming step begins when the others have begun, a kernel when they end.
 JoinedSteps join(const std::vector<Step>& steps) {
   const int count = static_cast<int>(steps.size());
   JoinedSteps joined;
@@ -136,8 +135,8 @@ void Program::count(std::int64_t bytes) {
   most_message_bytes_ = std::max(most_message_bytes_, bytes);
 }
 
-/// A join is marked before the steps that it waits for, which are earlier than those that wait for
-/// it.
+/// Marks the tasks that a message waits for. A join is marked before the steps that it waits for,
+/// which are earlier than those that wait for it.
 void Program::mark_feeding() {
   const auto feeds = [this](int i) {
     const auto waiters = graph_.waiters(i);
@@ -205,7 +204,8 @@ namespace {
   throw ScheduleError(name_of(source.name, source.build(rank), step) + ": " + what);
 }
 
-/// Throws unless every send of `rank` has a receive of its size, and every receive a send.
+/// Throws ScheduleError unless every send of `rank` has a receive of its size, and every receive a
+/// send.
 void check_messages(const ScheduleSource& source, const std::vector<std::shared_ptr<const Program>>& programs,
                     int rank) {
   const auto& tasks = programs[rank]->tasks();

@@ -22,19 +22,20 @@
 
 namespace baton {
 
-/// A step; it has the same index as in the schedule.
+/// A step under its index in the schedule, or a join.
 struct Task {
   Verb verb = Verb::copy;
   /// True for a local step that a message waits for.
   bool feeds_message = false;
-  /// For a message: the peer's rank minus this one's, and its number among the messages between the
-  /// two.
+  /// Rank of a message's peer minus this rank.
   std::int32_t peer_offset = 0;
+  /// Number of a message among the messages between its two ranks.
   std::int32_t sequence = 0;
-  /// For a message.
+  /// Size of a message in bytes.
   std::int64_t bytes = 0;
-  /// For a local step: the time on its engine, and on the memory bus of its node.
+  /// Seconds of a local step on its engine.
   double seconds = 0;
+  /// Seconds of a local step on the memory bus of its node.
   double node_seconds = 0;
 
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
@@ -46,16 +47,16 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 /// The steps of one rank.
 class Program {
  public:
-  /// Throws ScheduleError, naming `collective`, rank and step, on a native step, whose cost is
-  /// unknown.
+  /// Makes the program of `schedule`. Throws ScheduleError, naming `collective`, rank and step, on
+  /// a native step, whose cost is unknown.
   Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
 
-  /// One a step, then one a join, which stands between many steps and those that wait for all of
-  /// them, and takes no time.
+  /// The tasks: one a step, then one a join. A join stands between many steps and those that wait
+  /// for all of them, and takes no time.
   const std::vector<Task>& tasks() const { return tasks_; }
   int steps() const { return steps_; }
   bool is_join(int task) const { return task >= steps_; }
-  /// Which tasks wait for which.
+  /// The graph of the tasks that wait for one another.
   const StepGraph& graph() const { return graph_; }
 
   /// The index of message number `sequence` from or to the rank `peer_offset` away; -1 if there is
@@ -64,9 +65,10 @@ class Program {
 
   const Footprint& footprint() const { return footprint_; }
   std::int64_t sent_bytes() const { return sent_bytes_; }
-  /// Bytes of the smallest and the largest message that it sends. The smallest exceeds the largest
-  /// if it sends none.
+  /// Bytes of the smallest message that the program sends. If it sends none, this exceeds
+  /// `most_message_bytes`.
   std::int64_t least_message_bytes() const { return least_message_bytes_; }
+  /// Bytes of the largest message that the program sends; 0 if it sends none.
   std::int64_t most_message_bytes() const { return most_message_bytes_; }
 
   /// Seconds of all combines by matrices.
@@ -105,7 +107,7 @@ class ProgramPool {
 /// Builds the schedule of each rank on demand, since those of thousands of ranks do not fit in
 /// memory at once.
 struct ScheduleSource {
-  /// The name in errors.
+  /// The name of the schedules in errors.
   std::string name;
   int ranks = 1;
   std::function<Schedule(int rank)> build;

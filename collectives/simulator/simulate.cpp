@@ -92,7 +92,7 @@ void EventLoop::make_ready(int rank, int index) {
   idle_.push_back(rank);
 }
 
-/// A join has begun when all that it waits for have begun, or ended, as its kind asks.
+/// Begins a join, since all that it waits for have begun, or ended, as its kind asks.
 void EventLoop::pass_join(int rank, int index) {
   --unfinished_;
   if (is_streamed(task(rank, index))) return has_head(rank, index);

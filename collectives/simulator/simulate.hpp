@@ -33,26 +33,27 @@ namespace baton {
 
 /// The result of one simulated round.
 struct Simulation {
-  /// From the round's start to the end of the last step.
+  /// Seconds from the round's start to the end of the last step.
   double seconds = 0;
-  /// When each rank's last step ended.
+  /// Seconds at which each rank's last step ended.
   std::vector<double> rank_seconds;
-  /// Bytes sent by the rank that sends most, and the most messages on a chain of steps that wait
-  /// for one another.
+  /// Largest number of bytes that a rank sends.
   std::int64_t busiest_sent_bytes = 0;
+  /// Largest number of messages on a chain of steps that wait for one another.
   int hops = 0;
-  /// Of the rank with the most memory.
+  /// Memory of the rank with the largest footprint.
   Footprint footprint;
-  /// The least time that the links allow: the largest sum of alphas on a chain of messages, and the
+  /// Least seconds that the links allow: the largest sum of alphas on a chain of messages, and the
   /// longest time that a rank's bytes take, in or between nodes, at the rates of their links, or
   /// its combines by matrices if those take longer.
   double bound_seconds = 0;
   std::int64_t steps = 0;
   std::int64_t messages = 0;
-  /// Of the smallest and the largest message; 0 where there is none.
+  /// Bytes of the smallest message; 0 if there is none.
   std::int64_t least_message_bytes = 0;
+  /// Bytes of the largest message; 0 if there is none.
   std::int64_t most_message_bytes = 0;
-  /// The times of each step, if asked for.
+  /// Times of each step; empty unless asked for.
   std::vector<StepTime> timeline;
 };
 

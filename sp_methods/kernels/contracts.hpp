@@ -41,24 +41,25 @@
 
 namespace baton {
 
-/// Who computes softmax blocks on a device: kernels under device/, or cuDNN.
+/// The body that computes softmax blocks on a device: kernels under device/, or cuDNN.
 enum class SoftmaxBody { own, cudnn };
 
 inline const char* to_string(SoftmaxBody body) { return body == SoftmaxBody::own ? "own" : "cudnn"; }
 
 /// A library that device bodies call, opened when the program runs.
 struct KernelLibrary {
-  /// What is missing; empty if its bodies can run on this machine.
+  /// The reason why the library's bodies cannot run on this machine; empty if they can.
   std::function<Refusal()> lacking = [] {
     return Refusal("cuDNN: this program was built without the headers of nvidia-cudnn-frontend");
   };
-  /// Its version, such as "9.19.0", and how it was told to run. Asked where nothing is missing.
+  /// Version of the library, such as "9.19.0", and how it was told to run. It may be called only if
+  /// `lacking` returns an empty reason.
   std::function<std::string()> version = [] { return std::string(); };
-  /// Whether it was told to give the same bits in every call.
+  /// True if the library was told to give the same bits in every call.
   std::function<bool()> is_deterministic = [] { return false; };
 };
 
-/// cuDNN. Its entry is set before `main` where it is built in.
+/// The entry of cuDNN, which is set before `main` if cuDNN is built in.
 inline KernelLibrary& cudnn_library() {
   static KernelLibrary library;
   return library;
@@ -72,11 +73,11 @@ struct KernelTraits {
   std::int64_t blocks = 128;
   /// Tokens of a tile, for kernels with scratch memory for every tile.
   std::int64_t tile = 64;
-  /// The values of d_k and d_v that the kernels of bf16 take.
+  /// Values of d_k and d_v that the kernels of bf16 take.
   std::array<std::int64_t, 2> widths{64, 128};
   SoftmaxBody softmax = SoftmaxBody::own;
 
-  /// True if they take heads of this width.
+  /// True if the kernels of bf16 take heads of this width.
   constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }
 
   /// The reason why no kernel takes tensors of this type and these widths; empty if one does.
@@ -101,7 +102,7 @@ struct State {
   using Element = float;
 };
 
-/// Operands while a step is recorded.
+/// Access of operands while a step is recorded: every member is a slice.
 struct Recorded {
   template <class Kind>
   using In = Slice;
@@ -109,7 +110,7 @@ struct Recorded {
   using Out = Slice;
 };
 
-/// Operands of a body: pointers, `Narrow` being the type of a layer's elements.
+/// Access of a body's operands: pointers, where `Narrow` is the type of a layer's elements.
 template <class Narrow>
 struct Pointers {
   template <class Kind>
@@ -119,15 +120,17 @@ struct Pointers {
 };
 using OnHost = Pointers<float>;
 
-/// A member of Operands that a kernel reads, writes, or reads and writes.
+/// A member of Operands that a kernel reads.
 template <class Access, class Kind>
 using In = typename Access::template In<Kind>;
+/// A member of Operands that a kernel writes.
 template <class Access, class Kind>
 using Out = typename Access::template Out<Kind>;
+/// A member of Operands that a kernel reads and writes.
 template <class Access, class Kind>
 using InOut = typename Access::template Out<Kind>;
 
-/// The slices of a tie of members, in its order.
+/// Slices of a tie of members, in the order of the tie.
 template <class... Slices>
 std::vector<Slice> slices_of(const std::tuple<Slices&...>& members) {
   return std::apply([](const auto&... slice) { return std::vector<Slice>{slice...}; }, members);

@@ -25,8 +25,8 @@
 
 namespace baton {
 
-/// The inputs of a layer with a delta rule. The rule contracts for keys of length one and beta in
-/// [0, 2].
+/// The inputs of a layer with a delta rule, which contracts for keys of length one and beta in [0,
+/// 2].
 template <class A>
 struct DeltaInputs {
   LayerInputs<A> of{};
@@ -34,7 +34,8 @@ struct DeltaInputs {
   auto members() { return std::tuple_cat(of.members(), std::tie(beta)); }
 };
 
-/// The gradients of a layer's inputs, shaped as the inputs; dg is that of the natural-log gate.
+/// The gradients of a layer's inputs, shaped as the inputs; dg is the gradient of the natural-log
+/// gate.
 template <class A>
 struct DeltaGradientsOut {
   LayerGradients<A> of{};
@@ -42,12 +43,13 @@ struct DeltaGradientsOut {
   auto members() { return std::tuple_cat(of.members(), std::tie(dbeta)); }
 };
 
-/// Operands of the kernels of a rule with matrices; `Inputs` and `Gradients` are the rule's own.
+/// Operands of a kernel that writes the affine map S' = A S + B of a rank's tokens; `Inputs` is
+/// DeltaInputs or LowRankInputs.
 template <class A, template <class> class Inputs>
 struct MapOperands {
   Inputs<A> in{};
-  Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; null: left out.
-  Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; null: left out.
+  Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; not written if null.
+  Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; not written if null.
   auto reads() { return in.members(); }
   auto writes() { return std::tie(map_matrix, map_state); }
 };
@@ -89,7 +91,7 @@ struct GradientOperands {
   auto writes() { return out.members(); }
 };
 
-/// Costs of chunkwise kernels of a rule with matrices.
+/// Cost of the chunkwise kernels of a rule with matrices.
 struct DeltaCost {
   explicit DeltaCost(const Chunks& p)
       : heads(static_cast<double>(p.own().heads)),
@@ -100,25 +102,26 @@ struct DeltaCost {
         gate(static_cast<double>(p.shape.gate_width())),
         element(static_cast<double>(bytes_of(p.dtype))) {}
 
-  /// Bytes of `row` numbers a token and head, with so many states and matrices.
+  /// Bytes of `row` numbers a token and head, and of `states` states and `matrices` matrices a
+  /// head.
   double bytes(double row, double states, double matrices = 0) const {
     return element * rows * row + 4.0 * heads * d_k * (states * d_v + matrices * d_k);
   }
 
   double heads;
   double rows;   ///< tokens * heads
-  double pairs;  ///< The sum over heads and chunks of (tokens of the chunk)^2.
+  double pairs;  ///< Sum over heads and chunks of (tokens of the chunk)^2.
   double d_k, d_v, gate;
-  double element;  ///< Bytes of a tensor's number; states are f32.
+  double element;  ///< Bytes of a tensor's element; states are f32.
 };
 
-/// Writes the map of a rank's tokens. q is not read.
+/// Writes the map of a rank's tokens, without reading q.
 struct DeltaMap {
   static constexpr const char* name = "delta_map";
   using Parameters = Chunks;
   template <class A>
   using Operands = MapOperands<A, DeltaInputs>;
-  /// Those of both outputs.
+  /// Floating-point operations if both outputs are written.
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (3 * c.d_k + c.d_v) + 4 * c.rows * c.d_k * (c.d_k + c.d_v);
@@ -130,7 +133,7 @@ struct DeltaMap {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets o, from the state before the rank's first token.
+/// Sets o from the state before the rank's first token.
 struct DeltaOutput {
   static constexpr const char* name = "delta_output";
   using Parameters = Chunks;
@@ -147,8 +150,8 @@ struct DeltaOutput {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Writes what o depends on the incoming state by: o_t = (o_t from zero) + S correction_t, the
-/// scale included. v is not read.
+/// Writes the operator C [tokens, heads, d_k] by which o depends on the incoming state S: o_t =
+/// (o_t from zero) + S C_t, where C has the scale. v is not read.
 struct DeltaCorrection {
   static constexpr const char* name = "delta_correction";
   using Parameters = Chunks;
@@ -165,7 +168,7 @@ struct DeltaCorrection {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Adds S correction_t to every o_t, S being the incoming state.
+/// Adds S correction_t to every o_t, where S is the incoming state.
 struct DeltaCorrect {
   static constexpr const char* name = "delta_correct";
   using Parameters = Chunks;
@@ -185,8 +188,8 @@ struct DeltaCorrect {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Writes the gradient of the state before the rank's first token if none comes in from behind. It
-/// needs no state. v is not read.
+/// Writes the gradient of the state before the rank's first token if the gradient behind the rank
+/// is zero. Neither v nor a state is read.
 struct DeltaStateGradients {
   static constexpr const char* name = "delta_state_gradients";
   using Parameters = Chunks;
@@ -200,7 +203,7 @@ struct DeltaStateGradients {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets all gradients of the inputs, from the state before the rank and the gradient of the state
+/// Sets all gradients of the inputs from the state before the rank and the gradient of the state
 /// behind it.
 struct DeltaGradients {
   static constexpr const char* name = "delta_gradients";

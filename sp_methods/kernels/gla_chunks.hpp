@@ -23,10 +23,10 @@ namespace baton {
 struct Chunks {
   LayerShape shape;
   Work work = {};
-  Dtype dtype = Dtype::f32;  ///< Of the tensors.
+  Dtype dtype = Dtype::f32;  ///< Type of the tensors.
 
   std::array<std::int64_t, 2> widths() const { return {shape.d_k, shape.d_v}; }
-  /// The shape with the call's heads alone, for costs.
+  /// The shape with the heads of this call alone, for costs.
   LayerShape own() const {
     LayerShape own = shape;
     own.heads = work.heads(shape);
@@ -36,7 +36,8 @@ struct Chunks {
   double state_flops(double products) const {
     return products * 2.0 * static_cast<double>(shape.tokens) * own().state_elements();
   }
-  /// Bytes of so many rows of tokens, with `count` states and their decays.
+  /// Bytes of f32 for `row` numbers a token and head, `count` states with their decays, and
+  /// `more_states` states without.
   double bytes(std::int64_t row, std::int64_t count, double more_states = 0) const {
     const LayerShape s = own();
     const double edges =
@@ -49,13 +50,13 @@ struct Chunks {
 template <class A>
 struct ChunkEdges {
   In<A, State> states{};    ///< [heads, chunks, d_k, d_v]: before (backward: after) each chunk.
-  In<A, State> decays{};    ///< [heads, chunks, d_k]: from the rank's edge to that place.
+  In<A, State> decays{};    ///< [heads, chunks, d_k]: from the rank's edge to the chunk's.
   In<A, State> incoming{};  ///< [heads, d_k, d_v], from other ranks; null means zero.
   auto members() { return std::tie(states, decays, incoming); }
 };
 
-/// Writes the states at the edges of a rank's chunks if nothing comes in, and the map of the rank.
-/// Reads k, v, g.
+/// Writes the states at the edges of a rank's chunks if the incoming state is zero, and the rank's
+/// map. Reads k, v and g.
 struct ChunkStates {
   static constexpr const char* name = "chunk_states";
   using Parameters = Chunks;
@@ -63,7 +64,7 @@ struct ChunkStates {
   struct Operands {
     LayerInputs<A> in{};
     Out<A, State> states{};     ///< [heads, chunks, d_k, d_v]: before (backward: after) each chunk.
-    Out<A, State> decays{};     ///< [heads, chunks, d_k]: from the rank's edge to that place.
+    Out<A, State> decays{};     ///< [heads, chunks, d_k]: from the rank's edge to the chunk's.
     Out<A, State> map_decay{};  ///< [heads, d_k]: the decay over the whole rank.
     Out<A, State> map_state{};  ///< [heads, d_k, d_v]: what the rank adds.
     auto reads() { return in.members(); }
@@ -77,7 +78,8 @@ struct ChunkStates {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// The same from the right, for the state's gradient. Reads q, g and d_o.
+/// Writes the state gradients at the edges of a rank's chunks if the one behind the rank is zero,
+/// and the rank's map of the backward pass. Reads q, g and d_o.
 struct ChunkStateGradients {
   static constexpr const char* name = "chunk_state_gradients";
   using Parameters = Chunks;
@@ -94,7 +96,7 @@ struct ChunkStateGradients {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets o to what comes from keys of the same chunk.
+/// Sets o to the contributions of keys in the chunk of the query.
 struct IntraOutput {
   static constexpr const char* name = "intra_output";
   using Parameters = Chunks;
@@ -115,7 +117,7 @@ struct IntraOutput {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Adds to o what comes from the states before each chunk. Reads q and g.
+/// Adds the contributions of the states before each chunk to o. Reads q and g.
 struct InterOutput {
   static constexpr const char* name = "inter_output";
   using Parameters = Chunks;
@@ -135,7 +137,7 @@ struct InterOutput {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets the gradients to what comes from pairs within a chunk.
+/// Sets the gradients to the contributions of pairs of tokens within a chunk.
 struct IntraGradients {
   static constexpr const char* name = "intra_gradients";
   using Parameters = Chunks;
@@ -157,7 +159,7 @@ struct IntraGradients {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Adds to the gradients what crosses the edges of chunks.
+/// Adds the contributions that cross the edges of chunks to the gradients.
 struct InterGradients {
   static constexpr const char* name = "inter_gradients";
   using Parameters = Chunks;
@@ -167,7 +169,7 @@ struct InterGradients {
     In<A, Tensor> d_o{};      ///< [tokens, heads, d_v]
     ChunkEdges<A> before{};   ///< From chunk_states, with the prefix of earlier ranks.
     ChunkEdges<A> after{};    ///< From chunk_state_gradients, with the suffix of later ranks.
-    LayerGradients<A> out{};  ///< Read too.
+    LayerGradients<A> out{};  ///< Sums, which are read and written.
     auto reads() {
       return std::tuple_cat(in.members(), std::tie(d_o), before.members(), after.members(), out.members());
     }

@@ -34,28 +34,29 @@ namespace baton {
 struct Segments {
   LayerShape shape;
   Work work;
-  std::int64_t count = 1;    ///< At most as many as there are chunks.
-  Dtype dtype = Dtype::f32;  ///< Of the tensors.
+  std::int64_t count = 1;    ///< Number of segments, at most the number of chunks.
+  Dtype dtype = Dtype::f32;  ///< Type of the tensors.
 
   std::array<std::int64_t, 2> widths() const { return {shape.d_k, shape.d_v}; }
   Chunks chunks() const { return {shape, work}; }
-  /// Bytes of so many tensors of d_k, d_v and the gate's width.
+  /// Bytes of `keys` tensors of width d_k, `values` of width d_v and `gates` of the gate's width.
   double tensors(std::int64_t keys, std::int64_t values, std::int64_t gates) const {
     const auto row = static_cast<double>(keys * shape.d_k + values * shape.d_v + gates * shape.gate_width());
     return chunks().own().token_rows() * row * static_cast<double>(bytes_of(dtype));
   }
-  /// Bytes of the states at edges with their gates.
+  /// Bytes of the f32 states at the edges of segments, with their gates.
   double edges() const {
     const auto rows = static_cast<double>(work.heads(shape) * shape.d_k * (count + 1));
     return 4.0 * rows * static_cast<double>(shape.d_v + 1);
   }
-  /// Bytes of the states before all chunks.
+  /// Bytes of the states before all chunks, in the type of the tensors.
   double starts() const {
     return chunks().own().state_elements() * static_cast<double>(shape.chunks() * bytes_of(dtype));
   }
 };
 
-/// Segments that give each of `blocks` processors a head and a segment.
+/// Number of segments that gives each of `blocks` thread blocks one head and one segment. It is
+/// between 1 and the number of chunks.
 inline std::int64_t segment_count(const LayerShape& shape, std::int64_t heads, std::int64_t blocks) {
   return std::clamp<std::int64_t>(blocks / heads, 1, shape.chunks());
 }
@@ -64,19 +65,19 @@ inline std::int64_t segment_count(const LayerShape& shape, std::int64_t heads, s
 template <class A>
 struct SegmentEdges {
   In<A, State> states{};    ///< [heads, segments + 1, d_k, d_v]; null means zero.
-  In<A, State> gates{};     ///< [heads, segments + 1, d_k]: the log decay from edge 0 to the edge.
+  In<A, State> gates{};     ///< [heads, segments + 1, d_k]: log decay from edge 0 to the edge.
   In<A, State> incoming{};  ///< [heads, d_k, d_v]; null means zero.
   auto members() { return std::tie(states, gates, incoming); }
 };
 
-/// Writes the state that every segment adds, and its total log decay. Reads k, v, g.
+/// Writes the state that every segment adds, and its total log decay. Reads k, v and g.
 struct SegmentStates {
   static constexpr const char* name = "segment_states";
   using Parameters = Segments;
   template <class A>
   struct Operands {
     LayerInputs<A> in{};
-    Out<A, State> states{};  ///< [heads, segments + 1, d_k, d_v]; the last edge is left alone.
+    Out<A, State> states{};  ///< [heads, segments + 1, d_k, d_v]; the last edge is not written.
     Out<A, State> totals{};  ///< [heads, segments, d_k]
     auto reads() { return in.members(); }
     auto writes() { return std::tie(states, totals); }
@@ -86,7 +87,8 @@ struct SegmentStates {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// The same from the right, for the state's gradient. Reads q, g and d_o.
+/// Writes the state gradient that every segment adds from its right, and its total log decay. Reads
+/// q, g and d_o.
 struct SegmentStateGradients {
   static constexpr const char* name = "segment_state_gradients";
   using Parameters = Segments;
@@ -103,8 +105,8 @@ struct SegmentStateGradients {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// Turns the states of single segments into states at edges if nothing comes in, and writes the
-/// rank's map.
+/// Turns the states that single segments add into states at their edges for an incoming state of
+/// zero, and writes the rank's map.
 struct ScanSegments {
   static constexpr const char* name = "scan_segments";
   using Parameters = Segments;
@@ -145,18 +147,19 @@ struct SegmentOutput {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// Writes the state before every chunk, from zero or from given states at the starts of segments;
-/// what else it writes is left out where null. Reads k, v, g.
+/// Writes the state before every chunk, from zero or from given states at the starts of segments.
+/// Null outputs are not written. Reads k, v and g.
 struct ChunkStarts {
   static constexpr const char* name = "chunk_starts";
   using Parameters = Segments;
   template <class A>
   struct Operands {
     LayerInputs<A> in{};
-    SegmentEdges<A> before{};  ///< The states before segments; null means zero.
+    SegmentEdges<A> before{};  ///< States before segments; null means zero.
     Out<A, Tensor> starts{};   ///< [heads, chunks, d_k, d_v]
     Out<A, State> decays{};    ///< [heads, chunks, d_k]: from the segment's first token to the chunk.
-    Out<A, State> states{};    ///< As segment_states writes them.
+    Out<A, State> states{};    ///< [heads, segments + 1, d_k, d_v], as from SegmentStates.
+    /// [heads, segments, d_k], as from SegmentStates.
     Out<A, State> totals{};
     auto reads() { return std::tuple_cat(in.members(), before.members()); }
     auto writes() { return std::tie(starts, decays, states, totals); }
@@ -166,14 +169,14 @@ struct ChunkStarts {
   static void on_host(const Operands<OnHost>& x, const Segments& cut);
 };
 
-/// Writes the true state before every segment, from the states that the segments add.
+/// Writes the true state before every segment from the states that the segments add.
 struct SegmentStarts {
   static constexpr const char* name = "segment_starts";
   using Parameters = Segments;
   template <class A>
   struct Operands {
     In<A, State> totals{};    ///< [heads, segments, d_k]
-    In<A, State> states{};    ///< [heads, segments + 1, d_k, d_v]; the last one is left alone.
+    In<A, State> states{};    ///< [heads, segments + 1, d_k, d_v]; the last edge is not read.
     In<A, State> incoming{};  ///< [heads, d_k, d_v]; null means zero.
     Out<A, Tensor> starts{};  ///< [heads, segments, d_k, d_v]
     auto reads() { return std::tie(totals, states, incoming); }
@@ -196,7 +199,7 @@ struct ChunkStartsInSegments {
   auto members() { return std::tie(chunks, decays, segments); }
 };
 
-/// Writes the gradients.
+/// Writes the gradients of a layer's inputs.
 struct SegmentGradients {
   static constexpr const char* name = "segment_gradients";
   using Parameters = Segments;

@@ -15,22 +15,23 @@
 
 namespace baton {
 
-/// A tensor's heads as blocks of ranks. `ranks` divides `heads`, or `heads` divides `ranks`.
+/// A tensor's heads as one block a rank. `ranks` divides `heads`, or `heads` divides `ranks`.
 struct HeadBlocks {
   std::int64_t tokens = 0;
   std::int64_t ranks = 1;
   std::int64_t heads = 1;
   std::int64_t width = 0;
-  Dtype dtype = Dtype::f32;  ///< Of both operands.
+  Dtype dtype = Dtype::f32;  ///< Type of both operands.
 
-  /// Elements of a token in all heads, and in one block.
+  /// Elements of a token in all heads.
   std::int64_t row() const { return heads * width; }
+  /// Elements of a token in one block.
   std::int64_t block_row() const { return std::max<std::int64_t>(1, heads / ranks) * width; }
-  /// Ranks that share a head.
+  /// Number of ranks that share a head.
   std::int64_t sharers() const { return std::max<std::int64_t>(1, ranks / heads); }
   /// Elements of all blocks.
   std::int64_t elements() const { return ranks * tokens * block_row(); }
-  /// The place of a block's first element in a token's row.
+  /// Offset of a block's first element in a token's row.
   std::int64_t place(std::int64_t block) const { return block * heads / ranks * width; }
   double bytes() const { return static_cast<double>((tokens * row() + elements()) * bytes_of(dtype)); }
 };

@@ -45,41 +45,43 @@ namespace baton {
 
 /// The parameters of left-product kernels.
 struct LeftProduct {
-  LayerShape shape;               ///< Of this rank.
+  LayerShape shape;               ///< Shape of this rank's share.
   std::int64_t block_tokens = 0;  ///< Keys of another rank's block.
-  Dtype dtype = Dtype::f32;       ///< Of the tensors; sums and circulating gradients are f32.
-  /// Whether accumulators, scaled queries and keys and the decay table are there.
+  Dtype dtype = Dtype::f32;       ///< Type of the tensors; sums and circulating gradients are f32.
+  /// True if the call has accumulators, scaled queries and keys, and the decay table.
   bool has_accumulators = false;
-  bool circulates = true;  ///< Whether there are other ranks.
+  bool circulates = true;  ///< True if there are other ranks.
   KernelTraits kernels;
 
   bool is_gated() const { return shape.gate != GateKind::none; }
   std::array<std::int64_t, 2> widths() const { return {shape.d_k, shape.d_v}; }
 };
 
-/// Where the decays of a rank's tiles lie in f32 scratch. Boundary 0 is the rank's start, boundary
-/// i the end of tile i - 1. A channel is one of heads * d_k.
+/// Layout of the decays of a rank's tiles in f32 scratch memory. Boundary 0 is the rank's start,
+/// and boundary i is the end of tile i - 1. A channel is one of heads * d_k.
 struct DecayTableLayout {
   std::int64_t channels, tiles;
 
   explicit DecayTableLayout(const LeftProduct& p)
       : channels(p.shape.heads * p.shape.d_k),
         tiles((p.shape.tokens + p.kernels.tile - 1) / p.kernels.tile) {}
-  /// Offset of [tiles, channels]: log2 of each tile's decay.
+  /// Offset of the log2 of each tile's decay: [tiles, channels].
   static std::int64_t totals() { return 0; }
-  /// Offsets of [tiles + 1, channels] each: the fraction and the exponent of log2 of the decay from
-  /// the rank's start to each boundary. Exponents are 32-bit integers.
+  /// Offset of the fractions [tiles + 1, channels] of log2 of the decays from the rank's start to
+  /// each boundary.
   std::int64_t fractions() const { return tiles * channels; }
+  /// Offset of the int32 exponents [tiles + 1, channels] of log2 of the decays from the rank's
+  /// start to each boundary.
   std::int64_t exponents() const { return (2 * tiles + 1) * channels; }
   std::int64_t elements() const { return (3 * tiles + 2) * channels; }
 };
 
-/// A rank's scaled queries and keys, from LeftProductKeys. Empty without gates or accumulators.
+/// Scaled queries and keys of a rank, from LeftProductKeys; empty without gates or accumulators.
 template <class A>
 struct ScaledRank {
-  /// [2, tokens, heads, d_k]: queries decayed from their tile's start, keys to its end.
+  /// [2, tokens, heads, d_k]: queries decayed from the start of their tile, keys to its end.
   In<A, Tensor> scaled{};
-  In<A, State> decay_table{};  ///< Laid out as DecayTableLayout says.
+  In<A, State> decay_table{};  ///< Layout as in DecayTableLayout.
   auto members() { return std::tie(scaled, decay_table); }
 
   static std::int64_t scaled_elements(const LeftProduct& p) {
@@ -91,21 +93,22 @@ struct ScaledRank {
 /// Keys and values of an earlier rank.
 template <class A>
 struct KeyBlock {
-  In<A, Tensor> k{};  ///< [block_tokens, heads, d_k], decayed to their rank's end
+  In<A, Tensor> k{};  ///< [block_tokens, heads, d_k], decayed to the end of their rank.
   In<A, Tensor> v{};  ///< [block_tokens, heads, d_v]
   auto members() { return std::tie(k, v); }
 };
 
-/// Makes the keys that circulate, and the scaled queries and keys.
+/// Makes the keys that circulate, and the rank's scaled queries and keys.
 struct LeftProductKeys {
   static constexpr const char* name = "left_product_keys";
   using Parameters = LeftProduct;
   template <class A>
   struct Operands {
     LayerInputs<A> in{};
-    Out<A, Tensor> k{};       ///< [tokens, heads, d_k], to the rank's end; may be empty
-    Out<A, State> decay{};    ///< [heads, d_k], of the whole rank; empty on one rank
-    Out<A, Tensor> scaled{};  ///< As in ScaledRank, as is the next one.
+    Out<A, Tensor> k{};       ///< [tokens, heads, d_k], decayed to the rank's end; may be empty.
+    Out<A, State> decay{};    ///< [heads, d_k], of the whole rank; empty on one rank.
+    Out<A, Tensor> scaled{};  ///< Layout as in ScaledRank; may be empty.
+    /// Layout as in DecayTableLayout; may be empty.
     Out<A, State> decay_table{};
     auto reads() { return in.members(); }
     auto writes() { return std::tie(k, decay, scaled, decay_table); }
@@ -115,7 +118,7 @@ struct LeftProductKeys {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Sets o to what comes from the rank's own keys.
+/// Sets o to the contributions of the rank's own keys.
 struct LeftProductOwnBlock {
   static constexpr const char* name = "left_product_own_block";
   using Parameters = LeftProduct;
@@ -124,7 +127,7 @@ struct LeftProductOwnBlock {
     LayerInputs<A> in{};
     ScaledRank<A> rank{};
     Out<A, Tensor> o{};             ///< [tokens, heads, d_v]
-    Out<A, State> o_accumulator{};  ///< Likewise; may be empty.
+    Out<A, State> o_accumulator{};  ///< [tokens, heads, d_v]; may be empty.
     auto reads() { return std::tuple_cat(in.members(), rank.members()); }
     auto writes() { return std::tie(o, o_accumulator); }
   };
@@ -133,7 +136,7 @@ struct LeftProductOwnBlock {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Adds to o what comes from an earlier rank's keys.
+/// Adds the contributions of an earlier rank's keys to o.
 struct LeftProductBlock {
   static constexpr const char* name = "left_product_block";
   using Parameters = LeftProduct;
@@ -143,8 +146,8 @@ struct LeftProductBlock {
     KeyBlock<A> block{};
     In<A, State> between{};  ///< [heads, d_k]; empty means one.
     ScaledRank<A> rank{};
-    InOut<A, State> o{};       ///< [tokens, heads, d_v]: the output, or its accumulator
-    Out<A, Tensor> q_block{};  ///< [tokens, heads, d_k], scratch of a device
+    InOut<A, State> o{};       ///< [tokens, heads, d_v]: the output or its accumulator.
+    Out<A, Tensor> q_block{};  ///< [tokens, heads, d_k], scratch memory of a device.
     auto reads() {
       return std::tuple_cat(in.members(), block.members(), std::tie(between), rank.members(), std::tie(o));
     }
@@ -158,7 +161,7 @@ struct LeftProductBlock {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Multiplies the decay between two ranks by that of one more rank.
+/// Multiplies the decay between two ranks by the decay of one more rank.
 struct ExtendDecay {
   static constexpr const char* name = "extend_decay";
   using Parameters = LeftProduct;
@@ -174,7 +177,7 @@ struct ExtendDecay {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Sets the gradients to what comes from pairs within the rank.
+/// Sets the gradients to the contributions of pairs of tokens within the rank.
 struct LeftProductOwnGradients {
   static constexpr const char* name = "left_product_own_gradients";
   using Parameters = LeftProduct;
@@ -184,8 +187,10 @@ struct LeftProductOwnGradients {
     In<A, Tensor> d_o{};  ///< [tokens, heads, d_v]
     ScaledRank<A> rank{};
     LayerGradients<A> out{};
-    Out<A, State> dq_accumulator{};  ///< Like dq, and so on; may be empty.
+    Out<A, State> dq_accumulator{};  ///< Shape of dq; may be empty.
+    /// Shape of dk; may be empty.
     Out<A, State> dk_accumulator{};
+    /// Shape of dv; may be empty.
     Out<A, State> dv_accumulator{};
     Out<A, State> gate_terms{};  ///< [tokens, heads, d_k], whose suffix sums are dg; may be empty.
     auto reads() { return std::tuple_cat(in.members(), std::tie(d_o), rank.members()); }
@@ -199,7 +204,8 @@ struct LeftProductOwnGradients {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Adds the pairs of this rank's queries with an earlier rank's keys to the gradients of both.
+/// Adds the contributions of pairs of this rank's queries and an earlier rank's keys to the
+/// gradients of both.
 struct LeftProductBlockGradients {
   static constexpr const char* name = "left_product_block_gradients";
   using Parameters = LeftProduct;
@@ -212,13 +218,13 @@ struct LeftProductBlockGradients {
     ScaledRank<A> rank{};
     InOut<A, Tensor> dq{};
     InOut<A, Tensor> dg{};
-    InOut<A, State> boundary_gate_sum{};  ///< [heads, d_k], of this rank
-    InOut<A, State> block_dk{};           ///< [block_tokens, heads, d_k], of the decayed keys
+    InOut<A, State> boundary_gate_sum{};  ///< [heads, d_k], of this rank.
+    InOut<A, State> block_dk{};           ///< [block_tokens, heads, d_k], of the decayed keys.
     InOut<A, State> block_dv{};           ///< [block_tokens, heads, d_v]
-    InOut<A, State> dq_accumulator{};     ///< As in LeftProductOwnGradients, as is the next one.
-    InOut<A, State> gate_terms{};
-    Out<A, Tensor> q_block{};  ///< [tokens, heads, d_k], scratch of a device, as is the next one
-    Out<A, State> block_dq{};  ///< [tokens, heads, d_k], of q_block
+    InOut<A, State> dq_accumulator{};     ///< [tokens, heads, d_k]; may be empty.
+    InOut<A, State> gate_terms{};         ///< [tokens, heads, d_k]; may be empty.
+    Out<A, Tensor> q_block{};             ///< [tokens, heads, d_k], scratch memory of a device.
+    Out<A, State> block_dq{};             ///< [tokens, heads, d_k], gradient of q_block; scratch memory.
     auto sums() {
       return std::tie(dq, dg, boundary_gate_sum, block_dk, block_dv, dq_accumulator, gate_terms);
     }
@@ -233,7 +239,8 @@ struct LeftProductBlockGradients {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Adds the returned gradients of this rank's own keys and values, and the accumulators.
+/// Adds the returned gradients of this rank's own keys and values, and the accumulators, to the
+/// gradients.
 struct LeftProductHomeGradients {
   static constexpr const char* name = "left_product_home_gradients";
   using Parameters = LeftProduct;
@@ -246,8 +253,8 @@ struct LeftProductHomeGradients {
     InOut<A, State> boundary_gate_sum{};  ///< [heads, d_k]
     // All that follow are declared as written, in one list, though returned_dk, returned_dv and
     // dq_accumulator are only read: a schedule prints that list.
-    InOut<A, State> returned_dk{};  ///< [tokens, heads, d_k], of the decayed keys; may be empty
-    InOut<A, State> returned_dv{};  ///< [tokens, heads, d_v]; empty on one rank
+    InOut<A, State> returned_dk{};  ///< [tokens, heads, d_k], of the decayed keys; may be empty.
+    InOut<A, State> returned_dv{};  ///< [tokens, heads, d_v]; empty on one rank.
     InOut<A, State> dq_accumulator{};
     InOut<A, State> dk_accumulator{};
     InOut<A, State> gate_terms{};
@@ -264,15 +271,15 @@ struct LeftProductHomeGradients {
   static void on_host(const Operands<OnHost>& x, const LeftProduct& p);
 };
 
-/// Adds to dg the boundary_gate_sum of all later ranks, and the suffix sums of the gate terms.
+/// Adds the boundary_gate_sum of all later ranks, and the suffix sums of the gate terms, to dg.
 struct LeftProductEdgeGradients {
   static constexpr const char* name = "left_product_edge_gradients";
   struct Parameters : LeftProduct {
-    bool is_last = false;  ///< No rank is later: `later` is empty.
+    bool is_last = false;  ///< True if no rank is later and `later` is empty.
   };
   template <class A>
   struct Operands {
-    In<A, State> later{};  ///< [heads, d_k], the sum over later ranks
+    In<A, State> later{};  ///< [heads, d_k], the sum over later ranks.
     In<A, State> gate_terms{};
     In<A, State> decay_table{};
     InOut<A, Tensor> dg{};

@@ -29,12 +29,13 @@ namespace baton {
 template <class A>
 struct LowRankInputs {
   LayerInputs<A> of{};
-  In<A, Tensor> a{};  ///< What a token reads the state with: [tokens, heads, d_k].
-  In<A, Tensor> b{};  ///< Where it adds what it has read: [tokens, heads, d_k].
+  In<A, Tensor> a{};  ///< Key by which a token reads the state: [tokens, heads, d_k].
+  In<A, Tensor> b{};  ///< Key along which a token adds what it has read: [tokens, heads, d_k].
   auto members() { return std::tuple_cat(of.members(), std::tie(a, b)); }
 };
 
-/// The gradients of a layer's inputs, shaped as the inputs; dg is that of the natural-log gate.
+/// The gradients of a layer's inputs, shaped as the inputs; dg is the gradient of the natural-log
+/// gate.
 template <class A>
 struct LowRankGradientsOut {
   LayerGradients<A> of{};
@@ -43,13 +44,13 @@ struct LowRankGradientsOut {
   auto members() { return std::tuple_cat(of.members(), std::tie(da, db)); }
 };
 
-/// Writes the map of a rank's tokens. q is not read.
+/// Writes the map of a rank's tokens, without reading q.
 struct LowRankMap {
   static constexpr const char* name = "low_rank_map";
   using Parameters = Chunks;
   template <class A>
   using Operands = MapOperands<A, LowRankInputs>;
-  /// Those of both outputs.
+  /// Floating-point operations if both outputs are written.
   static double flops(const Chunks& p) {
     const DeltaCost c(p);
     return c.pairs * (5 * c.d_k + 3 * c.d_v) + c.rows * c.d_k * (4 * c.d_k + 6 * c.d_v);
@@ -61,7 +62,7 @@ struct LowRankMap {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets o, from the state before the rank's first token.
+/// Sets o from the state before the rank's first token.
 struct LowRankOutput {
   static constexpr const char* name = "low_rank_output";
   using Parameters = Chunks;
@@ -78,8 +79,8 @@ struct LowRankOutput {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Writes what o depends on the incoming state by: o_t = (o_t from zero) + S correction_t, the
-/// scale included. k and v are not read. DeltaCorrect applies it.
+/// Writes the operator C [tokens, heads, d_k] by which o depends on the incoming state S: o_t =
+/// (o_t from zero) + S C_t, where C has the scale. k and v are not read. DeltaCorrect adds S C_t.
 struct LowRankCorrection {
   static constexpr const char* name = "low_rank_correction";
   using Parameters = Chunks;
@@ -93,8 +94,8 @@ struct LowRankCorrection {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Writes the gradient of the state before the rank's first token if none comes in from behind. It
-/// needs no state. k and v are not read.
+/// Writes the gradient of the state before the rank's first token if the gradient behind the rank
+/// is zero. Neither k, v nor a state is read.
 struct LowRankStateGradients {
   static constexpr const char* name = "low_rank_state_gradients";
   using Parameters = Chunks;
@@ -108,7 +109,7 @@ struct LowRankStateGradients {
   static void on_host(const Operands<OnHost>& x, const Chunks& p);
 };
 
-/// Sets all gradients of the inputs, from the state before the rank and the gradient of the state
+/// Sets all gradients of the inputs from the state before the rank and the gradient of the state
 /// behind it.
 struct LowRankGradients {
   static constexpr const char* name = "low_rank_gradients";

@@ -18,10 +18,10 @@
 
 namespace baton {
 
-/// The decay of a layer: one a channel, one a head, or none (plain linear attention).
+/// Decay of a layer: one a channel, one a head, or none (plain linear attention).
 enum class GateKind { vector, scalar, none };
 
-/// The log of the logistic function, which makes a log gate of any number.
+/// The log of the logistic function, which turns any number into a log gate.
 template <class Number>
 Number log_sigmoid(Number x) {
   return -std::log1p(std::exp(-x));
@@ -31,7 +31,7 @@ Number log_sigmoid(Number x) {
 struct PackedChunk {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  bool starts = false;  ///< The document starts at its first token.
+  bool starts = false;  ///< True if a document starts at the first token.
 };
 
 /// The sizes of one rank's share of a layer.
@@ -43,36 +43,36 @@ struct LayerShape {
   std::int64_t chunk = 64;  ///< Tokens of a chunk; the last chunk may be shorter.
   GateKind gate = GateKind::vector;
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
-  /// The value of a key is its first d_v channels, of d_k at least as many. So it is in multi-head
-  /// latent attention (arXiv 2405.04434) once its projections are part of q and o. There is no
-  /// tensor v, and dk is the sum of both gradients.
+  /// True if the value of a key is its first d_v channels, d_v <= d_k, as in multi-head latent
+  /// attention (arXiv 2405.04434) with its projections in q and o. v is null then, and dk has the
+  /// sum of both gradients.
   bool latent = false;
-  /// The chunks of a share with packed documents, of which no chunk has two (cut_at_starts); null:
-  /// no document starts among these tokens.
+  /// Chunks of a share with packed documents, each of one document (cut_at_starts). Null if no
+  /// document starts among these tokens.
   std::shared_ptr<const std::vector<PackedChunk>> packed = nullptr;
 
-  /// Heads of keys and values. With fewer of them than of queries, query head h has key head
-  /// h / group_heads() (grouped-query attention, arXiv 2305.13245).
+  /// Number of heads of keys and values. Query head h uses key head h / group_heads(), as in
+  /// grouped-query attention (arXiv 2305.13245).
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
-  /// Query heads that share one head of keys and values.
+  /// Number of query heads that share one head of keys and values.
   std::int64_t group_heads() const { return heads / key_heads(); }
-  /// Channels that a head of v has beside its key: d_v, or none.
+  /// Width of a head of v: d_v, or 0 if values are parts of the keys.
   std::int64_t value_width() const { return latent ? 0 : d_v; }
-  /// Chunks of this rank, short ones included.
+  /// Number of chunks of this rank, short ones included.
   std::int64_t chunks() const {
     return packed ? static_cast<std::int64_t>(packed->size()) : (tokens + chunk - 1) / chunk;
   }
-  /// True if a packed document starts with chunk n: no state comes into it.
+  /// True if a packed document starts with chunk n, so that no state comes into the chunk.
   bool starts_document(std::int64_t n) const {
     return packed && (*packed)[static_cast<std::size_t>(n)].starts;
   }
-  /// Numbers that one token's gate has in one head: d_k, 1 or 0.
+  /// Width of one token's gate in one head: d_k, 1 or 0.
   std::int64_t gate_width() const {
     return gate == GateKind::vector ? d_k : gate == GateKind::scalar ? 1 : 0;
   }
-  /// The factor s of the scores.
+  /// The factor s = d_k^{-1/2} of the scores.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
-  /// The sum over chunks of (tokens of the chunk)^2, counted once and not for every head.
+  /// Sum over chunks of (tokens of the chunk)^2, for one head.
   double chunk_pairs() const {
     if (packed) {
       double pairs = 0;
@@ -86,12 +86,12 @@ struct LayerShape {
   }
   /// tokens * heads, as a double for cost formulas.
   double token_rows() const { return static_cast<double>(tokens) * static_cast<double>(heads); }
-  /// heads * d_k * d_v, the elements of one state.
+  /// Elements of one state of all heads: heads * d_k * d_v.
   double state_elements() const { return static_cast<double>(heads * d_k * d_v); }
 };
 
-/// Cuts the chunks of a share whose first token is at position `first`, at the positions `starts`
-/// of packed documents, ascending. None leave it as it is.
+/// Cuts the chunks of a share whose first token is at position `first` at the ascending positions
+/// `starts` of packed documents. An empty `starts` means no packed documents.
 inline void cut_at_starts(LayerShape& share, const std::vector<std::int64_t>& starts, std::int64_t first) {
   share.packed = nullptr;
   if (starts.empty()) return;
@@ -108,7 +108,7 @@ inline void cut_at_starts(LayerShape& share, const std::vector<std::int64_t>& st
   share.packed = std::make_shared<const std::vector<PackedChunk>>(std::move(chunks));
 }
 
-/// The inputs of a layer.
+/// The inputs q, k, v and g of a layer.
 template <class A>
 struct LayerInputs {
   In<A, Tensor> q{};  ///< [tokens, heads, d_k]
@@ -119,38 +119,32 @@ struct LayerInputs {
 };
 using GlaInputs = LayerInputs<OnHost>;
 
-/// The gradients of a layer's inputs, shaped as the inputs; dg is that of the natural-log gate.
+/// The gradients of a layer's inputs, shaped as the inputs; dg is the gradient of the natural-log
+/// gate.
 template <class A>
 struct LayerGradients {
   Out<A, Tensor> dq{};
   Out<A, Tensor> dk{};
   Out<A, Tensor> dv{};
-  Out<A, Tensor> dg{};  ///< Null where there is no gate.
+  Out<A, Tensor> dg{};  ///< Null without gates.
   auto members() { return std::tie(dq, dk, dv, dg); }
 };
 using GlaGradients = LayerGradients<OnHost>;
 
-/// The heads and the threads of a call. Pointers to tensors with tokens point to the whole tensor.
+/// Heads and threads of a call. Pointers to tensors with tokens point to the whole tensor.
 struct Work {
   std::int64_t first_head = 0;
   std::int64_t head_count = -1;  ///< -1 means every head from first_head on.
   int threads = 1;
 
-  /// Heads this call computes.
+  /// Number of heads that this call computes.
   std::int64_t heads(const LayerShape& shape) const {
     return head_count < 0 ? shape.heads - first_head : head_count;
   }
 };
 
-/// Ascending positions of one rank's tokens in the whole sequence, for causal masks: `split` of
-/// them from `first` on, the others from `second`, `stride` apart.
-///
-///   contiguous, rank p of P, L tokens:   p L .. p L + L - 1
-///   zigzag:                              pieces p and 2P - 1 - p of 2P, L / 2 tokens each
-///   striped:                             p, p + P, .. p + (L - 1) P
-///
-/// Source: zhuzilin/ring-flash-attention, zigzag_ring_flash_attn.py (zigzag); arXiv 2311.09431
-/// (striped).
+/// Ascending positions of one rank's tokens in the whole sequence, for causal masks. The first
+/// `split` tokens start at `first`, the others at `second`, with a step of `stride`.
 struct Positions {
   std::int64_t first = 0;
   std::int64_t second = 0;
@@ -162,8 +156,8 @@ struct Positions {
     return t < split ? first + t * stride : second + (t - split) * stride;
   }
 
-  /// How many of these `tokens` tokens stand at or before a global position; they are the first
-  /// ones.
+  /// Number of tokens, among `tokens` ones, that stand at or before a global position. They are the
+  /// first ones.
   std::int64_t visible(std::int64_t position, std::int64_t tokens) const {
     return reached(position - first, split) + reached(position - second, tokens - split);
   }
@@ -176,13 +170,14 @@ struct Positions {
   }
 
  private:
-  /// How many of `count` tokens, the first of them `ahead` positions back, stand there or before.
+  /// Number of tokens at or before a position, among `count` ones of which the first is `ahead`
+  /// positions before it.
   std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
     return ahead < 0 ? 0 : std::min(ahead / stride + 1, count);
   }
 };
 
-/// Positions of a rank whose tokens are one run of the sequence; tokens a rank.
+/// Positions of a rank whose `tokens` tokens are one run of the sequence.
 inline Positions contiguous_positions(std::int64_t rank, std::int64_t tokens) {
   return {rank * tokens, 0, tokens};
 }
@@ -192,8 +187,8 @@ inline Positions striped_positions(std::int64_t rank, std::int64_t ranks, std::i
   return {rank, 0, tokens, ranks};
 }
 
-/// Positions of a rank that holds one piece from the front and its mirror from the back; tokens a
-/// rank, even.
+/// Positions of a rank that holds one piece from the front of the sequence and its mirror from the
+/// back. `tokens` is the even number of tokens of a rank.
 inline Positions zigzag_positions(std::int64_t rank, std::int64_t ranks, std::int64_t tokens) {
   return {rank * tokens / 2, (2 * ranks - 1 - rank) * tokens / 2, tokens / 2};
 }

@@ -37,7 +37,7 @@ struct TypedByParameters {
   using Element = std::conditional_t<std::is_same_v<Narrow, float>, float, void>;
 };
 
-/// Sets every element.
+/// Sets every element to `value`.
 struct Fill {
   static constexpr const char* name = "fill";
   struct Parameters {
@@ -62,8 +62,8 @@ struct Add {
   static constexpr const char* name = "add";
   struct Parameters {
     std::int64_t count = 0;
-    Dtype dtype = Dtype::f32;       ///< Of `into`.
-    Dtype from_dtype = Dtype::f32;  ///< Of `from`.
+    Dtype dtype = Dtype::f32;       ///< Type of `into`.
+    Dtype from_dtype = Dtype::f32;  ///< Type of `from`.
   };
   template <class A>
   struct Operands {
@@ -86,7 +86,7 @@ struct Narrow {
   static constexpr const char* name = "narrow";
   struct Parameters {
     std::int64_t count = 0;
-    Dtype dtype = Dtype::bf16;  ///< Of `into`.
+    Dtype dtype = Dtype::bf16;  ///< Type of `into`.
   };
   template <class A>
   struct Operands {
@@ -111,24 +111,25 @@ struct SoftmaxShape {
   std::int64_t d_v = 0;
   Positions q_positions;
   Positions k_positions;
-  Dtype dtype = Dtype::f32;   ///< Of q, k, v and d_o; lse and delta are f32, as results are elsewhere.
+  Dtype dtype = Dtype::f32;   ///< Type of q, k, v and d_o; lse and delta are f32.
   std::int64_t kv_heads = 0;  ///< A divisor of `heads`, or 0 for as many; read it as key_heads().
   bool latent = false;        ///< v and dv are parts of k and dk (LayerShape), and null.
   SoftmaxBody body = SoftmaxBody::own;
-  /// Of a block's `out`, of `block_out`, and of the `out` that delta is made of.
+  /// Type of SoftmaxBlock's `out`, MergeSoftmax's `block_out` and SoftmaxDelta's `out`.
   Dtype out_dtype = Dtype::f32;
 
-  /// Heads of keys and values, and the query heads that share one of them.
+  /// Number of heads of keys and values.
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
+  /// Number of query heads that share one head of keys and values.
   std::int64_t group_heads() const { return heads / key_heads(); }
   std::array<std::int64_t, 2> widths() const { return {d_k, d_v}; }
-  /// Channels that a head of v has beside its key.
+  /// Width of a head of v: d_v, or 0 if values are parts of the keys.
   std::int64_t value_width() const { return latent ? 0 : d_v; }
-  /// The factor s of the scores, d_k^{-1/2}.
+  /// The factor s = d_k^{-1/2} of the scores.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
-  /// Keys of the block that local query i sees.
+  /// Number of keys of the block that local query i sees.
   std::int64_t visible(std::int64_t i) const { return k_positions.visible(q_positions.at(i), k_tokens); }
-  /// Pairs (query, key) that the mask leaves, in one head.
+  /// Number of pairs (query, key) that the mask leaves in one head.
   double visible_pairs() const;
 };
 
@@ -141,7 +142,7 @@ struct SoftmaxInputs {
   auto members() { return std::tie(q, k, v); }
 };
 
-/// Sets out and lse to attention over one block.
+/// Sets out and lse to the attention over one block of keys.
 struct SoftmaxBlock {
   static constexpr const char* name = "softmax_block";
   using Parameters = SoftmaxShape;
@@ -176,7 +177,7 @@ struct MergeSoftmax {
   static void on_host(const Operands<OnHost>& x, const SoftmaxShape& shape);
 };
 
-/// Sets delta to rowsum(d_o (.) out).
+/// Sets delta to rowsum(d_o (.) out), once before the ring.
 struct SoftmaxDelta {
   static constexpr const char* name = "softmax_delta";
   using Parameters = SoftmaxShape;
@@ -193,16 +194,16 @@ struct SoftmaxDelta {
   static void on_host(const Operands<OnHost>& x, const SoftmaxShape& shape);
 };
 
-/// How gradients of a block meet what their memory holds.
+/// The type of a gradient's memory, and whether a block sets it or adds to it.
 struct GradientsInto {
   Dtype dtype = Dtype::f32;
-  bool sets = false;  ///< They replace it; else they are added to it.
+  bool sets = false;  ///< True if gradients replace the memory's values; else they are added.
 
-  /// Bytes that an element of the memory is read and written with.
+  /// Bytes that one element of the memory has read and written.
   std::int64_t bytes() const { return (sets ? 1 : 2) * bytes_of(dtype); }
 };
 
-/// The sizes of a block, and where its gradients go: one kind of memory for dq, one for dk and dv.
+/// The sizes of a block with the memory of its gradients: one kind for dq, one for dk and dv.
 struct SoftmaxGradientsShape : SoftmaxShape {
   GradientsInto dq;
   GradientsInto keys;

@@ -18,20 +18,19 @@
 
 namespace baton {
 
-/// Neighbouring queries and the first keys of the block.
+/// Neighbouring queries that see the first keys of a block.
 struct MaskRun {
-  std::int64_t first = 0;  ///< Query.
+  std::int64_t first = 0;  ///< The first query.
   std::int64_t queries = 0;
-  std::int64_t keys = 0;  ///< That the last of these queries sees.
-  /// Whether each query sees one key more than the one before it; else all see `keys`.
+  std::int64_t keys = 0;  ///< Number of keys that the last of these queries sees.
+  /// True if each query sees one key more than the query before it; else all see `keys`.
   bool causal = false;
 
   bool operator==(const MaskRun&) const = default;
 };
 
-/// The runs of a block, longest first where they could be cut in two ways, at most `most` and one
-/// more. Positions that a library has no mask for, such as every second one against all, give as
-/// many runs as queries.
+/// The runs of a block's mask, where an ambiguous cut makes the first run longest. At most `most` +
+/// 1 runs are returned; positions such as every second one against all give one run a query.
 inline std::vector<MaskRun> mask_runs(const SoftmaxShape& shape, std::size_t most = 4) {
   std::vector<MaskRun> runs;
   std::int64_t seen_before = 0;

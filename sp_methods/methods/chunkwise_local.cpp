@@ -28,8 +28,8 @@ namespace {
 
 /// The cut of the whole sequence into stretches, the last of which may be shorter.
 struct Stretches {
-  std::int64_t tokens = 0;  ///< Of the sequence.
-  std::int64_t most = 0;    ///< Of a stretch.
+  std::int64_t tokens = 0;  ///< Tokens of the sequence.
+  std::int64_t most = 0;    ///< The most tokens of a stretch.
   static constexpr std::int64_t least_limit = 2048, most_stretches = 1024;
 
   Stretches(const LayerShape& share, int ranks) : tokens(share.tokens * ranks), most(share.tokens) {
@@ -42,7 +42,7 @@ struct Stretches {
   std::int64_t size(int i) const { return end(i) - first(i); }
 };
 
-/// Gated linear attention with a carried state.
+/// Gated linear attention of one stretch after another, with a carried state.
 class LinearWalk {
  public:
   LinearWalk(Schedule& s, const Layer& layer, const LayerTensors& x)
@@ -75,7 +75,7 @@ class LinearWalk {
   }
 
  private:
-  /// The states behind all stretches but the last, and the outputs if asked for.
+  /// Records the states behind all stretches but the last, and the outputs if `with_outputs`.
   void walk(bool with_outputs) {
     const int last = cut_.count() - 1;
     for (int i = 0; i < (with_outputs ? last + 1 : last); ++i) {
@@ -87,14 +87,14 @@ class LinearWalk {
     }
   }
 
-  /// into = map(before), where no state before is zero.
+  /// Records into = map(before). An empty `before` means zero.
   void carry(const Slice& into, const Slice& before, const Map& map) {
     if (before.empty()) return s_.copy(into, map.state);
     s_.combine({{}, into, row_}, {{}, before, row_}, map);
   }
 
   Slice behind(int i) const { return behind_.part(i * state_, state_); }
-  /// The pass over stretch i. Stretches of one size share its memory.
+  /// The pass over stretch i. Stretches of equal size share its memory.
   LinearPass& pass_of(int i, bool is_backward) {
     const bool is_short = cut_.size(i) != cut_.size(0);
     const Layer& layer = layers_[is_short ? 1 : 0];
@@ -179,7 +179,7 @@ class SoftmaxWalk {
     return layer;
   }
 
-  /// The queries of stretch i, and the keys up to its end.
+  /// Sizes of attention of the queries of stretch i over the keys up to its end.
   SoftmaxShape shape(int i) const {
     SoftmaxShape shape = steps_.shape({0, 0});
     shape.q_tokens = cut_.size(i);
@@ -189,11 +189,12 @@ class SoftmaxWalk {
     return shape;
   }
 
-  /// Rows of these queries or keys, of a tensor of the whole sequence.
+  /// The rows of stretch i's queries in a tensor of the whole sequence.
   Slice of_queries(const Slice& all, int i) const {
     const std::int64_t row = all.count / cut_.tokens;
     return all.part(cut_.first(i) * row, cut_.size(i) * row);
   }
+  /// The rows of the keys up to the end of stretch i in a tensor of the whole sequence.
   Slice of_keys(const Slice& all, int i) const {
     return all.part(0, cut_.end(i) * (all.count / cut_.tokens));
   }

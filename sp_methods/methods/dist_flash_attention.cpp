@@ -32,11 +32,12 @@
 namespace baton {
 namespace {
 
-/// The number of the last turn, and of the last one in which ranks help.
+/// The number of the last turn.
 int last_turn(int ranks) { return ranks / 2; }
+/// The number of the last turn in which ranks help.
 int last_helped_turn(int ranks) { return (ranks - 1) / 2; }
 
-/// What a rank works on in a turn; nothing if it idles.
+/// The pair that a rank works on in a turn; nothing if the rank idles.
 std::optional<RankPair> pair_of(int rank, int ranks, int turn) {
   if (turn <= rank) return RankPair{rank, rank - turn};
   if (turn > last_helped_turn(ranks)) return std::nullopt;
@@ -111,7 +112,7 @@ class DistFlashAttention {
   }
 
  private:
-  /// One rank's tensors that travel.
+  /// The tensors of one rank that travel.
   struct Lent {
     QuerySide queries;
     RingBlock block;
@@ -132,7 +133,7 @@ class DistFlashAttention {
                       like.dtype);
   }
 
-  /// Makes room for visiting queries of two turns, and for results of `elements`.
+  /// Makes room for visiting queries of two turns, and for results of `elements` elements.
   void make_room(const std::string& pass, std::int64_t elements) {
     const Slice part{.buffer = -1, .offset = 0, .count = elements, .dtype = Dtype::f32};
     for (int i = 0; i < 2; ++i) {
@@ -153,7 +154,8 @@ class DistFlashAttention {
                          queries, block, pair);
   }
 
-  /// As much of `part` as returns to `rank` when another one has worked on the pair.
+  /// The elements of `part` that return to `rank`, whose queries or keys another rank has worked
+  /// on; empty if none does.
   Slice returned(const Slice& part, const std::optional<RankPair>& pair, int rank) const {
     if (!pair || pair->queries == pair->keys) return {};
     if (pair->queries == rank) return part.part(0, is_backward_ ? x_.dq.count : part.count);
@@ -198,7 +200,7 @@ Bytes bytes_of_pass(const Layer& layer, bool is_backward) {
           block * number};
 }
 
-/// Bytes that a rank sends in a pass.
+/// Bytes that `rank` of `ranks` sends in a pass.
 std::int64_t sent_bytes(const Bytes& bytes, int rank, int ranks) {
   const int turns = last_turn(ranks), helped = last_helped_turn(ranks);
   const int later = std::min(turns, ranks - 1 - rank);  // ranks that its keys and values go to
@@ -206,8 +208,8 @@ std::int64_t sent_bytes(const Bytes& bytes, int rank, int ranks) {
          std::max(0, helped - rank) * bytes.helped + std::min(turns, rank) * bytes.worked;
 }
 
-/// Turns in which messages wait for those of the turn before. Results return in the two turns after
-/// the last messages that bring operands, if both have results.
+/// Hops of a pass: the turns in which messages wait for those of the turn before. Results return in
+/// the two turns after the last messages that bring operands, if both have results.
 int hops_of_pass(int ranks, bool is_backward) {
   const int turns = last_turn(ranks), last = is_backward ? turns : last_helped_turn(ranks);
   return turns + std::max(0, last - std::max(1, turns - 1) + 1);

@@ -35,7 +35,7 @@ struct FullNodes {
     count = ranks / size;
   }
   std::vector<int> node_of(int rank) const { return every(rank / size * size, 1, size); }
-  /// The ranks with the place of `rank` on all nodes.
+  /// The ranks that have the place of `rank` on all nodes.
   std::vector<int> places_of(int rank) const { return every(rank % size, size, count); }
 
  private:
@@ -122,14 +122,15 @@ class DoubleRing {
   }
 
  private:
-  /// This rank's queries, and the keys that it has in turn i of the node's ring in turn o across.
+  /// This rank's queries, and the keys that it has in turn i of the node's ring and turn o of the
+  /// ring across nodes.
   RankPair pair(int o, int i) const {
     const int M = nodes_.count, G = nodes_.size, r = s_.rank();
     return {r, (r / G - o + M) % M * G + (r % G - i + G) % G};
   }
 
-  /// Calls visit(o, i, block) for the block of each turn, while the next ones are on their way, and
-  /// before it hop(i) for what circulates with them.
+  /// Calls visit(o, i, block) for the block of each turn, while the next blocks are on their way.
+  /// Before it calls hop(i), for what circulates with the blocks.
   template <class Hop, class Visit>
   void for_blocks(const Hop& hop, const Visit& visit) {
     const int M = nodes_.count, G = nodes_.size;
@@ -153,7 +154,7 @@ class DoubleRing {
     }
   }
 
-  /// Takes the sums of a window from the node's ring to the ring across nodes.
+  /// Moves the gradient sums of a window from the node's ring to the ring across nodes.
   void hand_on(RingAmong& across, RingAmong& on_node, int o) {
     wait_if_exposed(s_, layer_);
     on_node.hop();  // to the holder of the window
@@ -165,7 +166,7 @@ class DoubleRing {
     if (o + 1 == nodes_.count) across.hop();  // to the owner
   }
 
-  /// Makes the block that this rank sends.
+  /// Copies this rank's keys and values to `window`, which it sends.
   void pack_own(const Slice& window) {
     if (window.empty()) return;
     const RingBlock own = block_in(window, layer_.share);
@@ -186,10 +187,11 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout
   run_passes(s, layer, method);
 }
 
-/// A hop on a node waits for the slots of the one before, and gradients return after the last
-/// block.
+/// Hops of a forward pass on M nodes of G ranks. A hop on a node waits for the slots of the hop
+/// before.
 int forward_hops(int M, int G) { return G > 1 ? M * (G - 1) : M - 1; }
 
+/// Hops of a backward pass on M nodes of G ranks. Gradients return after the last block.
 int backward_hops(int M, int G, Mode mode) {
   if (M * G == 1) return 0;
   const bool is_exposed = mode == Mode::exposed;

@@ -34,27 +34,29 @@
 namespace baton {
 namespace {
 
-/// When a group's exchange runs, beside the local work of its rank.
+/// The time of a group's exchange relative to the local work of its rank.
 enum class ExchangePlacement { overlapped, after_local_work, serial, serial_chain, none };
 
-/// Messages in the longest chain of a layer whose passes take `hops` messages each for one scan, if
+/// Number of messages on the longest chain of a layer. A scan takes hops[i] messages in pass i, and
 /// a rank starts the scan of each of `groups` when it has finished the one before.
 using HopsInTurn = int(const std::vector<int>& hops, int groups, int ranks);
 
-/// Down a chain every further group is two messages behind: a rank has received and sent.
+/// Number of messages on the longest chain of chains. Every further group is two messages behind,
+/// since a rank has received and sent.
 int chain_in_turn(const std::vector<int>& hops, int groups, int) {
   int all = 0;
   for (const int once : hops) all += once + (groups - 1) * std::min(once, 2);
   return all;
 }
 
-/// A gather ends on all ranks at once.
+/// Number of messages on the longest chain of gathers, which end on all ranks at once.
 int gather_in_turn(const std::vector<int>& hops, int groups, int) {
   return groups * std::accumulate(hops.begin(), hops.end(), 0);
 }
 
-/// Doubling ends earlier on the first ranks, which then start the next group: counted rank by rank,
-/// and a message waits for both of its ranks. Backward the last rank is the first.
+/// Number of messages on the longest chain of doubling, counted rank by rank since the first ranks
+/// end earlier and then start the next group. A message waits for both of its ranks; in the second
+/// pass the last rank is the first.
 int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
   std::vector<int> done(ranks, 0);
   for (std::size_t pass = 0; pass < hops.size(); ++pass) {
@@ -72,7 +74,7 @@ int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
   return *std::max_element(done.begin(), done.end());
 }
 
-/// A link of the chain of layers sends the states of all heads after one another.
+/// The scan of a chain of layers, which sends the states of all heads after one another.
 constexpr const char* link = "ring_scan";
 
 void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
@@ -96,7 +98,7 @@ void record_pass(Schedule& s, LinearPass& pass, const Layer& layer, const std::s
   for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
 }
 
-/// A chain whose link is the whole layer: nothing is computed before the state is there.
+/// Records a chain whose link is the whole layer: nothing is computed before the state is there.
 void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   const int P = s.ranks(), r = s.rank();
   for (int g = 0; g < layer.groups && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
@@ -115,7 +117,8 @@ void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   }
 }
 
-/// The text of one method. One without an exchange is of sequences of single ranks.
+/// The choices that make one method. Without an exchange, each rank's tokens are a sequence of
+/// their own.
 struct Text {
   std::string scan;
   ExchangePlacement placement = ExchangePlacement::none;
@@ -177,8 +180,8 @@ std::vector<Direction> directions_of(Pass pass) {
   return {pass == Pass::forward ? Direction::forward : Direction::reverse};
 }
 
-/// The cost of each group's scan once a pass. The longest chain of a pass ends where that of the
-/// next one begins.
+/// Claimed cost: that of each group's scan, once a pass. The longest chain of a pass ends where
+/// that of the next one begins.
 std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& text) {
   const ExchangePlacement placement = text.placement;
   if (layer.mode == Mode::compute_only || placement == ExchangePlacement::none) return Cost{};
@@ -195,7 +198,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& te
   return Cost{layer.groups * sent->bytes, hops};
 }
 
-/// True if the scan is a library's or written by hand: these know decays alone.
+/// True if `scan` is a library's or written by hand; such scans take decays alone.
 bool is_native(const std::string& scan) {
   return !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
 }

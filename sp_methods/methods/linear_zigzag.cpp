@@ -30,10 +30,11 @@ Slice half_of(const Slice& tensor, int half) {
 }
 
 /// One pass over both halves of a rank's tokens. The states of `first_` travel from rank 0 on, and
-/// those of `second_` to rank 0.
+/// the states of `second_` towards rank 0.
 class ZigzagPass {
  public:
-  /// `half` is the layer of half the tokens, `prefixes` the states before both halves.
+  /// Makes a pass of tensors x. `half` is the layer of half the tokens, and `prefixes` has the
+  /// states before both halves.
   ZigzagPass(Schedule& s, const Layer& half, const LayerTensors& x, const Slice& prefixes, bool is_backward)
       : s_(s),
         half_(half),
@@ -79,7 +80,8 @@ class ZigzagPass {
     embed(s_, scan, {pass.map(0), pass.incoming(0).state, half_.blocks});
   }
 
-  /// Where the last rank's second half begins; its map then starts from there, and not from zero.
+  /// The state behind the first half of the last rank, where its second half begins. The map of the
+  /// second half then starts from this state, and not from zero.
   Map state_behind() {
     const Map& own = first_->map(0);
     const Map behind = s_.scratch_map("behind", own).only_state();

@@ -25,14 +25,15 @@
 namespace baton {
 namespace {
 
-/// A row or a column of the grid, of which this rank has the place `own`.
+/// A row or a column of the grid, in which this rank has the place `own`.
 struct Line {
   std::vector<int> ranks;
   int own = 0;
 
   int size() const { return static_cast<int>(ranks.size()); }
-  /// The place i before this one, around the line, and the rank there.
+  /// The place i before this rank's, around the line.
   int place(int i) const { return (own - i + size()) % size(); }
+  /// The rank i places before this one, around the line.
   int before(int i) const { return ranks[place(i)]; }
 };
 
@@ -120,7 +121,7 @@ class MeshSoftmax {
   }
 
  private:
-  /// Elements of an output and its lse, which travel as one message.
+  /// Number of elements of an output and its lse, which travel as one message.
   std::int64_t result_elements() const { return steps_.values() + steps_.rows(); }
   PartialOutput partial_in(const Slice& slot) const {
     if (slot.empty()) return {};
@@ -152,7 +153,7 @@ class MeshSoftmax {
   }
 
   /// Sets `result` to the attention of the queries i places before in the row over the keys j
-  /// places before in the column, or, from j = 1 on, merges it into `result`.
+  /// places before in the column. From j = 1 on it merges this attention into `result`.
   void attend(const PartialOutput& result, int i, int j) {
     const RankPair pair{row_.before(i), column_.before(j)};
     const Slice q = queries_.block(row_.place(i), row_.size());
@@ -163,13 +164,13 @@ class MeshSoftmax {
     steps_.merge(result, block_);
   }
 
-  /// Sends what was found for the queries of the other ranks of the row.
+  /// Sends to each other rank of the row the result of its queries.
   void send_results(const Slice& results) {
     const int a = row_.size();
     for (int i = 1; i < a; ++i) s_.send(row_.before(i), results.block(i - 1, a - 1));
   }
 
-  /// Merges what the other ranks of the row have found for the own queries.
+  /// Merges the results that the other ranks of the row have sent for this rank's queries.
   void merge_results() {
     const int a = row_.size();
     const Slice arrived = s_.scratch("arrived", (a - 1) * result_elements());
@@ -206,7 +207,7 @@ std::int64_t sent_bytes(const Layer& layer, const Grid& grid) {
   return bytes;
 }
 
-/// Both lines gather at once, and so do both scatter.
+/// Hops of a rank. Its row and its column gather at once, and scatter at once.
 int hops(const Layer& layer, const Grid& grid) {
   const int row = grid.a - 1, column = grid.b - 1;
   const int forward = row > 0 ? column + 1 : column;

@@ -150,7 +150,8 @@ class LinearRing {
                                      .gate_terms = gate_terms_});
   }
 
-  /// Adds the gradients of the held block to `into`, and those of this rank's queries and gates.
+  /// Adds the gradients of the block in `held`, which has come by hop i, to `into`, and the
+  /// gradients of this rank's queries and gates.
   void add_earlier_gradients(const Slice& held, int i, const Slice& into) {
     const RingBlock block = block_in(held, p_.shape), out = block_in(into, p_.shape);
     record<LeftProductBlockGradients>(s_, p_,
@@ -187,7 +188,8 @@ class LinearRing {
                                       .decay_table = scaled_.decay_table});
   }
 
-  /// Adds to dg the boundary gate sums of all later ranks, and the accumulated gate terms.
+  /// Adds to dg the boundary gate sums of all later ranks, and the suffix sums of the accumulated
+  /// gate terms.
   void add_later_gates() {
     const Slice later = sum_of_later();
     if (later.empty() && !p_.has_accumulators) return;
@@ -239,15 +241,15 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
   run_passes(s, layer, ring);
 }
 
-/// The small scan of the boundary gate sums, heads*d_k rows of one number.
+/// Claimed cost of the scan of boundary gate sums, heads*d_k rows of one number.
 std::optional<Cost> claim_of_gate_sums(const LayerShape& share, const Split& split) {
   Split reversed = split;
   reversed.direction = Direction::reverse;
   return find_collective(gate_scan).claim({share.heads, share.d_k, 1, share.tokens}, reversed);
 }
 
-/// Hops of gradients follow those of blocks one behind; the scan waits for the last of them. On two
-/// ranks the second one gets back a block that nothing was added to.
+/// Claimed cost. Hops of gradients are one behind those of blocks, and the scan waits for the last
+/// of them. On two ranks the second one gets back a block that nothing was added to.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const LayerShape& share = layer.share;
   const int P = split.ranks;

@@ -23,7 +23,7 @@
 namespace baton {
 namespace {
 
-/// Queries with what their gradients need, which circulate.
+/// Queries of all ranks, which circulate with the tensors that their gradients need.
 class QueryRing {
  public:
   QueryRing(Schedule& s, const Layer& layer, const QuerySide& own)
@@ -33,7 +33,7 @@ class QueryRing {
         tensors_(s, "queries", s.ranks() > 1 ? own.q.count + own.d_o.count : 0, layer.dtype),
         numbers_(s, "query_numbers", s.ranks() > 1 ? 2 * rows_ : 0) {}
 
-  /// Makes what this rank sends.
+  /// Makes the queries that this rank sends.
   void start() {
     if (s_.ranks() == 1) return;
     const QuerySide sent = circulating();
@@ -42,7 +42,7 @@ class QueryRing {
     s_.copy(sent.lse, own_.lse);
     s_.copy(sent.delta, own_.delta);
   }
-  /// The queries of hop i. Those of hop 0 are this rank's own.
+  /// The queries that this rank holds after hop i. The queries of hop 0 are its own.
   QuerySide held(int i) const { return i > 0 ? circulating() : own_; }
   void hop() {
     tensors_.hop();
@@ -105,7 +105,7 @@ void burst(Schedule& s, const Layer& layer, const LayerTensors& x) {
   if (layer.pass != Pass::forward) backward(s, layer, x, steps, result);
 }
 
-/// Queries make P-1 hops; their gradients make P, one behind them.
+/// Claimed cost. In a backward pass queries make P-1 hops and their gradients P, one behind them.
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const int P = split.ranks;
   const LayerShape& share = layer.share;

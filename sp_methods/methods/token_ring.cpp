@@ -56,7 +56,7 @@ class TokenRing {
     set_gradients(s_, x_, sums_);
   }
 
-  /// Moves the held queries on, and receives those of turn t.
+  /// Sends the held queries on around the ring, and receives the queries of turn t.
   void fetch(int t) {
     const int next = rank_at(-1), before = rank_at(1);
     const auto leave = members(held(t - 1, steps_.seeing({rank_at(t - 1), next})));
@@ -97,9 +97,9 @@ class TokenRing {
  private:
   int rank_at(int distance) const { return (s_.rank() + distance + s_.ranks()) % s_.ranks(); }
 
-  /// Tokens of the queries that this rank works on in turn t, and those of its own that another
-  /// rank works on.
+  /// Number of queries that this rank works on in turn t.
   std::int64_t tokens_in(int t) const { return steps_.seeing({rank_at(t), s_.rank()}); }
+  /// Number of this rank's queries that another rank works on in turn t.
   std::int64_t returned_in(int t) const { return steps_.seeing({s_.rank(), rank_at(-t)}); }
 
   /// Makes room for the queries of two turns, and for their results.
@@ -120,7 +120,7 @@ class TokenRing {
 
   static std::array<Slice, 4> members(const QuerySide& x) { return {x.q, x.d_o, x.lse, x.delta}; }
 
-  /// The last `tokens` tokens of what is held in turn t.
+  /// The last `tokens` queries that this rank holds in turn t.
   QuerySide held(int t, std::int64_t tokens) const {
     const QuerySide& all = t == 0 ? own_ : held_[t % 2];
     const auto last_of = [&](const Slice& x) { return last(x, x.count / share_.tokens * tokens); };
@@ -150,7 +150,7 @@ void token_ring(Schedule& s, const Layer& layer, const LayerTensors& x, Layout l
   run_passes(s, layer, ring);
 }
 
-/// Bytes of one token on their way round the ring, and on their way back.
+/// Bytes of one token: its queries round the ring, and its results on their way back.
 struct TokenBytes {
   std::int64_t queries = 0, results = 0;
 };
@@ -169,8 +169,8 @@ TokenBytes token_bytes(const Layer& layer) {
   return bytes;
 }
 
-/// The busiest rank is rank 1, whose neighbour needs all queries of all later ranks, or rank 0,
-/// which sends back the most results.
+/// Claimed cost. The busiest rank is rank 1, whose neighbour needs all queries of all later ranks,
+/// or rank 0, which sends back the most results.
 template <Layout layout>
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const int P = split.ranks;

@@ -60,7 +60,7 @@ class LocalLinear : public GatheredAttention {
   void backward(const LayerTensors& x) override { run(x, true); }
 
  private:
-  /// No state comes in from other ranks, and none goes out.
+  /// Records a pass over the whole sequence, in which no state comes in from other ranks.
   void run(const LayerTensors& x, bool is_backward) {
     const LayerShape& share = layer_.share;
     const Slice unused = s_.scratch("prefix", share.heads * share.d_k * share.d_v);

@@ -53,7 +53,7 @@ struct Grid {
     for (int place = 0; place < group_size; ++place) ranks[place] = rank_at(place, group);
     return ranks;
   }
-  /// A rank of each group: those that have the same heads.
+  /// The ranks of all groups that have the place `place`, and so the same heads.
   std::vector<int> ranks_at(int place) const {
     std::vector<int> ranks(groups);
     for (int group = 0; group < groups; ++group) ranks[group] = rank_at(place, group);
@@ -71,7 +71,7 @@ struct Grid {
 template <class Passes>
 class AmongGroups : public GatheredAttention {
  public:
-  /// `ranks` have the same heads.
+  /// Makes the passes among `ranks`, which have the same heads.
   AmongGroups(Schedule& s, const Layer& layer, std::vector<int> ranks, Layout layout)
       : s_(s), layer_(layer), ranks_(std::move(ranks)), layout_(layout) {}
 
@@ -97,7 +97,7 @@ class AmongGroups : public GatheredAttention {
   std::optional<Passes> passes_;  // the backward pass reads what the forward pass has left
 };
 
-/// `count` of these tokens, from local token `from` on.
+/// Positions of `count` of the tokens at `all`, from local token `from` on.
 Positions part_of(const Positions& all, std::int64_t from, std::int64_t count) {
   Positions part = all;
   part.split = std::clamp<std::int64_t>(all.split - from, 0, count);
@@ -106,17 +106,19 @@ Positions part_of(const Positions& all, std::int64_t from, std::int64_t count) {
   return part;
 }
 
-/// What tells one product of methods from another.
+/// The properties in which combined methods differ.
 struct Product {
   std::string name, summary;
   bool is_across = false;
   Layout layout = contiguous;  // of the groups' tokens
-  /// The cost of the passes among the groups, and why they cannot run a layer in this layout.
+  /// The cost of the passes among the groups.
   Cost (*cost)(const Layer&, int groups) = nullptr;
+  /// The reason why the passes among the groups cannot run a layer in this layout; empty if they
+  /// can.
   Refusal (*unsupported)(const Layer&, Layout) = nullptr;
 
-  /// The exchanges of heads are a hop before the other passes and one after them, or one for each
-  /// tensor.
+  /// Claimed cost: that of the passes among the groups and of the exchanges of heads. The exchanges
+  /// are a hop before the passes and one after them, or one for each tensor.
   Cost claim(const Layer& layer, const Grid& grid) const {
     if (grid.group_size == 1) return {};
     const int passes = layer.pass == Pass::both ? 2 : 1;
@@ -133,7 +135,7 @@ struct Product {
     return unsupported(grid.whole(layer), layout);
   }
 
-  /// The tokens of a group.
+  /// The positions of the tokens of a rank's group.
   Positions group_positions(const Grid& grid, int rank, std::int64_t tokens) const {
     return layout(grid.group(rank), grid.groups, grid.group_size * tokens);
   }
@@ -181,7 +183,8 @@ RegisteredMethod usp(const std::string& name, const std::string& summary, bool i
   return method<RingSoftmax>({name, summary, is_across, layout, ring_softmax_cost, unsupported_softmax});
 }
 
-/// In a backward pass by itself the keys are gathered while the gradient of the output comes.
+/// Cost of the passes over gathered keys and values. In a backward pass by itself the keys are
+/// gathered while the gradient of the output comes.
 Cost cost_of_gathering(const Layer& layer, int groups) {
   Cost cost = gathered_softmax_cost(layer, groups);
   if (groups > 1 && layer.pass == Pass::backward && layer.mode == Mode::overlapped) --cost.hops;

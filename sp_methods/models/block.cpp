@@ -57,7 +57,7 @@ void Block::record_gradient(const PlacedWeight& gradient, const Slice& x, const 
                  {.a = x, .b = d_y, .out = gradient.slice});
 }
 
-/// The normed rows of x, in working memory.
+/// Records the norm of x, and returns its rows in working memory.
 Slice Block::record_norm(const Slice& x, const PlacedWeight& weight) {
   const Slice y = working("normed", shape_.width);
   record<RmsNorm>(schedule_, rows(shape_.width), {x, weight.slice, y});
@@ -81,7 +81,8 @@ void Block::record_projections(const LayerWeights& weights, const Slice& x) {
   record<LogGates>(schedule_, gate_rows(), {z, weights["gate_bias"].slice, kept("g", keys)});
 }
 
-/// The output of attention as the output projection takes it.
+/// Records the norm and the gate of linear attention's output. Returns the output as the output
+/// projection takes it.
 Slice Block::record_output(const LayerWeights& weights) {
   if (kind_ == Attention::softmax) return kept("o");
   const Slice y = working("gated", shape_.heads * shape_.d_v), &weight = weights["output_norm"].slice;
@@ -113,7 +114,7 @@ void Block::record_forward(const LayerWeights& weights, const Slice& x, const Sl
   project(out, record_mlp_product(), weights["mlp_down"], h);
 }
 
-/// The gradient of h, the input of the MLP.
+/// Records the gradients of the MLP, and returns the gradient of its input h.
 Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                  const Slice& d_out) {
   const Slice m = record_mlp_product(), d_m = working("d_m", shape_.mlp);
@@ -132,7 +133,8 @@ Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights
   return d_h;
 }
 
-/// The gradients of q, k, v and g, and of the output's gate if there is one.
+/// Records the gradients of the attention, and returns those of q, k, v and g. `d_gate` gets that
+/// of the output's gate, if there is one.
 LayerTensors Block::record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                               const Slice& d_h, Slice& d_gate) {
   const std::int64_t values = shape_.heads * shape_.d_v;
@@ -169,7 +171,8 @@ LayerTensors Block::record_attention_backward(const LayerWeights& weights, const
   return x;
 }
 
-/// The gradient of t, between the two projections of the gates.
+/// Records the gradients of the gates, and returns the gradient of t, which is between their two
+/// projections.
 Slice Block::record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                    const Slice& d_g) {
   const Slice d_z = schedule_.scratch("d_z", d_g.count, layer_.dtype), d_t = working("d_t", shape_.gate_rank);

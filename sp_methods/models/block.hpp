@@ -30,9 +30,9 @@ namespace baton {
 /// share it; what is kept does not.
 class Block {
  public:
-  /// `layer` has the method's choices, mode, blocks and scan, and the tensors' dtype. Its share and
-  /// its pass are set here. Names of what is kept end in `label`. Everything else but `layer` must
-  /// outlive the block.
+  /// Makes the block. `layer` has the method's choices, mode, blocks and scan, and the tensors'
+  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. Everything
+  /// else but `layer` must outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
         std::int64_t tokens, const std::string& label = {});
 
@@ -52,11 +52,11 @@ class Block {
   Slice kept(const std::string& name, std::int64_t row);
   const Slice& kept(const std::string& name) const { return kept_.at(name); }
 
-  /// Sets into [tokens, columns] to c + x W, without a c if that is empty.
+  /// Sets into [tokens, columns] to c + x W; an empty c is left out.
   void project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c = {});
-  /// Sets into [tokens, rows] to c + d_y W^T.
+  /// Sets into [tokens, rows] to c + d_y W^T; an empty c is left out.
   void project_back(const Slice& into, const Slice& d_y, const PlacedWeight& weight, const Slice& c = {});
-  /// Sets the gradient of a weight to x^T d_y.
+  /// Sets the gradient of a weight to x^T d_y, summed over this rank's tokens.
   void record_gradient(const PlacedWeight& gradient, const Slice& x, const Slice& d_y);
 
   Slice record_norm(const Slice& x, const PlacedWeight& weight);

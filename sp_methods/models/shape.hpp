@@ -24,7 +24,7 @@ namespace baton {
 /// The factor of log gates: g = logsigmoid(z) / 16 (arXiv 2312.06635, section 4.4).
 inline constexpr float gate_factor = 1.0F / 16;
 
-/// Added to a mean square before its root, so that a row of zeros has a norm.
+/// Number that is added to a mean square before its root, so that a row of zeros has a norm.
 inline constexpr float norm_epsilon = 1e-5F;
 
 /// A matrix [rows, columns] of one layer, or a vector of `columns` numbers, whose `rows` is 1. It
@@ -33,13 +33,13 @@ struct Weight {
   std::string name;
   std::int64_t rows = 1;
   std::int64_t columns = 0;
-  /// A vector takes part in no product, and counts no floating-point operations.
+  /// True for a vector, which takes part in no product and counts no floating-point operations.
   bool is_vector = false;
 
   std::int64_t count() const { return rows * columns; }
 };
 
-/// A model, but for its tokens.
+/// The sizes of a model and the kinds of its layers.
 struct ModelShape {
   std::string name = "tiny";
   std::int64_t width = 128;
@@ -49,15 +49,15 @@ struct ModelShape {
   std::int64_t d_k = 16;
   std::int64_t d_v = 32;
   std::int64_t chunk = 64;
-  /// Heads of keys and values of softmax layers.
+  /// Number of heads of keys and values of softmax layers.
   std::int64_t kv_heads = 4;
-  /// Of linear layers: one a channel, or none.
+  /// Gates of linear layers: one a channel, or none.
   GateKind gate = GateKind::vector;
   /// The width between the two matrices of the gates' projection.
   std::int64_t gate_rank = 16;
-  /// Linear layers scale their normed output by silu of one more projection.
+  /// True if linear layers scale their normed output by silu of one more projection.
   bool has_output_gate = true;
-  /// One a layer.
+  /// The attention of each layer.
   std::vector<Attention> layers = {Attention::linear, Attention::linear};
 
   int count() const { return static_cast<int>(layers.size()); }
@@ -73,9 +73,10 @@ struct ModelShape {
 
   /// The weights of a layer, in the order in which they lie in its buffer.
   std::vector<Weight> weights(Attention kind) const;
-  /// Numbers of all weights of a layer.
+  /// Number of elements of all weights of a layer.
   std::int64_t parameters(Attention kind) const;
-  /// Those of all layers, and with `has_head` of embedding, head and last norm.
+  /// Number of elements of the weights of all layers, and with `has_head` of embedding, head and
+  /// last norm.
   std::int64_t parameters(bool has_head) const;
 
   /// Floating-point operations that one token of a sequence of `sequence` tokens needs forward and
@@ -83,22 +84,22 @@ struct ModelShape {
   /// q S, 2 each, and twice that backward), 3 (d_k + d_v) sequence for one of causal softmax.
   /// Recomputation does not count.
   double flops_a_token(std::int64_t sequence, bool has_head) const;
-  /// The number of its layers that compute softmax attention.
+  /// The number of layers that compute softmax attention.
   int softmax_layers() const {
     return static_cast<int>(std::count(layers.begin(), layers.end(), Attention::softmax));
   }
 };
 
-/// A weight with its place.
+/// A weight and the slice that holds it.
 struct PlacedWeight {
   Weight weight;
   Slice slice;
 };
 
-/// The weights of a layer in a slice.
+/// The weights of a layer, which lie in a slice one after the other.
 class LayerWeights {
  public:
-  /// `all` has at least as many elements as the layer has weights.
+  /// Places the weights in `all`, which has at least as many elements as they have.
   LayerWeights(const ModelShape& shape, Attention kind, const Slice& all) {
     std::int64_t at = 0;
     for (const Weight& weight : shape.weights(kind)) {
@@ -107,7 +108,7 @@ class LayerWeights {
     }
   }
 
-  /// Throws std::out_of_range if the layer has no such weight.
+  /// The weight called `name`. Throws std::out_of_range if the layer has no such weight.
   const PlacedWeight& operator[](const std::string& name) const { return places_.at(name); }
 
  private:

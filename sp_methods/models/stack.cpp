@@ -51,7 +51,7 @@ class Recorder {
   }
   Rows hidden_rows() const { return {stack_.tokens, stack_.shape.width, norm_epsilon, dtype()}; }
   Slice hidden(const std::string& name) { return s_.scratch(name, hidden_count(), dtype()); }
-  /// A product of what has the type of `a`, into what has that of `out`.
+  /// Sets the types of a product: that of `a` for its operands, that of `out` for its result.
   static Product product(Product p, const Slice& a, const Slice& out) {
     p.dtype = a.dtype;
     p.out = out.dtype;
@@ -89,7 +89,8 @@ Slice Recorder::first_hidden() {
   return x;
 }
 
-/// Gathers a layer's weights unless they are there, over those of the layer two before or behind.
+/// Gathers the weights of `layer` unless they are there, into the memory of the layer two before or
+/// two behind.
 void Recorder::gather(int layer) {
   auto& [held, memory] = gathered_[layer % 2];
   if (held == layer) return;
@@ -103,7 +104,8 @@ void Recorder::gather(int layer) {
   embed(s_, gathering, {{{}, own, own.count}, memory});
 }
 
-/// A layer's weights; those of layer `next` are on their way when this layer's work begins.
+/// The whole weights of `layer`. The weights of layer `next` are on their way when this layer's
+/// work begins.
 LayerWeights Recorder::whole_weights(int layer, int next) {
   if (!stack_.shards_weights) return {stack_.shape, kind(layer), weights_[layer]};
   gather(layer);
@@ -137,7 +139,7 @@ Slice Recorder::record_backward(int layer, const Slice& d_out) {
   return d_x;
 }
 
-/// The gradient of the last layer's output, through norm, head and loss.
+/// Records norm, head and loss, and returns the gradient of the last layer's output.
 Slice Recorder::record_head(const Slice& y) {
   const std::int64_t tokens = stack_.tokens, vocabulary = stack_.shape.vocabulary, width = stack_.shape.width;
   const Slice weight = s_.input("last_norm", width, dtype()),

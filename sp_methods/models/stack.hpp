@@ -25,30 +25,31 @@
 
 namespace baton {
 
-/// A model under a method.
+/// A model whose layers run under sequence-parallel methods.
 struct Stack {
   ModelShape shape;
-  /// The methods of linear and of softmax layers; one that no layer has may be null. They must keep
-  /// contiguous tokens.
+  /// The method of linear layers; null if there are none. It must keep contiguous tokens.
   const SpMethod* linear = nullptr;
+  /// The method of softmax layers; null if there are none. It must keep contiguous tokens.
   const SpMethod* softmax = nullptr;
   /// The choices of every layer's method: mode, blocks, scan, groups.
   Layer layer;
-  /// Tokens of a rank.
+  /// Number of tokens of a rank.
   std::int64_t tokens = 0;
   bool shards_weights = false;
-  /// Embedding, last norm, head and loss; their weights are not sharded.
+  /// True for a model with embedding, last norm, head and loss, whose weights are not sharded.
   bool has_head = false;
   bool has_optimizer = false;
 
   const SpMethod& method(Attention kind) const { return kind == Attention::linear ? *linear : *softmax; }
-  /// The method that its rows are named after: that of linear layers if there are some.
+  /// The method that the rows of the stack are named after: that of linear layers if there are
+  /// some.
   const SpMethod& first_method() const { return linear != nullptr ? *linear : *softmax; }
   /// True if every rank's tokens are a sequence of their own.
   bool is_alone() const {
     return layer.mode == Mode::compute_only || first_method().sequence == Sequence::own;
   }
-  /// Elements of a layer's buffer of weights: their number, rounded up to shards of equal size.
+  /// Number of elements of a layer's buffer of weights, rounded up to shards of equal size.
   std::int64_t weight_count(Attention kind, int ranks) const;
 };
 
@@ -58,7 +59,7 @@ std::string layer_buffer(const std::string& what, int layer);
 /// True if each rank of a method has the tokens of a run of the sequence, its own share.
 bool keeps_contiguous_tokens(const SpMethod& method);
 
-/// The reason why a method of this stack cannot run on so many ranks; empty if all can.
+/// The reason why a method of this stack cannot run on `ranks` ranks; empty if all can.
 Refusal unsupported(const Stack& stack, int ranks);
 
 /// The bytes that the busiest rank sends, made of the claims of the layers' method and, where

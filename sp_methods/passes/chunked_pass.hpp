@@ -54,7 +54,7 @@ class ChunkedPass : public LinearPass {
   }
 
  private:
-  /// A group's states at the edges of its chunks if nothing comes in.
+  /// A head group's states at the edges of its chunks, if the incoming state is zero.
   struct Edges {
     Slice states, decays;
   };

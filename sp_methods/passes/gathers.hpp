@@ -25,9 +25,9 @@ struct GatherNames {
   int scatter_hops(int ranks) const { return find_collective(scatter).claim({}, {.ranks = ranks})->hops; }
 };
 
-/// Both around a ring.
+/// The names of an all-gather and a reduce-scatter around a ring.
 inline const GatherNames ring_gathers{"ring_all_gather", "ring_reduce_scatter"};
-/// Both in one hop.
+/// The names of an all-gather and a reduce-scatter in one hop.
 inline const GatherNames direct_gathers{"direct_all_gather", "direct_reduce_scatter"};
 
 /// Memory for the tensors of `ranks` ranks. The tensor of a rank alone is its own memory.
@@ -40,12 +40,14 @@ inline RingBlock keys_and_values_of_all(Schedule& schedule, const LayerTensors& 
   return {memory_of_all(schedule, "keys", x.k, ranks), memory_of_all(schedule, "values", x.v, ranks), {}};
 }
 
-/// Gathers tensors of any type. Nothing happens to empty ones, here and below.
+/// Gathers the tensors `own` of all ranks into `all`, whatever their type. Empty tensors need no
+/// step.
 inline void gather(Schedule& schedule, const GatherNames& names, const Slice& all, const Slice& own) {
   if (schedule.ranks() > 1 && !own.empty()) embed(schedule, names.gather, {{{}, own, 1}, all, 1});
 }
 
-/// Sums and scatters f32 tensors. `own` is not `all`.
+/// Sets `own` to this rank's part of the sum over all ranks of `all`. Both are f32 and differ;
+/// empty tensors need no step.
 inline void scatter(Schedule& schedule, const GatherNames& names, const Slice& own, const Slice& all) {
   if (own.empty()) return;
   if (schedule.ranks() > 1) embed(schedule, names.scatter, {{{}, all, 1}, own, 1});

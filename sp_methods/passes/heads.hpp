@@ -30,7 +30,7 @@ class HeadExchange {
  public:
   using Source = std::source_location;
 
-  /// `group` has the ranks in the order of their tokens.
+  /// Makes the exchanges of `layer`. `group` has the ranks in the order of their tokens.
   HeadExchange(Schedule& schedule, const Layer& layer, std::vector<int> group)
       : schedule_(schedule),
         layer_(layer),
@@ -45,18 +45,19 @@ class HeadExchange {
     return whole;
   }
 
-  /// Memory for a tensor x of so many heads once it is gathered; x itself on one rank.
+  /// Scratch for tensor x of `heads` heads once it is gathered; x itself on one rank.
   Slice scratch(const Slice& x, std::int64_t heads, const std::string& name) {
     return ranks_ == 1 ? x : schedule_.scratch(name, blocks(x, heads).elements(), x.dtype);
   }
-  /// The same, kept for the backward pass.
+  /// Memory for the gathered tensor x of `heads` heads, kept for the backward pass; x itself on one
+  /// rank.
   Slice kept(const Slice& x, std::int64_t heads, std::string_view name) {
     if (ranks_ == 1) return x;
     return saved_for_backward(schedule_, layer_, std::string(kept_prefix).append(name),
                               blocks(x, heads).elements(), x.dtype);
   }
 
-  /// Sets `into` to the gathered x.
+  /// Sets `into` to the gathered tensor x: all tokens of this rank's heads.
   void gather(const Slice& into, const Slice& x, std::int64_t heads, Source source = Source::current()) {
     if (ranks_ == 1 || x.empty()) return;
     const Slice packed = schedule_.scratch("packed", into.count, x.dtype);
@@ -64,7 +65,7 @@ class HeadExchange {
     exchange(into, packed);
   }
 
-  /// Sets x to this rank's tokens of all heads, of which `from` has some.
+  /// Sets x to this rank's tokens of all heads. `from` has all tokens of this rank's heads.
   void scatter(const Slice& x, const Slice& from, std::int64_t heads, Source source = Source::current()) {
     if (ranks_ == 1 || x.empty()) return;
     const Slice packed = schedule_.scratch("packed", from.count, x.dtype);
@@ -102,13 +103,14 @@ class HeadExchange {
 class GatheredAttention {
  public:
   virtual ~GatheredAttention() = default;
-  /// Record a pass over gathered tensors.
+  /// Records a forward pass over gathered tensors.
   virtual void forward(const LayerTensors& x) = 0;
+  /// Records a backward pass over gathered tensors.
   virtual void backward(const LayerTensors& x) = 0;
 };
 
-/// Bytes that a rank of `ranks` sends in the exchanges of one pass: of q, g, o and the tensors of a
-/// rule, and of k and v, or of their gradients.
+/// Bytes that a rank of `ranks` sends in the exchanges of one pass: the inputs and the output, or
+/// their gradients.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const LayerShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
@@ -120,8 +122,8 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   return elements * bytes_of(layer.dtype);
 }
 
-/// Exchanges of one pass that wait for one another: those of what comes in and of what goes out, or
-/// in mode exposed that of each tensor.
+/// Hops of the exchanges of one pass: one for what comes in and one for what goes out, or in mode
+/// exposed one for each tensor.
 inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
   return static_cast<int>(
@@ -130,7 +132,7 @@ inline int head_exchange_hops(const Layer& layer) {
       }));
 }
 
-/// Records the passes of `attention` between the exchanges of x.
+/// Records the passes of `attention` between the exchanges of the tensors x.
 inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, GatheredAttention& attention,
                           const LayerTensors& x) {
   using Role = TensorKind::Role;
@@ -162,14 +164,14 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
                                std::string_view) { heads.scatter(own, gathered, count); });
 }
 
-/// What the rank at `place` of a group of `ranks` has of the gathered tensors, the group's tokens
-/// being at `positions`.
+/// The part of the gathered tensors that the rank at `place` of a group of `ranks` has. `positions`
+/// are those of the group's tokens.
 inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions) {
   const LayerShape whole = HeadExchange::gathered_share(share, ranks);
   return {positions, whole.tokens, place * whole.heads, whole.heads};
 }
 
-/// Why `ranks` ranks cannot share the heads of this layer.
+/// The reason why `ranks` ranks cannot share the heads of this layer; empty if they can.
 inline Refusal unsupported_heads(const Layer& layer, int ranks) {
   const std::int64_t heads = layer.share.heads, keys = layer.share.key_heads();
   if (heads % ranks != 0)

@@ -20,7 +20,7 @@ namespace baton {
 
 class LinearPass;
 
-/// What an exchange reads of a rank's own map.
+/// The parts of a rank's own map that an exchange reads.
 struct MapUse {
   bool matrix = false;
   bool state = false;
@@ -32,18 +32,19 @@ struct PassInputs {
   LayerTensors tensors;
   /// The state before this rank: [heads, d_k, d_v], or [heads, d_v, d_k] where maps have matrices.
   Slice prefix;
-  /// Shaped alike, for the gradient of the state behind it; memory of the pass's own if empty.
+  /// Memory for the gradient of the state behind this rank, shaped like `prefix`; memory of the
+  /// pass's own if empty.
   Slice suffix = {};
   bool is_backward = false;
-  bool is_first = false;  ///< No earlier rank: the prefix is zero.
-  bool is_last = false;   ///< No later rank: no state gradient comes in.
-  /// In a backward pass: the same schedule's forward pass, whose states it may use; null for none.
+  bool is_first = false;  ///< True if no rank is earlier, so that the prefix is zero.
+  bool is_last = false;   ///< True if no rank is later, so that no state gradient comes in.
+  /// Forward pass of the same schedule, whose states a backward pass may use; null for none.
   const LinearPass* forward = nullptr;
-  /// Maps with matrices: the parts of the map that this pass makes, the matrix for a later pass
-  /// too.
+  /// The parts of the map that this pass makes, if maps have matrices. A matrix that only a later
+  /// pass reads is one of them.
   MapUse makes = {};
-  /// Maps with matrices, forward: outputs from zero and an operator that corrects them, made while
-  /// the states travel, in place of outputs made from the state that came.
+  /// True if a forward pass with matrices makes outputs from zero and an operator that corrects
+  /// them, while the states travel. Otherwise it makes outputs from the state that came.
   bool corrects = false;
 };
 
@@ -52,12 +53,14 @@ class LinearPass {
  public:
   virtual ~LinearPass() = default;
 
-  /// Record the steps named above.
+  /// Records the steps that reduce a head group's tokens to a map, which may then be exchanged.
   virtual void record_local_states(int group) = 0;
+  /// Records all work that needs nothing from other ranks.
   virtual void record_overlappable() = 0;
+  /// Records the results that need the group's incoming state.
   virtual void record_outputs(int group) = 0;
 
-  /// Steps recorded later are those of other tokens, as many as before, in the same memory. The
+  /// Makes steps recorded later work on other tokens, as many as before, in the same memory. The
   /// layer stays.
   void move_to(const PassInputs& inputs) {
     inputs_.tensors = inputs.tensors;
@@ -71,8 +74,9 @@ class LinearPass {
   }
 
   int groups() const { return static_cast<int>(groups_.size()); }
-  /// The group's map, decay before state, and where the state from other ranks must arrive.
+  /// The group's map, decay before state.
   const Map& map(int group) const { return groups_[group].map; }
+  /// The place where the group's state from other ranks must arrive.
   const Map& incoming(int group) const { return groups_[group].incoming; }
 
  protected:
@@ -83,7 +87,8 @@ class LinearPass {
     Map incoming;
   };
 
-  /// The maps lie where those of `maps` lie, or in memory of their own if that is null.
+  /// Makes the groups of a pass. Their maps lie where those of `maps` lie, or in memory of their
+  /// own if it is null.
   LinearPass(Schedule& schedule, const PassInputs& inputs, const LinearPass* maps = nullptr)
       : schedule_(schedule), inputs_(inputs) {
     const Shape shape = shape_of_maps(inputs.layer, share().heads);
@@ -107,11 +112,11 @@ class LinearPass {
   bool is_backward() const { return inputs_.is_backward; }
   const Work& work(int group) const { return groups_[group].work; }
 
-  /// The group's state from before this rank, and what the exchange brought; empty where there is
-  /// none.
+  /// The group's state from before this rank; empty on the first rank.
   Slice prefix(int group) const {
     return inputs_.is_first ? Slice{} : inputs_.prefix.block(group, groups(), share().d_k * share().d_v);
   }
+  /// The group's state that the exchange brought; empty if none comes in.
   Slice arrived(int group) const {
     const bool is_outermost = is_backward() ? inputs_.is_last : inputs_.is_first;
     return is_outermost ? Slice{} : incoming(group).state;

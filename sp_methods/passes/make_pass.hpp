@@ -8,8 +8,8 @@
 
 namespace baton {
 
-/// The pass of a layer: one whose kernels keep the state of every chunk, one whose kernels work in
-/// segments, or that of maps with matrices.
+/// Makes the pass of a layer: one whose kernels keep the state of every chunk, one whose kernels
+/// work in segments, or that of maps with matrices.
 std::unique_ptr<LinearPass> make_pass(Schedule& schedule, const PassInputs& inputs);
 
 }  // namespace baton

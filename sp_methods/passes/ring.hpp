@@ -27,10 +27,11 @@ class Ring {
         count_(count),
         slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count, dtype)) {}
 
-  /// The block that this rank holds. After i hops it is that of the rank i places before.
+  /// The block that this rank holds. After i hops it is the block of the rank i places before.
   Slice held() const { return slots_.part(turn_ * count_, count_); }
 
-  /// One hop. A ring of one rank has none.
+  /// Records a hop: the held block goes to the next rank, and the block of the rank before is held.
+  /// A ring of one rank has no hops.
   void hop(Source source = Source::current()) {
     const int ranks = schedule_.ranks(), rank = schedule_.rank();
     if (ranks == 1) return;
@@ -51,8 +52,8 @@ class Ring {
 struct RingBlock {
   Slice k;  ///< [tokens, key_heads, d_k]
   Slice v;  ///< [tokens, key_heads, value_width]
-  /// [heads, d_k] of f32, or empty. One message has one type: in a slot of bf16 each number takes
-  /// two elements.
+  /// Decay [heads, d_k] of f32, or empty. In a slot of bf16 each number takes two elements, since
+  /// one message has one type.
   Slice decay;
 };
 
@@ -63,12 +64,12 @@ inline RingBlock block_in(const Slice& slot, const LayerShape& share) {
   return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
 }
 
-/// Elements of one rank's keys and values.
+/// Number of elements of one rank's keys and values.
 inline std::int64_t key_value_elements(const LayerShape& share) {
   return share.tokens * share.key_heads() * (share.d_k + share.value_width());
 }
 
-/// In mode `exposed`, steps recorded later wait for all recorded so far.
+/// Makes steps recorded later wait for all recorded so far, in mode `exposed`.
 inline void wait_if_exposed(Schedule& schedule, const Layer& layer) {
   if (layer.mode == Mode::exposed) schedule.fence();
 }
@@ -81,25 +82,25 @@ void run_passes(Schedule& schedule, const Layer& layer, Method& method) {
   if (layer.pass != Pass::forward) method.backward();
 }
 
-/// Sets every element of an f32 slice.
+/// Sets every element of an f32 slice to `value`. Empty slices need no step.
 inline void fill(Schedule& schedule, const Slice& into, float value,
                  Ring::Source source = Ring::Source::current()) {
   if (!into.empty()) record<Fill>(schedule, {into.count, value}, {.into = into}, source);
 }
 
-/// Adds a slice to another one of as many elements. Empty ones need no step.
+/// Adds `from` to `into`, which has as many elements. Empty slices need no step.
 inline void add(Schedule& schedule, const Slice& into, const Slice& from,
                 Ring::Source source = Ring::Source::current()) {
   if (into.empty()) return;
   record<Add>(schedule, {into.count, into.dtype, from.dtype}, {.into = into, .from = from}, source);
 }
 
-/// The f32 memory in which a tensor is summed: itself, or scratch called `name` if it is narrower.
+/// The f32 memory in which `tensor` is summed: itself, or scratch called `name` if it is narrower.
 inline Slice sums_of(Schedule& schedule, const Slice& tensor, std::string name) {
   return tensor.dtype == Dtype::f32 ? tensor : schedule.scratch(std::move(name), tensor.count);
 }
 
-/// Sets a tensor to its f32 sums.
+/// Sets `into` to its f32 sums, rounded to its type.
 inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
                 Ring::Source source = Ring::Source::current()) {
   if (into == sums || into.empty()) return;
@@ -107,7 +108,7 @@ inline void set(Schedule& schedule, const Slice& into, const Slice& sums,
   record<Narrow>(schedule, {into.count, into.dtype}, {.into = into, .from = sums}, source);
 }
 
-/// Why no ring method can run this layer.
+/// The reason why no ring method can run this layer; empty if one can.
 inline Refusal unsupported_in_a_ring(const Layer& layer) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;

@@ -10,8 +10,8 @@
 
 namespace baton {
 
-/// One kernel makes all of a chunk's output or gradients, so a group's exchange overlaps the work
-/// of other groups alone.
+/// A pass by the kernels in segments. One kernel makes all of a chunk's output or gradients, so a
+/// group's exchange overlaps only the work of other groups.
 class SegmentedPass : public LinearPass {
  public:
   SegmentedPass(Schedule& schedule, const PassInputs& inputs)
@@ -55,7 +55,7 @@ class SegmentedPass : public LinearPass {
   }
 
  private:
-  /// A group's states at the edges of its segments if nothing comes in.
+  /// A head group's states at the edges of its segments, if the incoming state is zero.
   struct Edges {
     Slice states, gates, totals;
   };
@@ -99,7 +99,7 @@ class SegmentedPass : public LinearPass {
     return starts;
   }
 
-  /// The states before all chunks, with the prefix that the forward pass was given.
+  /// Records the states before all chunks, from the prefix that the forward pass was given.
   void record_starts(int g) {
     if (!kept_.empty())
       return record<ChunkStarts>(schedule_, cut(g),

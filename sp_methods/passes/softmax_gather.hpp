@@ -31,13 +31,13 @@
 namespace baton {
 
 /// A layer's tensors cut into head groups, one after the other [groups, tokens, heads of a group,
-/// width]. One group is the tensor itself.
+/// width]. A single group is the tensor itself.
 class HeadGroups {
  public:
   HeadGroups(Schedule& s, const Layer& layer) : s_(s), tokens_(layer.share.tokens), count_(layer.groups) {}
 
   int count() const { return count_; }
-  /// Memory for the groups of a tensor.
+  /// Memory for the head groups of tensor x; x itself if there is one group.
   Slice memory(const Slice& x, std::string name) {
     return count_ == 1 ? x : s_.scratch(std::move(name), x.count, x.dtype);
   }
@@ -136,15 +136,16 @@ class GatheredSoftmax {
   std::int64_t heads() const { return layer_.share.heads; }
   std::int64_t key_heads() const { return layer_.share.key_heads(); }
 
-  /// The part of group g that the own queries see, of tensors of the whole sequence in some slots.
+  /// The part of group g that this rank's queries see. `all` has tensors of the whole sequence, a
+  /// group in each of `slots` slots.
   RingBlock visible_of(const RingBlock& all, int g, int slots) const {
     const Slice k = all.k.block(g % slots, slots), v = all.v.block(g % slots, slots);
     const std::int64_t tokens = s_.ranks() * layer_.share.tokens;
     return {k.part(0, k.count / tokens * shape_.k_tokens), v.part(0, v.count / tokens * shape_.k_tokens), {}};
   }
 
-  /// Calls work(g) for each group, and gathers its keys before if `gathers`: those of the next
-  /// group under this one's work, or in mode exposed one after the other.
+  /// Calls work(g) for each head group. With `gathers` it gathers the group's keys before: under
+  /// the work of the group before, or in mode exposed one after the other.
   template <class Work>
   void for_groups(bool gathers, const Work& work) {
     const int count = groups_.count();
@@ -181,13 +182,13 @@ class GatheredSoftmax {
                                    .dv = into.v});
   }
 
-  /// Sets `own` to the sum over all ranks of their gradients of the own tokens.
+  /// Sets `own` to the gradients of this rank's tokens, summed over the `all` of all ranks.
   void scatter_pieces(const Slice& own, const Slice& all) {
     for_pieces([&](int i) { scatter(s_, names_, own.block(i, pieces_), all.block(i, pieces_)); });
   }
 
-  /// Calls body(i) for each piece of a rank. While it is called for the back one, ranks count from
-  /// the other end.
+  /// Calls body(i) for each piece of the sequence that a rank holds. Ranks count from the other end
+  /// while it is called for the back piece.
   template <class Body>
   void for_pieces(const Body& body) {
     body(0);
@@ -212,7 +213,7 @@ class GatheredSoftmax {
   RingBlock into_;  // f32 sums
 };
 
-/// What these passes cost a rank of `ranks`.
+/// Cost of softmax attention over gathered keys and values for each of `ranks` ranks.
 inline Cost gathered_softmax_cost(const Layer& layer, int ranks, const GatherNames& names = ring_gathers) {
   const int gathers = names.gather_hops(ranks), scatters = names.scatter_hops(ranks);
   const std::int64_t elements = (ranks - 1) * key_value_elements(layer.share);
@@ -224,7 +225,8 @@ inline Cost gathered_softmax_cost(const Layer& layer, int ranks, const GatherNam
   return cost;
 }
 
-/// Why no method that gathers keys and values in this layout can run this layer.
+/// The reason why no method that gathers keys and values in this layout can run this layer; empty
+/// if one can.
 inline Refusal unsupported_gathering(const Layer& layer, Layout layout) {
   Layer whole = layer;
   whole.groups = 1;

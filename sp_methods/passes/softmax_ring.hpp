@@ -18,7 +18,7 @@
 
 namespace baton {
 
-/// The keys and values of all ranks, in turn.
+/// The keys and values of all ranks, which come one rank after another.
 class KeyRing {
  public:
   KeyRing(Schedule& schedule, const Layer& layer, const LayerTensors& tensors)
@@ -27,7 +27,7 @@ class KeyRing {
         x_(tensors),
         blocks_(schedule, "blocks", schedule.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype) {}
 
-  /// Makes the block that this rank sends. Before the first hop of every pass.
+  /// Makes the block that this rank sends. It must be called before the first hop of every pass.
   void start() {
     if (schedule_.ranks() == 1) return;
     const RingBlock own = block_in(blocks_.held(), share_);
@@ -35,7 +35,7 @@ class KeyRing {
     schedule_.copy(own.v, x_.v);
   }
 
-  /// The block of hop i. That of hop 0 is read from the tensors.
+  /// The block that this rank holds after hop i. The block of hop 0 is read from the tensors.
   RingBlock held(int i) const { return i > 0 ? block_in(blocks_.held(), share_) : RingBlock{x_.k, x_.v, {}}; }
 
   void hop() { blocks_.hop(); }
@@ -53,7 +53,7 @@ class KeyRing {
   Ring blocks_;
 };
 
-/// Records the forward pass: `result` and x.o of this rank's queries.
+/// Records the forward pass of Ring Attention, which sets `result` and x.o of this rank's queries.
 inline void ring_forward(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps,
                          KeyRing& keys, const PartialOutput& result) {
   const int P = s.ranks();
@@ -74,7 +74,7 @@ inline void ring_forward(Schedule& s, const Layer& layer, const LayerTensors& x,
   set(s, x.o, result.out);
 }
 
-/// Records the backward pass.
+/// Records the backward pass of Ring Attention.
 class RingGradients {
  public:
   RingGradients(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps)
@@ -109,14 +109,15 @@ class RingGradients {
   }
 
  private:
-  /// The gradients of one rank's sequence, in the type that they end in.
+  /// Sets the gradients of a sequence that lies on one rank, in the type that they end in.
   void set_at_once(const KeyRing& keys, const PartialOutput& result) {
     const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
     steps_.set_delta(queries.delta, x_.d_o, result.out);
     steps_.begin_gradients(true, x_.dq, {x_.dk, x_.dv, {}}, queries, keys.held(0), keys.pair(0));
   }
 
-  /// Adds the gradients of the block of hop i to dq, and sets `into` to dk | dv of the block.
+  /// Adds the gradients of the block of hop i to dq, which hop 0 sets, and sets `into` to dk | dv
+  /// of the block.
   void begin_gradients(int i, const Slice& into, const QuerySide& queries, const RingBlock& block,
                        RankPair pair) {
     steps_.begin_gradients(i == 0, dq_, block_in(into, share_), queries, block, pair);
@@ -130,7 +131,7 @@ class RingGradients {
   Slice dq_;  // f32 sums
 };
 
-/// Both passes of a layer.
+/// Ring Attention's passes for one layer of softmax attention.
 class RingSoftmax {
  public:
   RingSoftmax(Schedule& s, const Layer& layer, const LayerTensors& x, Layout layout)
@@ -153,12 +154,13 @@ class RingSoftmax {
   PartialOutput result_;
 };
 
-/// The cost of a forward pass, and of what it sends again in a backward pass.
+/// Cost of the hops of keys and values in one pass.
 inline Cost key_ring_cost(const Layer& layer, int ranks) {
   return {(ranks - 1) * key_value_elements(layer.share) * bytes_of(layer.dtype), ranks - 1};
 }
 
-/// The cost of both passes. Blocks make P-1 hops in each; gradients make P, one behind the blocks.
+/// Cost of Ring Attention's passes. Blocks make P-1 hops in each pass; gradients make P, one behind
+/// the blocks.
 inline Cost ring_softmax_cost(const Layer& layer, int ranks) {
   if (ranks == 1) return {};
   const Cost blocks = key_ring_cost(layer, ranks);

@@ -21,7 +21,7 @@
 
 namespace baton {
 
-/// The positions of a rank's tokens.
+/// A function that gives the positions of a rank's tokens.
 using Layout = Positions (*)(int rank, int ranks, std::int64_t tokens);
 
 inline Positions contiguous(int rank, int, std::int64_t tokens) { return contiguous_positions(rank, tokens); }
@@ -34,19 +34,19 @@ inline Positions striped(int rank, int ranks, std::int64_t tokens) {
   return striped_positions(rank, ranks, tokens);
 }
 
-/// The rank that owns the queries, and the one that owns the keys.
+/// A pair of ranks: one owns the queries, one owns the keys.
 struct RankPair {
   int queries = 0;
   int keys = 0;
 };
 
-/// A partial result of attention.
+/// Output and lse of attention over some of the keys.
 struct PartialOutput {
   Slice out;  ///< [tokens, heads, d_v], f32, or of `part_dtype` where it is merged at once
   Slice lse;  ///< [tokens, heads], natural logarithm
 };
 
-/// What the gradients of a rank's queries need.
+/// The tensors that the gradients of a rank's queries need.
 struct QuerySide {
   Slice q;      ///< [tokens, heads, d_k]
   Slice d_o;    ///< [tokens, heads, d_v]
@@ -54,7 +54,8 @@ struct QuerySide {
   Slice delta;  ///< [tokens, heads]
 };
 
-/// Records these steps for one layer, whose tokens lie on the ranks as `layout` says.
+/// Records the steps of softmax attention for one layer, whose tokens lie on the ranks as `layout`
+/// says.
 class SoftmaxSteps {
  public:
   using Source = std::source_location;
@@ -62,17 +63,19 @@ class SoftmaxSteps {
   SoftmaxSteps(Schedule& schedule, const Layer& layer, Layout layout)
       : schedule_(schedule), layer_(layer), layout_(layout) {}
 
-  /// Elements of lse, and of out, of one rank's queries.
+  /// Number of elements of lse of one rank's queries.
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
+  /// Number of elements of out of one rank's queries.
   std::int64_t values() const { return rows() * layer_.share.d_v; }
 
-  /// The type of what one block gives before it is merged or added: f32 of our own kernels, which
-  /// sum in f32; cuDNN rounds its results to the type of the tensors.
+  /// The type of the result of one block before it is merged or added. Our own kernels give the f32
+  /// in which they sum; cuDNN rounds its results to the type of the tensors.
   Dtype part_dtype() const {
     return layer_.kernels.softmax == SoftmaxBody::cudnn ? layer_.dtype : Dtype::f32;
   }
 
-  /// The same of queries whose keys are all in one block, so that nothing is merged.
+  /// out and lse of queries whose keys are all in one block, so that nothing is merged. `out` is
+  /// `o` itself if the kernels give its type.
   PartialOutput result_of_one_block(const Slice& o) {
     if (layer_.pass == Pass::backward || part_dtype() != o.dtype) return result(o);
     return {o, saved_for_backward(schedule_, layer_, "lse", rows())};
@@ -86,6 +89,7 @@ class SoftmaxSteps {
             saved_for_backward(schedule_, layer_, "lse", rows())};
   }
 
+  /// Sizes of attention between two ranks: all queries of one over the keys of the other.
   SoftmaxShape shape(RankPair pair) const {
     const LayerShape& share = layer_.share;
     const int ranks = schedule_.ranks();
@@ -102,7 +106,7 @@ class SoftmaxSteps {
             layer_.kernels.softmax};
   }
 
-  /// The same for the last `queries` queries of the rank.
+  /// Sizes of attention between two ranks, for the last `queries` queries of their rank.
   SoftmaxShape shape(RankPair pair, std::int64_t queries) const {
     SoftmaxShape last = shape(pair);
     last.q_positions = last.q_positions.last(queries, last.q_tokens);
@@ -110,13 +114,13 @@ class SoftmaxSteps {
     return last;
   }
 
-  /// How many of the queries see a key. They are the last ones.
+  /// Number of queries of the pair that see a key. They are the last ones of their rank.
   std::int64_t seeing(RankPair pair) const {
     const SoftmaxShape all = shape(pair);
     return all.q_tokens - all.q_positions.visible(all.k_positions.at(0) - 1, all.q_tokens);
   }
 
-  /// Whether any query sees any key.
+  /// True if any query of the pair sees any key.
   bool is_visible(RankPair pair) const { return seeing(pair) > 0; }
 
   /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
@@ -139,7 +143,7 @@ class SoftmaxSteps {
                          source);
   }
 
-  /// Sets `delta` of a rank's own queries.
+  /// Sets `delta` of a rank's own queries to rowsum(d_o (.) out).
   void set_delta(const Slice& delta, const Slice& d_o, const Slice& out, Source source = Source::current()) {
     const int rank = schedule_.rank();
     SoftmaxShape sizes = shape({rank, rank});
@@ -147,15 +151,15 @@ class SoftmaxSteps {
     record<SoftmaxDelta>(schedule_, sizes, {.d_o = d_o, .out = out, .delta = delta}, source);
   }
 
-  /// Adds the gradients of `queries`, the last ones of their rank, to `dq`, and those of the block
-  /// to `into`, all f32.
+  /// Adds the gradients of `queries`, the last ones of their rank, to `dq`, and the gradients of
+  /// `block` to `into`. All of them are f32.
   void add_gradients(const Slice& dq, const RingBlock& into, const QuerySide& queries, const RingBlock& block,
                      RankPair pair, Source source = Source::current()) {
     record_gradients({dq, into, false, false}, queries, block, pair, source);
   }
 
-  /// The same, whatever the memory held: sets `dq` if it begins there, and sets `into`, either of
-  /// them of f32 or of `part_dtype`.
+  /// Adds the gradients of `queries` to `dq`, or sets it if `begins_dq`, and sets `into` to the
+  /// gradients of `block`. Either is of f32 or of `part_dtype`.
   void begin_gradients(bool begins_dq, const Slice& dq, const RingBlock& into, const QuerySide& queries,
                        const RingBlock& block, RankPair pair, Source source = Source::current()) {
     if (layer_.kernels.softmax == SoftmaxBody::cudnn)
@@ -170,7 +174,7 @@ class SoftmaxSteps {
   }
 
  private:
-  /// Where the gradients of a block go.
+  /// Memory for the gradients of a block, and whether they are set or added.
   struct GradientMemory {
     Slice dq;
     RingBlock keys;
@@ -204,23 +208,23 @@ inline Slice last(const Slice& slice, std::int64_t count) { return slice.part(sl
 /// The f32 sums of a rank's gradients.
 struct GradientSums {
   Slice dq;
-  RingBlock block;  ///< dk and dv
+  RingBlock block;  ///< Sums of dk and dv.
 };
 
-/// Memory for these sums.
+/// Memory for the f32 sums of a rank's gradients.
 inline GradientSums sums_of_gradients(Schedule& schedule, const LayerTensors& x) {
   return {sums_of(schedule, x.dq, "dq_sums"),
           {sums_of(schedule, x.dk, "dk_sums"), sums_of(schedule, x.dv, "dv_sums"), {}}};
 }
 
-/// Sums that start as zeros.
+/// Memory for the f32 sums of a rank's gradients, which starts as zeros.
 inline GradientSums zero_gradients(Schedule& schedule, const LayerTensors& x) {
   const GradientSums sums = sums_of_gradients(schedule, x);
   for (const Slice& slice : {sums.dq, sums.block.k, sums.block.v}) fill(schedule, slice, 0.0F);
   return sums;
 }
 
-/// Sets a rank's gradients to their sums.
+/// Sets a rank's gradients to their f32 sums.
 inline void set_gradients(Schedule& schedule, const LayerTensors& x, const GradientSums& sums) {
   set(schedule, x.dq, sums.dq);
   set(schedule, x.dk, sums.block.k);
@@ -242,7 +246,8 @@ void run_in_turns(Schedule& schedule, const Layer& layer, int last_turn, Method&
   }
 }
 
-/// Why no method of softmax attention with this layout can run this layer.
+/// The reason why no method of softmax attention with this layout can run this layer; empty if one
+/// can.
 inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   if (layer.share.gate != GateKind::none) return "softmax attention has no gates";
   if (layout == zigzag && layer.share.tokens % 2 != 0)
@@ -251,7 +256,7 @@ inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   return unsupported_in_a_ring(layer);
 }
 
-/// Registers a method that runs every layer with this layout. `build` gets the layout.
+/// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets.
 template <class Build, class Claim>
 RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
                                 const Build& build, const Claim& claim) {

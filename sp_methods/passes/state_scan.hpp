@@ -11,18 +11,19 @@
 
 namespace baton {
 
-/// What a rank's scans of states claim.
+/// Claimed cost of a rank's scans of states.
 struct ClaimedScans {
-  std::int64_t bytes = 0;  ///< All of them, by the home rank that sends most.
-  std::vector<int> hops;   ///< Of each.
+  std::int64_t bytes = 0;  ///< Bytes of all scans, by the home rank that sends most.
+  std::vector<int> hops;   ///< Hops of each scan.
 };
 
-/// Scans of one group's maps in these directions, once each; empty if the scan claims nothing.
+/// Claimed cost of a scan of one group's maps in each of `directions`; empty if the scan claims
+/// nothing.
 std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
                                           const std::vector<Direction>& directions);
 
-/// What the embedded `scan` reads of the map of the rank that `schedule` is of, before it is
-/// recorded. Ranks between the first and the last one may make what it does not read.
+/// The parts of the map of the rank of `schedule` that `scan` reads once it is embedded. A rank
+/// between the first and the last one counts both parts.
 MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction);
 
 }  // namespace baton

@@ -18,7 +18,7 @@ struct Operands {
   unsigned tile_rows;
 };
 
-/// The tiles of one block: neighbours, which mostly lie in one head.
+/// The tiles [first, end) of one thread block; these neighbours mostly lie in one head.
 struct Tiles {
   unsigned first;
   unsigned end;
@@ -35,14 +35,14 @@ __device__ inline void load_ahead(float* shared, const float* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
 }
 
-/// Waits until all but the last `under_way` tiles have arrived that this thread loads ahead.
+/// Waits until at most `under_way` tiles that this thread loads asynchronously have not arrived.
 template <int under_way>
 __device__ inline void await_loads() {
   asm volatile("cp.async.wait_group %0;" ::"n"(under_way) : "memory");
 }
 
-/// Whole rows of `width` elements on 16 bytes: a thread moves four elements of each tile. Three
-/// tiles take turns, of which two are under way.
+/// Multiplies 16-byte aligned rows of `width` elements with tensor cores. A thread moves four
+/// elements of each tile; three tiles take turns, of which two are being loaded.
 template <unsigned width>
 __global__ void __launch_bounds__(product_threads)
     tensor_kernel(const __grid_constant__ Operands o, const __grid_constant__ Matrices by) {
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(product_threads)
   }
 }
 
-/// Any rows at any address, an element at a time.
+/// Multiplies rows of any length at any address, one element at a time.
 __global__ void __launch_bounds__(product_threads)
     plain_kernel(const __grid_constant__ Operands o, const __grid_constant__ Matrices by) {
   __shared__ float x[most_tile_elements], y[most_tile_elements];

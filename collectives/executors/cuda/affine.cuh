@@ -16,7 +16,7 @@
 
 namespace baton {
 
-/// Enqueues a combine of affine maps, as combine_on_device (steps.cuh).
+/// Enqueues a combine of affine maps, with the operands of combine_on_device (steps.cuh).
 void combine_affine_on_device(cudaStream_t stream, const DeviceOperands& operands, const Combine& by);
 
 /// Refuses a combine of affine maps with rows that fit into no tile, and one that writes its

@@ -18,7 +18,8 @@ inline void cuda(cudaError_t code, std::source_location where = std::source_loca
                     where.file_name() + ":" + std::to_string(where.line()) + ")");
 }
 
-/// Throws the same if the last kernel could not be launched.
+/// Throws SystemError with CUDA's own text and the caller's line if the last kernel could not be
+/// launched.
 inline void cuda_launched(std::source_location where = std::source_location::current()) {
   cuda(cudaGetLastError(), where);
 }

@@ -64,7 +64,7 @@ class CudaExecutor : public Executor, public Device {
   void synchronise() override { ranks_.barrier(); }
   double run() override;
   std::vector<double> stream(int rounds) override;
-  /// All ranks count from the common start.
+  /// Runs one round and returns the times of its steps. All ranks count from the common start.
   std::vector<StepTime> run_traced() override;
   Device* device() override { return this; }
 
@@ -84,8 +84,8 @@ class CudaExecutor : public Executor, public Device {
   /// Frees the prepared round, its recording and its memory; `prepare` calls it first, as two cases
   /// need not fit at once.
   void drop_prepared();
-  /// The same for destructors of derived executors: throws nothing, and waits for nothing while an
-  /// exception propagates.
+  /// Frees the prepared round as `drop_prepared` does, for destructors of derived executors. It
+  /// throws nothing, and does not wait while an exception propagates.
   void drop_at_end();
   /// Takes over a prepared round and its buffers and runs it once, which connects and loads. Leaves
   /// all buffers as they start. Collective.

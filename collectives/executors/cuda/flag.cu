@@ -48,8 +48,8 @@ constexpr int round_trips = 2000;
 constexpr int push_threads = 512;
 constexpr std::uint64_t ping_pong_limit = 2'000'000'000;  // nanoseconds
 
-/// Counts from `first` to `first + trips`. The rank that serves raises its flag first and then
-/// waits; the other answers.
+/// Counts two flags up from `first` for `trips` round trips. The rank that `serves` raises its flag
+/// first and then waits; the other rank answers.
 __global__ void ping_pong_kernel(unsigned* theirs, unsigned* own, unsigned first, int trips, bool serves) {
   for (unsigned count = first; count != first + trips; ++count) {
     if (serves) raise_flag(theirs, count);
@@ -73,7 +73,8 @@ class LinkProbe {
         floor_seconds_(floor_seconds),
         memory_(ranks, flag_bytes + push_bytes) {}
 
-  /// Seconds one way. Both ranks of the pair measure; others get 0.
+  /// Seconds that a flag takes one way between rank `low` and the next. Both ranks measure; other
+  /// ranks return 0.
   double alpha(int low) {
     const bool serves = ranks_.rank() == low;
     if (!serves && ranks_.rank() != low + 1) return 0;
@@ -92,7 +93,8 @@ class LinkProbe {
     return play(round_trips) / (2 * round_trips);
   }
 
-  /// Bytes a second. The lower rank of the pair measures; others get 0.
+  /// Bytes a second that rank `low` stores into the memory of the next rank. Rank `low` measures;
+  /// other ranks return 0.
   double beta(int low) {
     if (ranks_.rank() != low) return 0;
     auto* into = reinterpret_cast<float4*>(memory_.of(low + 1) + flag_bytes);

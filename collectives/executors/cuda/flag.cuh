@@ -61,22 +61,22 @@ __device__ inline bool await_flag(const unsigned* flag, unsigned value, std::uin
 /// host, and the start is as even as the ranks' last barrier.
 class StartBarrier {
  public:
-  /// Collective. `ranks` must outlive it.
+  /// Makes the barrier of `ranks`, which must outlive it. Collective.
   explicit StartBarrier(const CudaRanks& ranks);
   ~StartBarrier();
   StartBarrier(const StartBarrier&) = delete;
   StartBarrier& operator=(const StartBarrier&) = delete;
 
-  /// True where the GPUs meet by flags of their own.
+  /// True if the GPUs synchronize by flags in peer memory.
   bool is_on_device() const { return flags_ != nullptr; }
 
   /// Makes what is enqueued in `stream` behind it start on all ranks together, once each has called
   /// `release`. Every rank calls it equally often.
   void enqueue(cudaStream_t stream);
-  /// To be called when the host has enqueued its round.
+  /// Releases the enqueued round. To be called when the host has enqueued all of it.
   void release();
-  /// The rank that this one timed out on, in words, or an empty string. Asked after the stream has
-  /// ended.
+  /// The rank that this one timed out on, in words; empty if there is none. To be called after the
+  /// stream has ended.
   std::string fault() const;
 
  private:

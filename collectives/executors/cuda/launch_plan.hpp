@@ -16,30 +16,31 @@
 
 namespace baton {
 
-/// What is enqueued at once: one compute step, or some steps of the exchange.
+/// Steps that are enqueued at once: one compute step, or some steps of the exchange.
 struct LaunchOperation {
-  /// The steps of the schedule, in order.
+  /// Indices of the steps in the schedule, in order.
   std::vector<int> steps;
-  /// True on the stream of compute steps.
+  /// True if the operation runs on the stream of compute steps.
   bool computes = false;
-  /// The operation of the other stream that it waits for, -1 where there is none or an earlier wait
-  /// covers it.
+  /// The operation of the other stream that this operation waits for; -1 if there is none, or if an
+  /// earlier wait covers it.
   int waits_for = -1;
-  /// In a peer program: the instructions from `first` up to `last`.
+  /// The first instruction of the operation in a peer program.
   int first = 0;
+  /// The instruction behind the last one of the operation in a peer program.
   int last = 0;
-  /// In a peer program: an exchange during which a compute step may run.
+  /// True for an exchange of a peer program during which a compute step may run.
   bool overlaps_compute = false;
 };
 
 /// Collects the operations of one rank, in the order of enqueuing.
 class LaunchPlanner {
  public:
-  /// `schedule` must outlive it.
+  /// Makes a planner of `schedule`, which must outlive it.
   explicit LaunchPlanner(const Schedule& schedule)
       : schedule_(schedule), operation_of_(schedule.steps().size(), -1) {}
 
-  /// The last operation so far of the other stream that `steps` wait for, -1 for none.
+  /// The last operation added so far of the other stream that `steps` wait for; -1 for none.
   int awaited(const std::vector<int>& steps, bool computes) const {
     int last = -1;
     for (int step : steps)
@@ -50,10 +51,12 @@ class LaunchPlanner {
     return last;
   }
 
-  /// True where a stream has waited for `operation` of the other one, or for a later one.
+  /// True if the stream of compute steps (`computes`), or else that of exchanges, has waited for
+  /// `operation` of the other stream or for a later one.
   bool has_awaited(bool computes, int operation) const { return operation <= awaited_[computes]; }
 
-  /// Appends an operation that waits for operation `awaited` of the other stream; its number.
+  /// Appends an operation that waits for operation `awaited` of the other stream. Returns its
+  /// number.
   int add(std::vector<int> steps, bool computes, int awaited) {
     const int number = static_cast<int>(operations_.size());
     for (int step : steps) operation_of_[step] = number;
@@ -64,7 +67,7 @@ class LaunchPlanner {
     return number;
   }
 
-  /// Makes `steps` the last ones of an operation.
+  /// Appends `steps` to an operation.
   void extend(int operation, const std::vector<int>& steps) {
     for (int step : steps) operation_of_[step] = operation;
     auto& all = operations_[operation].steps;

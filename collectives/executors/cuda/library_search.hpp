@@ -35,7 +35,8 @@ inline std::vector<std::string> in_pythons(const std::string& file) {
   return files;
 }
 
-/// Opens the first of these that opens; a null pointer if none does.
+/// Opens the first library of `names` that opens; null if none does. `which`, if given, gets its
+/// name.
 inline void* opened(const std::vector<std::string>& names, std::string* which = nullptr) {
   for (const std::string& name : names)
     if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {

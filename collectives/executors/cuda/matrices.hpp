@@ -23,7 +23,7 @@ namespace baton {
 /// Threads of a block that multiplies.
 inline constexpr unsigned product_threads = 512;
 
-/// The most elements of a tile in shared memory, with the room between its rows.
+/// The most elements of a tile in shared memory, padding between its rows included.
 inline constexpr unsigned most_tile_elements = 2560;
 
 /// Matrices [row, row], one for every `share` rows of a slice of states.
@@ -52,14 +52,14 @@ inline unsigned tensor_width(const Matrices& by) {
 /// The fewest rows of `row` elements that are whole packets, of at most eight elements.
 constexpr std::int64_t whole_rows(std::int64_t row) { return 8 / std::gcd(row, std::int64_t{8}); }
 
-/// Rows of a tile of `width` (see above).
+/// Number of rows of `row` elements in a tile; `width` is the result of tensor_width.
 inline unsigned tile_rows(unsigned row, unsigned width) {
   if (width > 0) return tensor_tile_elements / width;
   const auto fewest = static_cast<unsigned>(whole_rows(row));
   return fewest * std::max(1U, most_tile_elements / (row * fewest));
 }
 
-/// False for rows too long for a tile.
+/// True if a tile can hold the fewest rows of `row` elements that are whole packets.
 inline bool has_tile(std::int64_t row) { return row * whole_rows(row) <= most_tile_elements; }
 
 /// The product that composes the matrices of two maps, and which operand of `combine_on_host` is
@@ -69,7 +69,8 @@ struct MatrixProduct {
   Combine by;
 };
 
-/// A2 A1, or A1 A2 where matrices act transposed.
+/// The product of the matrices of an earlier map A1 and a later map A2: A2 A1, or A1 A2 if matrices
+/// act transposed.
 inline MatrixProduct product_of_matrices(const Combine& by) {
   MapForm form{.kind = MapKind::affine, .share = by.row, .transposed = true};
   return {!by.form.transposed, {form, by.row}};

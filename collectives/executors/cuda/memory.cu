@@ -46,7 +46,7 @@ constexpr std::size_t page = std::size_t{2} << 20;
 
 constexpr int threads = 256;
 
-/// Blocks of `threads` for `count` elements, several elements a thread where there are many.
+/// Number of blocks of `threads` threads for `count` elements, at most 1024.
 unsigned blocks_for(std::int64_t count) {
   constexpr std::int64_t most = 1024;
   return static_cast<unsigned>(std::clamp<std::int64_t>((count + threads - 1) / threads, 1, most));

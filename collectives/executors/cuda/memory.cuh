@@ -40,22 +40,24 @@ class DeviceMemory {
   /// Bytes of the arena that `schedule` needs.
   static std::size_t bytes(const Schedule& schedule);
 
-  /// In memory of its own. Throws SystemError if there is not enough.
+  /// Allocates memory of its own. Throws SystemError if there is not enough.
   explicit DeviceMemory(const Schedule& schedule);
-  /// In `bytes(schedule)` bytes at `arena`, 256-byte aligned, which must outlive it.
+  /// Places the buffers at `arena`: `bytes(schedule)` bytes, 256-byte aligned, which must outlive
+  /// it.
   DeviceMemory(const Schedule& schedule, void* arena);
 
-  /// Bytes of its arena.
+  /// Size of the arena in bytes.
   std::size_t size() const { return bytes_; }
   /// The address of `slice`, whatever its dtype; a null pointer if it is empty.
   float* at(const Slice& slice) const;
   /// The operands of `step`.
   DeviceOperands operands(const Step& step) const;
 
-  /// These three wait until they are done. `clear` sets all buffers to what they start with. Values
-  /// of bf16 slices are rounded to bf16, or widened from it.
+  /// Sets all buffers to the values that they start with, and waits until this is done.
   void clear();
+  /// Copies `from` into a slice and waits. Values are rounded if the slice is bf16.
   void write(const Slice& into, std::span<const float> from);
+  /// Copies a slice to `into` and waits. Values of bf16 are widened to f32.
   void read(std::span<float> into, const Slice& from) const;
 
  private:
@@ -66,7 +68,7 @@ class DeviceMemory {
   std::vector<std::pair<Slice, float>> starts_;  // buffers that do not start as zeros
 };
 
-/// The place of a sum on the current GPU.
+/// Device memory for the checksums of slices on the current GPU.
 class ChecksumDevice {
  public:
   ChecksumDevice() : sum_(sizeof(std::uint64_t)) {}
@@ -79,8 +81,8 @@ class ChecksumDevice {
   DeviceBytes sum_;
 };
 
-/// Overwrites the first of every `stride` elements of `into`, and waits. Throws SystemError if CUDA
-/// fails.
+/// Overwrites the first of every `stride` elements of `into` by `value`, and waits. Throws
+/// SystemError if CUDA fails.
 void scatter_on_device(const DeviceMemory& memory, const Slice& into, std::int64_t stride, float value,
                        cudaStream_t stream);
 
@@ -88,10 +90,10 @@ void scatter_on_device(const DeviceMemory& memory, const Slice& into, std::int64
 /// through CUDA's inter-process handles, and all read and write it.
 class SharedBuffer {
  public:
+  /// Allocates and shares `bytes` bytes on each of `ranks`, which must outlive the buffer.
   /// Collective; needs that lacks_peer_access refused nothing. Throws SystemError if CUDA fails.
-  /// `ranks` must outlive it.
   SharedBuffer(const CudaRanks& ranks, std::size_t bytes);
-  /// Collective, except while an exception propagates.
+  /// Frees the memory. Collective, except while an exception propagates.
   ~SharedBuffer();
   SharedBuffer(const SharedBuffer&) = delete;
   SharedBuffer& operator=(const SharedBuffer&) = delete;
@@ -99,7 +101,7 @@ class SharedBuffer {
   /// The memory of `rank`, as this process and its GPU reach it.
   std::byte* of(int rank) const { return pointers_[rank]; }
   std::byte* own() const { return pointers_[ranks_.rank()]; }
-  /// The same pointers, by rank, in this GPU's memory.
+  /// The addresses that `of` returns, by rank, as an array in this GPU's memory.
   std::byte* const* on_device() const { return on_device_; }
 
  private:

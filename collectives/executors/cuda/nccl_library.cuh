@@ -68,7 +68,7 @@ class NcclWindow {
   /// Allocates and registers. Collective; needs that lacks_matching_nccl refused nothing. Throws
   /// SystemError if NCCL fails. `ranks` and `comm` must outlive it.
   NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes);
-  /// Collective, except while an exception propagates.
+  /// Frees the window. Collective, except while an exception propagates.
   ~NcclWindow();
   NcclWindow(const NcclWindow&) = delete;
   NcclWindow& operator=(const NcclWindow&) = delete;

@@ -17,7 +17,7 @@
 
 namespace baton {
 
-/// Parts of a number that tensor cores can take.
+/// A number as the sum of two tf32 numbers, which tensor cores can multiply.
 struct Tf32Parts {
   unsigned high;
   unsigned low;
@@ -51,8 +51,8 @@ __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[4], uns
 template <unsigned width>
 class Products {
  public:
-  /// From one row of a tile in shared memory to the next: 16 words more spread the loads of a
-  /// quarter of a warp over all banks.
+  /// Elements from one row of a tile in shared memory to the next. 16 elements of padding spread
+  /// the loads of a quarter of a warp over all banks.
   static constexpr unsigned stride = width + 16;
 
   __device__ explicit Products(const Matrices& by) : by_(by) {}
@@ -168,7 +168,7 @@ class Products {
   Tf32Parts matrix_[groups][2][4];
 };
 
-/// Rows of any length, whose tiles may lie in several heads.
+/// The products of a block with rows of any length, whose tiles may lie in several heads.
 template <>
 class Products<0> {
  public:

@@ -21,7 +21,7 @@ struct Gpus {
   std::string error;
 };
 
-/// The first call starts CUDA.
+/// The GPUs that CUDA sees. The first call starts CUDA.
 const Gpus& gpus() {
   static const Gpus found = [] {
     // Loading a kernel lazily may wait for the device, and the device may be waiting for that

@@ -25,8 +25,9 @@ __device__ float4 after(float decay, float4 earlier, float4 later) {
           fmaf(decay, earlier.w, later.w)};
 }
 
-/// The state of a combine over `count` packs, `row` packs a decay, the first of which has `before`
-/// packs more; with `into_decay` the decays of a composition too.
+/// Computes the state of a combine over `count` packs. `row` packs share a decay, `before` packs of
+/// the first decay lie before them, and `into_decay`, unless null, gets the decays of a
+/// composition.
 template <class Pack>
 __global__ void __launch_bounds__(threads)
     combine_kernel(Pack* into, const Pack* earlier, const float* later_decay, const Pack* later,
@@ -44,7 +45,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The decays of a composition alone. `into` may be either operand.
+/// Multiplies the decays of two maps, element by element. `into` may be either operand.
 __global__ void __launch_bounds__(threads)
     multiply_kernel(float* into, const float* earlier, const float* later, std::int64_t count) {
   const std::int64_t stride = std::int64_t{gridDim.x} * threads;
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(threads)
     into[i] = later[i] * earlier[i];
 }
 
-/// Blocks for `count` threads' worth of work: at most what runs at once.
+/// Number of thread blocks for `count` threads, at most four a multiprocessor.
 int grid(std::int64_t count) {
   int gpu = 0, processors = 0;
   cuda(cudaGetDevice(&gpu));
@@ -92,7 +93,8 @@ cudaEvent_t new_event() {
   return event;
 }
 
-/// The mark before an operation; the one behind it is the next. Mark 0 is the round's start.
+/// Number of the mark before an operation; the mark behind the operation has the next number. Mark
+/// 0 is the round's start.
 int first_mark(std::size_t operation) { return 1 + 2 * static_cast<int>(operation); }
 
 }  // namespace

@@ -75,7 +75,7 @@ class Round {
   /// of an operation share its times.
   std::vector<StepTime> step_times(const Stopwatch& marks) const;
 
-  /// What the device waited for until it gave up, in words, or an empty string. Asked when no round
+  /// The wait that the device gave up, in words; empty if there is none. To be called when no round
   /// is under way.
   virtual std::string fault() const { return {}; }
   /// The first message with `rank` that the device may wait for without end, in words, or an empty

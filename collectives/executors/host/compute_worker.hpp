@@ -15,7 +15,7 @@ namespace baton {
 
 class ComputeWorker {
  public:
-  /// `run` is called on the worker's thread with the number of a step.
+  /// Starts the worker's thread, which calls `run` with the number of each submitted step.
   explicit ComputeWorker(std::function<void(int)> run);
   /// Waits for the running step and drops the queued ones.
   ~ComputeWorker();

@@ -100,9 +100,9 @@ void Engine::run_local(int index) {
   finish(index);
 }
 
-/// A library without its own threads moves data only inside its calls, so long local work would
-/// stall ranks that wait for data from this one. Testing after every short step would cost more
-/// than it saves.
+/// Lets messages progress after 16 Ki elements of local work, since a library without its own
+/// threads moves data only inside its calls. Testing after every short step would cost more than it
+/// saves.
 void Engine::look_after_messages() {
   constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds
   if (worked_ >= elements_between_looks && under_way_ > 0) finish_messages(false);

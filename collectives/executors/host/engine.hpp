@@ -40,15 +40,19 @@ namespace baton {
 class Messages {
  public:
   virtual ~Messages() = default;
-  /// A round begins: numbers count anew. Messages of the round before have finished here.
+  /// Begins a round, in which messages are numbered anew. All messages of the round before have
+  /// finished on this rank.
   virtual void begin_round() {}
-  /// Start a message and return. `step` names it to `finish`; its memory must stay until then.
+  /// Starts to send message `tag` and returns. `step` names it to `finish`, and `from` must stay
+  /// until then.
   virtual void send(int step, std::span<const std::byte> from, int to, int tag) = 0;
+  /// Starts to receive message `tag` and returns. `step` names it to `finish`, and `into` must stay
+  /// until then.
   virtual void receive(int step, std::span<std::byte> into, int from, int tag) = 0;
-  /// Adds the steps whose messages have finished to `done`; with `wait` at least one, which must be
-  /// under way. Throws SystemError if a rank cannot be reached any more.
+  /// Appends the steps whose messages have finished to `done`. With `wait` it blocks until there is
+  /// one, which must be under way. Throws SystemError if a rank cannot be reached any more.
   virtual void finish(std::vector<int>& done, bool wait) = 0;
-  /// One of the steps under way, for reports of where a rank waits; there must be one.
+  /// A step whose message is under way, for reports of where a rank waits; there must be one.
   virtual int under_way() const = 0;
 };
 
@@ -58,7 +62,8 @@ using NativeRunner = std::function<void(const NativeCall& native, const HostOper
 /// One rank's prepared schedule.
 class Engine {
  public:
-  /// `messages` must outlive it. `ranks_on_host` of the schedule's ranks run on this host.
+  /// Makes the engine of one rank. `messages` must outlive it, and `ranks_on_host` of the
+  /// schedule's ranks run on this host.
   Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host);
 
   HostMemory& memory() { return memory_; }
@@ -115,11 +120,12 @@ class EngineExecutor : public Executor {
     std::as_const(*engine_).memory().read(into, from);
   }
   double run() override;
-  /// On one host all ranks count from the earliest start; on several, each counts from its own.
+  /// Runs one round and returns the times of its steps. On one host all ranks count from the
+  /// earliest start; on several hosts each rank counts from its own start.
   std::vector<StepTime> run_traced() override;
 
  protected:
-  /// Collective over the first `ranks` processes.
+  /// Makes the executor's team. Collective over the first `ranks` processes of the run.
   explicit EngineExecutor(int ranks) : team_(team_of_first(ranks)), ranks_on_host_(team_.host().size) {}
 
   const Team& team() const { return team_; }

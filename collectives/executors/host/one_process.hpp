@@ -15,7 +15,8 @@
 
 namespace baton {
 
-/// `Memory` holds the buffers of one rank, on the host (HostMemory) or on a GPU (DeviceMemory).
+/// An executor whose ranks are all in one process. `Memory` holds the buffers of one rank, on the
+/// host (HostMemory) or on a GPU (DeviceMemory).
 template <class Memory>
 class OneProcessExecutor : public Executor {
  public:

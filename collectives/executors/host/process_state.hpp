@@ -16,7 +16,7 @@ namespace baton {
 
 enum class ProcessState { runs, stopped, gone };
 
-/// "/proc/PROCESS/stat" with a zero at its end.
+/// The path "/proc/PROCESS/stat", zero-terminated.
 inline std::array<char, 40> proc_stat_path(pid_t process) {
   std::array<char, 40> path{};
   std::array<char, 12> digits{};

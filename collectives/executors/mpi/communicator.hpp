@@ -28,7 +28,8 @@ class Communicator : public TeamTransport {
   /// `in_reverse` gives process P-1 the rank 0.
   enum class Use { in_order, in_reverse, control, team };
 
-  /// The first `ranks` processes of the world must call it, and no other process may.
+  /// Makes the communicator of the first `ranks` processes of the world. They must all call it, and
+  /// no other process may.
   Communicator(int ranks, Use use);
   ~Communicator() override;
   Communicator(const Communicator&) = delete;
@@ -43,7 +44,7 @@ class Communicator : public TeamTransport {
   /// A dissemination barrier, so that rounds start in the same way with every MPI library: after
   /// ceil(log2 P) exchanges with ranks at distance 1, 2, 4, ... each rank has heard of all others.
   void barrier() const override;
-  /// Polls every half millisecond and sleeps in between.
+  /// Waits for all members: polls every half millisecond, and sleeps in between.
   void barrier_asleep() const override;
 
  private:

@@ -59,7 +59,7 @@ class NcclExecutor : public CudaExecutor {
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:
-  /// The arena stays beside a window, and a window stays unless it is too small.
+  /// Bytes of the arena or the window that `prepare` reuses or frees for `schedule`.
   std::size_t held_bytes(const Schedule& schedule) const override;
 
  private:
@@ -164,7 +164,7 @@ void* NcclExecutor::window_of(Connection& over, const std::vector<Schedule>& sch
   return over.window->own();
 }
 
-/// Half of a ping-pong of ncclSend and ncclRecv.
+/// Seconds of a message one way: half a ping-pong of ncclSend and ncclRecv.
 double NcclExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   const int mine = ranks().rank();
   if (mine != from && mine != to) return 0;

@@ -29,7 +29,7 @@ namespace baton {
 /// The arguments of a native. It enqueues into `stream` and returns; it may be captured into a
 /// graph.
 struct NcclCall {
-  /// All ranks, by home rank.
+  /// Communicator of all ranks, numbered by home rank.
   ncclComm_t comm;
   cudaStream_t stream;
   /// This rank's place in scan order, and the number of ranks.
@@ -43,13 +43,14 @@ struct NcclCall {
   int home(int at) const { return reversed ? ranks - 1 - at : at; }
 };
 
-/// Where a native needs its buffers, the least demanding first.
+/// Kinds of memory in which a native needs its buffers, the least demanding first.
 enum class NcclMemory {
-  /// Anywhere.
+  /// The native takes buffers in any device memory.
   plain,
-  /// In a symmetric window.
+  /// The native needs its buffers in a symmetric window.
   window,
-  /// In a symmetric window of a communicator that leaves collectives to the copy engines.
+  /// The native needs its buffers in a symmetric window of a communicator that leaves collectives
+  /// to the copy engines.
   copy_engine_window
 };
 
@@ -57,7 +58,7 @@ enum class NcclMemory {
 struct NcclNative {
   std::function<void(const NcclCall&)> body;
   NcclMemory memory = NcclMemory::plain;
-  /// NCCL builds it of ncclSend and ncclRecv.
+  /// True if NCCL builds the native of ncclSend and ncclRecv.
   bool is_of_messages = false;
 };
 
@@ -84,7 +85,8 @@ class NcclRound : public Round {
   NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
             ncclComm_t messages, ncclComm_t natives);
 
-  /// NCCL's kernels have no time limit.
+  /// The first message with `rank` that the device may wait for without end, in words, or an empty
+  /// string. NCCL's kernels have no time limit.
   std::string endless_wait_for(int rank) const override;
 
  private:

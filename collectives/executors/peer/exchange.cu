@@ -23,7 +23,7 @@ __global__ void leave_patterns_kernel(std::byte* const* heaps, int rank, int ran
   if (to < ranks) Gpu::store_packet(heaps[to] + rank * packet_bytes, pattern(rank, to));
 }
 
-/// Rounds up, so that a heap that grows case by case is seldom allocated.
+/// Rounds `bytes` up, so that a heap that grows case by case is seldom allocated.
 std::size_t roomy(std::size_t bytes) {
   std::size_t size = std::size_t{64} << 20;
   while (size < bytes) size *= 2;
@@ -106,7 +106,8 @@ void PeerHeap::share_by_handles(std::size_t bytes) {
   if (!wrong.empty()) throw SystemError(wrong);
 }
 
-/// Also makes the pointers known to the device.
+/// Tests that a kernel on every rank reaches every rank, and makes the pointers known to the
+/// device. Returns the reason of a failure, or an empty string.
 std::string PeerHeap::self_test() {
   const std::size_t bytes = all_.size() * sizeof all_[0];
   cuda(cudaMalloc(&on_device_, bytes));

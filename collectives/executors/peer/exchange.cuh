@@ -20,21 +20,21 @@ namespace baton {
 /// NCCL's window where that works, else through CUDA's inter-process handles.
 class PeerHeap {
  public:
-  /// Empty. Needs that lacks_peer_access refused nothing. `ranks` must outlive it.
+  /// Makes an empty heap. lacks_peer_access must have refused nothing, and `ranks` must outlive it.
   explicit PeerHeap(const CudaRanks& ranks) : ranks_(ranks) {}
   ~PeerHeap();
   PeerHeap(const PeerHeap&) = delete;
   PeerHeap& operator=(const PeerHeap&) = delete;
 
-  /// Makes it at least so large; its contents are lost when it grows. The first call chooses how
-  /// memory is shared and tests that a kernel on every rank reaches every rank. Collective. Throws
-  /// SystemError if nothing works.
+  /// Makes the heap at least `bytes` bytes large; its contents are lost when it grows. The first
+  /// call chooses how memory is shared, and tests that a kernel on every rank reaches every rank.
+  /// Collective. Throws SystemError if nothing works.
   void reserve(std::size_t bytes);
 
   std::size_t bytes() const { return bytes_; }
-  /// The addresses of all ranks' memory on this GPU, by rank; the second is an array in this GPU's
-  /// memory.
+  /// The addresses of all ranks' heaps on this GPU, by rank.
   const std::vector<std::byte*>& all() const { return all_; }
+  /// The addresses of all ranks' heaps, by rank, as an array in this GPU's memory.
   std::byte* const* on_device() const { return on_device_; }
   std::byte* own() const { return all_[ranks_.rank()]; }
 
@@ -58,8 +58,8 @@ class PeerHeap {
   std::byte** on_device_ = nullptr;
 };
 
-/// What the rounds of a prepared case share: inboxes and flags in the heap, counters in this GPU's
-/// memory, the record of a thread that gave up waiting.
+/// State that the rounds of a prepared case share: inboxes and flags in the heap, counters in this
+/// GPU's memory, and the record of a thread that gave up waiting.
 class PeerExchange {
  public:
   /// `ranks` must outlive it. A thread gives up after `limit_seconds` of waiting. Collective.
@@ -69,15 +69,15 @@ class PeerExchange {
   PeerExchange& operator=(const PeerExchange&) = delete;
 
   /// Empties the inboxes of all ranks, makes them large enough for `packets` packets and `messages`
-  /// messages to `ctas` blocks, and starts counting rounds anew. The same on all ranks, none of
-  /// which has a round under way. Collective. Throws SystemError.
+  /// messages to `ctas` blocks, and starts counting rounds anew. Arguments are equal on all ranks,
+  /// none of which has a round under way. Collective. Throws SystemError.
   void reset(std::int64_t packets, int messages, unsigned ctas);
 
   const PeerContext& context() const { return context_; }
   const PeerHeap& heap() const { return heap_; }
 
-  /// The first wait of the rank that timed out, in terms of its schedule, or an empty string. Asked
-  /// when no round is under way.
+  /// The first wait of this rank that timed out, in terms of its schedule, or an empty string. To
+  /// be called when no round is under way.
   std::string fault(const Schedule& schedule) const;
 
  private:

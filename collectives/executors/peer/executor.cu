@@ -119,8 +119,8 @@ void PeerExecutor::keep_fastest(std::size_t candidates,
   prepare_candidate(static_cast<std::size_t>(fastest));
 }
 
-/// A message from a common start to its arrival, less the time of an empty round. Prepares a case
-/// of its own.
+/// Seconds of a message from a common start to its arrival, less those of an empty round. Prepares
+/// a case of its own.
 double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (lacks_) return 0;
   if (!floor_) floor_ = floor_seconds();

@@ -20,7 +20,8 @@ struct MultiplyingGpu : Gpu {
   template <unsigned width>
   using Products = baton::Products<width>;
 
-  /// Tile 0 has the rows, tile 1 the results, and tile 2 is room for the products.
+  /// Tile `which` in shared memory: tile 0 has the rows, tile 1 the results, tile 2 room for
+  /// products.
   __device__ static float* tile(int which) {
     __shared__ alignas(16) float tiles[3][most_tile_elements];
     return tiles[which];
@@ -43,8 +44,8 @@ struct MultiplyingGpu : Gpu {
   }
 };
 
-/// The first instruction comes with the launch: a thread need not fetch it before it can load its
-/// first operands. Where it is the only one, as in a chain of merged blocks, it is read in place.
+/// Runs the instructions of one operation. The first one is an argument of the kernel, so that a
+/// thread need not fetch it before it loads its first operands; a single one is read in place.
 template <class Format, PeerTransport transport, bool has_one, bool multiplies>
 __global__ void __launch_bounds__(multiplies ? product_threads : most_threads)
     peer_kernel(const __grid_constant__ PeerContext context,
@@ -89,7 +90,7 @@ auto kernel_for(ElementFormat format, PeerTransport transport, bool has_one, boo
   return (is_bf16 ? kernel_for<Bf16, false> : kernel_for<F32, false>)(transport, has_one);
 }
 
-/// A native is one operation, of which no step is timed by itself.
+/// The operations of a native: a single one, whose steps are not timed by themselves.
 std::vector<LaunchOperation> one_operation() { return std::vector<LaunchOperation>(1); }
 
 }  // namespace

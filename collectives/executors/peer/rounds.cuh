@@ -47,10 +47,10 @@ bool is_whole_scan(const PeerCall& call, int elements);
 
 struct PeerNative {
   std::function<void(const PeerCall&)> body = nullptr;
-  /// Packets in an inbox, from the step's slices and the number of elements in a packet; the same
-  /// on all ranks.
+  /// Number of packets in an inbox, from the step's slices and the elements of a packet. It is the
+  /// same on all ranks.
   std::function<std::int64_t(const Step&, int ranks, int packet_elements)> packets = nullptr;
-  /// Blocks on a GPU with so many multiprocessors.
+  /// Number of thread blocks on a GPU with `multiprocessors` multiprocessors.
   std::function<unsigned(unsigned multiprocessors)> ctas = nullptr;
   /// If set, the other members are ignored. Returns alternative schedules of all ranks, which have
   /// the same buffers first; the executor times them and keeps the fastest.
@@ -71,7 +71,7 @@ struct RegisteredPeerNative {
 /// The native that stands for all of a rank's schedule, or a null pointer.
 const PeerNative* only_peer_native(const Schedule& schedule);
 
-/// Exchange kernels in the caller's stream, compute steps in the other.
+/// A round of a schedule: exchange kernels in the caller's stream, compute steps in the other.
 class ScheduleRound : public Round {
  public:
   /// Takes over `exchange`, as every rank does, with the program of this rank and its buffers in
@@ -105,7 +105,7 @@ class ScheduleRound : public Round {
   std::vector<Kernel> kernels_;           // of each operation; unused for a compute step
 };
 
-/// The kernel of a native.
+/// A round of one native, which is one kernel.
 class NativeRound : public Round {
  public:
   /// Takes over `exchange`, which must outlive it, as every rank does with `schedules`. Collective.

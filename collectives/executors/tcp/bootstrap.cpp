@@ -59,7 +59,7 @@ class StarTransport : public TeamTransport {
   void barrier_asleep() const override { barrier(); }
 
  private:
-  /// Stands before the bytes of a call, so that calls that do not match are found.
+  /// The header before the bytes of a call, by which calls that do not match are found.
   struct Head {
     std::uint64_t members = 0;
     std::uint64_t bytes = 0;
@@ -119,7 +119,8 @@ class TcpBootstrap : public Bootstrap {
   void announce_failure() noexcept override { say('f'); }
 
  private:
-  /// 'b' is a beat, 'f' the news of a failure, and after 'q' no beats follow.
+  /// Sends `word` to all processes that beats go to. 'b' is a beat, 'f' the news of a failure, and
+  /// after 'q' no beats follow.
   void say(char word) const noexcept {
     for (const Socket& beat : star_.beats)
       if (beat.is_valid()) beat.send_some(&word, 1);
@@ -132,7 +133,7 @@ class TcpBootstrap : public Bootstrap {
   volatile sig_atomic_t beats_ = 0;
 };
 
-/// Reads what a connection said. False if its process is lost.
+/// Reads what connection `from` said. False if its process is lost.
 bool TcpBootstrap::hear(std::size_t from, Beat& found) noexcept {
   constexpr time_t longest_silence = 8;
   std::array<char, 64> words{};

@@ -102,7 +102,7 @@ void Link::read_on(std::vector<int>& done) {
   }
 }
 
-/// Reads into the staging memory until it holds a head; false if that cannot be had now.
+/// Reads into the staging memory until it holds a header; false if that cannot be had now.
 bool Link::has_head() {
   while (staged() < sizeof(Head)) {
     std::memmove(staging_.data(), staging_.data() + begin_, staged());
@@ -117,7 +117,8 @@ bool Link::has_head() {
   return true;
 }
 
-/// Finds the memory for the frame of `head_`; false if the frame is one of a later round.
+/// Finds the memory for the frame of `head_`, or counts a token. False if the frame is of a later
+/// round.
 bool Link::begin_body() {
   if (head_.tag == token_tag) {
     ++tokens_;
@@ -135,7 +136,7 @@ bool Link::begin_body() {
   return true;
 }
 
-/// Fills the memory of the frame; false if bytes are missing that have not come yet.
+/// Fills the memory of the current frame; false if some bytes have not come yet.
 bool Link::fill_body() {
   const std::size_t staged_part = std::min(staged(), body_left_.size());
   // An empty message that came early has no memory at all, which memcpy must not be given.

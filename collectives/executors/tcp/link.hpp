@@ -29,18 +29,25 @@ class Link {
   int peer() const { return peer_; }
 
   void begin_round(std::uint32_t round);
-  /// `step` names a message in `done`; a negative one is in no schedule, and not named there.
+  /// Sends message `tag` of this round. `step`, unless it is negative, is appended to `done` once
+  /// the message is sent.
   void send(int step, std::span<const std::byte> from, int tag, std::vector<int>& done);
+  /// Receives message `tag` of this round. `step`, unless it is negative, is appended to `done`
+  /// once the message has come. Throws SystemError if the connection has closed before.
   void receive(int step, std::span<std::byte> into, int tag, std::vector<int>& done);
-  /// Announces this rank at a barrier, and takes such a word of the peer; false if none has come.
+  /// Announces this rank to the peer at a barrier.
   void send_token();
+  /// Takes one announcement of the peer at a barrier; false if none has come. Throws SystemError if
+  /// none has come and the connection is closed.
   bool take_token();
 
-  /// What to poll for: POLLIN while frames of this round may come, POLLOUT while some wait to go.
+  /// Events to poll for: POLLIN while frames of this round may come, POLLOUT while frames wait to
+  /// go.
   short events() const;
-  /// True if a frame has been read and not begun, since its round has not. `go_on` looks again.
+  /// True if the header of a frame has been read whose round has not begun. `go_on` looks again.
   bool has_staged_frame() const { return !in_body_ && staged() >= sizeof(Head); }
-  /// Moves what can be moved now. Adds the steps whose messages have finished.
+  /// Sends and receives what it can without waiting. Appends the steps whose messages have
+  /// finished.
   void go_on(std::vector<int>& done);
 
  private:
@@ -59,7 +66,7 @@ class Link {
     std::span<const std::byte> body;
     std::size_t sent;  // of head and body
   };
-  /// Message `tag` of this round to this rank.
+  /// Message number `tag` of this round from the peer.
   struct Incoming {
     bool is_posted = false;  // by its receive
     int step = none;

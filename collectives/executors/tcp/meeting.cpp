@@ -30,7 +30,8 @@ struct Hello {
   std::int32_t unused = 0;
 };
 
-/// The last word of rank 0: an address for the host of the rank, or no text if ranks are missing.
+/// The last message of rank 0 in a meeting: an address of the rank's host, or no text if ranks are
+/// missing.
 struct Welcome {
   std::array<char, 64> address{};
 };
@@ -39,7 +40,7 @@ std::string place(const Launcher& launcher) { return launcher.address + ":" + st
 
 std::string in_words(double seconds) { return " within " + std::to_string(std::lround(seconds)) + " s"; }
 
-/// "ranks 1, 2 and 5 more of 8", or "rank 1 of 2".
+/// The text that names `ranks`: "ranks 1, 2 and 5 more of 8", or "rank 1 of 2".
 std::string names_of(const std::vector<int>& ranks, int size) {
   constexpr std::size_t most = 8;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -56,7 +57,7 @@ Socket listen_at_one_of(int first) {
                     std::to_string(ports - 1) + " after it: set BATON_PORT to another one on all ranks");
 }
 
-/// Rank 0's side: lets a rank in, or sends it away.
+/// Lets a rank in on rank 0, or sends it away.
 void let_in(Socket guest, const Launcher& launcher, Star& star) {
   Hello hello;
   if (!guest.receive_all(&hello, sizeof hello, Deadline(1))) return;
@@ -75,7 +76,8 @@ std::vector<int> missing_in(const Star& star) {
   return missing;
 }
 
-/// Ranks of rank 0's own host may have come by its inner address, which other hosts cannot use.
+/// Tells every rank its address. Ranks of rank 0's own host may have come by a loopback address,
+/// which other hosts cannot use.
 void tell_addresses(Star& star) {
   star.address = "127.0.0.1";
   for (int rank = 1; rank < star.size; ++rank)
@@ -109,7 +111,7 @@ Star receive_all_ranks(const Launcher& launcher, double seconds) {
                     ": were all started, and do they reach this host at that port?");
 }
 
-/// A rank's side: the connection for `purpose`; invalid if rank 0 is not behind this port.
+/// Connects a rank to rank 0 for `purpose`. The socket is invalid if rank 0 is not behind `port`.
 Socket introduce(const Launcher& launcher, int port, Purpose purpose, const Deadline& deadline) {
   Socket guest = Socket::connect_to(launcher.address, port, deadline);
   const Hello hello{magic, launcher.run, launcher.rank, launcher.size, purpose};

@@ -22,23 +22,24 @@ namespace baton {
 struct Star {
   int rank = 0;
   int size = 1;
-  /// By which the other hosts reach this one.
+  /// The address by which the other hosts reach this one.
   std::string address;
-  /// For the calls of teams, and for beats: by rank on rank 0, one entry elsewhere.
+  /// Connections for the calls of teams: by rank on rank 0, one entry elsewhere.
   std::vector<Socket> calls;
+  /// Connections for beats: by rank on rank 0, one entry elsewhere.
   std::vector<Socket> beats;
 
-  /// The connections to `rank`. A rank that is not 0 reaches rank 0 alone.
+  /// The connection for calls to rank `to`. A rank that is not 0 reaches rank 0 alone.
   const Socket& call(int to) const { return calls[rank == 0 ? to : 0]; }
 };
 
 /// Meets the other processes of the run within BATON_MEETING_SECONDS, 60 if it is not set. Throws
-/// SystemError on rank 0 with the ranks that did not come, and on those that came; MeetingError on
-/// a rank that found no rank 0.
+/// SystemError on rank 0 and the ranks that came if some did not; MeetingError on a rank that found
+/// no rank 0.
 Star meet(const Launcher& launcher);
 
-/// Throws SystemError for a rank whose connection has closed. It waits some seconds before that,
-/// since a watchdog that runs says more and ends this process meanwhile.
+/// Throws SystemError for `rank`, whose connection has closed. It waits 3 s first, since a watchdog
+/// that runs says more and ends this process meanwhile.
 [[noreturn]] void throw_lost(int rank);
 
 }  // namespace baton

@@ -16,7 +16,7 @@
 namespace baton {
 namespace {
 
-/// How the other ranks reach a rank.
+/// Address and port at which other ranks reach a rank.
 struct Place {
   std::array<char, 256> address{};
   int port = 0;

@@ -38,8 +38,9 @@ class TcpCall {
   const int rank;
   const int ranks;
   const int blocks;
-  /// Of the maps: elements of a row and the form; 0 if the schedule did not tell.
+  /// Number of elements of a row of the scanned maps; 0 if the schedule does not tell.
   const std::int64_t row;
+  /// Form of the scanned maps, if the schedule tells.
   const MapForm form;
 
   /// The home rank of a place in scan order.

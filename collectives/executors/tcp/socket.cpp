@@ -20,7 +20,7 @@
 namespace baton {
 namespace {
 
-/// Messages leave at once: a block of a pipeline must not wait for the next one.
+/// Makes messages leave at once, since a block of a pipeline must not wait for the next one.
 void send_at_once(int descriptor) {
   const int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -79,7 +79,7 @@ Socket connect_one(const addrinfo& to, const Deadline& deadline) {
   return made;
 }
 
-/// What a transfer of some bytes returned, as `send_some` and `receive_some` say it.
+/// The result of a transfer that returned `count`: 0 if it would have blocked, else `count`.
 ssize_t some(ssize_t count) {
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return 0;
   return count;

@@ -23,7 +23,7 @@ class Deadline {
   double ends_;
 };
 
-/// A connection, or a place where connections come in. Invalid after a failure to make one.
+/// A connection, or a port at which connections come in. It is invalid if it could not be made.
 class Socket {
  public:
   Socket() = default;
@@ -46,18 +46,23 @@ class Socket {
   int descriptor() const { return descriptor_; }
   /// The port at which this socket listens.
   int port() const;
-  /// Numeric addresses of the two ends.
+  /// Numeric address of this end of the connection.
   std::string own_address() const;
+  /// Numeric address of the other end of the connection.
   std::string peer_address() const;
 
-  /// Transfers all bytes. False if the other end is gone, or does not answer within the deadline.
+  /// Sends all bytes. False if the other end is gone.
   bool send_all(const void* data, std::size_t bytes) const;
+  /// Receives all bytes. False if the other end is gone.
   bool receive_all(void* data, std::size_t bytes) const;
+  /// Receives all bytes. False if the other end is gone, or does not answer within the deadline.
   bool receive_all(void* data, std::size_t bytes, const Deadline& deadline) const;
 
-  /// Transfer what they can at once, and return the bytes; 0 if none can be, and -1 if the other
-  /// end is gone. Async-signal-safe.
+  /// Sends what it can at once and returns the bytes; 0 if none can go, -1 if the other end is
+  /// gone. Async-signal-safe.
   ssize_t send_some(const void* data, std::size_t bytes) const noexcept;
+  /// Receives what it can at once and returns the bytes; 0 if none has come, -1 if the other end is
+  /// gone. Async-signal-safe.
   ssize_t receive_some(void* data, std::size_t bytes) const noexcept;
 
  private:

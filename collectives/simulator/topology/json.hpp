@@ -29,10 +29,11 @@ struct Range {
 /// UsageError, one line "file: path of keys: expected this, found that".
 class JsonSection {
  public:
-  /// `path` is empty for the outermost object.
+  /// Makes the section of the object `value`. `path` has the keys that lead to it, and is empty for
+  /// the outermost object.
   JsonSection(const nlohmann::json& value, std::string file, std::string path);
 
-  /// Refuses every key that is not in `known`.
+  /// Throws UsageError if a key of the object is not in `known`.
   void only(std::initializer_list<const char*> known) const;
 
   bool has(const std::string& key) const { return value_.contains(key); }
@@ -43,14 +44,14 @@ class JsonSection {
   double number(const std::string& key, Range range) const;
   double number_or(const std::string& key, Range range, double otherwise) const;
   std::int64_t whole_number(const std::string& key, Range range) const;
-  /// One line, not empty.
+  /// The text under `key`: one line, not empty.
   std::string text(const std::string& key) const;
-  /// One of a few words.
+  /// The text under `key`, which is one of `words`.
   std::string word(const std::string& key, const std::vector<std::string>& words) const;
-  /// An array of `least` to `most` objects, read one by one.
+  /// The array under `key`, which has `least` to `most` objects.
   std::vector<JsonSection> sections(const std::string& key, std::size_t least, std::size_t most) const;
 
-  /// Throws for the member `key`, or for the object itself where `key` is empty.
+  /// Throws UsageError for the member `key`, or for the object itself if `key` is empty.
   [[noreturn]] void refuse(const std::string& key, const std::string& why) const;
 
  private:

@@ -53,7 +53,7 @@ Curve read_curve(const JsonSection& parent, const std::string& key) {
   return curve;
 }
 
-/// A rate, which may be missing if measured points replace it.
+/// Reads the rate under `key`, which may be missing if measured points replace it.
 double read_rate(const JsonSection& parent, const std::string& key, const Curve& measured) {
   return measured.empty() ? parent.number(key, rates) : parent.number_or(key, rates, 1);
 }
@@ -143,7 +143,7 @@ Calibration read_calibration(const JsonSection& calibration) {
   return read;
 }
 
-/// The functions below write what those above read. A section without a source gets `otherwise`.
+/// Writes a curve under `key`, unless it is empty.
 void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
   for (const Curve::Point& point : curve.points)
     parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});

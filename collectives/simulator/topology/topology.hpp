@@ -32,7 +32,8 @@ struct Curve {
   double seconds(double bytes) const;
 };
 
-/// What no message on a link beats, alone or in a row of messages, whatever its size.
+/// Bounds of all messages on a link, whatever their sizes: the least latency, and the highest rate
+/// of a row of messages.
 struct LinkLimit {
   double alpha_seconds = 0;
   double bytes_a_second = 1;
@@ -41,35 +42,38 @@ struct LinkLimit {
 /// The cost of a message between two ranks. It occupies a port for `busy_seconds` and arrives
 /// `latency_seconds` later.
 struct LinkModel {
-  /// Delays the message without occupying a port.
+  /// Seconds by which a message is delayed without occupying a port.
   double latency_seconds = 0;
-  /// The fixed time for which a message occupies its ports.
+  /// Seconds for which a message occupies its ports, whatever its size.
   double overhead_seconds = 0;
-  /// The rate of one port in one direction.
+  /// Bytes a second of one port in one direction.
   double bytes_a_second = 1;
-  /// Replaces overhead and rate unless it is empty.
+  /// Measured seconds for which a message occupies its ports. It replaces overhead and rate unless
+  /// it is empty.
   Curve measured;
-  /// The time of a whole message on an idle network. Replaces the latency unless it is empty.
+  /// Measured seconds of a whole message on an idle network. It replaces the latency unless it is
+  /// empty.
   Curve measured_idle;
   Transport moved_by = Transport::wire;
-  /// The rate, in each direction, of the resource that all ranks of a node share (a network card, a
-  /// memory bus); 0 if they share none.
+  /// Bytes a second, in each direction, of the resource that all ranks of a node share (a network
+  /// card, a memory bus); 0 if they share none.
   double node_bytes_a_second = 0;
-  /// Replaces that rate unless it is empty.
+  /// Measured seconds for which a message occupies the shared resource of its node. It replaces
+  /// node_bytes_a_second unless it is empty.
   Curve node_measured;
   /// The source of the numbers.
   std::string source;
 
   /// Seconds for which a message of `bytes` occupies a port.
   double busy_seconds(double bytes) const;
-  /// Seconds for which it occupies the resource that the ranks of a node share.
+  /// Seconds for which a message of `bytes` occupies the resource that the ranks of a node share.
   double node_seconds(double bytes) const;
-  /// Seconds from start to end of a message on an idle network, minus those for which it occupies a
-  /// port.
+  /// Seconds from start to end of a message of `bytes` on an idle network, minus those for which it
+  /// occupies a port.
   double latency(double bytes) const;
   double message_seconds(double bytes) const { return latency(bytes) + busy_seconds(bytes); }
-  /// For a measured curve the best rate of a port at any size, and the least time that any size
-  /// takes beside that.
+  /// The bounds of all messages on this link. For a measured curve: the best rate of a port at any
+  /// size, and the least time that any size takes beside it.
   LinkLimit limit() const;
 };
 
@@ -79,8 +83,8 @@ struct Rate {
   double flops_a_second = 1;
   double bytes_a_second = 1;
   Curve measured;  // by bytes; takes the place of all three where it is not empty
-  /// The time for which it occupies the memory bus of its node, by bytes. If empty, it does not use
-  /// the bus.
+  /// Measured seconds for which a step occupies the memory bus of its node, by bytes. If it is
+  /// empty, the step does not use the bus.
   Curve node_measured;
   /// The source of the numbers.
   std::string source;
@@ -114,15 +118,16 @@ struct DeviceRates {
 struct Calibration {
   /// The date, commit, machine and executor of the measurement, in words.
   std::string stands_on;
-  /// The most ranks and the bytes of the smallest and largest message that were measured; 0 if
-  /// nothing was measured.
+  /// The most ranks that were measured; 0 if nothing was measured.
   int most_ranks = 0;
+  /// Bytes of the smallest message that was measured; 0 if nothing was measured.
   std::int64_t least_bytes = 0;
+  /// Bytes of the largest message that was measured; 0 if nothing was measured.
   std::int64_t most_bytes = 0;
   /// The error of the fit: the geometric mean of max(measured / fitted, fitted / measured), minus
   /// 1.
   double residual = 0;
-  /// The nodes between which messages were measured, 1 if none were.
+  /// The number of nodes between which messages were measured, 1 if none were.
   int most_nodes = 1;
 };
 
@@ -131,18 +136,19 @@ struct Topology {
   std::string description;
   int nodes = 1;
   int ranks_a_node = 1;
-  /// The time of a round before its first step: the launch of a kernel, the exit from a barrier.
+  /// Seconds of a round before its first step: the launch of a kernel, the exit from a barrier.
   double round_seconds = 0;
   /// True if messages, copies and combines pass on each element as soon as they have it; false if
   /// they wait for all elements.
   bool streams = false;
-  /// The source of the numbers of the machine above.
+  /// The source of the machine's numbers.
   std::string source;
   LinkModel intra_node;
   /// The link between nodes. If there is a spine, it joins only ranks of equal place in their nodes
   /// (a rail).
   LinkModel inter_node;
-  /// The link between other ranks of different nodes, through the same network port of a rank.
+  /// The link between ranks of different nodes that are not on one rail, through the same network
+  /// port of a rank.
   std::optional<LinkModel> spine;
   DeviceRates device;
   Calibration calibration;
@@ -156,11 +162,12 @@ struct Topology {
 /// names the file, the key, the expected and the found value.
 Topology read_topology(const std::string& path);
 
-/// Reads the topology in `text`, which errors call `name`. Throws as above.
+/// Reads the topology in `text`, which errors call `name`. Throws UsageError, one line that names
+/// the key, the expected and the found value.
 Topology parse_topology(const std::string& text, const std::string& name);
 
 /// The text of a file that `parse_topology` reads back. Sections without a source get that of the
-/// calibration. Throws as above if a file cannot express this topology.
+/// calibration. Throws UsageError if a file cannot express this topology.
 std::string write_topology(const Topology& topology);
 
 inline double Curve::seconds(double bytes) const {

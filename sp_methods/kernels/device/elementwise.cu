@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 256;
 
-/// `count` elements that move as one.
+/// `count` elements that are loaded and stored as one.
 template <class Element, int count>
 struct alignas(sizeof(Element) * count) Pack {
   Element x[count];
@@ -33,7 +33,7 @@ struct Second {
   __device__ float operator()(float, float y) const { return y; }
 };
 
-/// into = f(into, from): add, narrow and extend_decay.
+/// Sets into = f(into, from), for add, narrow and extend_decay.
 template <int count, class Function, class Into, class From>
 __global__ void elementwise_kernel(Into* into, const From* from, std::int64_t packs) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -95,7 +95,7 @@ __device__ std::int64_t thread_index() {
   return static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
 }
 
-/// The place in `tensor` of element i of the blocks. Sizes count units.
+/// Offset in `tensor` of element i of the blocks, in units of one element or of 16 bytes.
 struct Places {
   std::int64_t tokens, block_row, row, ranks, heads, width, elements;
 
@@ -124,7 +124,7 @@ __global__ void unpack_kernel(Unit* tensor, const Unit* from, Places places) {
   if (i < places.elements) tensor[places.of(i)] = from[i];
 }
 
-/// Element i of the tensor is the sum over the `sharers` blocks of its head, each of one head.
+/// Sets element i of the tensor to the sum over the `sharers` blocks of its head, each of one head.
 template <class Element>
 __global__ void sum_kernel(Element* tensor, const Element* from, Places places, std::int64_t sharers) {
   const std::int64_t i = thread_index();
@@ -137,7 +137,7 @@ __global__ void sum_kernel(Element* tensor, const Element* from, Places places, 
   tensor[i] = static_cast<Element>(sum);
 }
 
-/// True if a thread can move 16 bytes.
+/// True if a thread can load and store 16 bytes at once.
 bool is_wide(const HeadBlocks& p, const void* tensor, const void* blocks) {
   const auto is_aligned = [](const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; };
   return p.width * bytes_of(p.dtype) % 16 == 0 && is_aligned(tensor) && is_aligned(blocks);

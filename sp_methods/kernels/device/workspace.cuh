@@ -18,7 +18,7 @@ namespace baton {
 
 class Workspace {
  public:
-  /// Throws SystemError if there is not enough memory.
+  /// Makes the memory at least `bytes` bytes. Throws SystemError if there is not enough memory.
   void grow(std::size_t bytes) {
     if (memory_ && memory_->bytes() >= bytes) return;
     memory_.reset();  // first: both need not fit at once

@@ -24,8 +24,8 @@
 namespace baton {
 namespace {
 
-/// The output of one head's chunks from state x [width, d_k], with values of `value_width` columns,
-/// into o [tokens, heads, width].
+/// Writes the output of one head's chunks from state x [width, d_k] into o [tokens, heads, width];
+/// values have `value_width` columns.
 void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
   const Index width = x.rows();
   DeltaChunk chunk(head, true);
@@ -57,13 +57,13 @@ void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
 
-/// One head's gradients, with scratch kept between chunks.
+/// The gradients of one head, with scratch memory that is kept between chunks.
 class HeadGradients {
  public:
   HeadGradients(const DeltaGradientsOut<OnHost>& out, const DeltaHead& head, const float* d_o)
       : out_(out), head_(head), d_o_(d_o), chunk_(head, true), pairs_(head.of()) {}
 
-  /// The forward pass from state x [d_v, d_k].
+  /// Runs the forward pass from state x [d_v, d_k], and keeps the states before all chunks.
   void keep_states(Tile x) {
     DeltaChunk chunk(head_, false);
     missing_.resize(head_.shape.chunks());
@@ -91,7 +91,7 @@ class HeadGradients {
   }
 
  private:
-  /// dv and dbeta.
+  /// Sets dv and dbeta.
   void set_writes(const Tile& gradient, const Tile& missing) {
     chunk_.set_written_gradient(dv_, d_o(), gradient);
     chunk_.solve_reverse(dv_);
@@ -100,7 +100,7 @@ class HeadGradients {
     view(out_.of.dv, head_.shape.d_v) = dv_;
   }
 
-  /// What comes from pairs within the chunk, without the diagonal.
+  /// Sets the gradients from pairs of tokens within the chunk, without the diagonal.
   void set_pairs() {
     pairs_.d_queries.noalias() = head_.shape.scale() * (d_o() * written_.transpose());
     own_ = pairs_.d_queries.diagonal();
@@ -112,7 +112,7 @@ class HeadGradients {
     pairs_.add_pairs(chunk_.tokens);
   }
 
-  /// Adds what comes from the state before the chunk; keeps what goes to the one behind it.
+  /// Adds the gradients from the state before the chunk, and keeps those from the state behind it.
   void set_edges(const Tile& gradient, const Tile& state) {
     x_.noalias() = head_.shape.scale() * (d_o() * state);
     add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
@@ -130,7 +130,7 @@ class HeadGradients {
                             k.cwiseProduct(out_dk_));
   }
 
-  /// dq and dk, with the diagonal.
+  /// Sets dq and dk, with the diagonal of the scores.
   void set_rows() {
     const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
     view(out_.of.dq, head_.shape.d_k) = pairs_.dq + own_.asDiagonal() * k;

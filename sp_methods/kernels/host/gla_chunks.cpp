@@ -24,7 +24,7 @@
 namespace baton {
 namespace {
 
-/// The outer product's operands of one pass over one head.
+/// The operands of the outer products of one pass over a head: k and v forward, q and d_o backward.
 struct StatePass {
   bool forward;
   const float* left;   ///< [tokens, heads, d_k]: k forward, q backward.
@@ -32,15 +32,16 @@ struct StatePass {
   float scale;
 };
 
-/// Sets scaled to the left rows of a chunk, decayed to the chunk's edge that the pass is heading
-/// for.
+/// Sets scaled to the left rows of a chunk, decayed to the edge of the chunk where the pass leaves
+/// it.
 void scale_left(Tile& scaled, Tile& x, Tile& factor, const GlaHead& in, const StatePass& pass, Tokens t) {
   relative_gates(x, in.g(t), pass.forward ? t.count - 1 : -1);
   set_decays(factor, x, pass.forward ? -1.0F : 1.0F);
   scale_rows(scaled, head_rows(pass.left, t, in.head, in.shape.heads, in.shape.d_k), factor);
 }
 
-/// One head; `place` is its number among the heads of the call.
+/// Writes the states at the edges of one head's chunks, and the head's map. `place` is the head's
+/// number in this call.
 template <class Out>
 void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass& pass) {
   const LayerShape& shape = in.shape;
@@ -150,8 +151,8 @@ namespace {
 
 using Edges = ChunkEdges<OnHost>;
 
-/// Whether the state at the edge of chunk n may differ from zero; `first` is the rank's outermost
-/// chunk.
+/// True if the state at the edge of chunk n may differ from zero, where `first` is the outermost
+/// chunk of the rank.
 bool may_hold_state(const Edges& edge, Index n, Index first) {
   return edge.incoming != nullptr || n != first;
 }
@@ -170,13 +171,14 @@ void set_edge_state(Tile& state, const Edges& edge, const LayerShape& shape, Ind
   for (Index i = 0; i < shape.d_k; ++i) state.row(i) = local.row(i) + decay[i] * incoming.row(i);
 }
 
-/// Adds the gradients of one chunk of one head after another, with scratch kept between chunks.
+/// Adds the gradients that cross the edges of one chunk, with scratch memory that is kept between
+/// chunks.
 class CrossingGradients {
  public:
   CrossingGradients(const GlaGradients& out, const GlaInputs& in, const float* d_o, const LayerShape& shape)
       : out_(out), in_(in), d_o_(d_o), shape_(shape) {}
 
-  /// Chunk n of `head`, which is number `place` among the heads of the call.
+  /// Adds the gradients of chunk n of `head`, which is number `place` among the heads of the call.
   void add(const Edges& before, const Edges& after, Index head, Index place, Index n) {
     const GlaHead rows{in_, shape_, head};
     const Tokens t = chunk_tokens(shape_, n);
@@ -196,7 +198,7 @@ class CrossingGradients {
     return head_rows(x, t, rows.head, shape_.heads, width);
   }
 
-  /// Pairs over the whole chunk pass all its gates.
+  /// Adds the gate gradients of pairs before and behind the chunk, which pass all its gates.
   void add_passing(const GlaHead& rows, Tokens t) {
     if (shape_.gate_width() == 0) return;
     const Eigen::RowVectorXf pairs = state_.cwiseProduct(gradient_).rowwise().sum();
@@ -209,7 +211,7 @@ class CrossingGradients {
     add_gate_gradient(view(out_.dg, rows, t, shape_.gate_width()), terms_);
   }
 
-  /// Queries against the state before the chunk pass the gates up to their own.
+  /// Adds dq, and the gate gradients of the queries with the state before the chunk.
   void add_queries(const GlaHead& rows, Tokens t) {
     y_.noalias() = shape_.scale() * (view_of_d_o(rows, t) * state_.transpose());
     scale_rows(terms_, y_, decay_);
@@ -220,7 +222,7 @@ class CrossingGradients {
     add_gate_gradient(view(out_.dg, rows, t, shape_.gate_width()), terms_);
   }
 
-  /// Keys towards the state gradient after the chunk pass the gates behind their own.
+  /// Adds dk, dv, and the gate gradients of the keys with the state gradient behind the chunk.
   void add_keys(const GlaHead& rows, Tokens t) {
     relative_gates(x_, rows.g(t), t.count - 1);
     set_decays(decay_, x_, -1.0F);

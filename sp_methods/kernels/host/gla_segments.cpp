@@ -14,11 +14,11 @@ using ConstMatrix = Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen:
 using Vector = Eigen::Map<Eigen::VectorXf>;
 using ConstVector = Eigen::Map<const Eigen::VectorXf>;
 
-/// One segment: a share of the tokens with pointers that start there, and room for its chunks'
+/// One segment: a share of the tokens, pointers to its first token, and room for its chunks'
 /// states.
 class Segment {
  public:
-  /// `place` counts from the left.
+  /// Makes segment number `place` of the rank, counted from the left.
   Segment(const Segments& cut, std::int64_t place)
       : cut_(cut), first_chunk_(edge(place)), chunks_(edge(place + 1) - first_chunk_), shape_(cut.shape) {
     const std::int64_t first = first_chunk_ * cut.shape.chunk;
@@ -47,7 +47,7 @@ class Segment {
 
   Chunks parameters() const { return {shape_, cut_.work}; }
 
-  /// Runs chunk_states or chunk_state_gradients from zero; `x` has what it reads.
+  /// Runs chunk_states or chunk_state_gradients on the segment from zero; `x` has the inputs.
   template <class Contract>
   void walk(typename Contract::template Operands<OnHost> x) {
     x.states = states_.data();
@@ -56,7 +56,7 @@ class Segment {
     x.map_state = map_state_.data();
     Contract::on_host(x, parameters());
   }
-  /// The states of its chunks with what comes in at its edge.
+  /// The states at the edges of the segment's chunks for an incoming state [heads, d_k, d_v].
   ChunkEdges<OnHost> edges(const std::vector<float>& incoming) const {
     return {states_.data(), decays_.data(), incoming.data()};
   }
@@ -76,7 +76,7 @@ class Segment {
   std::vector<float> states_, decays_, map_decay_, map_state_;
 };
 
-/// The true states at edge `e` of all heads, [heads, d_k, d_v].
+/// The true states [heads, d_k, d_v] of all heads at edge `e`.
 std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   std::vector<float> all(cut.work.heads(cut.shape) * d_k * d_v);
@@ -92,7 +92,7 @@ std::vector<float> true_edge(const SegmentEdges<OnHost>& edges, const Segments& 
   return all;
 }
 
-/// Stores the map of a segment, the `e`-th in the order of the pass.
+/// Stores the map of a segment as number `e` in the order of the pass.
 template <class Out>
 void keep_map(const Out& out, const Segment& segment, const Segments& cut, std::int64_t e) {
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
@@ -191,7 +191,7 @@ void SegmentStarts::on_host(const Operands<OnHost>& x, const Segments& cut) {
 
 namespace {
 
-/// What segment_gradients reads of the states before the chunks of one segment.
+/// The states before the chunks of one segment, as segment_gradients reads them.
 struct SegmentBefore {
   std::vector<float> starts, decays, incoming;
 

@@ -57,8 +57,8 @@ void ExtendDecay::on_host(const Operands<OnHost>& x, const LeftProduct& p) {
 
 namespace {
 
-/// Adds sign * (the suffix sums of terms) to dg and sign * (their sum) to boundary_gate_sum.
-/// Overwrites the terms.
+/// Adds sign * (suffix sums of terms) to dg and sign * (sum of terms) to boundary_gate_sum.
+/// Overwrites terms.
 void add_to_gates(float* dg, float* boundary_gate_sum, Tile& terms, float sign, const GlaHead& head) {
   const LayerShape& shape = head.shape;
   if (shape.gate_width() == 0) return;
@@ -148,15 +148,14 @@ void LeftProductEdgeGradients::on_host(const Operands<OnHost>& x, const Paramete
 
 namespace {
 
-/// Bytes of `keys` tensors of width d_k, `values` tensors of width d_v and `gates` tensors of
-/// gates.
+/// Bytes of `keys` tensors of width d_k, `values` of width d_v and `gates` of the gate's width.
 double tensor_bytes(const LeftProduct& p, std::int64_t keys, std::int64_t values, std::int64_t gates) {
   const LayerShape& s = p.shape;
   const auto width = static_cast<double>(keys * s.d_k + values * s.d_v + gates * s.gate_width());
   return s.token_rows() * width * static_cast<double>(bytes_of(p.dtype));
 }
 
-/// The same for f32 sums.
+/// Bytes of f32 sums, of which `keys` have width d_k and `values` have width d_v.
 double sum_bytes(const LeftProduct& p, std::int64_t keys, std::int64_t values) {
   return 4.0 * p.shape.token_rows() * static_cast<double>(keys * p.shape.d_k + values * p.shape.d_v);
 }
@@ -165,13 +164,13 @@ double scaled_bytes(const LeftProduct& p) {
   return p.has_accumulators && p.is_gated() ? tensor_bytes(p, 2, 0, 0) : 0;
 }
 
-/// Keys and values of another rank's block.
+/// Number of elements in the keys and values of another rank's block.
 double block_elements(const LeftProduct& p) {
   return static_cast<double>(p.block_tokens * p.shape.heads * (p.shape.d_k + p.shape.d_v));
 }
 
-/// Pairs (query, key) that one head's own block computes: causal_block.hpp halves runs of more than
-/// `leaf` tokens into rectangles, computed once, and squares, computed whole.
+/// Number of pairs (query, key) that one head's own block computes. causal_block.hpp halves runs of
+/// more than `leaf` tokens into rectangles, computed once, and squares, computed whole.
 double own_pairs(std::int64_t tokens, std::int64_t leaf) {
   const auto n = static_cast<double>(tokens);
   if (tokens <= leaf) return n * n;
@@ -209,7 +208,7 @@ double LeftProductBlock::bytes(const LeftProduct& p) {
          block_elements(p) * static_cast<double>(bytes_of(p.dtype));
 }
 
-/// Counts elements of the slice, in which a decay of f32 takes two elements of bf16.
+/// Number of elements in the slice, where a decay of f32 counts as two elements of bf16.
 double ExtendDecay::flops(const LeftProduct& p) {
   return static_cast<double>(p.shape.heads * p.shape.d_k * bytes_of(Dtype::f32) / bytes_of(p.dtype));
 }
@@ -234,7 +233,7 @@ double LeftProductBlockGradients::bytes(const LeftProduct& p) {
          block_elements(p) * static_cast<double>(bytes_of(p.dtype) + 2 * 4);
 }
 
-/// The returned gradients and the accumulators, where they are there, are added once each.
+/// One addition an element for the returned gradients, and one for the accumulators, if they exist.
 double LeftProductHomeGradients::flops(const LeftProduct& p) {
   const int added = (p.circulates ? 1 : 0) + (p.has_accumulators ? 1 : 0);
   return added * p.shape.token_rows() * static_cast<double>(2 * p.shape.d_k + p.shape.d_v);

@@ -22,8 +22,8 @@
 namespace baton {
 namespace {
 
-/// The output of one head's chunks from state x [width, d_k], with all values or none, into o
-/// [tokens, heads, width].
+/// Writes the output of one head's chunks from state x [width, d_k] into o [tokens, heads, width],
+/// with all values or none.
 void set_output(float* o, Tile x, const LowRankHead& head, bool has_values) {
   const Index width = x.rows();
   LowRankChunk chunk(head, {true, has_values});
@@ -58,13 +58,13 @@ void set_output(float* o, Tile x, const LowRankHead& head, bool has_values) {
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
 
-/// One head's gradients, with scratch kept between chunks.
+/// The gradients of one head, with scratch memory that is kept between chunks.
 class HeadGradients {
  public:
   HeadGradients(const LowRankGradientsOut<OnHost>& out, const LowRankHead& head, const float* d_o)
       : out_(out), head_(head), d_o_(d_o), chunk_(head, {true, true}), pairs_(head) {}
 
-  /// The forward pass from state x [d_v, d_k].
+  /// Runs the forward pass from state x [d_v, d_k], and keeps the states before all chunks.
   void keep_states(Tile x) {
     LowRankChunk chunk(head_, {false, true});
     read_.resize(head_.shape.chunks());
@@ -90,7 +90,7 @@ class HeadGradients {
   }
 
  private:
-  /// What comes from pairs within the chunk that pass a gate.
+  /// Sets the gradients from pairs of tokens within the chunk that pass a gate.
   void set_pairs(const Tile& read) {
     const float s = head_.shape.scale();
     const auto v = head_.of().v(chunk_.tokens);
@@ -111,7 +111,7 @@ class HeadGradients {
     pairs_.add_pairs(chunk_.tokens, chunk_.reads);
   }
 
-  /// Adds what comes from the state before the chunk; keeps what goes to the one behind it.
+  /// Adds the gradients from the state before the chunk, and keeps those from the state behind it.
   void set_edges(const Tile& gradient, const Tile& state, const Tile& read) {
     x_.noalias() = head_.shape.scale() * (d_o() * state);
     add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
@@ -133,7 +133,7 @@ class HeadGradients {
                             k.cwiseProduct(out_dk_) + b.cwiseProduct(out_db_));
   }
 
-  /// The gradients of rows, with the pairs that pass no gate.
+  /// Sets the gradients of rows, with the pairs that pass no gate.
   void set_rows() {
     const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), a = head_.a(chunk_.tokens),
                b = head_.b(chunk_.tokens);

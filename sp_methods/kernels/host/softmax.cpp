@@ -36,12 +36,12 @@ void for_visible_tiles(const SoftmaxShape& shape, Tokens rows, const Body& body)
   for (Index j = 0; j < visible; j += tile_tokens) body(Tokens{j, std::min(tile_tokens, visible - j)});
 }
 
-/// Keys of a tile that local query i sees.
+/// Number of keys of a tile that local query i sees.
 Index visible_columns(const SoftmaxShape& shape, Index i, Tokens columns) {
   return std::clamp<Index>(shape.visible(i) - columns.first, 0, columns.count);
 }
 
-/// Rows of one head's values or their gradients: of v, or the first columns of latent keys k.
+/// Rows of one head's values or their gradients, from v or from the first columns of latent keys k.
 auto value_rows(auto* k, auto* v, Tokens t, Index head, const SoftmaxShape& shape) {
   const Index width = shape.latent ? shape.d_k : shape.d_v;
   auto rows = head_rows(shape.latent ? k : v, t, head, shape.key_heads(), width);
@@ -54,7 +54,7 @@ void exponentiate(Eigen::Ref<Eigen::RowVectorXf> z, Index n, float shift) {
   z.tail(z.size() - n).setZero();
 }
 
-/// The running softmax of one tile of queries.
+/// The online softmax of one tile of queries.
 class RunningSoftmax {
  public:
   void start(Index rows, Index d_v) {
@@ -63,7 +63,7 @@ class RunningSoftmax {
     sum_.setZero(rows);
   }
 
-  /// Adds the scores of one key tile; `z` becomes its probabilities before normalisation.
+  /// Adds one key tile with scores `z`, which become its probabilities before normalisation.
   void add(Tile& z, const ConstTileRef& v, const SoftmaxShape& shape, Tokens rows, Tokens columns) {
     for (Index i = 0; i < rows.count; ++i) {
       const Index n = visible_columns(shape, rows.first + i, columns);
@@ -81,7 +81,7 @@ class RunningSoftmax {
     out_.noalias() += z * v;
   }
 
-  /// Writes the rows of `out`, and of lse with `stride` numbers from one row to the next.
+  /// Writes the rows of `out`, and lse with `stride` numbers from one row to the next.
   void finish(TileView out, float* lse, Index stride) const {
     for (Index i = 0; i < out.rows(); ++i) {
       const bool any = sum_(i) > 0.0F;
@@ -139,21 +139,22 @@ void HeadGradients::add(Tokens rows) {
   for_visible_tiles(shape_, rows, [&](Tokens columns) { add_tile(rows, columns); });
 }
 
-/// tokens * heads * width, of the queries and of the keys.
+/// Number of elements of a tensor with one row of `width` a query and head.
 double query_elements(const SoftmaxShape& shape, std::int64_t width) {
   return static_cast<double>(shape.q_tokens * shape.heads * width);
 }
+/// Number of elements of a tensor with one row of `width` a key and key head.
 double key_elements(const SoftmaxShape& shape, std::int64_t width) {
   return static_cast<double>(shape.k_tokens * shape.key_heads() * width);
 }
 
-/// Tokens of stride 1 as runs of the sequence.
+/// Tokens of positions with stride 1, as two runs of the sequence.
 std::array<Tokens, 2> runs_of(const Positions& positions, std::int64_t tokens) {
   const std::int64_t split = std::min(positions.split, tokens);
   return {{{positions.first, split}, {positions.second, tokens - split}}};
 }
 
-/// The sum over a run of queries of the keys of a run that each sees.
+/// Number of pairs (query, key) of two runs in which the query sees the key.
 double pairs_of_runs(const Tokens& queries, const Tokens& keys) {
   const auto pairs_up_to = [count = static_cast<double>(keys.count)](Index ahead) {
     const auto seen = static_cast<double>(std::max<Index>(ahead, 0));

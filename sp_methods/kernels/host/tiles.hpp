@@ -55,7 +55,7 @@ inline ConstTileView matrix_at(const float* x, Index i, Index rows, Index cols) 
   return {x + i * rows * cols, rows, cols, Eigen::OuterStride<>(cols)};
 }
 
-/// One head of a layer: views of its tokens' rows.
+/// The inputs of one head of a layer, as views of its tokens' rows.
 struct GlaHead {
   const GlaInputs& in;
   const LayerShape& shape;
@@ -68,8 +68,8 @@ struct GlaHead {
 };
 
 /// Calls body(first, last) on disjoint ranges that cover [0, count), one range a thread, and
-/// returns when all are done. Share t of n is [count t / n, count (t + 1) / n); the calling thread
-/// takes share 0, fresh threads the others. One thread starts none.
+/// returns when all are done. Thread t of n has [count t / n, count (t + 1) / n). The calling
+/// thread takes range 0, and new threads take the others.
 template <class Body>
 void parallel_for(std::int64_t count, int threads, const Body& body) {
   const auto shares = std::clamp<std::int64_t>(threads, 1, std::max<std::int64_t>(count, 1));
@@ -80,7 +80,7 @@ void parallel_for(std::int64_t count, int threads, const Body& body) {
   body(0, count / shares);
 }
 
-/// Calls body(head of the tensors, place among the heads of the call) for every head of the call.
+/// Calls body(head, place) for every head of the call, where `place` is its number in the call.
 template <class Head, class Inputs, class Parameters, class Body>
 void for_heads(const Inputs& in, const Parameters& p, const Body& body) {
   parallel_for(p.work.heads(p.shape), p.work.threads, [&](Index first, Index last) {
@@ -88,14 +88,14 @@ void for_heads(const Inputs& in, const Parameters& p, const Body& body) {
   });
 }
 
-/// State number h [d_v, d_k] of `states`, or zero if that is null.
+/// State number h [d_v, d_k] of `states`, or zero if `states` is null.
 inline Tile state_or_zero(const float* states, Index h, const LayerShape& s) {
   if (states == nullptr) return Tile::Zero(s.d_v, s.d_k);
   return matrix_at(states, h, s.d_v, s.d_k);
 }
 
-/// Calls body(n) for all chunks in order; body moves the state x over chunk n. No state comes into
-/// a packed document.
+/// Calls body(n) for all chunks in order, where body moves the state x over chunk n. The state is
+/// zero where a packed document starts.
 template <class Body>
 void walk_chunks(const LayerShape& shape, Tile& x, const Body& body) {
   for (Index n = 0; n < shape.chunks(); ++n) {
@@ -104,8 +104,8 @@ void walk_chunks(const LayerShape& shape, Tile& x, const Body& body) {
   }
 }
 
-/// Calls body(n) for all chunks, the last one first; body moves the gradient of the state over
-/// chunk n. No gradient leaves a packed document.
+/// Calls body(n) for all chunks from the last to the first, where body moves the gradient over
+/// chunk n. The gradient becomes zero where a packed document starts.
 template <class Body>
 void walk_chunks_back(const LayerShape& shape, Tile& gradient, const Body& body) {
   for (Index n = shape.chunks() - 1; n >= 0; --n) {
@@ -114,8 +114,8 @@ void walk_chunks_back(const LayerShape& shape, Tile& gradient, const Body& body)
   }
 }
 
-/// Sets the gradients of all heads of a call, each by a `Gradients` of its own, which keeps the
-/// states before all chunks first.
+/// Sets the gradients of all heads of a call. Each head has its own `Gradients`, which first keeps
+/// the states before all chunks.
 template <class Head, class Gradients, class Operands, class Parameters>
 void set_gradients_of_heads(const Operands& x, const Parameters& p) {
   for_heads<Head>(x.in, p, [&](const Head& head, Index h) {
@@ -136,7 +136,7 @@ void set_gradients_of_heads(const Operands& x, const Parameters& p) {
 // rows.
 // Cost: 2 rows columns (d_k + d_v) flop forward, rows columns (6 d_k + 4 d_v) backward.
 
-/// Calls body(first row, rows, first column, columns) for every tile.
+/// Calls body(first row, rows, first column, columns) for every tile of scores.
 template <class Body>
 void for_score_tiles(Index rows, Index columns, const Body& body) {
   constexpr Index tokens = 128;
@@ -155,12 +155,12 @@ inline void add_left_product(TileRef o, const ConstTileRef& q, const ConstTileRe
   });
 }
 
-/// The gradients that one left product adds to, shaped as q, k and v.
+/// The gradients that a left product adds to, shaped as its q, k and v.
 struct LeftProductTileGradients {
   TileRef dq, dk, dv;
 };
 
-/// Adds the gradients of add_left_product for the output's gradient d_o [rows, d_v].
+/// Adds the gradients of add_left_product for the gradient d_o [rows, d_v] of the output.
 inline void add_left_product_gradients(LeftProductTileGradients out, const ConstTileRef& q,
                                        const ConstTileRef& k, const ConstTileRef& v, const ConstTileRef& d_o,
                                        float s) {

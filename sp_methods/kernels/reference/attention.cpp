@@ -16,7 +16,7 @@ using View = OracleView;
 using ConstView = ConstOracleView;
 using Row = OracleRow;
 
-/// The inputs and their recurrence.
+/// The inputs as matrices, and the recurrence of the state.
 class Recurrence : public OracleRows {
  public:
   Recurrence(const ReferenceInputs& in, const LayerShape& shape)
@@ -27,7 +27,7 @@ class Recurrence : public OracleRows {
     return ConstView(initial_.data(), k.cols(), v.cols()).array();
   }
 
-  /// Sets `state` to that after token t, from the state before it; both may be the same.
+  /// Sets `state` to the state after token t, from the state before it; both may be one matrix.
   void step(HeadState& state, const HeadState& before, const Eigen::ArrayXd& alpha, Index t) const {
     const Row key = row(k, t);
     for (Index j = 0; j < v.cols(); ++j) state.col(j) = alpha * before.col(j) + v(t, j) * key;
@@ -44,7 +44,7 @@ std::vector<double> by_rows(const HeadState& state) {
   return all;
 }
 
-/// The gradients as matrices over vectors of the right size, and the gradient of the state.
+/// The gradients as matrices over vectors of their size, and the gradient of the state.
 class Reverse {
  public:
   Reverse(ReferenceGradients& out, const Recurrence& r, const ConstView& d_o, HeadState gradient)
@@ -56,7 +56,7 @@ class Reverse {
         gates_(out.dg, r),
         gradient_(std::move(gradient)) {}
 
-  /// One reverse step over token t, from the state before it.
+  /// Makes one reverse step over token t, from the state before it.
   void step(const HeadState& before, Index t) {
     const Row query = Recurrence::row(r_.q, t), key = Recurrence::row(r_.k, t);
     Eigen::Map<Eigen::ArrayXd> dq(dq_.data() + t * dq_.cols(), dq_.cols()),
@@ -126,10 +126,11 @@ ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<c
 
 namespace {
 
-/// Queries that are solved together.
+/// Number of queries that are solved together.
 constexpr Index block = 64;
 
-/// One block of queries: its weights P [n, last], rows of softmax over what each query sees.
+/// One block of queries with its weights P [n, last], the softmax over the keys that each query
+/// sees.
 struct QueryBlock {
   Index first, count, last;  // keys before `last` are seen by some query
   double scale;
@@ -155,7 +156,7 @@ struct QueryBlock {
   }
 };
 
-/// Calls `visit` with each block of queries whose turn it is.
+/// Calls `visit` with each block of queries that `turn` selects.
 template <class Visit>
 void for_each_block(const ConstView& q, const ConstView& k, const QueryTurn& turn, const Visit& visit) {
   for (Index i = turn.part; i * block < q.rows(); i += turn.parts) visit(QueryBlock(q, k, i * block));

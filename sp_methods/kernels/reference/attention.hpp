@@ -23,7 +23,8 @@
 
 namespace baton {
 
-/// One head's inputs; shape.tokens is the whole sequence, shape.heads and shape.chunk are not read.
+/// The inputs of one head. shape.tokens is the whole sequence; shape.heads and shape.chunk are not
+/// read.
 struct ReferenceInputs {
   std::span<const double> q;              ///< [tokens, d_k]
   std::span<const double> k;              ///< [tokens, d_k]
@@ -33,26 +34,26 @@ struct ReferenceInputs {
   std::uint64_t rounding = 0;             ///< The key of random roundings (roundings.hpp), or 0.
 };
 
-/// One head's result.
+/// The outputs of one head of linear attention.
 struct ReferenceOutputs {
   std::vector<double> o;            ///< [tokens, d_v]
   std::vector<double> final_state;  ///< [d_k, d_v]
 };
 
-/// One head's gradients; dg is that of the natural-log gate.
+/// The gradients of one head; dg is the gradient of the natural-log gate.
 struct ReferenceGradients {
   std::vector<double> dq;             ///< [tokens, d_k]
   std::vector<double> dk;             ///< [tokens, d_k]
   std::vector<double> dv;             ///< [tokens, d_v]
-  std::vector<double> dg;             ///< As g; empty where there is no gate.
+  std::vector<double> dg;             ///< Shape of g; empty without gates.
   std::vector<double> initial_state;  ///< [d_k, d_v]
 };
 
-/// The forward recurrence.
+/// Runs the forward recurrence of gated linear attention in f64.
 ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const LayerShape& shape);
 
-/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v]; an empty one means
-/// zero.
+/// Runs reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_k, d_v], where an empty
+/// one means zero.
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const LayerShape& shape);
 
@@ -72,18 +73,18 @@ struct QueryTurn {
   std::int64_t parts = 1;
 };
 
-/// One head's result.
+/// The outputs of one head of softmax attention.
 struct SoftmaxOutputs {
   std::vector<double> o;    ///< [tokens, d_v]
   std::vector<double> lse;  ///< The log of every query's sum of exponentiated scores [tokens].
 };
 
-/// The output; gates and initial state of `in` are not read.
+/// The output and lse of causal softmax attention; gates and initial state of `in` are not read.
 SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerShape& shape,
                                          const QueryTurn& turn = {});
 
-/// The gradients dq, dk, dv for the output's gradient d_o [tokens, d_v]; the other members stay
-/// empty.
+/// The gradients dq, dk and dv for the gradient d_o [tokens, d_v] of the output; the other members
+/// stay empty.
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                               const LayerShape& shape, const QueryTurn& turn = {});
 

@@ -11,13 +11,13 @@ namespace {
 
 using Eigen::Index;
 
-/// One head's rows, and the recurrence of a column of the state.
+/// The inputs of one head as matrices, and the recurrence of a column of the state.
 class DeltaRule : public OracleRows {
  public:
   DeltaRule(const DeltaReferenceInputs& in, const LayerShape& shape)
       : OracleRows(in.of, shape), beta(in.beta) {}
 
-  /// Sets `state` to that after token t, from the state before it; both may be the same.
+  /// Sets `state` to the state after token t, from the state before it; both may be one matrix.
   void step(HeadState& state, const HeadState& before, Index t) {
     const OracleRow key = row(k, t);
     set_alpha(alpha_, t);
@@ -36,7 +36,7 @@ class DeltaRule : public OracleRows {
   Eigen::ArrayXd alpha_;
 };
 
-/// The gradients as matrices over vectors of the right size, and the gradient of the state.
+/// The gradients as matrices over vectors of their size, and the gradient of the state.
 class DeltaReverse {
  public:
   DeltaReverse(DeltaReferenceGradients& out, const DeltaRule& r, std::span<const double> d_o,
@@ -50,7 +50,7 @@ class DeltaReverse {
         dbeta_(allocate(out.dbeta, r.tokens, 1)),
         gradient_(std::move(gradient)) {}
 
-  /// One reverse step over token t, from the state before it.
+  /// Makes one reverse step over token t, from the state before it.
   void step(const HeadState& before, Index t) {
     const OracleRow query = OracleRows::row(r_.q, t), key = OracleRows::row(r_.k, t);
     const double beta = r_.strength(t);

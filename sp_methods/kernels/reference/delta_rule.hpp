@@ -25,23 +25,23 @@
 
 namespace baton {
 
-/// One head's inputs. States of a delta rule are [d_v, d_k], values first; so is of.initial_state.
+/// The inputs of one head of a delta rule. States, such as of.initial_state, are [d_v, d_k].
 struct DeltaReferenceInputs {
   ReferenceInputs of;
   std::span<const double> beta;  ///< [tokens]
 };
 
-/// One head's gradients; of.initial_state is [d_v, d_k].
+/// The gradients of one head of a delta rule; of.initial_state is [d_v, d_k].
 struct DeltaReferenceGradients {
   ReferenceGradients of;
   std::vector<double> dbeta;  ///< [tokens]
 };
 
-/// The forward recurrence; final_state is [d_v, d_k].
+/// Runs the forward recurrence of a delta rule; final_state is [d_v, d_k].
 ReferenceOutputs delta_reference_forward(const DeltaReferenceInputs& in, const LayerShape& shape);
 
-/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k]; an empty one means
-/// zero.
+/// Runs reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k], where an empty
+/// one means zero.
 DeltaReferenceGradients delta_reference_backward(const DeltaReferenceInputs& in, std::span<const double> d_o,
                                                  std::span<const double> d_final_state,
                                                  const LayerShape& shape);

@@ -11,13 +11,13 @@ namespace {
 
 using Eigen::Index;
 
-/// One head's rows, and the recurrence of a column of the state.
+/// The inputs of one head as matrices, and the recurrence of a column of the state.
 class LowRankRule : public OracleRows {
  public:
   LowRankRule(const LowRankReferenceInputs& in, const LayerShape& shape)
       : OracleRows(in.of, shape), a(in.a.data(), tokens, shape.d_k), b(in.b.data(), tokens, shape.d_k) {}
 
-  /// Sets `state` to that after token t, from the state before it; both may be the same.
+  /// Sets `state` to the state after token t, from the state before it; both may be one matrix.
   void step(HeadState& state, const HeadState& before, Index t) {
     set_alpha(alpha_, t);
     for (Index j = 0; j < v.cols(); ++j) {
@@ -33,7 +33,7 @@ class LowRankRule : public OracleRows {
   Eigen::ArrayXd alpha_;
 };
 
-/// The gradients as matrices over vectors of the right size, and the gradient of the state.
+/// The gradients as matrices over vectors of their size, and the gradient of the state.
 class LowRankReverse {
  public:
   LowRankReverse(LowRankReferenceGradients& out, const LowRankRule& r, std::span<const double> d_o,
@@ -48,7 +48,7 @@ class LowRankReverse {
         db_(allocate(out.db, r.tokens, r.k.cols())),
         gradient_(std::move(gradient)) {}
 
-  /// One reverse step over token t, from the state before it.
+  /// Makes one reverse step over token t, from the state before it.
   void step(const HeadState& before, Index t) {
     const OracleRow q = OracleRows::row(r_.q, t), k = OracleRows::row(r_.k, t);
     const OracleRow a = OracleRows::row(r_.a, t), b = OracleRows::row(r_.b, t);

@@ -20,23 +20,23 @@
 
 namespace baton {
 
-/// One head's inputs. States are [d_v, d_k], values first; so is of.initial_state.
+/// The inputs of one head of a low-rank rule. States, such as of.initial_state, are [d_v, d_k].
 struct LowRankReferenceInputs {
   ReferenceInputs of;
   std::span<const double> a, b;  ///< [tokens, d_k]
 };
 
-/// One head's gradients; of.initial_state is [d_v, d_k].
+/// The gradients of one head of a low-rank rule; of.initial_state is [d_v, d_k].
 struct LowRankReferenceGradients {
   ReferenceGradients of;
   std::vector<double> da, db;  ///< [tokens, d_k]
 };
 
-/// The forward recurrence; final_state is [d_v, d_k].
+/// Runs the forward recurrence of a low-rank rule; final_state is [d_v, d_k].
 ReferenceOutputs low_rank_reference_forward(const LowRankReferenceInputs& in, const LayerShape& shape);
 
-/// Reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k]; an empty one means
-/// zero.
+/// Runs reverse mode for gradients d_o [tokens, d_v] and d_final_state [d_v, d_k], where an empty
+/// one means zero.
 LowRankReferenceGradients low_rank_reference_backward(const LowRankReferenceInputs& in,
                                                       std::span<const double> d_o,
                                                       std::span<const double> d_final_state,

@@ -8,7 +8,8 @@
 namespace baton {
 namespace {
 
-/// What a smaller factor scales is lost in the roundings of tensors, even of f32.
+/// The least decay that counts: products with a smaller factor are lost in the roundings of f32
+/// tensors.
 constexpr double least_decay = 1e-12;
 
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

@@ -23,22 +23,22 @@
 
 namespace baton {
 
-/// One head's map, made run by run.
+/// The map of one head, made run by run.
 class ReferenceMap {
  public:
-  /// `is_forward` chooses between states and their gradients. Only the widths and the kind of gate
-  /// of `shape` are read.
+  /// Makes an empty map of states, or of their gradients if not `is_forward`. Only the widths and
+  /// the kind of gate of `shape` are read.
   ReferenceMap(const LayerShape& shape, bool is_forward);
 
-  /// Adds the run of tokens next to those that were added: forward the one before them with k and
-  /// v, backward the one behind them with q and d_o. `left` is [tokens, d_k], `right` [tokens,
+  /// Adds the run of tokens next to those that were added: forward the run before them with k and
+  /// v, backward the run behind them with q and d_o. `left` is [tokens, d_k], `right` [tokens,
   /// d_v], g [tokens, d_k], [tokens] or empty.
   void add(std::span<const float> left, std::span<const float> right, std::span<const float> g);
 
   /// True if tokens farther away change nothing.
   bool is_complete() const;
 
-  /// The decay [d_k] over all tokens that were added; zero if it is complete.
+  /// The decay [d_k] over all tokens that were added; zero if the map is complete.
   std::vector<double> decay() const;
   /// The state, or the gradient of a state, that the tokens make [d_k, d_v].
   const std::vector<double>& state() const { return state_; }

@@ -33,15 +33,15 @@ inline std::span<double> numbers(HeadState& state) {
   return {state.data(), static_cast<std::size_t>(state.size())};
 }
 
-/// Makes x a matrix of zeros.
+/// Resizes x to rows * cols zeros, and returns it as a matrix.
 inline OracleView allocate(std::vector<double>& x, Eigen::Index rows, Eigen::Index cols) {
   x.assign(static_cast<std::size_t>(rows * cols), 0.0);
   return {x.data(), rows, cols};
 }
 
-/// The inputs as matrices, one token a row.
+/// The inputs of one head as matrices, one token a row.
 struct OracleRows {
-  /// The inputs of a reference, as attention.hpp has them.
+  /// Makes views of inputs such as those of attention.hpp.
   template <class Inputs>
   OracleRows(const Inputs& in, const LayerShape& shape)
       : tokens(shape.tokens),
@@ -52,7 +52,7 @@ struct OracleRows {
         g(in.g.data(), tokens, shape.gate_width()),
         roundings(in.rounding) {}
 
-  /// Sets alpha to e^{g_t} [d_k], whatever the kind of gate.
+  /// Sets alpha to e^{g_t} [d_k] for every kind of gate.
   void set_alpha(Eigen::ArrayXd& alpha, Eigen::Index t) const {
     if (g.cols() == 0)
       alpha.setOnes(k.cols());
@@ -61,7 +61,7 @@ struct OracleRows {
     else
       alpha = g.row(t).array().exp().transpose();
   }
-  /// Row t as a column.
+  /// Row t of x as a column vector.
   static OracleRow row(const ConstOracleView& x, Eigen::Index t) {
     return {x.data() + t * x.cols(), x.cols()};
   }
@@ -87,8 +87,8 @@ class GateGradients {
     sum_ += products;
     if (roundings_.are_drawn()) squares_ += products.square();
   }
-  /// Sets those of token t to what was added since the last call. Roundings are of the products of
-  /// all tokens behind it too, since methods add and subtract them.
+  /// Sets the gate gradients of token t to the sum since the last call. Roundings are of the
+  /// products of all later tokens too, since methods add and subtract these.
   void set(Eigen::Index t) {
     if (dg_.cols() == 1) dg_(t, 0) = sum_.sum() + roundings_.of(std::sqrt(squares_.sum()));
     if (dg_.cols() > 1)
@@ -126,19 +126,18 @@ void walk_back(Eigen::Index tokens, HeadState state, const Step& step, const Rev
   }
 }
 
-/// A state [d_v, d_k] of an interface that has values first; empty means zero. Its memory is that
-/// of columns.
+/// The state by columns that has the memory of a state [d_v, d_k], values first; empty means zero.
 inline HeadState head_state(std::span<const double> state, const LayerShape& shape) {
   if (state.empty()) return HeadState::Zero(shape.d_k, shape.d_v);
   return Eigen::Map<const HeadState>(state.data(), shape.d_k, shape.d_v);
 }
 
-/// The other way round.
+/// The state [d_v, d_k], values first, of a state by columns.
 inline std::vector<double> values_first(const HeadState& state) {
   return {state.data(), state.data() + state.size()};
 }
 
-/// The forward recurrence of a rule with matrices, from a state [d_v, d_k] to one.
+/// Runs the forward recurrence of a rule with matrices from a state [d_v, d_k].
 template <class Outputs, class Rule>
 Outputs values_first_forward(Rule& rule, std::span<const double> initial, const LayerShape& shape) {
   Outputs out;
@@ -153,8 +152,9 @@ Outputs values_first_forward(Rule& rule, std::span<const double> initial, const 
   return out;
 }
 
-/// Reverse mode of a rule with matrices, for the gradient [d_v, d_k] of the state behind the last
-/// token. `Reverse` writes to `Gradients`, whose part `of` has that of the initial state.
+/// Runs reverse mode of a rule with matrices for the gradient [d_v, d_k] of the state behind the
+/// last token. `Reverse` writes to `Gradients`, whose `of.initial_state` has the gradient of the
+/// initial state.
 template <class Rule, class Reverse, class Gradients, class Inputs>
 Gradients values_first_backward(const Inputs& in, std::span<const double> d_o,
                                 std::span<const double> d_final_state, const LayerShape& shape) {
@@ -169,7 +169,8 @@ Gradients values_first_backward(const Inputs& in, std::span<const double> d_o,
   return out;
 }
 
-/// The matrix [d_k, d_k], row-major, of a rule: a layer without values maps the identity to it.
+/// The matrix [d_k, d_k], row-major, of a rule, which a layer without values gives for the identity
+/// as its state.
 template <class Rule, class Inputs>
 std::vector<double> matrix_without_values(Inputs in, const LayerShape& shape) {
   LayerShape square = shape;

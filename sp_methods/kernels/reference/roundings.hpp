@@ -21,21 +21,21 @@
 
 namespace baton {
 
-/// The key of the roundings of one part of what `key` rounds.
+/// The key of the random roundings of part `part` of a result with key `key`; 0 if `key` is 0.
 inline std::uint64_t rounding_of(std::uint64_t key, std::uint64_t part) {
   return key == 0 ? 0 : key_of(key, part);
 }
 
-/// A run of random roundings. Without a key it rounds nothing.
+/// A sequence of random roundings, all zero without a key.
 class Roundings {
  public:
   static constexpr double unit = 0x1p-24;
 
-  /// A key other than 0 draws them.
+  /// Draws roundings from a key other than 0.
   explicit Roundings(std::uint64_t key = 0) : key_(key) {}
 
   bool are_drawn() const { return key_ != 0; }
-  /// What one of a number of this size is off by.
+  /// The random error of a number of this size.
   double of(double size) { return are_drawn() ? unit * drawn() * size : 0; }
   void round(std::span<double> values) {
     if (!are_drawn()) return;
@@ -43,18 +43,18 @@ class Roundings {
   }
 
  private:
-  /// Uniform in [-1, 1].
+  /// The next random number, uniform in [-1, 1].
   double drawn() { return static_cast<double>(mixed(key_ + ++number_) >> 11) * 0x1p-52 - 1; }
 
   std::uint64_t key_, number_ = 0;
 };
 
-/// Solutions that are enough for a size: their mean square is below a hundredth of its square once
-/// in 10^7.
+/// Number of solutions that estimate the size of an error. Their mean square is below a hundredth
+/// of the error's square once in 10^7.
 inline constexpr int rounded_solutions = 8;
 
-/// Adds to `squares` those of the terms of each element of a result, as one of several solutions
-/// with random roundings tells them.
+/// Adds the squares of the terms of each element of a result to `squares`, as one of several
+/// solutions with random roundings shows them.
 inline void add_squares_of_terms(std::vector<double>& squares, std::span<const double> rounded,
                                  std::span<const double> exact) {
   squares.resize(exact.size());

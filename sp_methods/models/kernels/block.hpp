@@ -27,11 +27,11 @@ struct Product {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
-  bool transposes_a = false;  ///< a lies as [depth, rows].
-  bool transposes_b = false;  ///< b lies as [columns, depth].
-  bool adds = false;          ///< There is a c.
-  Dtype dtype = Dtype::f32;   ///< Of a and b.
-  Dtype out = Dtype::f32;     ///< Of c and out.
+  bool transposes_a = false;  ///< True if a lies as [depth, rows].
+  bool transposes_b = false;  ///< True if b lies as [columns, depth].
+  bool adds = false;          ///< True if c is added.
+  Dtype dtype = Dtype::f32;   ///< Type of a and b.
+  Dtype out = Dtype::f32;     ///< Type of c and out.
 
   auto operator<=>(const Product&) const = default;
 };
@@ -43,7 +43,7 @@ struct Matmul {
   struct Operands {
     In<A, Tensor> a{};
     In<A, Tensor> b{};
-    In<A, TypedByParameters> c{};  ///< What the product is added to, which may be `out`; null means zero.
+    In<A, TypedByParameters> c{};  ///< Addend of the product, which may be `out`; null means zero.
     Out<A, TypedByParameters> out{};
     auto reads() { return std::tie(a, b, c); }
     auto writes() { return std::tie(out); }
@@ -58,16 +58,16 @@ struct Matmul {
   static void on_host(const Operands<OnHost>& x, const Product& p);
 };
 
-/// Rows of a matrix [count, width].
+/// Parameters of a kernel on the rows of matrices [count, width].
 struct Rows {
   std::int64_t count = 0;
   std::int64_t width = 0;
-  /// Of norms: added to the mean square. Of gates: the factor of the log.
+  /// Number that kernels of norms add to the mean square; factor of the log in kernels of gates.
   float constant = 0;
   Dtype dtype = Dtype::f32;
 
   double elements() const { return static_cast<double>(count) * static_cast<double>(width); }
-  /// Bytes of so many matrices of these rows.
+  /// Bytes of `matrices` matrices [count, width].
   double bytes(double matrices) const { return static_cast<double>(bytes_of(dtype)) * matrices * elements(); }
 };
 
@@ -106,7 +106,8 @@ struct RmsNormGradients {
   static void on_host(const Operands<OnHost>& x, const Rows& p);
 };
 
-/// The norm of each head's output and its gate; a row is one head of one token.
+/// Normalises each head's output and multiplies it by silu of its gate. A row is one head of one
+/// token.
 struct GatedNorm {
   static constexpr const char* name = "gated_norm";
   using Parameters = Rows;
@@ -160,7 +161,8 @@ struct LogGates {
   static void on_host(const Operands<OnHost>& x, const Rows& p);
 };
 
-/// g alone tells the slope: 1 - sigmoid(z + b) = 1 - e^{g / factor}, so that z is not kept.
+/// Sets the gradients of log gates from g alone. The slope is 1 - sigmoid(z + b) = 1 - e^{g /
+/// factor}, so z is not kept.
 struct LogGateGradients {
   static constexpr const char* name = "log_gate_gradients";
   using Parameters = Rows;

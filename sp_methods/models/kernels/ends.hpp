@@ -10,7 +10,8 @@
 
 namespace baton {
 
-/// Tokens with rows of a table. Numbers of tokens are f32, which holds those up to 2^24.
+/// Parameters of kernels that read, or add to, the row of a table that each token names. Tokens are
+/// numbers in f32, which holds them up to 2^24.
 struct TokenRows {
   std::int64_t tokens = 0;
   std::int64_t vocabulary = 0;
@@ -39,7 +40,7 @@ struct Embed {
   static void on_host(const Operands<OnHost>& x, const TokenRows& p);
 };
 
-/// The gradient of the table: zero in rows that no token names.
+/// Sets the gradient of the table, which is zero in rows that no token names.
 struct EmbedGradients {
   static constexpr const char* name = "embed_gradients";
   using Parameters = TokenRows;
@@ -59,8 +60,8 @@ struct EmbedGradients {
   static void on_host(const Operands<OnHost>& x, const TokenRows& p);
 };
 
-/// The loss of each token, -log softmax(logits)[target], and over the logits the gradient of their
-/// mean over `all_tokens` tokens.
+/// Sets the loss of each token, -log softmax(logits)[target]. Overwrites the logits by the gradient
+/// of the mean loss of `all_tokens` tokens.
 struct CrossEntropy {
   static constexpr const char* name = "cross_entropy";
   struct Parameters {

@@ -18,37 +18,38 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 /// Gradients of one layer's weights [count], one a rank, by the weight's name.
 using WeightGradients = std::map<std::string, std::vector<Matrix>>;
 
-/// Rows [tokens, width] over the square root of each group's mean square plus epsilon: groups of
-/// `group` columns of a row, each times the same weights.
+/// Normalises each group of `group` columns of a row of x [tokens, width]: divides it by the square
+/// root of its mean square plus epsilon, and multiplies it by the weight [group].
 Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group);
 
-/// The gradient of x for that of reference_norm; `gradients` gets those of the weight, one a rank
-/// of `ranks`. Its two terms are rounded.
+/// The gradient of x for the gradient d_y of reference_norm. `gradients` gets those of the weight,
+/// one a rank of `ranks`, and the two terms of the result are rounded.
 Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
                                int ranks, std::vector<Matrix>& gradients, Roundings& roundings);
 
-/// The same numbers, rounded.
+/// The matrix x, whose numbers are rounded by `roundings`.
 Matrix rounded(Matrix x, Roundings& roundings);
 
 /// The sums x^T d_y over the tokens of each of `ranks` ranks.
 std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks);
 
-/// One layer.
+/// One layer of a model in double precision, over all tokens of all ranks.
 class ReferenceBlock {
  public:
-  /// Whatever it makes is rounded at random by the key `rounding`; by 0 nothing is.
+  /// Makes layer number `layer`. A `rounding` other than 0 is the key by which all its results are
+  /// rounded at random.
   ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding = 0);
 
   /// A weight, which may be changed.
   Matrix& weight(const std::string& name) { return weights_.at(name); }
 
-  /// The layer's output [all tokens, width]; keeps what the backward pass needs.
+  /// Returns the layer's output [all tokens, width], and keeps what the backward pass needs.
   Matrix forward(const Matrix& x);
-  /// The gradient of x.
+  /// Returns the gradient of x, and sets the gradients of the weights.
   Matrix backward(const Matrix& d_out, WeightGradients& gradients) const;
 
-  /// How much smaller than all heads' the smallest output of a head is whose norm is taken, in root
-  /// mean squares. Its norm and the gradient through that enlarge errors as much.
+  /// Ratio of the root mean square of all heads' outputs to the smallest one of a token and head; 1
+  /// for softmax attention. The norm of this smallest output enlarges errors by this factor.
   double enlargement() const;
 
  private:

@@ -23,19 +23,19 @@ class ModelOracle {
 
   const ModelProblem& problem() const { return problem_; }
 
-  /// What the output called `name` (sp_methods/models/stack.hpp) must hold on a rank. Throws
-  /// std::out_of_range if there is no such output.
+  /// The values that the output called `name` (sp_methods/models/stack.hpp) must have on a rank.
+  /// Throws std::out_of_range if there is no such output.
   std::vector<double> expected(const std::string& name, int rank) const;
 
-  /// The root mean square of the terms that `count` numbers of that from `first` on are sums of
-  /// (roundings.hpp). The first call solves the model as many times as it takes.
+  /// Root mean square of the terms that `count` numbers of an output, from number `first` on, are
+  /// sums of (roundings.hpp). The first call solves the model several times.
   double rms_of_terms(const std::string& name, int rank, std::int64_t first, std::int64_t count) const;
 
-  /// The sum over all results of their product with the gradients that came in: the loss whose
-  /// gradients the model makes; with a head the mean loss.
+  /// The loss whose gradients the model makes: with a head the mean loss, else the sum over y (.)
+  /// d_y.
   double loss() const { return loss_; }
 
-  /// The largest of the layers' (sp_methods/models/reference/layers.hpp), at least 1.
+  /// The largest enlargement of a layer (sp_methods/models/reference/layers.hpp), at least 1.
   double enlargement() const { return enlargement_; }
 
  private:
@@ -45,15 +45,15 @@ class ModelOracle {
   std::vector<OutputOfRank> outputs() const;
 
   ModelProblem problem_;
-  /// Outputs with rows of all tokens.
+  /// Outputs with rows of all tokens, by name.
   std::map<std::string, std::vector<double>> rows_;
-  /// Gradients of weights, one a rank from its tokens.
+  /// Gradients of weights by name, one a rank from its tokens.
   std::map<std::string, std::vector<std::vector<double>>> sums_;
   double loss_ = 0, enlargement_ = 1;
   mutable std::map<OutputOfRank, std::vector<double>> squares_of_terms_;
 };
 
-/// The flop of an oracle.
+/// The floating-point operations of a model's oracle.
 double model_oracle_flop(const ModelProblem& problem);
 
 }  // namespace baton

@@ -23,13 +23,13 @@ bool is_of_layer(const std::string& name) {
          name.starts_with("second_moment_");
 }
 
-/// Rounded as the stack's tensors hold numbers.
+/// Rounds values to bf16 if the stack's tensors are bf16.
 void round_as_held(const ModelProblem& problem, std::span<float> values) {
   if (problem.stack.layer.dtype != Dtype::bf16) return;
   for (float& x : values) x = from_bf16(to_bf16(x));
 }
 
-/// The first number, of an input of all ranks, that a rank has, and how many it has.
+/// The run of elements of an input of all ranks that one rank has.
 struct OwnRun {
   std::int64_t first, count;
 };

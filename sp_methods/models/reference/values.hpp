@@ -30,7 +30,7 @@ struct ModelProblem {
 void fill_input(const ModelProblem& problem, const std::string& name, std::int64_t first,
                 std::span<float> into);
 
-/// The same as `count` values of their own.
+/// `count` values, from number `first` on, of the input called `name`, as fill_input sets them.
 std::vector<float> input_values(const ModelProblem& problem, const std::string& name, std::int64_t first,
                                 std::int64_t count);
 
@@ -39,7 +39,7 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
 /// them. Half the variance of linear attention's keys is that of their queries.
 void fill_weights(const ModelProblem& problem, int layer, std::int64_t first, std::span<float> into);
 
-/// All weights of a layer, without what is behind them.
+/// All weights of a layer, without the zeros behind them in its buffer.
 std::vector<float> layer_weight_values(const ModelProblem& problem, int layer);
 
 /// Sets `into` to the values from number `first` on of the input called `name` on one rank: its
@@ -47,7 +47,7 @@ std::vector<float> layer_weight_values(const ModelProblem& problem, int layer);
 void fill_rank_values(const ModelProblem& problem, const std::string& name, int rank, std::int64_t first,
                       std::span<float> into);
 
-/// All of them.
+/// All values of the input called `name` on one rank.
 std::vector<float> rank_values(const ModelProblem& problem, const std::string& name, int rank);
 
 }  // namespace baton

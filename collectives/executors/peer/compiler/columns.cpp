@@ -82,7 +82,7 @@ bool adjoin(const PeerMessage& a, const PeerMessage& b, std::int64_t packets) {
   return a.peer == b.peer && a.packet + packets == b.packet;
 }
 
-/// True where the decays of `b` are those of the rows behind the `rows` rows of `a`. Blocks that
+/// True if the decays of `b` are those of the rows behind the `rows` rows of `a`. Blocks that
 /// cut a head both have its decay or matrix.
 bool decays_adjoin(const PeerFold& a, std::int64_t rows, const PeerFold& b) {
   const MapForm& form = a.by.form;
@@ -146,7 +146,7 @@ std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction) {
   return accesses;
 }
 
-/// True where one of two instructions goes by tiles, and a block may access what another one does.
+/// True if one of two instructions multiplies by tiles, and two blocks may access one element.
 bool mix_blocks(const PeerInstruction& first, const PeerInstruction& second) {
   if (!first.multiplies() && !second.multiplies()) return false;
   if (!first.multiplies() || !second.multiplies()) return true;

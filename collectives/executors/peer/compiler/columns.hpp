@@ -15,18 +15,18 @@ namespace baton {
 struct PeerAccess {
   Slice slice;
   bool writes = false;
-  /// True where any thread may access any element, as with decays; otherwise element i belongs to
-  /// packet i / E.
+  /// True if any thread may access any element, as with decays. Otherwise element i belongs to
+  /// packet i / E, with E elements a packet.
   bool shared = false;
 };
 
 std::vector<PeerAccess> peer_accesses(const PeerInstruction& instruction);
 
-/// How the columns of two instructions must lie where one writes what the other accesses.
+/// How the columns of two instructions must lie if one writes memory that the other accesses.
 struct PeerRelation {
-  /// False where no choice of columns gives every such element to the same thread in both.
+  /// False if no choice of columns gives every element that both access to one thread.
   bool aligns = true;
-  /// The column of the second less that of the first; empty where they do not conflict.
+  /// The column of the second instruction minus that of the first; empty if they do not conflict.
   std::optional<std::int64_t> distance;
 };
 

@@ -13,7 +13,7 @@
 namespace baton {
 namespace {
 
-/// True where one thread would read an element that another one writes, within the step.
+/// True if one thread of the step would read an element that another thread writes.
 bool overlaps_itself(const Step& step) {
   for (const Slice& written : step.writes)
     for (const Slice& read : step.reads) {

@@ -54,7 +54,7 @@ class InstructionBuilder {
     return std::find(value.begin(), value.end(), slice) != value.end();
   }
 
-  /// True where the instruction itself stores to `slice`.
+  /// True if the instruction stores to a part of `slice`.
   bool stores(const Slice& slice) const {
     return std::any_of(instruction_.keep.begin(), instruction_.keep.end(),
                        [&](const Slice& kept) { return kept.overlaps(slice); });
@@ -97,7 +97,7 @@ class InstructionBuilder {
     return true;
   }
 
-  /// No element is written twice, and none is written by one thread and read by another.
+  /// True if no element is written twice, and none is written by one thread and read by another.
   bool is_sound() const {
     const auto accesses = peer_accesses(instruction_);
     for (std::size_t i = 0; i < accesses.size(); ++i)
@@ -132,7 +132,7 @@ std::vector<PeerInstruction> fuse(const PeerMicroOps& ops) {
   return instructions;
 }
 
-/// True where no instruction reads any of `slice` from memory.
+/// True if no instruction reads any of `slice` from memory.
 bool is_unread(const Slice& slice, const std::vector<PeerInstruction>& instructions) {
   for (const PeerInstruction& instruction : instructions)
     for (const PeerAccess& access : peer_accesses(instruction))
@@ -150,7 +150,7 @@ void drop_unread_stores(const Schedule& schedule, std::vector<PeerInstruction>& 
   }
 }
 
-/// Receives of decays alone need no instruction: the folds that read them wait for them.
+/// Drops receives of decays alone, since the folds that read such decays wait for them.
 void drop_idle_receives(std::vector<PeerInstruction>& instructions) {
   std::vector<PeerMessage> left_out;
   std::erase_if(instructions, [&](const PeerInstruction& instruction) {

@@ -32,13 +32,13 @@
 
 namespace baton {
 
-/// Where a message lies in the inbox of its receiver.
+/// The place of a message in the inbox of its receiver.
 struct PeerMessage {
-  /// The other rank: the receiver of what is sent, the sender of what arrives.
+  /// Peer rank: the receiver of a message that is sent, the sender of one that arrives.
   int peer = -1;
-  /// The first packet in the receiver's inbox.
+  /// The first packet of the message in the receiver's inbox.
   std::int64_t packet = 0;
-  /// Its number among all messages of its receiver.
+  /// The number of the message among all messages of its receiver.
   int number = 0;
 
   bool operator==(const PeerMessage&) const = default;
@@ -47,47 +47,48 @@ struct PeerMessage {
 /// A message that an instruction sends.
 struct PeerSend {
   PeerMessage to;
-  /// True for y, false for x.
+  /// True if the message carries the result y, false if it carries x.
   bool folded = false;
 };
 
-/// Decays that are read in the inbox: every thread needs those of its rows.
+/// Decays that are read from the inbox. Every thread reads the decays of its rows.
 struct PeerDecays {
   PeerMessage from;
   /// The place of the first decay in the message, in elements.
   std::int64_t first = 0;
-  /// True where no instruction receives the message, so that its readers must empty its slots.
+  /// True if no instruction receives the message, so that its readers must empty its slots.
   bool clears = false;
 };
 
 /// y = decay (.) earlier + later, or with the matrices of heads in the place of decays.
 struct PeerFold {
-  /// In memory; unused if `arrived` is there.
+  /// The decays or matrices in memory; unused if `arrived` is set.
   Slice decay;
   std::optional<PeerDecays> arrived;
-  /// The operand that is not x; empty for zeros.
+  /// The operand of the fold that is not x; empty for zeros.
   Slice other;
   bool x_is_later = false;
   /// Which rows share a decay or a matrix.
   Combine by = {};
 
   bool multiplies() const { return by.form.kind == MapKind::affine; }
-  /// Elements that share a decay, and those before the first that share its decay.
+  /// Number of elements that share a decay.
   std::int64_t row() const { return by.form.share * by.row; }
+  /// Number of elements before the first that share its decay.
   std::int64_t before() const { return by.form.first * by.row; }
 };
 
 /// A fused run of steps, or one compute step while a program is being compiled.
 struct PeerInstruction {
-  /// Its steps; reports name the first one.
+  /// The steps of the instruction; reports name the first one.
   std::vector<int> steps;
   /// True for a compute step, which only has `reads` and `writes`.
   bool computes = false;
   std::vector<Slice> reads;
   std::vector<Slice> writes;
-  /// Elements of x, of y and of every message.
+  /// Number of elements of x, of y and of every message.
   std::int64_t count = 0;
-  /// Source of x: a message, or else a slice in memory.
+  /// The message that brings x; empty if x comes from the slice `from`.
   std::optional<PeerMessage> arrival;
   Slice from;
   std::vector<Slice> keep;
@@ -95,14 +96,14 @@ struct PeerInstruction {
   std::vector<Slice> results;
   std::vector<PeerSend> sends;
   std::int64_t column = 0;
-  /// True where all threads of the rank must first have finished the instructions before.
+  /// True if all threads of the rank must have finished the instructions before this one.
   bool barrier = false;
 
   bool multiplies() const { return fold && fold->multiplies(); }
   std::int64_t packets(int packet_elements) const { return (count + packet_elements - 1) / packet_elements; }
 };
 
-/// The most operands of a kind in one instruction.
+/// The most operands of each kind in one instruction.
 struct PeerLimits {
   static constexpr std::size_t sends = 4;
   static constexpr std::size_t stores = 2;
@@ -118,18 +119,19 @@ struct PeerProgramOptions {
 
 /// One rank's program.
 struct PeerProgram {
-  /// All but the compute steps.
+  /// All instructions but the compute steps.
   std::vector<PeerInstruction> instructions;
-  /// In an order in which all ranks can run them.
+  /// The operations, in an order in which all ranks can run them.
   std::vector<LaunchOperation> operations;
   int packet_elements = 4;
 
   // The rest is the same for all ranks.
 
-  /// Packets and messages of the fullest inbox of any rank.
+  /// Largest number of packets in the inbox of any rank.
   std::int64_t inbox_packets = 0;
+  /// Largest number of messages in the inbox of any rank.
   int messages = 0;
-  /// Columns in use on any rank: more threads than that would have nothing to do.
+  /// Number of columns in use on any rank. More threads would have nothing to do.
   std::int64_t width = 0;
   /// True if some rank's exchange overlaps compute steps.
   bool overlaps_compute = false;

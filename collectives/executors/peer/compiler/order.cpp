@@ -212,7 +212,8 @@ void PeerMicroOps::add_combine(int index, const Step& step) {
   all_.push_back({PeerAction::fold, index, left, step.writes[0], {}, product});
 }
 
-/// The message with `decay`, if one step received all of it and it can be read in the inbox.
+/// The message that brought `decay`, if one receive wrote all of it and it can be read in the
+/// inbox.
 std::optional<PeerDecays> PeerMicroOps::arrived_in(const Slice& decay, const Step& reader) const {
   std::optional<PeerDecays> arrived;
   for (int before : reader.waits_for) {

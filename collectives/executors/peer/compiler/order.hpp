@@ -15,9 +15,9 @@
 
 namespace baton {
 
-/// For each rank its steps in an order that it can run one after the other. A send never waits; a
-/// receive does, and comes after all that some rank must do before the message is sent. Throws
-/// ScheduleError if there is no such order.
+/// The steps of each rank in an order that it can run one after the other. A receive comes after
+/// all steps that some rank must run before the message is sent. Throws ScheduleError if there is
+/// no such order.
 std::vector<std::vector<int>> order_peer_steps(std::span<const Schedule> schedules);
 
 /// The inboxes of all ranks: one message after the other, by sender and sequence, each from a
@@ -29,8 +29,9 @@ class PeerInboxes {
   /// The message number `sequence` from `sender` to `receiver`; its `peer` is the sender.
   PeerMessage message(int receiver, int sender, int sequence) const;
 
-  /// Of the fullest inbox.
+  /// Largest number of packets in the inbox of any rank.
   std::int64_t packets() const { return packets_; }
+  /// Largest number of messages in the inbox of any rank.
   int messages() const { return messages_; }
 
  private:

@@ -20,8 +20,9 @@ struct Gpu {
   __device__ static unsigned blocks() { return gridDim.x; }
   __device__ static int threads_of_warp() { return warpSize; }
 
-  /// Barriers of a block; `sync_or` is true on all threads if `mine` is on one.
+  /// A barrier of the block.
   __device__ static void sync() { __syncthreads(); }
+  /// A barrier of the block, which returns true on all threads if `mine` is true on one.
   __device__ static bool sync_or(bool mine) { return __syncthreads_or(mine) != 0; }
   /// A word that the threads of a block share.
   __device__ static unsigned& shared_word() {
@@ -31,11 +32,12 @@ struct Gpu {
 
   __device__ static void raise_flag(unsigned* flag, unsigned value) { baton::raise_flag(flag, value); }
   __device__ static unsigned load_flag(const unsigned* flag) { return baton::load_flag(flag); }
-  /// Accesses that are neither cached nor left out.
+  /// Reads a word by a volatile access, which is neither cached nor optimised away.
   template <class Word>
   __device__ static Word peek(const Word* word) {
     return *static_cast<const volatile Word*>(word);
   }
+  /// Writes a word by a volatile access, which is neither cached nor optimised away.
   __device__ static void poke(unsigned* word, unsigned value) {
     *static_cast<volatile unsigned*>(word) = value;
   }
@@ -57,7 +59,7 @@ struct Gpu {
     return reinterpret_cast<const unsigned&>(both);
   }
 
-  /// A 128-bit store that other GPUs see whole.
+  /// Stores 128 bits, which other GPUs see as a whole.
   __device__ static void store_packet(std::byte* into, const Packet& packet) {
     asm volatile(
         "{\n\t.reg .b64 lo, hi;\n\t.reg .b128 all;\n\t"
@@ -67,7 +69,7 @@ struct Gpu {
         : "memory");
   }
 
-  /// A 128-bit load of a slot that another GPU may be storing to.
+  /// Loads 128 bits of a slot that another GPU may be storing to.
   __device__ static Packet load_packet(const std::byte* from) {
     Packet packet;
     asm volatile(
@@ -80,11 +82,11 @@ struct Gpu {
     return packet;
   }
 
-  /// An element that this kernel may have written.
+  /// Loads an element that this kernel may have written.
   __device__ static float load(const float* from) { return __ldcg(from); }
 
-  /// `count` elements from memory that this kernel may have written; zeros behind the first `n`.
-  /// `whole` promises that all are there, 16-byte aligned.
+  /// Loads `count` elements that this kernel may have written; zeros behind the first `n`. `whole`
+  /// promises that `from` is 16-byte aligned.
   template <int count>
   __device__ static Elements<count> load_elements(const float* from, unsigned n, bool whole) {
     Elements<count> x;

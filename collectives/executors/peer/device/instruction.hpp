@@ -19,17 +19,17 @@
 
 namespace baton {
 
-/// The elements of messages.
+/// The element type of messages.
 enum class ElementFormat { f32, bf16 };
 
-/// How messages travel. Packets carry their own flag (round.cuh) and need no fence: a value is
-/// under way to the next rank as soon as it has arrived. The reference rests on release and acquire
-/// alone: all packets of an instruction, a fence, and a flag for each sending block and message.
+/// How messages travel. Packets carry their own flag (round.cuh), so a value moves on without a
+/// fence as soon as it has arrived. The fenced reference uses release and acquire alone: all
+/// packets of an instruction, a fence, and a flag for each sending block and message.
 enum class PeerTransport { packets, fenced };
 
 inline constexpr int packet_bytes = 16;
 
-/// Elements in a packet.
+/// Number of elements in a packet.
 constexpr int packet_elements(ElementFormat format) { return format == ElementFormat::bf16 ? 8 : 4; }
 
 /// Words from one flag of a started round to the next, so that no two share a line.
@@ -41,7 +41,7 @@ inline constexpr unsigned generations = 3;
 /// The bit of a rank in a mask.
 constexpr std::uint64_t bit_of(int rank) { return std::uint64_t{1} << rank; }
 
-/// The wait that a thread gave up. In host memory that the device writes.
+/// The wait that a thread gave up, in host memory that the device writes.
 struct PeerFault {
   enum class Kind : int { none, packet, flag, room, barrier };
   Kind kind = Kind::none;
@@ -50,26 +50,29 @@ struct PeerFault {
   int cta = 0;
   /// The packet of the message, or the block of the sender whose flag is missing.
   unsigned block = 0;
-  /// The round that this rank is in, and the last one that the peer has started.
+  /// The round that this rank is in.
   unsigned round = 0;
+  /// The last round that the peer has started.
   unsigned peer_round = 0;
 };
 
-/// What every kernel of a rank needs to know about its case; passed by value.
+/// The arguments of every kernel of a rank in one case; passed by value.
 struct PeerContext {
   int rank = 0;
   int ranks = 1;
-  /// Blocks of the largest kernel of a round.
+  /// Number of thread blocks of the largest kernel of a round.
   unsigned ctas = 1;
-  /// The shared heaps of all ranks, by rank, and this rank's own.
+  /// The shared heaps of all ranks, by rank.
   std::byte* const* heaps = nullptr;
+  /// The shared heap of this rank.
   std::byte* heap = nullptr;
-  /// From one generation of an inbox to the next.
+  /// Bytes from one generation of an inbox to the next.
   std::size_t generation_bytes = 0;
-  /// In this GPU's memory: the rounds that each block has ended, 1 once a thread gave up, arrivals
-  /// at the barrier.
+  /// Number of rounds that each thread block has ended, in this GPU's memory.
   unsigned* rounds = nullptr;
+  /// 1 once a thread gave up, in this GPU's memory.
   unsigned* gave_up = nullptr;
+  /// Number of arrivals at the barrier of all blocks, in this GPU's memory.
   unsigned long long* arrivals = nullptr;
   PeerFault* fault = nullptr;
   /// Nanoseconds that a thread waits before it gives up.
@@ -90,7 +93,7 @@ struct KernelRole {
 /// where x comes from memory. If it folds, it has one decay a packet, in memory, and x is the
 /// earlier operand.
 enum class PeerForm : unsigned char {
-  /// By tiles of rows, with matrices.
+  /// A product with matrices, which goes by tiles of rows.
   product,
   any,
   aligned_load,
@@ -137,17 +140,18 @@ struct alignas(16) PeerDeviceInstruction {
   bool barrier;
 };
 
-/// Offsets in a rank's heap of the flags of messages and of the inbox, and its size, in bytes. The
-/// same on all ranks.
+/// Offset in bytes of the flags of messages in a rank's heap, the same on all ranks.
 std::size_t message_flags_offset(const PeerContext& context);
+/// Offset in bytes of the inbox in a rank's heap, the same on all ranks.
 std::size_t inbox_offset(const PeerContext& context, int messages);
+/// Size in bytes of a rank's heap, the same on all ranks.
 std::size_t heap_bytes(const PeerContext& context, int messages);
 
-/// Bytes of one generation of an inbox for `packets` packets.
+/// Size in bytes of one generation of an inbox with `packets` packets.
 std::size_t generation_bytes(std::int64_t packets);
 
-/// The instructions of one operation of a program, for a kernel of `threads` threads. `heaps` are
-/// those of all ranks, by rank; `address` gives the memory of a slice, null for an empty one.
+/// The instructions of one operation of a program, for a kernel of `threads` threads. `heaps` has
+/// the heap of every rank, by rank; `address` gives the memory of a slice, null for an empty one.
 std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const LaunchOperation& operation,
                                            const PeerContext& context, std::span<std::byte* const> heaps,
                                            std::int64_t threads,
@@ -156,8 +160,7 @@ std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const Lau
 /// The role of the kernel of exchange operation number `operation`.
 KernelRole role_of(const PeerProgram& program, std::size_t operation);
 
-/// Blocks of an exchange operation that has the device to itself, and of one that overlaps compute
-/// steps.
+/// Number of thread blocks of an exchange operation: alone on the device, and beside compute steps.
 struct PeerBlocks {
   unsigned alone = 1;
   unsigned overlapping = 1;
@@ -167,16 +170,18 @@ struct PeerBlocks {
   }
 };
 
-/// Blocks on a GPU of so many multiprocessors, at most `overlap_ctas` of them beside compute steps.
-/// The flags of a fenced transport are one a block, so all its kernels have as many.
+/// Number of thread blocks of a program's kernels on a GPU, at most `overlap_ctas` beside compute
+/// steps. All kernels of a fenced transport have as many blocks, since it has a flag for each
+/// block.
 PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
                      PeerTransport transport);
 
-/// True if a kernel of these instructions multiplies; it needs `product_threads` threads a block.
+/// True if the kernel of `operation` multiplies matrices. It then needs `product_threads` threads a
+/// block.
 bool multiplies(const PeerProgram& program, const LaunchOperation& operation);
 
-/// Threads a block, at most `most`, for `packets` packets on `ctas` blocks. Few packets run on all
-/// blocks too, in smaller ones.
+/// Number of threads of a block, at most `most`, for `packets` packets on `ctas` blocks. Few
+/// packets also run on all blocks, which are then smaller.
 unsigned peer_threads(std::int64_t packets, unsigned ctas, unsigned most = 512);
 
 }  // namespace baton

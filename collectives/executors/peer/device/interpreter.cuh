@@ -16,7 +16,7 @@
 
 namespace baton {
 
-/// One thread of a rank. Only one that `multiplies` runs products.
+/// One thread that runs the instructions of a rank. Only a thread that `multiplies` runs products.
 template <class Machine, class Format, PeerTransport transport, bool multiplies = false>
 class Interpreter {
  public:
@@ -27,7 +27,8 @@ class Interpreter {
         threads_(Machine::blocks() * Machine::threads()),
         number_(Machine::block() * Machine::threads() + Machine::thread()) {}
 
-  /// The first instruction `opens` the round.
+  /// Runs one instruction. The first instruction of a kernel `opens` the round, which this thread
+  /// then enters.
   __device__ void run(const PeerDeviceInstruction& in, bool opens) {
     if (in.barrier) thread_.meet(in.step);
     if constexpr (multiplies)
@@ -66,7 +67,8 @@ class Interpreter {
     if constexpr (fenced) raise_flags(in);
   }
 
-  /// Loads the operands of the next packet while this one is awaited.
+  /// Runs an aligned instruction. The operands of the next packet are loaded while this one is
+  /// awaited.
   template <class F>
   __device__ void run_aligned(const PeerDeviceInstruction& in, bool opens) {
     const Aligned<Machine, Format, F> work(in);
@@ -118,8 +120,8 @@ class Interpreter {
     end(in);
   }
 
-  /// Each block takes neighbouring tiles, the same on all ranks, so that a tile goes from rank to
-  /// rank while others of the same head still arrive.
+  /// Multiplies this block's tiles, neighbours that are the same on all ranks. So a tile goes from
+  /// rank to rank while others of its head still arrive.
   template <unsigned width>
   __device__ void multiply_tiles(const PeerDeviceInstruction& in, const Matrices& by) {
     typename Machine::template Products<width> products(by);
@@ -140,8 +142,8 @@ class Interpreter {
     }
   }
 
-  /// The earlier operand of a tile into shared memory, and the later one to where the products are
-  /// added to it.
+  /// Loads the earlier operand of a tile into tile 0 and the later one into tile 1, to which the
+  /// products are added. Sends and stores x.
   template <unsigned width>
   __device__ void gather_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
     for (unsigned e = Machine::thread() * E; e < count; e += Machine::threads() * E) {
@@ -162,7 +164,7 @@ class Interpreter {
     }
   }
 
-  /// Sends and stores the results of a tile.
+  /// Sends and stores y, the results of a tile.
   template <unsigned width>
   __device__ void scatter_tile(const PeerDeviceInstruction& in, unsigned at, unsigned count) {
     for (unsigned e = Machine::thread() * E; e < count && !thread_.gave_up(); e += Machine::threads() * E) {

@@ -52,7 +52,7 @@ struct Elements {
   float v[count];
 };
 
-/// Four f32, bit for bit except for the empty word.
+/// Packets of four f32, bit for bit except for the empty word.
 template <class Machine>
 struct F32Format {
   static constexpr int elements = packet_elements(ElementFormat::f32);
@@ -68,8 +68,8 @@ struct F32Format {
   }
 };
 
-/// Eight bf16, rounded to nearest even. Rounding makes a single NaN, which is not in the empty
-/// word.
+/// Packets of eight bf16, rounded to nearest even. Rounding makes a single NaN, which is not in the
+/// empty word.
 template <class Machine>
 struct Bf16Format {
   static constexpr int elements = packet_elements(ElementFormat::bf16);
@@ -94,7 +94,7 @@ __device__ inline unsigned* started_flag(std::byte* heap, int from) {
   return reinterpret_cast<unsigned*>(heap) + from * heap_flag_words;
 }
 
-/// Ends all waiting of this rank; the first one to give up says why.
+/// Ends all waiting of this rank. The first thread to give up records its `fault` for the host.
 template <class Machine>
 __device__ __noinline__ inline void note_fault(const PeerContext& context, PeerFault fault) {
   if (Machine::exchange(context.gave_up, 1u) != 0) return;
@@ -106,14 +106,14 @@ __device__ __noinline__ inline void note_fault(const PeerContext& context, PeerF
   static_cast<volatile PeerFault*>(context.fault)->kind = kind;
 }
 
-/// How a block begins a round.
+/// The start of a round in one thread block.
 struct RoundStart {
   unsigned round = 0;
-  /// False where some rank made no room for the packets of this one.
+  /// False if some rank made no room in time for the packets of this round.
   bool may_send = true;
 };
 
-/// One thread in one round.
+/// The state of one thread in one round.
 template <class Machine>
 class PeerThread {
  public:
@@ -122,7 +122,7 @@ class PeerThread {
     enter(entry);
   }
 
-  /// Must be called before anything else.
+  /// Enters the round. Must be called before any other function.
   __device__ void enter(const RoundStart& entry) {
     round_ = entry.round;
     now_ = round_ % generations * context_.generation_bytes;
@@ -131,14 +131,15 @@ class PeerThread {
   }
 
   __device__ unsigned round() const { return round_; }
-  /// The place of a slot of generation 0 in this round, and its place in the round before.
+  /// The address in this round of a slot of generation 0.
   __device__ std::byte* now(std::byte* slot) const { return slot + now_; }
   __device__ const std::byte* now(const std::byte* slot) const { return slot + now_; }
+  /// The address in the round before of a slot of generation 0.
   __device__ std::byte* before(std::byte* slot) const { return slot + before_; }
-  /// True when this thread must not wait any more.
+  /// True if this thread must not wait any more.
   __device__ bool gave_up() const { return gave_up_; }
 
-  /// Waits for the packet in `slot`, of generation 0.
+  /// Waits for a packet and returns it. `slot` is an address of generation 0.
   __device__ Packet await_packet(const std::byte* slot, int step, int peer, unsigned block) {
     Packet packets[1];
     await_packets(
@@ -146,8 +147,8 @@ class PeerThread {
     return packets[0];
   }
 
-  /// Waits for `count` packets, in the slots slot(i) of generation 0 and from the ranks peer(i);
-  /// all looks are under way together. Those without comes(i) are not looked for, and are zeros.
+  /// Waits for `count` packets from the ranks peer(i), in the slots slot(i) of generation 0, which
+  /// are all polled together. Packets without comes(i) are zeros.
   template <int count, class Comes, class Slot, class Peer>
   __device__ void await_packets(Packet (&packets)[count], Comes comes, Slot slot, Peer peer, int step,
                                 unsigned block) {
@@ -198,8 +199,8 @@ class PeerThread {
     std::uint64_t start = 0;
   };
 
-  /// True when time is up. Looks at the clock, and whether another thread gave up, only once in
-  /// many calls.
+  /// True if this thread has waited for too long. It looks at the clock, and whether another thread
+  /// gave up, once in 1024 calls.
   __device__ bool is_over(Poll& poll) {
     constexpr unsigned seldom = 1024;
     if (++poll.looks % seldom != 0) return false;

@@ -26,8 +26,8 @@ namespace baton {
 
 __device__ inline const SliceOwner& owner_here(const Slices& s) { return s.owners[s.place]; }
 
-/// Packet k of slices. `aligned` where rows and pointers allow whole packets, each with one decay;
-/// `batch` other ranks at a time, whose loads are under way together.
+/// The work on packet k of all slices. `aligned` promises whole packets with one decay each;
+/// `batch` other ranks are handled at a time, whose loads are under way together.
 template <class Machine, class Format, bool aligned, int batch>
 class SlicePacket {
  public:
@@ -36,13 +36,14 @@ class SlicePacket {
 
   __device__ SlicePacket(const Slices& slices, PeerThread<Machine>& thread) : s_(slices), thread_(thread) {}
 
-  /// Packet k of the slices of `batch` owners, and of their decays.
+  /// Packet k of the states of `batch` owners' slices, and of their decays.
   struct Contribution {
     Pack states[batch];
     Pack decays[batch];
   };
 
-  /// Loads the contribution to the owners from the one `distance` behind this rank on.
+  /// Loads packet k of this rank's map for `batch` owners, from the owner `distance` places behind
+  /// on.
   __device__ static Contribution load(const Slices& s, unsigned k, int distance) {
     Contribution loaded{};
 #pragma unroll
@@ -56,7 +57,7 @@ class SlicePacket {
     return loaded;
   }
 
-  /// Stores what `load` loaded into the owners' inboxes.
+  /// Stores a loaded contribution into the inboxes of its owners.
   __device__ void contribute(const Contribution& loaded, unsigned k, int distance) const {
     if (thread_.gave_up()) return;
 #pragma unroll
@@ -68,7 +69,8 @@ class SlicePacket {
     }
   }
 
-  /// As owner: folds packet k of all ranks and hands every one its prefix. `mine` is this rank's.
+  /// Folds packet k of this rank's slice over all ranks, and gives every rank its prefix. `mine` is
+  /// this rank's packet.
   __device__ void hand_out(const Pack& mine, unsigned k) {
     Pack prefix{};
     for (int first = 0; first < s_.ranks - 1; first += batch) {
@@ -91,7 +93,7 @@ class SlicePacket {
       if (rank != s_.place) empty_slot<Machine>(thread_.before(decay_slot(own(), rank, k)));
   }
 
-  /// Waits for packet k of every slice of the prefix.
+  /// Waits for packet k of every slice of this rank's prefix, and stores it.
   __device__ void receive(unsigned k) {
     for (int first = 1; first < s_.ranks; first += batch) {
       Packet packets[batch];
@@ -110,7 +112,7 @@ class SlicePacket {
     }
   }
 
-  /// Packet k of the own slice of the own state.
+  /// Loads packet k of this rank's slice of its own state.
   __device__ static Pack load_own(const Slices& s, unsigned k) {
     return elements(s.state + owner_here(s).first, k, owner_here(s).count, aligned);
   }
@@ -145,13 +147,14 @@ class SlicePacket {
     return slot(receiver, before + std::size_t{s_.packets} * owner + k);
   }
 
-  /// Packet k of `count` elements; zeros behind the last. `whole` as in load_elements.
+  /// Loads packet k of `count` elements; zeros behind the last. `whole` promises that `from` is
+  /// 16-byte aligned.
   __device__ static Pack elements(const float* from, unsigned k, unsigned count, bool whole) {
     return Machine::template load_elements<E>(from + k * E,
                                               Machine::min(static_cast<unsigned>(E), count - k * E), whole);
   }
 
-  /// True for a rank whose contribution arrives in a message.
+  /// True if the contribution of `rank` arrives in a message.
   __device__ bool sends(int rank) const { return rank < s_.ranks - 1 && rank != s_.place; }
 
   __device__ void await_states(Packet (&states)[batch], unsigned k, int first) {
@@ -164,7 +167,8 @@ class SlicePacket {
       if (comes(i) && !thread_.gave_up()) empty_slot<Machine>(thread_.before(at(i)));
   }
 
-  /// The decays of packet k of each rank; those of this rank come from memory, the first has none.
+  /// Waits for the decays of packet k from `batch` ranks, `first` and on. This rank's decays come
+  /// from memory; the first rank has none.
   __device__ void await_decays(Elements<lanes> (&decays)[batch], unsigned k, int first) {
 #pragma unroll
     for (int lane = 0; lane < lanes; ++lane) {
@@ -197,7 +201,7 @@ class SlicePacket {
     return next;
   }
 
-  /// Packet k of the own slice of the prefix of `rank`.
+  /// Gives packet k of this rank's slice of `prefix` to `rank`, by a message or a store.
   __device__ void give(const Pack& prefix, unsigned k, int rank) {
     if (thread_.gave_up()) return;
     if (rank == s_.place)
@@ -215,7 +219,7 @@ class SlicePacket {
   PeerThread<Machine>& thread_;
 };
 
-/// The work of one thread in one round.
+/// Runs the work of one thread in one round.
 template <class Machine, class Format, bool aligned, int batch>
 __device__ void run_slices(const PeerContext& context, const Slices& slices, const KernelRole& role) {
   using Work = SlicePacket<Machine, Format, aligned, batch>;

@@ -25,17 +25,18 @@ struct SliceOwner {
   unsigned count;
 };
 
-/// What the kernel of one rank works on.
+/// The arguments of the kernel of one rank.
 struct Slices {
-  /// A bit mask of receivers has room for so many ranks.
+  /// The most ranks, for which a bit mask of receivers has room.
   static constexpr int most = 64;
 
   const float* decay;
   const float* state;
   float* into;
   unsigned row;
-  /// Packets of the largest slice, and of its decays.
+  /// Largest number of packets of a slice.
   unsigned packets;
+  /// Largest number of packets of the decays of a slice.
   unsigned decay_packets;
   int ranks;
   int place;
@@ -61,7 +62,7 @@ Slices cut_slices(unsigned row, int ranks, int place, bool reversed, int packet_
   return slices;
 }
 
-/// Packets of an inbox.
+/// Number of packets of an inbox.
 inline std::int64_t inbox_packets(const Slices& slices) {
   return std::int64_t{slices.ranks} * (2 * std::int64_t{slices.packets} + slices.decay_packets);
 }

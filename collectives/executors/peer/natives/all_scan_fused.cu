@@ -23,10 +23,10 @@
 namespace baton {
 namespace {
 
-/// Threads of a block at most.
+/// The most threads of a block.
 constexpr unsigned most_threads = 1024;
 
-/// The addresses of one rank; inboxes are those of generation 0.
+/// The arguments of one rank's kernel. Inboxes are those of generation 0.
 struct Chain {
   std::byte* own_inbox;
   std::byte* next_inbox;

@@ -17,7 +17,8 @@
 namespace baton {
 namespace {
 
-/// The same request to the collective `name`, with the same buffers first.
+/// The schedule of the collective `name` for the request in `asked`. Its first buffers are those of
+/// `asked`.
 Schedule ask(const Schedule& asked, const std::string& name) {
   const Step& step = asked.steps()[0];
   const NativeCall& call = asked.natives()[step.body];

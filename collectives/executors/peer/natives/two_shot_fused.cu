@@ -57,7 +57,8 @@ void run(const PeerCall& call) {
   launch<Format, true, 7>(call, slices);
 }
 
-/// Of two ranks the first owns all, and what is left is one message: that of the chain.
+/// The native of the chain, which serves two ranks. The first rank then owns all slices, so one
+/// message is left, as in the chain.
 const PeerNative& chain() { return *peer_natives().find("all_scan_fused"); }
 
 void run_in_format(const PeerCall& call) {

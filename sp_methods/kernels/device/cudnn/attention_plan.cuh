@@ -14,15 +14,15 @@
 
 namespace baton {
 
-/// What a plan is made for. Tensors are bf16 [tokens, heads, width].
+/// The sizes that a plan is made for. Tensors are bf16 [tokens, heads, width].
 struct AttentionSizes {
   std::int64_t queries = 0;
-  std::int64_t keys = 0;  ///< At least as many as queries where causal.
+  std::int64_t keys = 0;  ///< Number of keys, at least that of queries if causal.
   std::int64_t heads = 1;
   std::int64_t key_heads = 1;
   std::int64_t d_k = 0;
   std::int64_t d_v = 0;
-  bool causal = false;  ///< Query i sees the first keys - queries + i + 1 keys; else all of them.
+  bool causal = false;  ///< True if query i sees the first keys - queries + i + 1 keys, else all.
   bool backward = false;
 
   auto operator<=>(const AttentionSizes&) const = default;
@@ -33,26 +33,27 @@ struct AttentionPointers {
   const void* q = nullptr;
   const void* k = nullptr;
   const void* v = nullptr;
-  void* o = nullptr;          ///< Set forward, read backward.
-  void* stats = nullptr;      ///< f32 [heads, queries], lse; set forward, read backward.
-  const void* d_o = nullptr;  ///< Backward alone, as are the three below.
-  void* dq = nullptr;
-  void* dk = nullptr;
-  void* dv = nullptr;
+  void* o = nullptr;          ///< Written forward, read backward.
+  void* stats = nullptr;      ///< f32 [heads, queries], lse; written forward, read backward.
+  const void* d_o = nullptr;  ///< Read backward only.
+  void* dq = nullptr;         ///< Written backward only.
+  void* dk = nullptr;         ///< Written backward only.
+  void* dv = nullptr;         ///< Written backward only.
 };
 
-/// One of cuDNN's kernels, chosen and loaded.
+/// A kernel of cuDNN, chosen and loaded.
 class AttentionPlan {
  public:
   virtual ~AttentionPlan() = default;
   virtual std::size_t workspace_bytes() const = 0;
-  /// Enqueues it; may be captured into a graph. Throws SystemError.
+  /// Enqueues the kernel; it may be captured into a graph. Throws SystemError.
   virtual void run(cudaStream_t stream, const AttentionPointers& x, void* workspace) const = 0;
 };
 
-/// Makes a plan, which takes up to seconds. Throws SystemError with cuDNN's text if there is none.
-/// Null where cuDNN is not built in.
+/// Function that makes a plan, which takes up to seconds. It throws SystemError with cuDNN's text
+/// if there is no plan.
 using MakeAttentionPlan = std::unique_ptr<AttentionPlan> (*)(const AttentionSizes&);
+/// The function that makes plans; null if cuDNN is not built in.
 inline MakeAttentionPlan& attention_plan_maker() {
   static MakeAttentionPlan maker = nullptr;
   return maker;

@@ -22,7 +22,7 @@ constexpr int threads = 256;
 
 unsigned blocks(std::int64_t count) { return static_cast<unsigned>((count + threads - 1) / threads); }
 
-/// into = from, or into += from. A thread has eight elements, 16 bytes of bf16.
+/// Sets into = from, or into += from. A thread has eight elements, 16 bytes of bf16.
 template <bool adds>
 __global__ void widen_kernel(float* into, const Bf16* from, std::int64_t eights) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -40,7 +40,8 @@ __global__ void widen_kernel(float* into, const Bf16* from, std::int64_t eights)
   at[1] = high;
 }
 
-/// lse [queries, heads] = stats [heads, queries]; minus infinity for the `hidden` queries before.
+/// Sets lse [queries, heads] to stats [heads, queries], and lse of the `hidden` queries before to
+/// minus infinity.
 __global__ void place_lse_kernel(float* lse, const float* stats, std::int64_t hidden, std::int64_t queries,
                                  std::int64_t heads) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
@@ -49,7 +50,8 @@ __global__ void place_lse_kernel(float* lse, const float* stats, std::int64_t hi
   lse[i] = query < 0 ? -INFINITY : stats[i % heads * queries + query];
 }
 
-/// The rows O' and stats [heads, queries] of a run. A warp has a row; row r is of head r % heads.
+/// Sets the rows O' and stats [heads, queries] of a run. A warp has a row, and row r is of head r %
+/// heads.
 template <int d_v>
 __global__ void carry_delta_kernel(Bf16* o, float* stats, const Bf16* d_o, const float* delta,
                                    const float* lse, std::int64_t queries, std::int64_t heads) {
@@ -71,7 +73,7 @@ __global__ void carry_delta_kernel(Bf16* o, float* stats, const Bf16* d_o, const
   if (lane() == 0) stats[row % heads * queries + row / heads] = lse[row];
 }
 
-/// Adds `count` elements of bf16 to f32 memory, or sets it.
+/// Adds `count` elements of bf16 to f32 memory, or sets the memory to them.
 void widen(cudaStream_t stream, float* into, const Bf16* from, std::int64_t count, bool sets) {
   const std::int64_t eights = count / 8;  // widths are 64 and 128
   if (sets)
@@ -89,22 +91,22 @@ void clear(cudaStream_t stream, void* into, Dtype dtype, std::int64_t from, std:
                          static_cast<std::size_t>((to - from) * element), stream));
 }
 
-/// A gradient's memory from some element on, and the share of it that a plan makes.
+/// The memory of a gradient, and the part of it that a plan computes.
 class GradientShare {
  public:
-  /// `whole` elements from `into` on, of which the plan makes `count` from `first` on. `scratch` is
-  /// for as many of bf16.
+  /// Makes the part of `count` elements from `first` on of `whole` elements in `into`. `scratch` is
+  /// memory for `count` elements of bf16.
   GradientShare(void* into, const GradientsInto& how, std::int64_t whole, std::int64_t first,
                 std::int64_t count, Bf16* scratch)
       : into_(into), how_(how), whole_(whole), first_(first), count_(count), scratch_(scratch) {}
 
-  /// What the plan writes.
+  /// Memory that the plan writes: the gradient's own if it is bf16, else scratch memory.
   void* share() const {
     return how_.dtype == Dtype::bf16 ? static_cast<void*>(static_cast<Bf16*>(into_) + first_) : scratch_;
   }
 
-  /// Enqueues what brings the share to where it belongs. In the first run of a block the rest of
-  /// memory that is set becomes zero.
+  /// Enqueues the transfer of the part from scratch memory to the gradient. The first run of a
+  /// block zeroes the rest of memory that it sets.
   void take(cudaStream_t stream, bool is_first_run) const {
     const bool sets = how_.sets && is_first_run;
     if (sets) clear(stream, into_, how_.dtype, 0, first_);
@@ -128,7 +130,7 @@ void carry_delta(cudaStream_t stream, const PlannedRun& x, const SoftmaxShape& s
   cuda_launched();
 }
 
-/// One run of a block, whose hidden queries before it are the run's too if it is the first.
+/// Enqueues one run of a block. The first run sets the outputs of hidden queries before it too.
 void run_forward(cudaStream_t stream, const PlannedRun& x, const SoftmaxBlock::Operands<OnDevice>& all,
                  const SoftmaxShape& s, bool is_first_run) {
   const MaskRun& run = x.run;
@@ -148,7 +150,7 @@ void run_forward(cudaStream_t stream, const PlannedRun& x, const SoftmaxBlock::O
   cuda_launched();
 }
 
-/// The result of a block whose keys no query sees.
+/// Sets the outputs of a block whose keys no query sees.
 void hide_all(cudaStream_t stream, const SoftmaxBlock::Operands<OnDevice>& x, const SoftmaxShape& s) {
   const std::int64_t rows = s.q_tokens * s.heads;
   clear(stream, x.out, s.out_dtype, 0, rows * s.d_v);
@@ -156,7 +158,7 @@ void hide_all(cudaStream_t stream, const SoftmaxBlock::Operands<OnDevice>& x, co
   cuda_launched();
 }
 
-/// The gradients of such a block.
+/// Zeroes the gradients of a block whose keys no query sees, unless gradients are added.
 void clear_what_is_set(cudaStream_t stream, const SoftmaxBlockGradients::Operands<OnDevice>& x,
                        const SoftmaxGradientsShape& s) {
   const std::int64_t key_rows = s.k_tokens * s.key_heads();
@@ -166,7 +168,7 @@ void clear_what_is_set(cudaStream_t stream, const SoftmaxBlockGradients::Operand
   clear(stream, x.dv, s.keys.dtype, 0, key_rows * s.d_v);
 }
 
-/// One run of a block's gradients.
+/// Enqueues one run of a block's gradients.
 void run_backward(cudaStream_t stream, const PlannedRun& x,
                   const SoftmaxBlockGradients::Operands<OnDevice>& all, const SoftmaxGradientsShape& s,
                   bool is_first_run) {

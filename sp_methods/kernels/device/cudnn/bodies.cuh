@@ -7,10 +7,12 @@
 
 namespace baton {
 
-/// The bodies of softmax_block and softmax_block_gradients. They make plans that
-/// are not ready, but not while a stream is captured.
+/// The body of softmax_block by cuDNN. It makes missing plans, except in a captured stream, where
+/// it throws std::logic_error.
 cudaError_t cudnn_softmax_block(cudaStream_t stream, const SoftmaxBlock::Operands<OnDevice>& x,
                                 const SoftmaxShape& shape);
+/// The body of softmax_block_gradients by cuDNN. It makes missing plans, except in a captured
+/// stream, where it throws std::logic_error.
 cudaError_t cudnn_softmax_block_gradients(cudaStream_t stream,
                                           const SoftmaxBlockGradients::Operands<OnDevice>& x,
                                           const SoftmaxGradientsShape& shape);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_runs = 4;
 
-/// Parts of the workspace, one after the other.
+/// Offsets of parts of the workspace, one after the other, in bytes.
 class Places {
  public:
   std::size_t add(std::int64_t bytes) {
@@ -65,7 +65,7 @@ CallKey key_of(const SoftmaxShape& s, bool backward) {
           q.split,    q.stride,   k.first, k.second,      k.split, k.stride, backward};
 }
 
-/// Makes the plans of a block; why that is impossible, if it is.
+/// Makes the plans of a block, and returns the reason if that is impossible.
 Refusal unplannable(const SoftmaxShape& shape, bool backward) {
   const std::size_t runs = mask_runs(shape, most_runs).size();
   if (runs > most_runs) return "cuDNN has no causal mask for such positions of queries and keys";

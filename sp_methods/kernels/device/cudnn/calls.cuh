@@ -11,12 +11,12 @@
 
 namespace baton {
 
-/// One run of a block's mask: its plan, and where its operands lie in memory that all calls of a
-/// process share, one after the other in a stream.
+/// One run of a block's mask with its plan, and the offsets of its operands in memory that all
+/// calls of a process share.
 struct PlannedRun {
   MaskRun run;
   std::shared_ptr<const AttentionPlan> plan;
-  /// Bytes from the start: bf16 rows of o, f32 stats, shares of the gradients, cuDNN's own memory.
+  /// Offsets in bytes: bf16 rows of o, f32 stats, bf16 parts of the gradients, cuDNN's workspace.
   std::size_t o = 0, stats = 0, dq = 0, dk = 0, dv = 0, workspace = 0;
 
   template <class Element>
@@ -29,12 +29,14 @@ struct PlannedRun {
 };
 
 /// The runs of a block, planned once. Throws SystemError if cuDNN has no plan, and std::logic_error
-/// where `stream` is captured and they are not ready.
+/// if plans are missing while `stream` is captured.
 const std::vector<PlannedRun>& planned_runs(cudaStream_t stream, const SoftmaxShape& shape, bool backward);
 
-/// The reason why cuDNN cannot run a block of these sizes; empty if it can, and then its plans and
-/// their memory are ready.
+/// The reason why cuDNN cannot run a block of these sizes. If it is empty, the plans and their
+/// memory are ready.
 Refusal refused_by_cudnn(const SoftmaxShape& shape);
+/// The reason why cuDNN cannot run a block's gradients. If it is empty, the plans and their memory
+/// are ready.
 Refusal gradients_refused_by_cudnn(const SoftmaxGradientsShape& shape);
 
 }  // namespace baton

@@ -32,7 +32,7 @@ constexpr std::size_t oldest = 90600;  // the first with causal masks of any len
 constexpr const char* path_variable = "BATON_CUDNN_LIBRARY";
 constexpr const char* deterministic_variable = "BATON_CUDNN_DETERMINISTIC";
 
-/// Tensors of a plan, by the numbers that its memory is given under.
+/// Numbers of a plan's tensors, by which cuDNN gets their memory.
 enum Uid : std::int64_t { uid_q = 1, uid_k, uid_v, uid_o, uid_stats, uid_d_o, uid_dq, uid_dk, uid_dv };
 
 bool is_deterministic() {
@@ -40,8 +40,8 @@ bool is_deterministic() {
   return value != nullptr && std::string(value) != "0" && *value != '\0';
 }
 
-/// cudnn-frontend opens a CUDA runtime too, by a name that the loader may not find, and warns of
-/// another one. It is told which.
+/// Names the CUDA runtime that cudnn-frontend should use. It would open one by a name that the
+/// loader may not find, and warn of another one.
 void choose_runtime() {
   const std::string name = "libcudart.so." + std::to_string(CUDART_VERSION / 1000);
   std::vector<std::string> names{name};
@@ -53,7 +53,7 @@ void choose_runtime() {
   if (opened(names, &which) != nullptr) setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", which.c_str(), 0);
 }
 
-/// Opens cuDNN. Returns what is missing, or an empty text.
+/// Opens cuDNN. Returns the reason if it is missing, else an empty text.
 std::string open_library() {
   std::vector<std::string> names{"libcudnn.so.9"};
   if (const char* path = std::getenv(path_variable)) {
@@ -86,7 +86,7 @@ std::string cudnn_version() {
          std::to_string(version % 100) + (is_deterministic() ? " deterministic" : "");
 }
 
-/// Throws SystemError with cuDNN's text and the sizes.
+/// Throws SystemError with cuDNN's text and the sizes if `status` is an error.
 void require(fe::error_t status, const AttentionSizes& sizes) {
   if (status.is_good()) return;
   std::ostringstream text;
@@ -97,7 +97,7 @@ void require(fe::error_t status, const AttentionSizes& sizes) {
   throw SystemError(text.str());
 }
 
-/// The handle of this process's GPU. It stays until the process ends.
+/// The cuDNN handle of this process's GPU, which exists until the process ends.
 cudnnHandle_t handle() {
   static const cudnnHandle_t one = [] {
     cudnnHandle_t made = nullptr;
@@ -109,7 +109,7 @@ cudnnHandle_t handle() {
   return one;
 }
 
-/// A tensor [tokens, heads, width] as cuDNN sees it, [1, heads, tokens, width].
+/// Describes a tensor [tokens, heads, width] as cuDNN's [1, heads, tokens, width].
 void lay_out(const Tensor& tensor, std::int64_t tokens, std::int64_t heads, std::int64_t width) {
   tensor->set_dim({1, heads, tokens, width}).set_stride({tokens * heads * width, width, heads * width, 1});
 }
@@ -163,7 +163,7 @@ class CudnnPlan : public AttentionPlan {
             input("v", uid_v, sizes_.keys, sizes_.key_heads, sizes_.d_v)};
   }
 
-  /// Sets the scale and the mask of either pass.
+  /// Sets the scale and the mask of a forward or backward pass.
   template <class Attributes>
   Attributes with_mask(Attributes attributes) const {
     attributes.set_attn_scale(1.0F / std::sqrt(static_cast<float>(sizes_.d_k)));
@@ -208,7 +208,7 @@ class CudnnPlan : public AttentionPlan {
   std::size_t workspace_bytes_ = 0;
 };
 
-/// Enters cuDNN before `main`.
+/// Registers cuDNN before `main`.
 const bool entered = [] {
   cudnn_library() = {lacks_cudnn, cudnn_version, is_deterministic};
   attention_plan_maker() = [](const AttentionSizes& sizes) -> std::unique_ptr<AttentionPlan> {

@@ -6,7 +6,8 @@
 namespace baton {
 namespace {
 
-/// Where strong scores of keys with keys go: the strictly lower triangle of G, without the scale.
+/// Memory of a strong chunk's scores of keys with keys: the strictly lower triangle of G, without
+/// the scale.
 struct StrongKeyScores {
   ChunkMatrix into;
   float unscaled;  ///< 1 / s
@@ -86,13 +87,14 @@ class FactorsBlock {
     return {reinterpret_cast<float*>(shared_space() + lower_at), lower_stride};
   }
   __device__ static Pairs narrow() { return {shared_space() + narrow_at}; }
-  /// W and U^T before they go to the record, where q or the inverse, and L were.
+  /// W before it is copied to the record, in the memory of q or the inverse.
   __device__ static Bf16Tile<d_k> w() { return {shared_space()}; }
+  /// U^T before it is copied to the record, in the memory of L.
   __device__ static Pairs u() { return {shared_space() + lower_at}; }
   /// N e^b, the operand of W.
   __device__ static Pairs decayed() { return {shared_space() + decayed_at}; }
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
-  /// b of every token, where the gate is a number a head.
+  /// Log decay b of every token, for one gate a head.
   __device__ static float* sums_of_gates() { return beta() + device_chunk; }
 
   __device__ void load() const {
@@ -118,7 +120,7 @@ class FactorsBlock {
     *reinterpret_cast<float2*>(record_.gamma() + walk.channel) = decay_of(walk.all);
   }
 
-  /// A gate a channel: scaled tiles and the scores.
+  /// Sets the scaled tiles and the scores for one gate a channel.
   __device__ void put_vector_scores() const {
     const QueryKeyRows rows{layer_.rows(in_.of.q, d_k, chunk_), layer_.rows(in_.of.k, d_k, chunk_)};
     const ScaledChunk<kind, d_k> tiles{q(), keys_in(), keys_out(), gates(), rows};
@@ -133,7 +135,7 @@ class FactorsBlock {
     strong_scores(keys, gates(), QueryKeyRows{rows.k, rows.k});
   }
 
-  /// The pieces of G and A on and below the diagonal. What decays above it may be infinite.
+  /// Sets the pieces of G and A on and below the diagonal. Scores above it may be infinite.
   __device__ void put_pieces() const {
     if (warp_column() > warp_row()) return;
     const int row = 16 * warp_row(), column = 16 * warp_column();
@@ -154,7 +156,7 @@ class FactorsBlock {
     });
   }
 
-  /// q' and k" from plain rows, and the decays.
+  /// Sets q' and k" from plain rows, and the decays.
   __device__ void put_scaled_rows() const {
     const float* b = sums_of_gates();
     const float scale = power_of_2(log2_scale<d_k>), all = b[device_chunk - 1];
@@ -176,7 +178,7 @@ class FactorsBlock {
     }
   }
 
-  /// Copies a tile to the record, row i times factor(i); gates a channel are in the tile already.
+  /// Copies a tile to the record, row i times factor(i); gates a channel are already in the tile.
   template <class Factor>
   __device__ static void copy_out(const Bf16Tile<d_k>& into, const Bf16Tile<d_k>& from, Factor factor) {
     constexpr int units = Bf16Tile<d_k>::bytes(device_chunk) / 16;
@@ -195,7 +197,8 @@ class FactorsBlock {
     }
   }
 
-  /// G to the record, where gradients need it; then L = G B, zero from the diagonal on.
+  /// Copies G to the record if gradients need it, then sets L = G B, zero on and above the
+  /// diagonal.
   __device__ void scale_lower() const {
 #pragma unroll
     for (int i = 0; i < device_chunk * device_chunk / 2 / tile_threads; ++i) {
@@ -210,7 +213,7 @@ class FactorsBlock {
     }
   }
 
-  /// N as an operand, and T = B N for gradients.
+  /// Sets N as an operand, and T = B N for gradients.
   __device__ void put_narrow() const {
 #pragma unroll
     for (int i = 0; i < device_chunk * device_chunk / 2 / tile_threads; ++i) {

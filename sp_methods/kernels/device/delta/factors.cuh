@@ -19,7 +19,7 @@
 
 namespace baton {
 
-/// Parts of the records that a call needs beside W, k", U and the decays.
+/// Parts of the records that a call needs besides W, k", U and the decays.
 struct RecordParts {
   bool queries = true;     ///< q' and A
   bool gradients = false;  ///< T and G

@@ -5,7 +5,7 @@
 namespace baton {
 namespace {
 
-/// What a sweep's kernel is compiled for.
+/// The results that a sweep's kernel is compiled for.
 enum class Leaves { map, output };
 
 template <int d_k, int d_v, int tiles, Leaves leaves>
@@ -101,7 +101,7 @@ class ForwardSweep {
   __device__ static Bf16Tile<d_k> k(int step) { return {stage(step) + Record::k_at}; }
   __device__ static Bf16Tile<d_k> q(int step) { return {stage(step) + Record::q_at}; }
   __device__ static Pairs pairs(int step) { return {stage(step) + Record::pairs_at}; }
-  /// Rows row_ and on of U^T, whose places are those in the whole tile.
+  /// Rows row_ and on of U^T, at their offsets in the whole tile.
   __device__ Pairs u(int step) const { return {stage(step) + run_bytes - row_ * Pairs::row_bytes}; }
   __device__ static const float* beta(int step) {
     return reinterpret_cast<const float*>(stage(step) + run_bytes + u_bytes);
@@ -123,7 +123,7 @@ class ForwardSweep {
 
   __device__ void put_state() { put_sums(state_tile(), 0, column(), scaled_columns(state_, decays_.to)); }
 
-  /// Vn^T of 16 tokens.
+  /// Sets Vn^T of 16 tokens.
   __device__ void put_written(int step) {
     Sums<tiles, 1> x;
     x.clear();
@@ -153,7 +153,7 @@ class ForwardSweep {
     store_sums(HeadRows<Bf16>{at, d_k, rows}, state_);
   }
 
-  /// The state behind the chunk, and its copy for the next one.
+  /// Moves the state behind the chunk, and copies it for the next chunk.
   __device__ void move(int step) {
     if (!holds_state()) return;
     Sums<tiles, 1> added;

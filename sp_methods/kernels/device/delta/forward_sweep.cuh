@@ -17,7 +17,7 @@
 
 namespace baton {
 
-/// What a sweep over the chunks of every head starts from, and what it leaves; null is left out.
+/// Results of a sweep over the chunks of every head; null ones are not written.
 struct ForwardSweepOutputs {
   float* map_state = nullptr;   ///< [heads, d_v, d_k]
   float* map_matrix = nullptr;  ///< [heads, d_k, d_k]
@@ -26,6 +26,8 @@ struct ForwardSweepOutputs {
   Bf16* states = nullptr;       ///< [heads, chunks, d_v, d_k]
   char* missing = nullptr;      ///< [heads, chunks] tiles [d_v, 64]
 };
+/// Sweeps from the state `incoming` [heads, d_v, d_k], or zero if null, over the records of all
+/// chunks.
 cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
                           const float* incoming, const Chunks& p);
 

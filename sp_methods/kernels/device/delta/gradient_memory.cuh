@@ -16,7 +16,7 @@
 
 namespace baton {
 
-/// Starts the copy of a tile as it lies in global memory.
+/// Starts the copy of a tile that has its layout in global memory too.
 template <int bytes>
 __device__ inline void copy_tile_async(char* into, const char* from) {
 #pragma unroll
@@ -26,7 +26,7 @@ __device__ inline void copy_tile_async(char* into, const char* from) {
   }
 }
 
-/// What the sweeps have left of this block's chunk.
+/// Results of the sweeps for this block's chunk, in the workspace.
 template <int d_k, int d_v>
 struct ChunkInWorkspace {
   ChunkRecord<d_k, d_v> record;
@@ -64,7 +64,7 @@ struct DeltaGradientMemory {
 
   __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
   __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
-  /// Plain keys are the same either way.
+  /// The keys k", which are keys_in() unless gates are one a channel.
   __device__ static Bf16Tile<d_k> keys_out() {
     return {shared_space() + (kind == GateKind::vector ? out_at : in_at)};
   }
@@ -84,15 +84,17 @@ struct DeltaGradientMemory {
 
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   __device__ static float* own() { return beta() + device_chunk; }
-  /// b of every token, where the gate is one a head.
+  /// Log decay b of every token, for one gate a head.
   __device__ static float* sums() { return own() + device_chunk; }
-  /// The decays to and from the reference, later r and b at the chunk's end.
+  /// The decays [d_k] to the reference, later r.
   __device__ static float* to() { return sums() + device_chunk; }
+  /// The decays [d_k] from the reference, later b at the chunk's end.
   __device__ static float* from() { return to() + d_k; }
 
   __device__ static float* strengths() { return reinterpret_cast<float*>(shared_space() + t_at); }
-  /// Eight parts of what passes the chunk's right edge: four of S (.) D, four of keys.
+  /// Four partial sums [4, d_k] of S (.) D, for gates of pairs that pass the chunk.
   __device__ static float* passing() { return strengths() + 8 * device_chunk; }
+  /// Four partial sums [4, d_k] over keys, for gates of pairs that pass the chunk's right edge.
   __device__ static float* leaving() { return passing() + 4 * d_k; }
   __device__ static float* totals() { return leaving() + 4 * d_k; }
 };

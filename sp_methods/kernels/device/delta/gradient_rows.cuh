@@ -20,14 +20,14 @@ struct KeyGradientSums {
   Sums<1, d_k / 64> queries, later, earlier;
 };
 
-/// The sum over the 8 rows that lanes have of a pair of columns, in every lane.
+/// The sum of a pair of columns over the 8 rows that the lanes hold, in every lane.
 __device__ inline float2 sum_over_rows(float2 x) {
 #pragma unroll
   for (int apart = 4; apart < 32; apart *= 2) x = x + shuffled(x, lane() ^ apart);
   return x;
 }
 
-/// Puts a 16 x 16 piece of which only what is below the diagonal counts.
+/// Stores a 16 x 16 piece, with zeros on and above the diagonal.
 __device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
                                           int column) {
   sums.for_each([&](int r, int c, float2& x) {
@@ -53,7 +53,8 @@ __device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int r
   }
 }
 
-/// dg of a gate a channel: the sum of terms from each token on, and what passes the right edge.
+/// Writes dg for one gate a channel: the sum of terms from each token on, and of pairs that pass
+/// the chunk's right edge.
 template <int d_k>
 __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
                                                float* totals, const float* passing, int row, int column) {
@@ -92,7 +93,8 @@ __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const S
   }
 }
 
-/// dg of a gate a head: the same of sums over channels; `totals` has room for 4 numbers a token.
+/// Writes dg for one gate a head: the sum over channels and later tokens, and of pairs that pass
+/// the chunk's right edge. `totals` has room for 4 numbers a token.
 template <int d_k>
 __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
                                            float* totals, const float* passing, int row) {
@@ -125,7 +127,7 @@ __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<
   if (token + 1 < dg.count) *dg.row(token + 1) = __float2bfloat16(sum - own.x + right);
 }
 
-/// How the sums become the gradients of rows.
+/// Turns sums of products into the gradients of rows.
 template <int d_k, int d_v, GateKind kind>
 struct FinishedRows {
   using Memory = DeltaGradientMemory<d_k, d_v, kind>;
@@ -133,7 +135,7 @@ struct FinishedRows {
   QueryKeyRows rows;
   bool strong;
 
-  /// Writes dq and dk; leaves the terms of dg in sums.queries.
+  /// Writes dq and dk, and leaves the terms of dg in sums.queries.
   __device__ void write(KeyGradientSums<d_k>& sums, const HeadRows<Bf16>& dq, const HeadRows<Bf16>& dk,
                         int row, int column) const {
 #pragma unroll
@@ -160,7 +162,7 @@ struct FinishedRows {
     return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
   }
 
-  /// Scales them back from the reference; returns their term of dg.
+  /// Removes the reference of decays from the gradients, and returns their term of dg.
   __device__ float2 finish(Pairs& x, int token, int channel) const {
     const int at = Bf16Tile<d_k>::offset(token, channel);
     const float2 q = Memory::q().pair(at), in = Memory::keys_in().pair(at), out = Memory::keys_out().pair(at);
@@ -177,7 +179,7 @@ struct FinishedRows {
     return term;
   }
 
-  /// Adds the pairs of a strong chunk one by one; returns their term of dg.
+  /// Adds the pairs of a strong chunk one by one, and returns their term of dg.
   __device__ float2 add_strong_pairs(Pairs& x, int token, int channel) const {
     if (token >= rows.q.count) return {0.0F, 0.0F};
     const float s = power_of_2(log2_scale<d_k>);

@@ -85,7 +85,7 @@ class ChunkGradients {
     if (i < d_k) Memory::to()[i] = kept_.record.to()[i], Memory::from()[i] = kept_.record.from()[i];
   }
 
-  /// Scales the rows where gates are a channel's; true where they are strong.
+  /// Scales the rows for one gate a channel. Returns true if the chunk is strong.
   __device__ bool scale() const {
     if constexpr (by_channel) {
       return scale_by_channel(
@@ -97,7 +97,7 @@ class ChunkGradients {
     }
   }
 
-  /// dv.
+  /// Sets dv = T^T dVn.
   __device__ void put_values() const {
     const int first = warp_column() * (d_v / 4);
     Sums<1, d_v / 64> dv;
@@ -109,7 +109,7 @@ class ChunkGradients {
     store_sums(HeadRows<Bf16>{rows.row(row()) + first, rows.stride, rows.count - row()}, dv);
   }
 
-  /// The sums of Z (.) R over 16 values, for dbeta.
+  /// Sets the sums of Z (.) R over 16 values, for dbeta.
   __device__ static void put_strengths() {
     constexpr int pieces = d_v / 16, tokens = d_v / 4;
     const int piece = warp() % pieces, first = warp() / pieces * tokens;
@@ -134,7 +134,7 @@ class ChunkGradients {
     }
   }
 
-  /// dA and dG below the diagonal, and `own` on it.
+  /// Sets dA and dG below the diagonal, and `own` on the diagonal.
   __device__ static void put_pair_gradients() {
     if (warp_column() > warp_row()) return;
     const int first = 16 * warp_column();
@@ -161,7 +161,7 @@ class ChunkGradients {
     put_strictly_lower(Memory::d_keys(), keys, row(), first);
   }
 
-  /// What X, Yl and Yr have from S and D.
+  /// Sets the parts of X, Yl and Yr that come from S and D.
   __device__ void set_sums_of_states(bool strong) {
     sums_.queries.clear(), sums_.later.clear(), sums_.earlier.clear();
     const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
@@ -185,7 +185,7 @@ class ChunkGradients {
     });
   }
 
-  /// The parts of dg's sum that pass the chunk's right edge: four of S (.) D, four of k" Yr.
+  /// Sets the sums of dg for pairs that pass the right edge: four of S (.) D, four of k" Yr.
   __device__ void put_passing() {
     if constexpr (kind == GateKind::none) return;
     put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(),
@@ -202,7 +202,7 @@ class ChunkGradients {
         *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
   }
 
-  /// What X, Yl and Yr have from pairs within the chunk.
+  /// Adds the pairs within the chunk to X, Yl and Yr.
   __device__ void add_pairs() {
     const auto keys = right_operand<RowsAre::summed>(Memory::keys_out(), column());
     const int piece = warp_row();
@@ -226,7 +226,7 @@ class ChunkGradients {
     *rows.row(token) = __float2bfloat16(sum);
   }
 
-  /// b of every token and channel, r and b at the chunk's end, where S and D were.
+  /// Sets b of every token and channel, and r and b at the chunk's end, in the memory of S and D.
   __device__ void put_sums_of_gates() const {
     wait_for_copies<0>();
     __syncthreads();
@@ -243,7 +243,7 @@ class ChunkGradients {
     *reinterpret_cast<float2*>(Memory::from() + walk.channel) = walk.all;
   }
 
-  /// dq, dk and dg.
+  /// Writes dq, dk and dg.
   __device__ void write_rows(bool strong) {
     const FinishedRows<d_k, d_v, kind> finished{rows_, strong};
     finished.write(sums_, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),

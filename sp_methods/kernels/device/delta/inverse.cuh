@@ -13,7 +13,7 @@
 
 namespace baton {
 
-/// 64 x 64 floats; rows are `stride` apart.
+/// A 64 x 64 matrix of floats in rows that are `stride` floats apart.
 struct ChunkMatrix {
   static constexpr int bytes(int stride) { return 4 * device_chunk * stride; }
 
@@ -23,7 +23,7 @@ struct ChunkMatrix {
   __device__ float& at(int row, int column) const { return memory[row * stride + column]; }
 };
 
-/// Sets a column of the inverse of a block of 16 on the diagonal; threads 0 .. 63 take part.
+/// Sets a column of the inverse of a 16 x 16 block on the diagonal; threads 0 .. 63 take part.
 __device__ inline void invert_diagonal_column(const ChunkMatrix& inverse, const ChunkMatrix& lower) {
   const int first = static_cast<int>(threadIdx.x) & ~15, column = static_cast<int>(threadIdx.x) & 15;
   float x[16];
@@ -37,7 +37,7 @@ __device__ inline void invert_diagonal_column(const ChunkMatrix& inverse, const 
   }
 }
 
-/// sum over m < half of x[m] rows(m), four columns at once; the rows of `rows` are `stride` apart.
+/// The sum over m < half of x[m] rows(m) for four columns; rows are `stride` floats apart.
 template <int half>
 __device__ inline float4 row_times(const float* x, const float* rows, int stride) {
   float4 sum{0.0F, 0.0F, 0.0F, 0.0F};
@@ -52,8 +52,8 @@ __device__ inline float4 row_times(const float* x, const float* rows, int stride
   return sum;
 }
 
-/// From the inverses of halves of `half` on the diagonal to those of twice as many; all threads
-/// call it, and a part of them has a row and four columns each.
+/// Joins the inverses of two blocks of `half` rows on the diagonal into one of twice the size. All
+/// threads call it, and some of them compute one row and four columns each.
 template <int half>
 __device__ inline void join_halves(const ChunkMatrix& inverse, const ChunkMatrix& lower) {
   const int four = static_cast<int>(threadIdx.x), first = four / (half * half / 4) * 2 * half;
@@ -74,8 +74,8 @@ __device__ inline void join_halves(const ChunkMatrix& inverse, const ChunkMatrix
   __syncthreads();
 }
 
-/// Sets `inverse` to (I + lower)^{-1}, zero above its diagonal, and destroys `lower` above its own.
-/// All threads call it, behind and before a barrier.
+/// Sets `inverse` to (I + lower)^{-1}, zero above its diagonal, and overwrites `lower` above its
+/// diagonal. All threads call it, behind a barrier and before one.
 __device__ inline void invert(const ChunkMatrix& inverse, const ChunkMatrix& lower) {
   if (threadIdx.x < device_chunk) invert_diagonal_column(inverse, lower);
   __syncthreads();

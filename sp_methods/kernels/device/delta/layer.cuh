@@ -31,7 +31,7 @@ constexpr int chunk_record_bytes(int d_k, int d_v) {
   return 2 * device_chunk * (3 * d_k + d_v + 3 * device_chunk) + 4 * (3 * d_k + device_chunk);
 }
 
-/// The places in a chunk's record.
+/// Offsets of the parts of a chunk's record.
 template <int d_k, int d_v>
 struct ChunkRecord {
   static constexpr int key_bytes = Bf16Tile<d_k>::bytes(device_chunk);
@@ -58,8 +58,9 @@ struct ChunkRecord {
   __device__ float* beta() const { return gamma() + d_k; }
 };
 
-/// What a call keeps in the workspace: records, and for gradients of every chunk the state before
-/// it and the gradient behind it [d_v, d_k], R^T and the gradient of Vn^T as tiles [d_v, 64].
+/// Offsets in the workspace of a call, in bytes. Each chunk has a record, and for gradients the
+/// state before it and the gradient behind it [d_v, d_k], R^T and the gradient of Vn^T as tiles
+/// [d_v, 64].
 struct DeltaRoom {
   std::int64_t records = 0, states = 0, gradients = 0, missing = 0, d_written = 0, end = 0;
 
@@ -77,7 +78,7 @@ struct DeltaRoom {
   }
 };
 
-/// Makes room in the workspace; the reason why there is none.
+/// Makes room in the workspace, and returns the reason if that is impossible.
 inline Refusal lacks_delta_room(const DeltaRoom& room) {
   cudaDeviceProp device;
   int number = 0;
@@ -92,11 +93,12 @@ inline Refusal lacks_delta_room(const DeltaRoom& room) {
   }
 }
 
-/// The same for calls with such parameters.
+/// Makes room for a call without gradients, and returns the reason if that is impossible.
 inline Refusal lacks_delta_room(const Chunks& p) { return lacks_delta_room(DeltaRoom(p, false)); }
+/// Makes room for a call of gradients, and returns the reason if that is impossible.
 inline Refusal lacks_delta_room_of_gradients(const Chunks& p) { return lacks_delta_room(DeltaRoom(p, true)); }
 
-/// The workspace.
+/// The workspace that all calls of a process share.
 inline char* delta_workspace() { return reinterpret_cast<char*>(Workspace::shared().get()); }
 
 }  // namespace baton

@@ -58,7 +58,7 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_correct_kernel(
   }
 }
 
-/// Makes the records in the workspace, then sweeps.
+/// Writes the records in the workspace, then sweeps over them.
 cudaError_t sweep(cudaStream_t stream, const ForwardSweepOutputs& out, const DeltaInputs<OnDevice>& in,
                   const float* incoming, const Chunks& p) {
   char* const records = delta_workspace();

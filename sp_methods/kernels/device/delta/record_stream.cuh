@@ -16,7 +16,7 @@
 
 namespace baton {
 
-/// One barrier in shared memory.
+/// A barrier (mbarrier) in shared memory.
 struct SharedBarrier {
   std::uint32_t address;
 
@@ -29,7 +29,7 @@ struct SharedBarrier {
                  : "memory");
 #endif
   }
-  /// Arrives at the barrier in the same place of another block of the cluster.
+  /// Arrives at the barrier at this address in block `block` of the cluster.
   __device__ void arrive_at(int block) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -39,7 +39,7 @@ struct SharedBarrier {
         : "memory");
 #endif
   }
-  /// Waits until the phase of this parity is over.
+  /// Waits until the phase of parity `parity` is complete.
   __device__ void wait(int parity) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -66,7 +66,7 @@ __device__ inline int block_in_cluster() {
 #endif
   return rank;
 }
-/// All threads of all blocks of the cluster meet.
+/// Synchronizes all threads of all blocks of the cluster.
 __device__ inline void meet_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -82,7 +82,8 @@ __device__ inline void copy_bulk(std::uint32_t into, const void* from, int bytes
       : "memory");
 #endif
 }
-/// The same into the first `blocks` blocks of the cluster; each one's barrier counts the bytes.
+/// Starts a copy of `bytes` bytes into the first `blocks` blocks of the cluster. Each block's
+/// barrier counts the bytes.
 __device__ inline void copy_bulk_to_all(std::uint32_t into, const void* from, int bytes, SharedBarrier full,
                                         int blocks) {
 #if __CUDA_ARCH__ >= 900
@@ -95,17 +96,18 @@ __device__ inline void copy_bulk_to_all(std::uint32_t into, const void* from, in
 #endif
 }
 
-/// A run of bytes of a step's record, or of what belongs to it.
+/// A run of bytes in a step's record, or in a tensor that belongs to the step.
 struct RecordRun {
   const char* from;
   int bytes;
 };
 
-/// The ring. A stage has the run that all blocks share, then this block's own two runs.
+/// A ring buffer of records. A stage has the bytes that all blocks share, then this block's own two
+/// runs.
 template <int stages, int shared_run, int own_run, int small_run>
 struct RecordStream {
   static constexpr int stage_bytes = shared_run + own_run + small_run;
-  /// A multiple of 256, so that tiles may follow.
+  /// Bytes of the ring buffer, a multiple of 256 so that tiles may follow.
   static constexpr int bytes = (stages * stage_bytes + 16 * stages + 255) / 256 * 256;
 
   __device__ static char* stage(int step) { return shared_space() + step % stages * stage_bytes; }
@@ -114,7 +116,7 @@ struct RecordStream {
   }
   __device__ static SharedBarrier empty(int step) { return {full(step).address + 8 * stages}; }
 
-  /// All threads call it.
+  /// Initializes the barriers; all threads call it.
   __device__ static void start() {
     if (threadIdx.x == 0) {
       for (int i = 0; i < stages; ++i) full(i).start(1), empty(i).start(blocks_of_cluster());
@@ -126,8 +128,8 @@ struct RecordStream {
     meet_cluster();
   }
 
-  /// Copies all steps' records; one thread calls it. run(step), own(step) and small(step) say from
-  /// where; runs of no bytes are left out.
+  /// Copies the records of all steps; one thread calls it. run(step), own(step) and small(step) are
+  /// the sources, where a run of 0 bytes is not copied.
   template <class Run, class Own, class Small>
   __device__ static void copy(int steps, Run run, Own own, Small small) {
     const int blocks = blocks_of_cluster(), part = shared_run / blocks;
@@ -148,7 +150,7 @@ struct RecordStream {
   }
 
   __device__ static void wait(int step) { full(step).wait((step / stages) & 1); }
-  /// Says that this block has read a step's stage; a warp calls it, behind a barrier.
+  /// Signals that this block has read a step's stage; one warp calls it, behind a barrier.
   __device__ static void release(int step) {
     if (lane() < blocks_of_cluster()) empty(step).arrive_at(lane());
   }

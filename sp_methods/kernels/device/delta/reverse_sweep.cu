@@ -97,7 +97,8 @@ class ReverseSweep {
     return {shared_space() + d_o_at + (step & 1) * Pairs::bytes(rows)};
   }
 
-  /// A thread's numbers of a token's d_o wait in registers, then in the chunk's tile.
+  /// First row of this thread's values of d_o, which are read to registers and then stored in the
+  /// chunk's tile.
   __device__ static int d_o_row() { return 4 * tiles * (static_cast<int>(threadIdx.x) & 3); }
   __device__ void read_d_o(int step) {
     const int token = static_cast<int>(threadIdx.x) / 4;
@@ -130,7 +131,7 @@ class ReverseSweep {
     store_sums(HeadRows<Bf16>{at, d_k, rows}, state_);
   }
 
-  /// Y^T of 16 tokens.
+  /// Sets Y^T of 16 tokens.
   __device__ void put_written(int step) {
     Sums<tiles, 1> x;
     x.clear();
@@ -145,7 +146,7 @@ class ReverseSweep {
     put_sums(written_tile(), 0, token(), x);
   }
 
-  /// The gradient before the chunk, and its copy for the next one.
+  /// Moves the gradient before the chunk, and copies it for the next chunk.
   __device__ void move(int step) {
     if (!holds_state()) return;
     Sums<tiles, 1> added;

@@ -15,7 +15,7 @@
 
 namespace baton {
 
-/// What a sweep from right to left reads, and what it leaves; null is left out, a null `after` is
+/// Operands of a sweep from right to left. Null results are not written, and a null `after` is
 /// zero.
 struct ReverseSweepOperands {
   const Bf16* d_o = nullptr;     ///< [tokens, heads, d_v]

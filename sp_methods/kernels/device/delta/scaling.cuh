@@ -12,7 +12,7 @@
 
 namespace baton {
 
-/// e^{b - r}.
+/// Factor e^{b - r} of keys as the later one of a pair.
 __device__ inline DecayFactor in_factor(float2 r) { return {log2_e, {-log2_e * r.x, -log2_e * r.y}}; }
 
 /// A chunk's tiles while they are scaled, and its rows in global memory.
@@ -23,8 +23,8 @@ struct ScaledChunk {
   QueryKeyRows rows;
 };
 
-/// Scales plain tiles by gates a channel. All threads call it, behind a barrier and before one;
-/// decays(walk, strong) is called by every walk. Returns true where the chunk is strong.
+/// Scales plain tiles by gates a channel, and returns true if the chunk is strong. All threads call
+/// it, behind a barrier and before one; each walk calls decays(walk, strong).
 template <GateKind kind, int d_k, class Decays>
 __device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays decays) {
   using Walk = GateWalk<kind, d_k>;
@@ -46,7 +46,7 @@ __device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays 
   return true;
 }
 
-/// Sets b [64] of a gate a head; one warp calls it, and its lanes scan two tokens each.
+/// Sets b [64] for one gate a head. One warp calls it, and each lane scans two tokens.
 template <GateKind kind, int d_k>
 __device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {
   const float2 gate{gates.pair(0, 2 * lane()).x, gates.pair(0, 2 * lane() + 1).x};
@@ -60,8 +60,8 @@ __device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& ga
   b[2 * lane() + 1] = sum;
 }
 
-/// Multiplies a 16 x 16 piece over pairs of tokens by their decays. What decays above the diagonal
-/// may be infinite.
+/// Multiplies a 16 x 16 piece over pairs of tokens by their decays. Values above the diagonal may
+/// be infinite.
 __device__ inline void decay_piece(Sums<1, 1>& sums, const float* b, int row, int column, float scale) {
   sums.for_each([&](int r, int c, float2& x) {
     const float from = b[row + r];

@@ -15,17 +15,18 @@
 
 namespace baton {
 
-/// Threads that multiply, and all threads of a block.
+/// Threads that multiply (sweep_workers), and all threads of a block (sweep_threads).
 inline constexpr int sweep_workers = 256, sweep_threads = sweep_workers + 32;
+/// True if this thread multiplies.
 __device__ inline bool works() { return threadIdx.x < sweep_workers; }
-/// The workers of a block meet.
+/// Synchronizes the threads of a block that multiply.
 __device__ inline void meet_workers() { asm volatile("bar.sync 1, %0;" ::"n"(sweep_workers) : "memory"); }
 
-/// The decays of this lane's channels in a chunk: columns 8 n + 2 (lane mod 4) and the next.
+/// Decays of this lane's channels in a chunk: columns 8 n + 2 (lane mod 4) and the next one.
 struct LaneDecays {
   float2 to[2], from[2], gamma[2];
 
-  /// `column`: the first of the warp's 16 channels.
+  /// Reads the decays, where `column` is the first of the warp's 16 channels.
   template <class Record>
   __device__ void read(const Record& record, int column) {
 #pragma unroll
@@ -38,7 +39,7 @@ struct LaneDecays {
   }
 };
 
-/// state (.) factors, a factor a channel.
+/// The product state (.) factors, with one factor a channel.
 template <int tiles>
 __device__ inline Sums<tiles, 1> scaled_columns(const Sums<tiles, 1>& state, const float2 (&factors)[2]) {
   Sums<tiles, 1> out;
@@ -51,7 +52,7 @@ __device__ inline Sums<tiles, 1> scaled_columns(const Sums<tiles, 1>& state, con
   return out;
 }
 
-/// state <- gamma (.) state + factors (.) added.
+/// Sets state = gamma (.) state + factors (.) added.
 template <int tiles>
 __device__ inline void advance(Sums<tiles, 1>& state, const float2 (&gamma)[2], const Sums<tiles, 1>& added,
                                const float2 (&factors)[2]) {
@@ -65,7 +66,7 @@ __device__ inline void advance(Sums<tiles, 1>& state, const float2 (&gamma)[2], 
   }
 }
 
-/// Sets a warp's part of a state from fp32 rows of d_k, or to zero.
+/// Sets a warp's part of a state from fp32 rows of d_k numbers, or to zero if `rows` is null.
 template <int tiles>
 __device__ inline void read_state(Sums<tiles, 1>& state, const float* rows, int d_k, int column) {
   state.for_each([&](int r, int c, float2& x) {
@@ -79,16 +80,16 @@ __device__ inline void write_state(float* rows, int d_k, int column, Sums<tiles,
       [&](int r, int c, float2& x) { *reinterpret_cast<float2*>(rows + r * d_k + column + c) = x; });
 }
 
-/// Tiles of 16 rows that a block takes, if the call's heads have so many rows each.
+/// Number of 16-row tiles that a block computes, 1 or 2, if each head of the call has `rows` rows.
 inline int tiles_of_block(const Chunks& p, int rows) {
   return p.work.heads(p.shape) * rows / 16 > KernelTraits{}.blocks ? 2 : 1;
 }
 
-/// Blocks that read a record together. Clusters of four and more do not fill the chip: of 132
-/// multiprocessors those of a cluster must be neighbours.
+/// Number of blocks in a cluster, which read a record together. Clusters of four and more leave
+/// some of the 132 multiprocessors idle, since those of a cluster must be neighbours.
 inline constexpr unsigned sweep_cluster = 2;
 
-/// Launches a sweep: `slabs` blocks for each head.
+/// Launches a sweep of `slabs` blocks a head.
 template <class... Parameters, class... Arguments>
 cudaError_t launch_sweep(cudaStream_t stream, const Chunks& p, int slabs, int shared_bytes,
                          void (*kernel)(Parameters...), const Arguments&... arguments) {

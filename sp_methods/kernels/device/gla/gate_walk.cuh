@@ -16,16 +16,16 @@
 
 namespace baton {
 
-/// Greatest |b - r| of a gentle chunk, as on the host (gates.hpp).
+/// Upper bound of |b - r| in a gentle chunk, as on the host (gates.hpp).
 inline constexpr float device_gate_guard = 60.0F;
-/// e^g of a stronger gate is no more than 2^11 times as large as the rounding of f32.
+/// Log gate below which e^g is at most 2^11 times as large as the rounding of f32.
 inline constexpr float strong_gate = -9.0F;
-/// Whether a last chunk of `count` tokens can have strong gates throughout and be within the guard.
+/// True if a last chunk of `count` tokens can have strong gates throughout and be within the guard.
 __device__ inline bool is_short(int count) {
   return static_cast<float>(count) * -strong_gate <= device_gate_guard;
 }
-/// What is decayed by more than e^-104 is zero in any format used here; the bound keeps sums of
-/// infinite gates finite.
+/// The least log gate. A factor below e^-104 is zero in any format used here, and the bound keeps
+/// sums of infinite gates finite.
 inline constexpr float least_gate = -104.0F;
 
 __device__ inline float2 operator+(float2 x, float2 y) { return {x.x + y.x, x.y + y.y}; }
@@ -47,19 +47,20 @@ struct DecayFactor {
   }
 };
 
-/// log2 of the factor s of the scores.
+/// log2 of the factor s = d_k^{-1/2} of the scores, for d_k of 64 or 128.
 template <int d_k>
 inline constexpr float log2_scale = d_k == 128 ? -3.5F : -3.0F;
 
-/// s e^{b - r} for queries, e^{r - b} for keys.
+/// Factor s e^{b - r} of queries.
 template <int d_k>
 __device__ inline DecayFactor query_factor(float2 r) {
   return {log2_e, {log2_scale<d_k> - log2_e * r.x, log2_scale<d_k> - log2_e * r.y}};
 }
+/// Factor e^{r - b} of keys.
 __device__ inline DecayFactor key_factor(float2 r) { return {-log2_e, log2_e * r}; }
 
-/// One chunk's gates in shared memory: rows as of the tensors' widths, one number a token, or
-/// nothing. `Rows` is how a chunk's rows lie.
+/// The gates of one chunk in shared memory: rows of d_k, one number a token, or nothing. `Rows` is
+/// the layout of a chunk's rows.
 template <GateKind kind, int d_k, class Rows = Bf16Tile<d_k>>
 struct GateTile {
   using Tile = Rows;
@@ -73,8 +74,8 @@ struct GateTile {
 
   char* memory;
 
-  /// Starts the copy of a chunk; a scalar gate is copied at once. `token`: the thread's number
-  /// among those that copy.
+  /// Starts the copy of a chunk's gates; scalar gates are copied at once. `token` is the thread's
+  /// number among the threads that copy.
   template <class Loader>
   __device__ void load(const DeviceLayer& layer, const Loader& loader, const Bf16* g, int chunk,
                        int token = static_cast<int>(threadIdx.x)) const {
@@ -86,7 +87,7 @@ struct GateTile {
           token < rows.count ? fmaxf(__bfloat162float(*rows.row(token)), least_gate) : 0.0F;
     }
   }
-  /// The gates of two channels at `token`, whose place in a tile of width d_k is `at`.
+  /// The gates of two channels of `token` at offset `at` of a tile of width d_k.
   __device__ float2 pair(int at, int token) const {
     if constexpr (kind == GateKind::vector) {
       const auto gates = *reinterpret_cast<const __nv_bfloat162*>(memory + at);
@@ -104,13 +105,13 @@ struct GateTile {
 /// One lane's part of a chunk's gates: 8 tokens of 2 channels.
 template <GateKind kind, int d_k>
 struct GateWalk {
-  /// Warps beyond the channels have nothing to walk.
+  /// True if this warp has channels.
   __device__ static bool takes_part() { return warp() < d_k / 8; }
 
   int channel, first, start;  // first token; place of (first, channel) in a tile
   float2 gate[8];
-  float2 before;       ///< b before the lane's first token.
-  float2 middle, all;  ///< r and b at the last token.
+  float2 before;       ///< Log decay b before the lane's first token.
+  float2 middle, all;  ///< Log decays r, and b at the last token.
 
   __device__ explicit GateWalk(const GateTile<kind, d_k>& gates)
       : channel(8 * warp() + 2 * (lane() & 3)),
@@ -162,7 +163,7 @@ struct GateWalk {
     }
   }
 
-  /// Multiplies the lane's parts of two tiles.
+  /// Multiplies the lane's parts of the tiles of queries and keys by their factors.
   __device__ void scale(const Bf16Tile<d_k>& q, const DecayFactor& q_factor, const Bf16Tile<d_k>& k,
                         const DecayFactor& k_factor) const {
     float2 b = before;
@@ -175,7 +176,8 @@ struct GateWalk {
     }
   }
 
-  /// Sets the lane's part of a tile to factor (.) x, x read from a chunk's rows in global memory.
+  /// Sets the lane's part of a tile to factor (.) x, where x is read from a chunk's rows in global
+  /// memory.
   __device__ void scale_from(const HeadRows<const Bf16>& x, const Bf16Tile<d_k>& tile,
                              const DecayFactor& factor) const {
     float2 b = before;
@@ -189,8 +191,7 @@ struct GateWalk {
   }
 };
 
-/// The gentle form of a chunk's queries and keys, in place. Where there is no gate, keys stay as
-/// they are.
+/// Scales a chunk's queries and keys in place in the gentle form. Keys do not change without gates.
 template <GateKind kind, int d_k>
 __device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16Tile<d_k>& q,
                                     const Bf16Tile<d_k>& k) {
@@ -201,7 +202,7 @@ __device__ inline void scale_gently(const GateWalk<kind, d_k>& walk, const Bf16T
   }
 }
 
-/// The strong form, from the rows in global memory.
+/// Sets a chunk's queries and keys in the strong form from their rows in global memory.
 template <GateKind kind, int d_k>
 __device__ inline void scale_strongly(const GateTile<kind, d_k>& gates, const Bf16Tile<d_k>& q,
                                       const Bf16Tile<d_k>& k, const HeadRows<const Bf16>& q_rows,

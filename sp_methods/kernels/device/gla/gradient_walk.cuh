@@ -17,29 +17,29 @@
 
 namespace baton {
 
-/// What the walk reads of one chunk.
+/// Operands of the walk over one chunk.
 template <GateKind kind, int d_k>
 struct GradientChunk {
-  Bf16Tile<d_k> q, k;  ///< Scaled.
+  Bf16Tile<d_k> q, k;  ///< Scaled queries and keys.
   GateTile<kind, d_k> gates;
   FloatTile<d_k> x, y;
   Bf16Tile<device_chunk> d_scores;
-  const float* starts;   ///< [groups, d_k]: b before each group's first token.
-  const float* middles;  ///< [d_k]: r.
-  const float* alls;     ///< [d_k]: b at the last token.
+  const float* starts;   ///< [groups, d_k]: log decay b before each group's first token.
+  const float* middles;  ///< [d_k]: log decay r.
+  const float* alls;     ///< [d_k]: log decay b at the last token.
   QueryKeyRows rows;
 };
 
-/// Where the results go: this chunk's rows.
+/// The chunk's rows of the results.
 struct GradientRows {
   HeadRows<Bf16> dq, dk, dg;
 };
 
-/// One thread's part.
+/// One thread's part of a walk over the rows of a chunk's gradients.
 template <GateKind kind, int d_k>
 class GradientWalk {
  public:
-  static constexpr int tokens = d_k / 16;  ///< Of a group.
+  static constexpr int tokens = d_k / 16;  ///< Tokens of a group.
   static constexpr int groups = device_chunk / tokens;
 
   __device__ GradientWalk()
@@ -48,7 +48,7 @@ class GradientWalk {
         start_(Bf16Tile<d_k>::offset(first(), channel_)),
         sums_start_(FloatTile<d_k>::offset(first(), channel_)) {}
 
-  /// Writes dq and dk, keeps the terms of dg and writes their sum over the group to sums [groups,
+  /// Writes dq and dk, keeps the terms of dg, and writes their sum over the group to sums [groups,
   /// d_k].
   __device__ void write_rows(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, bool strong,
                              float* sums) {
@@ -63,7 +63,7 @@ class GradientWalk {
     *reinterpret_cast<float2*>(sums + group_ * d_k + channel_) = sum;
   }
 
-  /// Writes dg; after a barrier. `right` [6, d_k] are the parts of R.
+  /// Writes dg, behind a barrier. `right` [6, d_k] are the parts of R.
   __device__ void write_gates(const GradientRows& out, const float* sums, const float* right, float* room) {
     float2 dg = at_channel(right);
 #pragma unroll
@@ -76,7 +76,7 @@ class GradientWalk {
     }
   }
 
-  /// A scalar gate's dg is summed over warps; after another barrier.
+  /// Writes dg of a scalar gate as a sum over warps, behind another barrier.
   __device__ static void write_scalar_gates(const GradientRows& out, const float* room) {
     const int token = static_cast<int>(threadIdx.x);
     if (token >= out.dg.count) return;
@@ -122,8 +122,8 @@ class GradientWalk {
     return chunk.q.pair(at) * x - chunk.k.pair(at) * y;
   }
 
-  /// Adds to dq and dk, so far of the states alone, the pairs within the chunk; writes them and
-  /// returns the term of dg.
+  /// Adds the pairs within the chunk to dq and dk, which have the states' part, and writes both.
+  /// Returns the term of dg.
   __device__ float2 write_strong(const GradientChunk<kind, d_k>& chunk, const GradientRows& out, int token,
                                  float2 dq, float2 dk) const {
     if (token >= out.dq.count) return {0.0F, 0.0F};
@@ -150,8 +150,8 @@ class GradientWalk {
   float2 terms_[tokens];
 };
 
-/// The block's shared memory: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA. X and Y,
-/// 64 rows of f32, take the room of S and D' when those are used up. At d_k = d_v = 128: 222 KiB,
+/// Shared memory of the block: two chunks' q, k and g, one chunk's v, d_o, S, D', A and dA. X and
+/// Y, 64 rows of f32, use the memory of S and D' after them. It has 222 KiB at d_k = d_v = 128, so
 /// one block a multiprocessor.
 template <int d_k, int d_v, GateKind kind>
 struct GradientMemory {
@@ -177,7 +177,7 @@ struct GradientMemory {
   __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
   __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
   __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
-  /// The state before the segment waits where D' will be.
+  /// The state before the segment, in the memory of D' until D' is made.
   __device__ static Bf16Tile<d_v> segment_start() { return gradient(); }
   __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
   __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
@@ -188,12 +188,13 @@ struct GradientMemory {
   __device__ static float* alls() { return middles() + d_k; }
   __device__ static float* to_middle() { return alls() + d_k; }
   __device__ static float* from_middle() { return to_middle() + d_k; }
-  /// R in 6 parts: 4 of the pairs that pass the whole chunk, 2 of the keys'.
+  /// Four parts [4, d_k] of R, for pairs that pass the whole chunk.
   __device__ static float* passing() { return from_middle() + d_k; }
+  /// Two parts [2, d_k] of R, for keys.
   __device__ static float* leaving() { return passing() + 4 * d_k; }
   __device__ static float* room() { return leaving() + 2 * d_k; }
 
-  /// Pieces of dA above the diagonal stay zero: X and Y read two of them.
+  /// Zeroes the pieces of dA above the diagonal, of which X and Y read two.
   __device__ static void clear_scores() {
     static_assert(Bf16Tile<device_chunk>::bytes(device_chunk) == 16 * tile_threads);
     reinterpret_cast<uint4*>(d_scores().memory)[threadIdx.x] = uint4{0, 0, 0, 0};
@@ -213,9 +214,8 @@ struct GradientMemory {
   }
 };
 
-/// The state before a chunk: what its segment has made of it, and the decayed state before the
-/// segment, which is added in place. A thread adds where it has copied itself, so that no barrier
-/// stands between.
+/// The state before a chunk: the part from its segment, and the decayed state before the segment,
+/// which is added in place. Each thread adds where it copied, so no barrier is needed.
 template <int d_k, int d_v, GateKind kind>
 class StateBefore {
  public:
@@ -223,8 +223,8 @@ class StateBefore {
   using Places = DensePlaces<d_v, d_k>;
   using Source = ChunkStartsInSegments<OnDevice>;
 
-  /// Starts the copies of chunk `chunk` and segment `segment` of all heads. Without chunks the
-  /// state is zero.
+  /// Starts the copies of chunk `chunk` and segment `segment` of all heads. The state is zero if
+  /// `from.chunks` is null.
   __device__ static void load(const Source& from, std::int64_t chunk, std::int64_t segment) {
     if (from.chunks == nullptr) return clear();
     Places::load_async(Memory::state(), from.chunks + chunk * d_k * d_v);
@@ -241,7 +241,7 @@ class StateBefore {
     }
   }
 
-  /// After this thread's copies.
+  /// Adds the decayed state before the segment; this thread's copies must be complete.
   __device__ void add_segment() const {
 #pragma unroll
     for (int i = 0; i < Places::count; ++i) {
@@ -259,7 +259,7 @@ class StateBefore {
       *reinterpret_cast<uint4*>(Memory::state().memory + Places::offset(i)) = uint4{0, 0, 0, 0};
   }
 
-  /// own + decay more of two elements.
+  /// own + decay * more, for two elements of bf16.
   __device__ std::uint32_t sum(std::uint32_t own, int i, std::uint32_t more) const {
     const float2 a = unpacked_pair(own), b = unpacked_pair(more);
     return packed_pair(fmaf(decays_[i], b.x, a.x), fmaf(decays_[i], b.y, a.y));

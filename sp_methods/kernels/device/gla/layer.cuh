@@ -18,11 +18,11 @@
 
 namespace baton {
 
-/// The sizes a kernel needs beside its compile-time widths.
+/// The sizes that a kernel needs besides its compile-time widths.
 struct DeviceLayer {
   std::int64_t tokens;
-  int heads;       ///< Of the tensors.
-  int first_head;  ///< Of the call.
+  int heads;       ///< Heads of the tensors.
+  int first_head;  ///< First head of the call.
   int segments;
 
   explicit DeviceLayer(const Segments& cut)
@@ -35,8 +35,9 @@ struct DeviceLayer {
   __device__ int first_chunk(int segment) const {
     return static_cast<int>(static_cast<std::int64_t>(chunks()) * segment / segments);
   }
-  /// The block's head among those of the call, and its segment.
+  /// The number of the block's head among the heads of the call.
   __device__ static int place() { return static_cast<int>(blockIdx.x); }
+  /// The number of the block's segment.
   __device__ static int segment() { return static_cast<int>(blockIdx.y); }
 
   template <int width>
@@ -62,8 +63,8 @@ __device__ inline float power_of_2(float x) {
 /// e^x.
 __device__ inline float decay_of(float x) { return power_of_2(log2_e * x); }
 
-/// Where this warp's part of the block's state [d_k, d_v] begins: each warp holds a quarter of the
-/// rows and columns.
+/// The first row and column of this warp's part of the block's state [d_k, d_v], a quarter of the
+/// rows and of the columns.
 template <int d_k, int d_v>
 struct StatePlace {
   __device__ static int row() { return warp_row() * (d_k / 4); }
@@ -88,7 +89,7 @@ class EdgeState {
     gate_ = edges.gates + number * d_k;
     incoming_ = edges.incoming + static_cast<std::int64_t>(DeviceLayer::place()) * d_k * d_v;
   }
-  /// One element, or a pair of neighbours in a row as float2.
+  /// One element of the state, or two neighbours in a row as float2.
   template <class Elements = float>
   __device__ Elements at(int row, int column) const {
     const auto read = [&](const float* x) {
@@ -136,7 +137,7 @@ cudaError_t with_constants(const LayerShape& shape, Function f) {
   });
 }
 
-/// Launches a kernel on one block for each head and segment of a call.
+/// Launches a kernel with one block for each head and segment of a call.
 template <int threads = tile_threads, class... Parameters, class... Arguments>
 cudaError_t launch_on_segments(cudaStream_t stream, const Segments& cut, int shared_bytes,
                                void (*kernel)(Parameters...), const Arguments&... arguments) {

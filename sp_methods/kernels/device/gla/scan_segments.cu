@@ -22,7 +22,7 @@ using StartsOperands = SegmentStarts::Operands<OnDevice>;
 constexpr int scan_threads = 128;
 constexpr int ahead = 8;
 
-/// Where one thread works.
+/// The elements of a state that one thread computes.
 struct ScanPlace {
   std::int64_t head, size;  // of a head's state
   int segments, d_k;
@@ -37,11 +37,11 @@ struct ScanPlace {
         element(4 * thread()) {}
 
   __device__ bool begins_row(int d_v) const { return element % d_v == 0; }
-  /// This thread's elements of a state of the head, of `states` a head.
+  /// Offset of this thread's elements in state `number` of [heads, states, d_k, d_v].
   __device__ std::int64_t at(int states, int number) const {
     return (head * states + number) * size + element;
   }
-  /// This thread's row.
+  /// Offset of this thread's row in totals or gates [heads, states, d_k].
   __device__ std::int64_t row_at(int states, int number) const {
     return (head * states + number) * d_k + row;
   }
@@ -54,13 +54,14 @@ __device__ float4 decayed_sum(float decay, float4 carry, float4 x) {
   return {decay * carry.x + x.x, decay * carry.y + x.y, decay * carry.z + x.z, decay * carry.w + x.w};
 }
 
-/// The running map of one thread's elements.
+/// The prefix of the maps for one thread's elements.
 struct Carry {
   float4 state{0.0F, 0.0F, 0.0F, 0.0F};
   float log = 0.0F;
 };
 
-/// Up to `ahead` segments from `first` on; calls at_edge(segment) before each is added.
+/// Scans up to `ahead` segments from `first` on, and calls at_edge(segment) before it adds each
+/// one.
 template <class Function>
 __device__ void scan_some(Carry& carry, const float* states, const float* totals, const ScanPlace& place,
                           int first, Function at_edge) {
@@ -112,7 +113,7 @@ __global__ __launch_bounds__(scan_threads) void segment_starts_kernel(StartsOper
     scan_some(carry, x.states, x.totals, place, first, write);
 }
 
-/// Launches a kernel on a thread for every four elements of a call's states.
+/// Launches a kernel with one thread for four elements of a call's states.
 template <class Operands>
 cudaError_t launch_on_states(cudaStream_t stream, const Segments& cut,
                              void (*kernel)(Operands, int, int, int), const Operands& x) {

@@ -18,8 +18,7 @@
 
 namespace baton {
 
-/// Puts a warp's 16 x 16 piece of scores, of which only the lower triangle counts; what is dropped
-/// may be infinite.
+/// Stores the lower triangle of a warp's 16 x 16 piece of scores. Dropped scores may be infinite.
 __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c > row + r) x.x = 0.0F;
@@ -28,7 +27,7 @@ __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>&
   put_sums(into, row, column, sums);
 }
 
-/// A warp's piece of L R^T as a product.
+/// A warp's piece of L R^T, as a product to be added.
 template <int width>
 __device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& left,
                                       const Bf16Tile<width>& right, int row, int column) {
@@ -37,7 +36,7 @@ __device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& l
                              right_operand<RowsAre::outer>(right, column));
 }
 
-/// Pairs whose log decay is beyond this do not count beside a token's own.
+/// Log decay below which a pair does not count beside a token's pair with itself.
 inline constexpr float negligible_decay = -35.0F;
 
 __device__ inline float sum_over_warp(float x) {
@@ -51,7 +50,7 @@ struct QueryKeyRows {
   HeadRows<const Bf16> q, k;
 };
 
-/// Pairs of channels of one lane.
+/// The channels of one lane, in pairs.
 template <int d_k>
 struct LaneChannels {
   static constexpr int pairs = d_k / 64;
@@ -66,7 +65,7 @@ struct LaneChannels {
   }
 };
 
-/// Row i of the scores, up to the end of its `piece` columns on the diagonal.
+/// Sets row i of the scores, up to the end of its `piece` columns on the diagonal.
 template <int piece, class Scores, class Gates>
 __device__ inline void strong_score_row(const Scores& scores, const Gates& gates, const QueryKeyRows& rows,
                                         int i) {
@@ -92,8 +91,8 @@ __device__ inline void strong_score_row(const Scores& scores, const Gates& gates
   }
 }
 
-/// The lower triangle of a chunk's scores, by the block's first `warps` warps; beyond the diagonal
-/// zeros fill pieces of `piece` columns.
+/// Sets the lower triangle of a chunk's scores by the block's first `warps` warps. Zeros fill
+/// pieces of `piece` columns beyond the diagonal.
 template <int warps = tile_threads / 32, int piece = 16, class Scores, class Gates>
 __device__ inline void strong_scores(const Scores& scores, const Gates& gates, const QueryKeyRows& rows) {
 #pragma unroll 1
@@ -103,13 +102,13 @@ __device__ inline void strong_scores(const Scores& scores, const Gates& gates, c
   }
 }
 
-/// A sum without the factor s, and the log decay from the chunk's edge: b_i of a query, all - b_j
-/// of a key.
+/// A sum without the factor s, and the log decay from the chunk's edge: b_i for a query, all - b_j
+/// for a key.
 struct StrongSum {
   float2 sum, decay;
 };
 
-/// What keys before token i give to its query gradient.
+/// The sum that keys before token i add to its query gradient.
 template <class Scores, class Gates>
 __device__ inline StrongSum strong_query_sum(const Scores& d_scores, const Gates& gates,
                                              const HeadRows<const Bf16>& k, int i, int channel) {
@@ -122,7 +121,7 @@ __device__ inline StrongSum strong_query_sum(const Scores& d_scores, const Gates
   return {sum, decay};
 }
 
-/// What queries after token j give to its key gradient.
+/// The sum that queries after token j add to its key gradient.
 template <class Scores, class Gates>
 __device__ inline StrongSum strong_key_sum(const Scores& d_scores, const Gates& gates,
                                            const HeadRows<const Bf16>& q, int j, int channel) {
@@ -135,10 +134,9 @@ __device__ inline StrongSum strong_key_sum(const Scores& d_scores, const Gates& 
   return {sum, decay};
 }
 
-/// Whether the block's segment belongs to the kernel of `tile_threads` threads, and not to the one
-/// on warp groups: its chunks are strong on average in some channel, and sixteen warps sum pairs
-/// faster; or its last chunk is short, which warp groups do not look for. `edge`: where the segment
-/// begins in the order of the pass. A call of all threads of the block, from wherever they are.
+/// True if the block's segment belongs to the kernel of `tile_threads` threads rather than to the
+/// one on warp groups. Its chunks are strong on average in some channel, or its last chunk is
+/// short. `edge` is the segment's start in the order of the pass. All threads of the block call it.
 template <int d_k>
 __device__ inline bool belongs_to_sixteen_warps(const SegmentEdges<OnDevice>& edges, const DeviceLayer& layer,
                                                 int edge) {

@@ -118,7 +118,7 @@ class SegmentGradientsBlock {
     }
   }
 
-  /// Sets the parts of the sum over keys of k (.) Y, with Y towards the state alone.
+  /// Sets the parts of the sum over keys of k (.) Y, where Y has only the state's part.
   __device__ void put_leaving(int step) {
     const auto k = Memory::k(step);
     const SumsPlace<Bf16Tile<d_k>> place(key_row(), key_column());
@@ -171,7 +171,7 @@ class SegmentGradientsBlock {
     if constexpr (kind != GateKind::none) put_passing(strong);
   }
 
-  /// dA, and A where it is not made pair by pair.
+  /// Sets dA, and A unless it is computed pair by pair.
   __device__ static void put_scores(int step, bool strong) {
     const int column = 16 * warp_column();
     Sums<1, 1> scores, d_scores;
@@ -185,7 +185,7 @@ class SegmentGradientsBlock {
     put_lower(Memory::d_scores(), d_scores, row(), column);
   }
 
-  /// All products; X and Y wait in registers until everyone has read what lies in their room.
+  /// Computes all products. X and Y stay in registers until all threads have read S and D'.
   __device__ void multiply(int step, bool strong) {
     if (strong) {
       gradient_.scale_rows(Memory::to_middle() + Place::row());
@@ -199,7 +199,7 @@ class SegmentGradientsBlock {
     if (!strong) add_sums_within(step);
   }
 
-  /// dv and D.
+  /// Sets dv and D.
   __device__ void set_values_and_gradient(int step) {
     const int column = Place::column();
     ValueSums dv;
@@ -215,7 +215,7 @@ class SegmentGradientsBlock {
     store_sums(HeadRows<Bf16>{rows.row(row()) + column, rows.stride, rows.count - row()}, dv);
   }
 
-  /// What X has from S, Y from D.
+  /// Sets the part of X that comes from S, or the part of Y that comes from D.
   __device__ void set_sums_of_states(int step, bool strong) {
     sums_.clear();
     const auto left = holds_x() ? Memory::d_o() : Memory::v();
@@ -230,7 +230,7 @@ class SegmentGradientsBlock {
     });
   }
 
-  /// What they have from pairs within the chunk.
+  /// Adds the pairs within the chunk to X or Y.
   __device__ void add_sums_within(int step) {
     const int edge = key_row() / 16;
     if (holds_x()) {

@@ -66,10 +66,11 @@ class SegmentOutputBlock {
   __device__ Gates gates(int step) const { return {shared_space() + g_at + step % 3 * Gates::bytes()}; }
   __device__ Bf16Tile<d_v> state_tile() const { return {shared_space() + state_at}; }
   __device__ Bf16Tile<device_chunk> scores() const { return {shared_space() + scores_at}; }
-  /// e^r and e^{all - r}.
+  /// e^r [d_k].
   __device__ float* to_middle(int step) const {
     return reinterpret_cast<float*>(shared_space() + decays_at) + (step & 1) * 2 * d_k;
   }
+  /// e^{all - r} [d_k].
   __device__ float* from_middle(int step) const { return to_middle(step) + d_k; }
 
   __device__ void load_scaled(int step) const {
@@ -82,7 +83,7 @@ class SegmentOutputBlock {
     if (step < count_) value_loader_.load(v(step), in_.v, first_ + step);
   }
 
-  /// Scales a chunk gently; true where that must be undone.
+  /// Scales a chunk gently, and returns true if it must be scaled strongly instead.
   __device__ bool scale(int step) const {
     using Walk = GateWalk<kind, d_k>;
     if (!Walk::takes_part()) return false;
@@ -95,7 +96,7 @@ class SegmentOutputBlock {
     return kind != GateKind::none && walk.is_strong();
   }
 
-  /// The operands of a chunk: the state's copy and the scores.
+  /// Prepares the operands of a chunk: the copy of the state and the scores.
   __device__ void prepare(int step, bool strong) {
     if (strong) {
       const QueryKeyRows rows{layer_.rows(in_.q, d_k, first_ + step), layer_.rows(in_.k, d_k, first_ + step)};

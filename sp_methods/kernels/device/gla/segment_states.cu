@@ -17,7 +17,7 @@ namespace {
 
 enum class Sweep { left_to_right, right_to_left };
 
-/// What one sweep reads: k and v, or q and d_o; and the gates.
+/// The inputs of one sweep: k and v, or q and d_o; and the gates.
 struct SweepInputs {
   const Bf16* left;
   const Bf16* right;
@@ -34,8 +34,8 @@ class StateSweep {
   static constexpr int shared_bytes = slots * slot_bytes + 2 * d_k * static_cast<int>(sizeof(float));
 
   StateSums<d_k, d_v> state;
-  /// Log decays from the segment's first chunk, in lanes that walk: to the chunk of before_chunk,
-  /// and to the end.
+  /// Log decays from the segment's first chunk to the chunk of before_chunk, and to the segment's
+  /// end. Lanes that walk hold them.
   float2 before{0.0F, 0.0F}, total{0.0F, 0.0F};
 
   __device__ StateSweep(const DeviceLayer& layer, const SweepInputs& in)
@@ -46,8 +46,8 @@ class StateSweep {
         first_(layer.first_chunk(DeviceLayer::segment())),
         count_(layer.first_chunk(DeviceLayer::segment() + 1) - first_) {}
 
-  /// Runs over all chunks of the segment; calls before_chunk(chunk) when `state` is that before a
-  /// chunk.
+  /// Walks over all chunks of the segment, and calls before_chunk(chunk) when `state` is the one
+  /// before the chunk.
   template <class Function>
   __device__ void run(Function before_chunk) {
     for (int step = 0; step < slots - 1; ++step) load(step);
@@ -126,7 +126,7 @@ __device__ void put_channels(float* row, float2 x) {
   if (warp() < d_k / 8 && lane() < 4) *reinterpret_cast<float2*>(row + 8 * warp() + 2 * lane()) = x;
 }
 
-/// Writes a walked segment's state and its total log decay, numbered the way the sweep goes.
+/// Writes a segment's state and its total log decay, numbered in the order of the sweep.
 template <int d_k, int d_v, GateKind kind, Sweep sweep>
 __device__ void write_segment_state(StateSweep<d_k, d_v, kind, sweep>& block, const DeviceLayer& layer,
                                     float* states, float* totals) {
@@ -141,7 +141,7 @@ __device__ void write_segment_state(StateSweep<d_k, d_v, kind, sweep>& block, co
   put_channels<d_k>(totals + (head * layer.segments + edge) * d_k, block.total);
 }
 
-/// Makes a segment's state from zero.
+/// Computes a segment's state from zero.
 template <int d_k, int d_v, GateKind kind, Sweep sweep>
 __device__ void make_segment_state(const DeviceLayer& layer, const SweepInputs& in, float* states,
                                    float* totals) {
@@ -167,7 +167,8 @@ __global__ __launch_bounds__(tile_threads,
   make_segment_state<d_k, d_v, kind, Sweep::right_to_left>(layer, in, states, totals);
 }
 
-/// Writes the state before every chunk, and what the segment adds where it is asked for.
+/// Writes the state before every chunk, and the state and the decay that the segment adds if these
+/// pointers are not null.
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkStarts::Operands<OnDevice> x,

@@ -20,7 +20,8 @@ __global__ void left_product_keys_totals_kernel(const __grid_constant__ LeftProd
   pair_at(totals, x.table_at(LeftProductRank::tile_number())) = total;
 }
 
-/// A thread follows one channel over all tiles.
+/// Writes the fractions and exponents of the decays at the boundaries of tiles. A thread has one
+/// channel of all tiles.
 __global__ void left_product_keys_boundaries_kernel(const __grid_constant__ LeftProductRank x,
                                                     float* fractions, int* exponents) {
   const int channel = static_cast<int>(blockIdx.x * walk_threads + threadIdx.x), stride = x.channels();
@@ -39,7 +40,8 @@ __global__ void left_product_keys_boundaries_kernel(const __grid_constant__ Left
   }
 }
 
-/// k_end, the keys decayed to the rank's end, and the rank's decay may be null.
+/// Writes the scaled queries and keys, the keys `k_end` decayed to the rank's end, and the rank's
+/// decay. `k_end` and `decay` may be null.
 template <GateKind kind>
 __global__ void left_product_keys_scale_kernel(const __grid_constant__ LeftProductRank x, Bf16* q_scaled,
                                                Bf16* k_scaled, Bf16* k_end, float* decay) {
@@ -77,8 +79,8 @@ cudaError_t left_product_keys(cudaStream_t stream, const LeftProductKeys::Operan
   return cudaGetLastError();
 }
 
-/// Pairs within tiles are chunks of gated linear attention with a segment each and no incoming
-/// states.
+/// Enqueues attention to the rank's own keys. Pairs within tiles are chunks of gated linear
+/// attention, one segment each, without incoming states.
 cudaError_t left_product_own_block(cudaStream_t stream, const LeftProductOwnBlock::Operands<OnDevice>& x,
                                    const LeftProduct& p) {
   const LeftProductRank rank(p, x.in, x.rank.scaled, x.rank.decay_table);

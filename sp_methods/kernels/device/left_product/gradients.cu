@@ -11,9 +11,9 @@
 namespace baton {
 namespace {
 
-/// The accumulators of one rank's gradients that need its decays.
+/// Accumulators of one rank's gradients that need its decays.
 struct GradientSums {
-  float* dq;  ///< [tokens, heads, d_k], as are the others
+  float* dq;  ///< [tokens, heads, d_k], as `dk` and `gate_terms`.
   float* dk;
   float* gate_terms;
 };
@@ -80,8 +80,8 @@ __global__ void left_product_home_gradients_keys_kernel(const __grid_constant__ 
   pair_at(tile_sums, x.table_at(LeftProductRank::tile_number())) = total;
 }
 
-/// Replaces the sum of each tile by that of all later tiles, and adds the sum of all to
-/// boundary_gate_sum.
+/// Replaces the sum of each tile by the sum over all later tiles, and adds the sum over all tiles
+/// to boundary_gate_sum.
 __global__ void left_product_home_gradients_tiles_kernel(const __grid_constant__ LeftProductRank x,
                                                          float* tile_sums, float* boundary_gate_sum) {
   const int channel = static_cast<int>(blockIdx.x * walk_threads + threadIdx.x), stride = x.channels();
@@ -97,7 +97,7 @@ __global__ void left_product_home_gradients_tiles_kernel(const __grid_constant__
   if (boundary_gate_sum != nullptr) boundary_gate_sum[channel] += later;
 }
 
-/// Adds one f32 tensor, or two, to a tensor.
+/// Adds one f32 tensor, or two, to a tensor of bf16.
 __global__ void left_product_home_gradients_add_kernel(Bf16* into, const float* first, const float* second,
                                                        std::int64_t pairs) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * walk_threads + threadIdx.x;
@@ -119,7 +119,8 @@ __global__ void left_product_edge_gradients_vector_kernel(const __grid_constant_
   }
 }
 
-/// A warp has one head of one tile: grid (heads, tiles).
+/// Adds the suffix sums to dg of scalar gates. A warp has one head of one tile: grid (heads,
+/// tiles).
 __global__ void left_product_edge_gradients_scalar_kernel(const __grid_constant__ LeftProductRank x, Bf16* dg,
                                                           const float* gate_terms, const float* later_ranks) {
   const int head = static_cast<int>(blockIdx.x), first = head * x.d_k + lane();

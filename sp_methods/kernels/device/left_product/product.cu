@@ -10,10 +10,10 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int row_tile = 128;
-/// Tiles in a row tile, each with exponents of its own.
+/// Number of column tiles in a row tile, each with its own exponents.
 constexpr int halves = row_tile / column_tile;
 
-/// 2^e for e <= 0; zero where f32 has no normal number for it.
+/// 2^e for e <= 0; zero if f32 has no normal number for it.
 __device__ float exact_power_of_2(int e) { return e < -126 ? 0.0F : __int_as_float((127 + e) << 23); }
 
 __device__ std::uint32_t times(std::uint32_t x, std::uint32_t y) {
@@ -114,7 +114,7 @@ class Product {
     return call_.rows_are_queries ? first_ + step : first_ + count_ - 1 - step;
   }
   __device__ static int half() { return warp() * warp_rows / column_tile; }
-  /// Whether this warp's rows see the columns of a step.
+  /// True if this warp's rows see the columns of a step.
   __device__ bool takes_part(int step) const {
     const int row = halves * row_tile_ + half(), column = column_of(step);
     return call_.columns == ColumnTiles::all ||
@@ -137,7 +137,7 @@ class Product {
   __device__ int row_exponent(int in_half, int d, int channel) const {
     return exponent(call_.row_exponents, halves * row_tile_ + in_half, d, channel);
   }
-  /// The exponent of the query minus that of the key.
+  /// The exponent of the query minus the exponent of the key.
   __device__ int difference(int row, int column) const {
     return call_.rows_are_queries ? row - column : column - row;
   }

@@ -21,27 +21,28 @@ namespace baton {
 /// The column tiles that a row tile is multiplied with.
 enum class ColumnTiles { earlier, later, all };
 
-/// The index that the decay between tiles belongs to: that of the scores' sum, or that of the
-/// result.
+/// The index that the decay between tiles belongs to: none, the inner one that is summed, or the
+/// outer one of the result.
 enum class DecayIndex { none, inner, outer };
 
-/// One product. Exponents are [tiles + 1, heads, d_k]; log2 f_IJ is the query's minus the key's.
+/// One product. Exponents are [tiles + 1, heads, d_k]; log2 f_IJ is the query's exponent minus the
+/// key's.
 struct ProductCall {
   const Bf16* left;     ///< [rows, heads, d_in]
   const Bf16* middle;   ///< [columns, heads, d_in]
   const Bf16* right;    ///< [columns, heads, d_out]
   float* out;           ///< [rows, heads, d_out]
-  std::int64_t tokens;  ///< Rows, and columns.
+  std::int64_t tokens;  ///< Number of rows and of columns.
   int heads;
   float scale;
-  bool adds;  ///< To `out`, which is set otherwise.
+  bool adds;  ///< True if the product is added to `out`; else it replaces `out`.
   bool rows_are_queries;
   ColumnTiles columns;
   const int* row_exponents;
   const int* column_exponents;
 };
 
-/// Enqueues one product of rows of d_in elements to rows of d_out elements.
+/// Enqueues one product with `left` rows of d_in elements and `out` rows of d_out elements.
 cudaError_t enqueue_product(cudaStream_t stream, const ProductCall& call, int d_in, int d_out,
                             DecayIndex index);
 

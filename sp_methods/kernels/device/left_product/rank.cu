@@ -21,7 +21,7 @@ __global__ void left_product_block_queries_kernel(const __grid_constant__ LeftPr
   }
 }
 
-/// The call of one product without its tensors: which tiles meet, and their exponents.
+/// The call of one product without its tensors: the tiles of columns, and the exponents.
 ProductCall call_of(const LeftProductRank& rank, bool rows_are_queries, ProductPairs pairs) {
   ProductCall call{};
   call.tokens = rank.tokens;

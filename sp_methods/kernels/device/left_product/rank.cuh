@@ -46,18 +46,19 @@ struct DecayTable {
   const int* exponents = nullptr;
 };
 
-/// One rank as its kernels take it. Elementwise kernels walk it: a thread takes two channels of one
-/// tile, row by row, and neighbouring threads take neighbouring channels.
+/// One rank as its kernels take it. In elementwise kernels a thread takes two channels of one tile,
+/// row by row, and neighbouring threads take neighbouring channels.
 struct LeftProductRank {
   GlaDeviceInputs in;
   DecayTable decays;
-  const Bf16* q_scaled;  ///< [tokens, heads, d_k], as is the next one
+  const Bf16* q_scaled;  ///< [tokens, heads, d_k], as `k_scaled`.
   const Bf16* k_scaled;
   std::int64_t tokens;
   int heads, d_k, d_v, tiles;
   GateKind gate;
 
-  /// `scaled` and `decay_table` are those of ScaledRank; they are not read without gates.
+  /// Makes the rank from the `scaled` and `decay_table` of ScaledRank, which are not read without
+  /// gates.
   LeftProductRank(const LeftProduct& p, const GlaDeviceInputs& inputs, const Bf16* scaled,
                   const float* decay_table)
       : in(inputs),
@@ -79,8 +80,9 @@ struct LeftProductRank {
 
   bool is_gated() const { return gate != GateKind::none; }
   __host__ __device__ int channels() const { return heads * d_k; }
-  /// This thread's first channel of all heads, and its tile.
+  /// This thread's first channel among heads * d_k.
   __device__ static int channel() { return 2 * static_cast<int>(blockIdx.x * walk_threads + threadIdx.x); }
+  /// This thread's tile.
   __device__ static int tile_number() { return static_cast<int>(blockIdx.y); }
   __device__ std::int64_t first_token() const {
     return static_cast<std::int64_t>(tile_number()) * device_chunk;
@@ -90,7 +92,8 @@ struct LeftProductRank {
   }
   /// The offset of this thread's channels in row i of the tile.
   __device__ std::int64_t at(int i) const { return (first_token() + i) * channels() + channel(); }
-  /// The same in an array of the decay table, at a tile or boundary.
+  /// The offset of this thread's channels in an array of the decay table, at tile or boundary
+  /// `number`.
   __device__ std::int64_t table_at(int number) const {
     return static_cast<std::int64_t>(number) * channels() + channel();
   }
@@ -131,8 +134,8 @@ class RowDecays {
   __device__ float2 of_query() const { return powers_of_2(from_start_ + sum_); }
   __device__ float2 of_key() const { return powers_of_2(to_end_ - sum_); }
 
-  /// Makes queries count from the rank's start and keys to its end, not the tile's. To be called
-  /// before the first row.
+  /// Makes queries decay from the rank's start and keys to its end, instead of the tile's. To be
+  /// called before the first row.
   __device__ void span_rank() {
     const int2 begin = exponent(LeftProductRank::tile_number()),
                end = exponent(LeftProductRank::tile_number() + 1), last = exponent(x_.tiles);
@@ -168,26 +171,27 @@ inline unsigned walk_blocks(std::int64_t count) {
   return static_cast<unsigned>((count + walk_threads - 1) / walk_threads);
 }
 
-/// The grid of a kernel that walks: x counts pairs of channels, y tiles.
+/// The grid of an elementwise kernel: x counts pairs of channels, y tiles.
 inline dim3 walk_grid(const LeftProductRank& x) {
   return {walk_blocks(x.channels() / 2), static_cast<unsigned>(x.tiles)};
 }
 
-/// Calls f with the gate's kind as a type, unless there is no gate.
+/// Calls f with the gate's kind as a type; not called without gates.
 template <class Function>
 void with_gate(GateKind kind, Function f) {
   if (kind == GateKind::vector) f(GateConstant<GateKind::vector>{});
   if (kind == GateKind::scalar) f(GateConstant<GateKind::scalar>{});
 }
 
-/// The rows of the table above.
+/// The results of a product: the output, or a gradient.
 enum class ProductResult { o, dq_scaled, dk_scaled, dv };
 
-/// Whose keys a rank's queries are multiplied with: its own in other tiles, or all of another
-/// rank's.
+/// The keys that a rank's queries are multiplied with: its own in other tiles, or all of another
+/// rank.
 enum class ProductPairs { own_tiles, other_rank };
 
-/// The scaled queries and keys of a product, v and d_o; what the result does not need may be null.
+/// The scaled queries and keys of a product, v and d_o. Tensors that the result does not need may
+/// be null.
 struct ProductInputs {
   const Bf16* q;
   const Bf16* k;
@@ -195,12 +199,12 @@ struct ProductInputs {
   const Bf16* d_o;
 };
 
-/// Sets `out` to one product of the table, or adds it.
+/// Enqueues one product, which replaces `out` or is added to it.
 cudaError_t left_product(cudaStream_t stream, const LeftProductRank& rank, ProductResult result,
                          ProductPairs pairs, const ProductInputs& in, float* out, bool adds);
 
 /// Sets q_block [tokens, heads, d_k] to the queries decayed from the end of an earlier rank, and
-/// returns it. Without gates it returns the queries themselves.
+/// returns it. Returns the queries without gates.
 const Bf16* scale_block_queries(cudaStream_t stream, const LeftProductRank& rank, Bf16* q_block,
                                 const float* between);
 

@@ -76,7 +76,7 @@ class QueryTile {
     return {shared_space() + rows_bytes + (step & 1) * slot_bytes};
   }
   __device__ static Bf16Tile<d_v> values(int step) { return {keys(step).memory + key_bytes}; }
-  /// The row of piece m and half of this lane's sums.
+  /// The row of the part `half` of piece m of this lane's sums.
   __device__ int row(int m, int half) const { return own_row_ + 16 * m + 8 * half; }
 
   __device__ void load(int step) const {
@@ -183,8 +183,8 @@ __device__ float4 four_at(const Bf16* x) {
 __device__ float2 two_at(const float* x) { return *reinterpret_cast<const float2*>(x); }
 __device__ float2 two_at(const Bf16* x) { return load_pair(x); }
 
-/// A thread merges four elements of a row. row_threads of them share its lse, which the first one
-/// writes.
+/// Merges a block's result into out and lse. A thread has four elements of a row, and the first of
+/// a row's `row_threads` threads writes lse.
 template <class Element>
 __global__ void merge_softmax_kernel(float* out, float* lse, const Element* block_out, const float* block_lse,
                                      std::int64_t rows, int row_threads) {
@@ -201,7 +201,7 @@ __global__ void merge_softmax_kernel(float* out, float* lse, const Element* bloc
   if (i % row_threads == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
 }
 
-/// One warp a row.
+/// Sets delta to rowsum(d_o (.) out). A warp has one row.
 template <class Element>
 __global__ void softmax_delta_kernel(float* delta, const Bf16* d_o, const Element* out, std::int64_t rows,
                                      int d_v) {
@@ -216,7 +216,7 @@ __global__ void softmax_delta_kernel(float* delta, const Bf16* d_o, const Elemen
   if (lane() == 0) delta[row] = sum;
 }
 
-/// Calls f with x as a pointer to elements of this type.
+/// Calls f with x as a pointer to elements of type `dtype`.
 template <class Function>
 cudaError_t with_elements(const void* x, Dtype dtype, Function f) {
   return dtype == Dtype::bf16 ? f(static_cast<const Bf16*>(x)) : f(static_cast<const float*>(x));

@@ -23,7 +23,7 @@ constexpr int score_columns = 32;  // whose scores are formed at a time, for the
 
 enum class Gradient { q, k, v };
 
-/// The operands of one kernel, and the gradient that it adds to.
+/// Operands of one kernel, with the gradient that it adds to.
 struct GradientCall {
   SoftmaxInputs<OnDevice> in;
   const Bf16* d_o;
@@ -32,9 +32,9 @@ struct GradientCall {
   SoftmaxMask mask;
 };
 
-/// Two numbers of a query, which are in registers for rows and in shared memory for columns.
+/// lse and delta of a query, in registers for rows and in shared memory for columns.
 struct QueryNumbers {
-  float lse, delta;  ///< lse in units of log 2
+  float lse, delta;  ///< lse to base 2.
 };
 
 template <int d_k, int d_v, Gradient gradient>
@@ -122,7 +122,7 @@ class GradientTile {
     commit_copies();
   }
 
-  /// Past the last query lse is infinite, so that probabilities are zero.
+  /// lse and delta of a query. Past the last query lse is infinite, so that probabilities are zero.
   __device__ QueryNumbers numbers_of(int query) const {
     if (query >= x_.mask.q_tokens) return {INFINITY, 0.0F};
     const std::int64_t at = static_cast<std::int64_t>(query) * x_.mask.heads + head_;
@@ -141,11 +141,12 @@ class GradientTile {
     numbers(step)[threadIdx.x] = x;
   }
 
-  /// Whether the mask leaves any, or all, pairs of this warp's rows and these columns.
+  /// True if the mask leaves any pair of this warp's rows and a column tile from `columns` on.
   __device__ bool is_visible(int columns) const {
     return rows_are_queries ? x_.mask.visible_to_any(own_row_, warp_rows) > columns
                             : x_.mask.visible_to_any(columns, column_tile) > own_row_;
   }
+  /// True if the mask leaves all pairs of this warp's rows and a column tile from `columns` on.
   __device__ bool is_whole(int columns) const {
     return rows_are_queries ? x_.mask.visible_to_all(own_row_, warp_rows) >= columns + column_tile
                             : x_.mask.visible_to_all(columns, column_tile) >= own_row_ + warp_rows;
@@ -176,7 +177,7 @@ class GradientTile {
     add_product<score_columns / 16>(out_, left, FromStep<Right>{right, at / 16});
   }
 
-  /// The numbers of the query of row r, or of column c.
+  /// lse and delta of the query of row r, or of column c if columns are queries.
   __device__ QueryNumbers numbers_at_place(const QueryNumbers* of_columns, int r, int c) const {
     return rows_are_queries ? own_[r / 8] : of_columns[c];
   }

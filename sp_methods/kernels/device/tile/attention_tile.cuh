@@ -18,11 +18,12 @@
 
 namespace baton {
 
-/// Rows of one warp, and columns of one tile.
+/// Number of rows of one warp.
 inline constexpr int warp_rows = 32;
+/// Number of columns of one tile.
 inline constexpr int column_tile = 64;
 
-/// Tiles of `size` that hold `count`.
+/// Number of tiles of `size` that hold `count`.
 __host__ __device__ inline int tiles_of(std::int64_t count, int size) {
   return static_cast<int>((count + size - 1) / size);
 }
@@ -39,7 +40,7 @@ struct HeadOf {
   __device__ Element* row(std::int64_t token) const { return first + token * stride; }
 };
 
-/// Starts copies of rows of one head into tiles, all of a block's threads together.
+/// Starts copies of rows of one head into tiles by all threads of a block.
 template <int width, int threads>
 class RowLoader {
  public:
@@ -50,7 +51,7 @@ class RowLoader {
         from_(x.row(row_) + static_cast<int>(threadIdx.x) % units * 8),
         into_(Bf16Tile<width>::offset(row_, static_cast<int>(threadIdx.x) % units * 8)) {}
 
-  /// Copies `count` rows from token `first` on; rows that are not there become zero.
+  /// Copies `count` rows from token `first` on; rows past the last token become zero.
   template <int count>
   __device__ void load(const Bf16Tile<width>& into, std::int64_t first) const {
     const int there = static_cast<int>(min(static_cast<std::int64_t>(count), tokens_ - first)) - row_;
@@ -74,7 +75,7 @@ class RowLoader {
   int into_;
 };
 
-/// A warp's sums as bf16, in registers: a left operand whose outer index are the sums' rows.
+/// A warp's sums as bf16 in registers, as a left operand with the sums' rows as its outer index.
 template <int m_tiles, int n_tiles>
 class PackedSums {
  public:
@@ -99,7 +100,7 @@ class PackedSums {
   std::uint32_t pairs_[m_tiles][2 * n_tiles][2];
 };
 
-/// An operand whose summed index begins `first` steps further on.
+/// An operand whose summed index begins `first` steps later.
 template <class Right>
 struct FromStep {
   Right right;
@@ -122,7 +123,8 @@ __device__ inline void for_each_of_both(Sums<m_tiles, n_tiles>& x, const Sums<m_
   });
 }
 
-/// Sets, or adds to, rows of one head of an fp32 tensor; row 0 of the sums is token `first`.
+/// Sets rows of one head of an fp32 tensor to scaled(row, column, sums), or adds to them. Row 0 of
+/// the sums is token `first`.
 template <int m_tiles, int n_tiles, class Function>
 __device__ inline void write_rows(const HeadOf<float>& out, std::int64_t first, bool adds,
                                   Sums<m_tiles, n_tiles>& sums, Function scaled) {
@@ -146,7 +148,7 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, int shared_bytes
 }
 
 /// The causal mask between two ranks' tokens: sizes and Positions (shape.hpp) of a block. A query
-/// sees the first keys of the block, and at least as many as the query before it.
+/// sees the first keys of the block, at least as many as the query before it.
 struct SoftmaxMask {
   Positions q, k;
   int q_tokens, k_tokens, heads;
@@ -160,23 +162,24 @@ struct SoftmaxMask {
         heads(static_cast<int>(shape.heads)),
         scale(shape.scale()) {}
 
-  /// Keys that query i sees; none past the last query.
+  /// Number of keys that query i sees; 0 past the last query.
   __device__ int visible(int i) const {
     if (i >= q_tokens) return 0;
     const std::int64_t position = i < q.split ? q.first + i * q.stride : q.second + (i - q.split) * q.stride;
     return static_cast<int>(reached(position - k.first, k.split) +
                             reached(position - k.second, k_tokens - k.split));
   }
-  /// Keys that a query sees of a run of `count`, the first of them `ahead` positions before it.
+  /// Number of keys that a query sees, among `count` ones of which the first is `ahead` positions
+  /// before it.
   __device__ std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
     if (ahead < 0) return 0;
     return min(k.stride == 1 ? ahead + 1 : ahead / k.stride + 1, count);
   }
-  /// Keys that at least one of `count` queries from `first` on sees.
+  /// Number of keys that at least one of `count` queries from `first` on sees.
   __device__ int visible_to_any(int first, int count) const {
     return visible(min(first + count, q_tokens) - 1);
   }
-  /// Keys that all of these queries see.
+  /// Number of keys that all of `count` queries from `first` on see.
   __device__ int visible_to_all(int first, int count) const { return visible(min(first, q_tokens - 1)); }
 
   /// The first query that sees key j; q_tokens if none does.

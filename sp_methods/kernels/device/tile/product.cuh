@@ -14,13 +14,14 @@
 namespace baton {
 
 enum class Side { left, right };
-/// Which index of a product runs along the rows of the operand's tile.
+/// The index of a product that runs along the rows of an operand's tile.
 enum class RowsAre { outer, summed };
 
 __device__ inline int lane() { return static_cast<int>(threadIdx.x) & 31; }
 __device__ inline int warp() { return static_cast<int>(threadIdx.x) >> 5; }
-/// The warp's place in the 4 by 4 arrangement.
+/// The warp's row in the block's 4 by 4 arrangement of warps.
 __device__ inline int warp_row() { return warp() >> 2; }
+/// The warp's column in the block's 4 by 4 arrangement of warps.
 __device__ inline int warp_column() { return warp() & 3; }
 
 template <bool transposed>
@@ -44,8 +45,8 @@ __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// One operand of a warp's product: 16 x 16 pieces of a tile from `outer` on, where outer is a
-/// multiple of what the warp takes of the outer index.
+/// One operand of a warp's product: 16 x 16 pieces of a tile from `outer` on, a multiple of the
+/// warp's extent in the outer index.
 template <Side side, RowsAre rows_are, int width>
 class Operand {
  public:
@@ -59,7 +60,7 @@ class Operand {
     address_ = shared_address(tile.memory) + place;
   }
 
-  /// Loads piece `piece` of the outer index at step `step` of the summed one.
+  /// Loads piece `piece` of the outer index at step `step` of the summed index.
   __device__ void load(std::uint32_t (&x)[4], int piece, int step) const {
     const int down = rows_are == RowsAre::outer ? piece : step;
     const int right = rows_are == RowsAre::outer ? step : piece;
@@ -88,7 +89,7 @@ struct Sums {
   __device__ void clear() {
     for_each([](int, int, float2& x) { x = {0.0F, 0.0F}; });
   }
-  /// Calls f(row, column, pair) for every pair of neighbouring elements of this lane, rows and
+  /// Calls f(row, column, pair) for every pair of neighbouring elements of this lane, with rows and
   /// columns from 0.
   template <class Function>
   __device__ void for_each(Function f) {
@@ -143,7 +144,7 @@ __device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, 
   }
 }
 
-/// Adds a product of `steps` steps, of which only [first, last) count.
+/// Adds a product of `steps` steps, of which only [first, last) are computed.
 template <int steps, int m_tiles, int n_tiles, class Left, class Right>
 __device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right,
                                    int first = 0, int last = steps) {
@@ -153,7 +154,7 @@ __device__ inline void add_product(Sums<m_tiles, n_tiles>& sums, const Left& lef
   }
 }
 
-/// One of two products that are added side by side.
+/// One of two products that add_products adds by turns.
 template <int steps_, int m_tiles, int n_tiles, class Left, class Right>
 struct ProductSteps {
   static constexpr int steps = steps_;
@@ -170,7 +171,7 @@ __device__ inline ProductSteps<steps, m_tiles, n_tiles, Left, Right> product(Sum
   return {sums, left, right};
 }
 
-/// Adds a product.
+/// Adds one product.
 template <class Only>
 __device__ inline void add_products(const Only& only) {
 #pragma unroll
@@ -187,8 +188,8 @@ __device__ inline void add_products(const First& first, const Second& second) {
   }
 }
 
-/// Writes one row of 16 sums as bf16: this lane's pairs of the left and of the right 8 columns.
-/// Lanes swap a pair with their neighbour, so that each writes 8 bytes and four of them fill a
+/// Writes one row of 16 sums as bf16, from this lane's pairs of the left and of the right 8
+/// columns. Neighbouring lanes swap a pair, so that each writes 8 bytes and four of them fill a
 /// 32-byte sector.
 __device__ inline void store_row_of_16(Bf16* row, float2 left, float2 right, bool there) {
   const bool odd = (lane() & 1) != 0;
@@ -198,8 +199,7 @@ __device__ inline void store_row_of_16(Bf16* row, float2 left, float2 right, boo
   if (there) *reinterpret_cast<uint2*>(row + (odd ? 8 : 0) + 2 * (lane() & 2)) = four;
 }
 
-/// Writes sums as bf16 rows of global memory; `rows.first` is where the sums' first column of their
-/// first row belongs.
+/// Writes sums as bf16 rows of global memory. `rows.first` is the address of the first sum.
 template <int m_tiles, int n_tiles>
 __device__ inline void store_sums(const HeadRows<Bf16>& rows, const Sums<m_tiles, n_tiles>& sums) {
 #pragma unroll
@@ -218,8 +218,8 @@ __device__ inline void store_sums(const HeadRows<Bf16>& rows, const Sums<m_tiles
   }
 }
 
-/// The places of a warp's sums in a tile of bf16 or fp32, their first element at (row, column):
-/// multiples of what the warp holds of either.
+/// Offsets of a warp's sums in a tile of bf16 or fp32 with the first sum at (row, column),
+/// multiples of the warp's extent in rows and columns.
 template <class Tile>
 class SumsPlace {
  public:
@@ -235,7 +235,7 @@ class SumsPlace {
   int start_;
 };
 
-/// Copies sums into a tile, their first element to (row, column).
+/// Stores sums in a tile, with the first sum at (row, column).
 template <class Tile, int m_tiles, int n_tiles>
 __device__ inline void put_sums(const Tile& tile, int row, int column, const Sums<m_tiles, n_tiles>& sums) {
   const SumsPlace<Tile> place(row, column);

@@ -19,7 +19,7 @@ namespace baton {
 
 using Bf16 = __nv_bfloat16;
 
-/// Threads of every kernel that works on tiles: 16 warps, seen as 4 by 4.
+/// Threads of kernels on tiles: 16 warps, arranged 4 by 4.
 inline constexpr int tile_threads = 512;
 /// Tokens of a chunk on the device.
 inline constexpr int device_chunk = 64;
@@ -52,13 +52,14 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-/// Two neighbouring elements as floats, and back.
+/// Two neighbouring bf16 elements as floats.
 __device__ inline float2 unpacked_pair(std::uint32_t pair) {
   return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000U)};
 }
 __device__ inline float2 load_pair(const void* at) {
   return unpacked_pair(*static_cast<const std::uint32_t*>(at));
 }
+/// Two floats as neighbouring bf16 elements.
 __device__ inline std::uint32_t packed_pair(float x, float y) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
   return *reinterpret_cast<const std::uint32_t*>(&pair);
@@ -67,7 +68,7 @@ __device__ inline void store_pair(void* at, float2 x) {
   *static_cast<std::uint32_t*>(at) = packed_pair(x.x, x.y);
 }
 
-/// bf16 rows of `width` elements in shared memory.
+/// Tile with bf16 rows of `width` elements in shared memory.
 template <int width>
 struct Bf16Tile {
   static constexpr int row_bytes = 2 * width;
@@ -80,8 +81,8 @@ struct Bf16Tile {
   __device__ static int offset(int row, int column) {
     return row * row_bytes + (((column >> 3) ^ ((row ^ (row >> 3)) & 7)) << 4) + (column & 7) * 2;
   }
-  /// The offset `i` rows below `start`, i < 8, where start is in row 0 or 4 of its 8 and does not
-  /// leave them.
+  /// The offset `i` rows below offset `start`, i < 8, where start is in row 0 or 4 of eight rows
+  /// and the result stays within them.
   __device__ static int below(int start, int i) { return (start ^ (i << 4)) + i * row_bytes; }
 
   __device__ float2 pair(int at) const { return load_pair(memory + at); }
@@ -94,7 +95,7 @@ struct Bf16Tile {
   }
 };
 
-/// fp32 rows of `width` elements in shared memory; here the units that change places have 32 bytes.
+/// Tile with fp32 rows of `width` elements in shared memory, swizzled in units of 32 bytes.
 template <int width>
 struct FloatTile {
   static constexpr int row_bytes = 4 * width, panel_bytes = 0;
@@ -118,17 +119,17 @@ __device__ inline void copy_16_async(std::uint32_t into, const void* from, bool 
                : "memory");
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until at most `pending` of this thread's groups of copies are under way.
+/// Waits until at most `pending` of this thread's groups of copies are incomplete.
 template <int pending>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-/// Starts copies of chunks' rows into tiles. A thread copies the same places of every chunk.
+/// Starts copies of chunks' rows into tiles. A thread copies the same part of every chunk.
 template <int width>
 class TileLoader {
  public:
-  /// `head`: where the head's part of a token's row begins.
+  /// Makes a loader of the rows of head `head` of tensors [tokens, heads, width].
   __device__ TileLoader(std::int64_t tokens, int heads, int head)
       : tokens_(tokens),
         stride_(heads * width),
@@ -136,7 +137,7 @@ class TileLoader {
         from_(static_cast<std::int64_t>(row_) * stride_ + head * width + column()),
         into_(Bf16Tile<width>::offset(row_, column())) {}
 
-  /// Copies a chunk of x [tokens, heads, width]; rows that are not there become zero.
+  /// Copies a chunk of x [tokens, heads, width]; rows past the last token become zero.
   __device__ void load(const Bf16Tile<width>& into, const Bf16* x, int chunk) const {
     const std::int64_t first = static_cast<std::int64_t>(chunk) * device_chunk;
     const int count = static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens_ - first)) - row_;
@@ -160,7 +161,7 @@ class TileLoader {
   int into_;
 };
 
-/// The places of `rows` dense rows in a tile that one thread copies: `count` units of 16 bytes.
+/// Offsets in a tile of `rows` dense rows that one thread copies: `count` units of 16 bytes.
 template <int width, int rows>
 struct DensePlaces {
   static constexpr int units = width / 8, apart = tile_threads / units;  // rows of one thread
@@ -173,7 +174,7 @@ struct DensePlaces {
     return (first ^ ((i * apart / 8 & 7) << 4)) + i * apart * Bf16Tile<width>::row_bytes;
   }
 
-  /// Starts the copy.
+  /// Starts the copy of dense rows into a tile.
   __device__ static void load_async(const Bf16Tile<width>& into, const Bf16* from) {
 #pragma unroll
     for (int i = 0; i < count; ++i)
@@ -188,20 +189,19 @@ struct DensePlaces {
 /// Operands of a device body.
 using OnDevice = Pointers<Bf16>;
 
-/// Enqueues a contract's kernel; operands are 16-byte aligned.
+/// Function that enqueues a contract's kernel; operands are 16-byte aligned.
 template <class Contract>
 using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::template Operands<OnDevice>&,
                                    const typename Contract::Parameters&);
 
-/// The registered device body of a contract, beside `Contract::on_host`.
+/// The registered device body of a contract, as `Contract::on_host` is its host body.
 template <class Contract>
 inline DeviceBody<Contract> on_device = nullptr;
 
-/// Registers the device body of a contract. If the contract's parameters have `dtype` and
-/// `widths()`, the body only takes bf16 tensors with the widths of KernelTraits; if they have
-/// `key_heads()`, as many heads of keys as of queries. `of_cudnn` refuses what cuDNN cannot, for
-/// parameters that name it as the body; `of_memory` refuses calls for whose own memory there is no
-/// room, and makes it.
+/// Registers the device body of a contract. Parameters with `dtype` and `widths()` limit it to bf16
+/// tensors with the widths of KernelTraits; those with `key_heads()` to as many key heads as query
+/// heads. `of_cudnn` returns the reason why cuDNN cannot run parameters that name it as the body.
+/// `of_memory` makes the memory of a call, or returns the reason why it cannot.
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body,
                                  Refusal (*of_cudnn)(const typename Contract::Parameters&) = nullptr,

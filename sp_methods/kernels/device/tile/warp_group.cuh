@@ -15,13 +15,14 @@
 namespace baton {
 
 inline constexpr int group_threads = 128;
-/// The compiler sees by the shuffle that a warp's lanes agree; all of them must call it.
+/// The number of this warp's group; all lanes of a warp must call it. The shuffle tells the
+/// compiler that they agree.
 __device__ inline int group() {
   return __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / group_threads, 0);
 }
 __device__ inline int group_thread() { return static_cast<int>(threadIdx.x) % group_threads; }
 
-/// bf16 rows of `width` elements in shared memory, aligned to 1024 bytes.
+/// Tile with bf16 rows of `width` elements in shared memory, aligned to 1024 bytes.
 template <int width, int rows = device_chunk>
 struct PanelTile {
   static constexpr int row_bytes = 128, unit_bytes = 16, panel_bytes = rows * row_bytes;
@@ -43,18 +44,18 @@ struct PanelTile {
   }
 };
 
-/// Starts copies of chunks' rows into tiles, by one group.
+/// Starts copies of chunks' rows into tiles by one group.
 template <int width>
 class PanelLoader {
  public:
-  /// `head`: where the head's part of a token's row begins.
+  /// Makes a loader of the rows of head `head` of tensors [tokens, heads, width].
   __device__ PanelLoader(std::int64_t tokens, int heads, int head)
       : tokens_(tokens),
         stride_(heads * width),
         from_(static_cast<std::int64_t>(row()) * stride_ + head * width + column()),
         into_(PanelTile<width>::offset(row(), column())) {}
 
-  /// Copies a chunk of x [tokens, heads, width]; rows that are not there become zero.
+  /// Copies a chunk of x [tokens, heads, width]; rows past the last token become zero.
   __device__ void load(const PanelTile<width>& into, const Bf16* x, int chunk) const {
     const std::int64_t first = static_cast<std::int64_t>(chunk) * device_chunk;
     const int count = static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens_ - first)) - row();
@@ -77,7 +78,7 @@ class PanelLoader {
   int into_;
 };
 
-/// Starts the copy of dense rows by one group, or puts zeros where there is nothing to copy.
+/// Starts the copy of dense rows by one group, or stores zeros if `from` is null.
 template <int width, int rows>
 __device__ inline void load_dense(const PanelTile<width, rows>& into, const Bf16* from) {
   constexpr int units = width / 8, apart = group_threads / units;
@@ -94,7 +95,7 @@ __device__ inline void load_dense(const PanelTile<width, rows>& into, const Bf16
   }
 }
 
-/// Gives registers of this group away, or takes some of those that others gave.
+/// Raises (`more`) or lowers the number of registers of each thread of this group to `count`.
 template <bool more, int count>
 __device__ inline void take_registers() {
   if constexpr (more) {
@@ -109,8 +110,9 @@ template <int columns>
 struct GroupSums {
   float c[columns / 2];
 
-  /// This thread's first row and column; the others are 8 rows and 8 n columns on.
+  /// This thread's first row; its other row is 8 rows below.
   __device__ static int row() { return group_thread() / 32 * 16 + (group_thread() % 32 >> 2); }
+  /// This thread's first column; its others are 8 n columns to the right.
   __device__ static int column() { return 2 * (group_thread() & 3); }
 
   /// Calls f(n, half, pair) for every pair of neighbouring elements of this thread, in row() + 8
@@ -145,8 +147,8 @@ struct GroupSums {
   }
 };
 
-/// The places of a thread's sums in a tile, their first element at (row, column): multiples of 64
-/// and 32.
+/// Offsets of a thread's sums in a tile with the group's first sum at (row, column), multiples of
+/// 64 and 32.
 template <class Tile>
 class GroupPlace {
  public:
@@ -179,14 +181,14 @@ __device__ inline void store_rows(const HeadRows<Bf16>& rows, const GroupSums<co
   }
 }
 
-/// Columns [16 step, 16 step + 16) of sums as the left operand of a step.
+/// Packs columns [16 step, 16 step + 16) of sums as the left operand of a step.
 template <int columns>
 __device__ inline void pack_left(std::uint32_t (&a)[4], const GroupSums<columns>& sums, int step) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) a[i] = packed_pair(sums.c[8 * step + 2 * i], sums.c[8 * step + 2 * i + 1]);
 }
 
-/// A barrier of `threads` threads, with a number from 1 to 15.
+/// A barrier of `threads` threads with a number from 1 to 15.
 struct GroupBarrier {
   int number, threads;
 
@@ -196,7 +198,7 @@ struct GroupBarrier {
   __device__ void arrive() const {
     asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(number), "r"(threads) : "memory");
   }
-  /// Waits, and tells whether x holds in any of the threads.
+  /// Waits, and returns true if x is true in any of the threads.
   __device__ bool any(bool x) const {
     int found;
     asm volatile(

@@ -14,19 +14,21 @@
 
 namespace baton {
 
-/// Operands in shared memory. `outer`: panels run along the outer index, rows along the summed one.
+/// Direction of an operand's panels in shared memory. `outer` means panels along the outer index
+/// and rows along the summed one.
 enum class PanelsAlong { summed, outer };
 
-/// What the matrix units are told about an operand in a tile of `rows` rows; `step` is a step of 16
-/// along the summed index.
+/// The descriptor, for the matrix units, of an operand in a tile of `rows` rows.
 template <PanelsAlong along, int rows = device_chunk>
 class PanelOperand {
  public:
-  /// `memory`: the first row of the outer index, or its first panel.
+  /// Makes the descriptor for an operand at `memory`, the first row of its outer index or its first
+  /// panel.
   __device__ explicit PanelOperand(const char* memory)
       : bits_((static_cast<std::uint64_t>(1) << 62) | (static_cast<std::uint64_t>(1024 >> 4) << 32) |
               (static_cast<std::uint64_t>(panel >> 4) << 16) | (shared_address(memory) >> 4)) {}
 
+  /// The descriptor for step `step`, of 16 elements along the summed index.
   __device__ std::uint64_t at(int step) const {
     const int bytes = along == PanelsAlong::outer ? step * 2048 : step / 4 * panel + step % 4 * 32;
     return bits_ + static_cast<std::uint64_t>(bytes >> 4);
@@ -38,8 +40,8 @@ class PanelOperand {
   std::uint64_t bits_;
 };
 
-/// Starts one step of sums (+)= left right; without `add` the sums begin anew. The left operand is
-/// in shared memory, or its pieces in registers.
+/// Starts one step of sums (+)= left right; without `add` the sums are replaced. The left operand
+/// is in shared memory, or its pieces are in registers.
 template <class Left, class Right>
 __device__ inline void multiply_step(GroupSums<32>& sums, const Left& left, const Right& right, int step,
                                      bool add) {
@@ -153,8 +155,8 @@ __device__ inline void multiply_step(GroupSums<128>& sums, const std::uint32_t (
         "n"(Right::turned));
 }
 
-/// Starts all steps of a product; the left operand as above, `steps` times. What the sums hold is
-/// not kept alive without `add`.
+/// Starts all steps of sums (+)= left right; without `add` the sums are replaced. The left operand
+/// is in shared memory, or an array of `steps` pieces in registers.
 template <int steps, int columns, class Left, class Right>
 __device__ inline void start_product(GroupSums<columns>& sums, const Left& left, const Right& right,
                                      bool add) {
@@ -169,15 +171,17 @@ __device__ inline void start_product(GroupSums<columns>& sums, const Left& left,
   }
 }
 
-/// Stands before the first product after the registers of its operands have changed.
+/// Orders writes to the registers of operands before the products that follow.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// Closes a group of products that wait_for_products counts.
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Waits until at most `pending` of this group's committed runs of products are under way.
+/// Waits until at most `pending` of this group's committed groups of products are incomplete.
 template <int pending>
 __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
-/// Lets the matrix units see what this thread has stored in shared memory; before a barrier.
+/// Makes this thread's stores to shared memory visible to the matrix units; called before a
+/// barrier.
 __device__ inline void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 }  // namespace baton

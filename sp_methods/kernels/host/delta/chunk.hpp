@@ -31,14 +31,14 @@ struct DeltaHead {
   Index head = 0;
 
   GlaHead of() const { return {in.of, shape, head}; }
-  /// The strengths of some tokens [n].
+  /// The beta of some tokens [n].
   Eigen::VectorXf beta(Tokens t) const { return head_rows(in.beta, t, head, shape.heads, 1).col(0); }
 };
 
-/// A chunk at a time, with scratch kept between chunks.
+/// The chunkwise form of a delta rule for one chunk, with scratch memory kept between chunks.
 class DeltaChunk : public ChunkDecays {
  public:
-  /// Without queries, q is not read.
+  /// Makes the chunks of a head; q is not read without queries.
   DeltaChunk(const DeltaHead& in, bool has_queries)
       : in_(in), has_queries_(has_queries), scores_(in.of(), has_queries) {}
 
@@ -52,8 +52,8 @@ class DeltaChunk : public ChunkDecays {
     scores_.set(tokens);
   }
 
-  /// Sets r [n, rows] to what each token's write lacks, for the state x [rows, d_k] before the
-  /// chunk. The first columns of r have the values v [n, ..], the others none.
+  /// Sets r [n, rows] to each token's v - S'^T k, without beta, for the state x [rows, d_k] before
+  /// the chunk. Columns of r beyond those of v [n, ..] have no values.
   void set_missing(Tile& r, const Tile& x, const ConstTileRef& v) {
     r.noalias() = keys_in * x.transpose();
     r = -r;
@@ -62,35 +62,35 @@ class DeltaChunk : public ChunkDecays {
     x_.triangularView<Eigen::UnitLower>().solveInPlace(r);
   }
 
-  /// Moves the state behind the chunk.
+  /// Moves the state x from before the chunk to behind it.
   void advance(Tile& x, const Tile& written) const {
     decay_columns(x, gamma);
     x.noalias() += written.transpose() * keys_out;
   }
 
-  /// Sets o [n, rows] from the state before the chunk and what its tokens wrote.
+  /// Sets o [n, rows] from the state before the chunk and the written values of its tokens.
   void set_output(TileRef o, const Tile& x, const Tile& written) const {
     const float s = in_.shape.scale();
     o.noalias() = s * (queries_in * x.transpose());
     o.noalias() += s * (scores_.queries * written);
   }
 
-  /// Replaces the gradient of `written`, seen from outside the chunk and from outputs, by that of
-  /// each token's own write.
+  /// Turns the gradient of the written values, from outputs and the state behind the chunk, into
+  /// the one that includes their effect on later tokens of the chunk.
   void solve_reverse(Tile& d_written) {
     x_.noalias() = beta.asDiagonal() * scores_.keys;
     x_.triangularView<Eigen::UnitLower>().transpose().solveInPlace(d_written);
   }
 
-  /// Moves the gradient of the state before the chunk; dv = B Z.
+  /// Moves the gradient of the state from behind the chunk to before it; dv = B Z [n, d_v].
   void retreat(Tile& gradient, const ConstTileRef& d_o, const Tile& dv) const {
     decay_columns(gradient, gamma);
     gradient.noalias() += in_.shape.scale() * (d_o.transpose() * queries_in);
     gradient.noalias() -= dv.transpose() * keys_in;
   }
 
-  /// Sets d_written [n, d_v] to what outputs and the gradient of the state behind the chunk ask of
-  /// the writes.
+  /// Sets d_written [n, d_v] to the gradient of the written values, from outputs and the state
+  /// behind the chunk.
   void set_written_gradient(Tile& d_written, const ConstTileRef& d_o, const Tile& gradient) const {
     d_written.noalias() = keys_out * gradient.transpose();
     d_written.noalias() += in_.shape.scale() * (scores_.queries.transpose() * d_o);

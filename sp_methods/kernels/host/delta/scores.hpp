@@ -15,18 +15,18 @@
 
 namespace baton {
 
-/// Pairs of tokens of one chunk. Derived classes visit a run's pairs with itself and pairs of later
-/// with earlier tokens in one function.
+/// Pairs of tokens of one chunk. Derived classes handle pairs within a run, and pairs of later with
+/// earlier tokens, in one function.
 class ChunkPairs : public CausalBlock {
  protected:
   explicit ChunkPairs(const GlaHead& in) : CausalBlock(in, in.shape.chunk) {}
 
   void start(Tokens t) { origin_ = t.first; }
-  /// The part of a matrix over pairs of the chunk's tokens that belongs to these pairs.
+  /// The block of a matrix [n, n] over the chunk's tokens with rows `high` and columns `low`.
   auto part(Tile& pairs, Tokens high, Tokens low) const {
     return pairs.block(high.first - origin_, low.first - origin_, high.count, low.count);
   }
-  /// The part of rows over the chunk's tokens that belongs to these tokens.
+  /// The rows of tokens `t` in a matrix over the chunk's tokens.
   auto part(Tile& rows, Tokens t) const { return rows.middleRows(t.first - origin_, t.count); }
 
   virtual void visit(Tokens high, Tokens low) = 0;
@@ -38,7 +38,7 @@ class ChunkPairs : public CausalBlock {
   Index origin_ = 0;  // first token of the chunk
 };
 
-/// The scores of a chunk. Without queries, q is not read.
+/// The scores of a chunk; q is not read without queries.
 class ChunkScores : public ChunkPairs {
  public:
   ChunkScores(const GlaHead& in, bool has_queries) : ChunkPairs(in), has_queries_(has_queries) {}
@@ -68,12 +68,13 @@ class ChunkScores : public ChunkPairs {
   bool has_queries_;
 };
 
-/// The gradients of rows of queries and keys from those of the scores.
+/// The gradients of queries and keys from the gradients of a chunk's scores.
 class ChunkScoreGradients : public ChunkPairs {
  public:
   explicit ChunkScoreGradients(const GlaHead& in) : ChunkPairs(in) {}
 
-  /// Adds for the scores' gradients d_keys and d_queries, which are zero on and above the diagonal.
+  /// Adds the gradients of rows from d_keys and d_queries, which are zero on and above the
+  /// diagonal.
   void add_pairs(Tokens t) {
     start(t);
     add(t);

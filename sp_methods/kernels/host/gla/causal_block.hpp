@@ -22,21 +22,21 @@
 
 namespace baton {
 
-/// Cuts runs of tokens of one head until they can be done as leaves.
+/// Halves runs of tokens of one head until they can be computed as leaves.
 class CausalBlock {
  public:
   virtual ~CausalBlock() = default;
 
-  /// Adds what comes from pairs of tokens in `t`.
+  /// Adds the contributions of pairs of tokens in `t`.
   void add(Tokens t);
 
  protected:
-  /// Runs longer than `leaf` tokens are cut.
+  /// Runs longer than `leaf` tokens are halved.
   CausalBlock(const GlaHead& in, Index leaf) : in_(in), leaf_(leaf) {}
 
-  /// All pairs of a short run, and pairs of later queries with earlier keys. q_decay_ and k_decay_
-  /// are set.
+  /// Adds all pairs of a short run; q_decay_ and k_decay_ are set.
   virtual void add_leaf(Tokens t) = 0;
+  /// Adds the pairs of later queries `high` with earlier keys `low`; q_decay_ and k_decay_ are set.
   virtual void add_rectangle(Tokens high, Tokens low) = 0;
 
   GlaHead in_;
@@ -50,7 +50,7 @@ class CausalBlock {
   Tile x_;
 };
 
-/// Adds the output to o [tokens, heads, d_v].
+/// Adds the output of causal pairs to o [tokens, heads, d_v].
 class CausalOutput : public CausalBlock {
  public:
   CausalOutput(float* o, const GlaHead& in, Index leaf) : CausalBlock(in, leaf), o_(o) {}
@@ -63,14 +63,14 @@ class CausalOutput : public CausalBlock {
   float* o_;
 };
 
-/// Writes the gradients.
+/// Writes the gradients of causal pairs.
 class CausalGradients : private CausalBlock {
  public:
-  /// d_o [tokens, heads, d_v] is the output's gradient.
+  /// Gradients `out` are for the gradient d_o [tokens, heads, d_v] of the output.
   CausalGradients(const GlaGradients& out, const GlaHead& in, const float* d_o, Index leaf)
       : CausalBlock(in, leaf), out_(out), d_o_(d_o) {}
 
-  /// Sets the gradients of the tokens in `t` to what comes from pairs within `t`.
+  /// Sets the gradients of the tokens in `t` to the contributions of pairs within `t`.
   void set(Tokens t);
 
  private:
@@ -88,8 +88,8 @@ class CausalGradients : private CausalBlock {
   Tile y_, z_;
 };
 
-/// Sets the decays of queries and keys of one run, both to its middle token; false where the guard
-/// fires.
+/// Sets the decays of queries and keys of one run, relative to its middle token. Returns false if a
+/// log decay is too large for within_guard.
 inline bool CausalBlock::set_leaf_decays(Tokens t) {
   relative_gates(x_, in_.g(t), t.count / 2);
   if (!within_guard(x_)) return false;
@@ -98,7 +98,7 @@ inline bool CausalBlock::set_leaf_decays(Tokens t) {
   return true;
 }
 
-/// Sets the decays of later queries and earlier keys to the edge between them; all are <= 1.
+/// Sets the decays of later queries and earlier keys to the edge between them, all <= 1.
 inline void CausalBlock::set_rectangle_decays(Tokens high, Tokens low) {
   relative_gates(x_, in_.g(high), -1);
   set_decays(q_decay_, x_, 1.0F);

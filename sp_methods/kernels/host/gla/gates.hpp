@@ -14,13 +14,13 @@
 
 namespace baton {
 
-/// Greatest |x| at which e^{x} and e^{-x} may stand in separate fp32 factors.
+/// Upper bound of |x| for which e^{x} and e^{-x} may be separate fp32 factors.
 inline constexpr float gate_guard = 60.0F;
-/// Smaller exponents count as this one, so that no product meets denormal numbers.
+/// Lower bound of exponents, which keeps products free of denormal numbers.
 inline constexpr float least_exponent = -80.0F;
 
-/// Sets x [n, width] to b_i - b_reference for log gates g [n, width]; reference -1: the edge before
-/// token 0.
+/// Sets x [n, width] to b_i - b_reference for log gates g [n, width]; reference -1 is the edge
+/// before token 0.
 inline void relative_gates(Tile& x, const ConstTileRef& g, Index reference) {
   x.resize(g.rows(), g.cols());
   if (g.cols() == 0) return;
@@ -34,16 +34,15 @@ inline void relative_gates(Tile& x, const ConstTileRef& g, Index reference) {
   for (Index i = start; i > 0; --i) x.row(i - 1) = x.row(i) - g.row(i);
 }
 
-/// Whether every |x| of relative gates stays below gate_guard; x is monotone, so its outer rows
-/// tell.
+/// True if every |x| of relative gates is below gate_guard. It reads the outer rows alone, as x is
+/// monotone.
 inline bool within_guard(const Tile& x) {
   if (x.cols() == 0) return true;
   return x.row(0).cwiseAbs().maxCoeff() < gate_guard &&
          x.row(x.rows() - 1).cwiseAbs().maxCoeff() < gate_guard;
 }
 
-/// Sets factor to e^{sign x}; what is below e^{-80} is e^{-80}, so that no product meets denormal
-/// numbers.
+/// Sets factor to e^{sign x}, at least e^{-80} so that no product meets denormal numbers.
 inline void set_decays(Tile& factor, const Tile& x, float sign) {
   factor.resize(x.rows(), x.cols());
   factor.array() = (sign * x.array()).max(least_exponent).exp();
@@ -77,8 +76,8 @@ inline void suffix_sum(Tile& terms) {
   for (Index i = terms.rows() - 1; i > 0; --i) terms.row(i - 1) += terms.row(i);
 }
 
-/// Adds terms [n, d_k] to dg [n, width]: as they are for width d_k, summed over channels for width
-/// 1.
+/// Adds terms [n, d_k] to dg [n, width]: as they are for width d_k, or summed over channels for
+/// width 1.
 inline void add_gate_gradient(TileRef dg, const Tile& terms) {
   if (dg.cols() == terms.cols()) {
     dg += terms;
@@ -87,8 +86,8 @@ inline void add_gate_gradient(TileRef dg, const Tile& terms) {
   }
 }
 
-/// Sets dg [n, width] of a chunk from terms [n, d_k] of pairs within it, what passes all of it
-/// [d_k], and what leaves it from each of its tokens [n, d_k].
+/// Sets dg [n, width] of a chunk from `terms` [n, d_k] of pairs within it, `passing` [d_k] of pairs
+/// across it, and `leaving` [n, d_k] of its tokens with later ones.
 inline void set_chunk_gate_gradient(TileRef dg, Tile& terms, Eigen::RowVectorXf passing,
                                     const Tile& leaving) {
   suffix_sum(terms);
@@ -100,8 +99,8 @@ inline void set_chunk_gate_gradient(TileRef dg, Tile& terms, Eigen::RowVectorXf 
   add_gate_gradient(dg, terms);
 }
 
-/// Adds log gates g [n, width], summed over tokens, to total [d_k]; width 1 is broadcast, width 0
-/// is zero.
+/// Adds the sum over tokens of log gates g [n, width] to total [d_k]. Width 1 is broadcast, and
+/// width 0 adds nothing.
 inline void add_total_gate(Eigen::ArrayXd& total, const ConstTileRef& g) {
   if (g.cols() == 0) return;
   Eigen::RowVectorXf sum = g.row(0);
@@ -114,18 +113,18 @@ inline void add_total_gate(Eigen::ArrayXd& total, const ConstTileRef& g) {
   }
 }
 
-/// The decay e^{total} [d_k] of a summed log gate.
+/// The decay e^{total} [d_k] of a summed log gate, at least e^{-80}.
 inline Eigen::ArrayXf decay_of(const Eigen::ArrayXd& total) {
   return total.cast<float>().max(least_exponent).exp();
 }
 
-/// Sets x [n, d_k] columns to x (.) gamma.
+/// Multiplies the columns of x [n, d_k] by gamma [d_k].
 inline void decay_columns(Tile& x, const Eigen::RowVectorXf& gamma) { x.array().rowwise() *= gamma.array(); }
 
-/// The decays of one chunk of one head: e^b, e^{b_C - b} and e^{b_C}, b being summed from its
-/// start. All are <= 1, so any gate is safe.
+/// The decays e^b, e^{b_C - b} and e^{b_C} of one chunk of one head, where b is summed from the
+/// chunk's start. All are <= 1 for any gate.
 struct ChunkDecays {
-  /// Sets all members to the chunk of these tokens.
+  /// Sets all members for the chunk of the tokens `of`.
   void set_decays_of(const GlaHead& head, Tokens of) {
     tokens = of;
     relative_gates(gates_, head.g(tokens), -1);
@@ -138,7 +137,7 @@ struct ChunkDecays {
   }
 
   Tokens tokens;
-  Tile from_start, to_end;   ///< As wide as the gate.
+  Tile from_start, to_end;   ///< [n, width of the gate]
   Eigen::RowVectorXf gamma;  ///< [d_k]
 
  private:

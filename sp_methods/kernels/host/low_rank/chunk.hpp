@@ -23,10 +23,10 @@
 
 namespace baton {
 
-/// A chunk at a time, with scratch kept between chunks.
+/// The chunkwise form of a low-rank rule for one chunk, with scratch memory kept between chunks.
 class LowRankChunk : public ChunkDecays {
  public:
-  /// What is not used is not read.
+  /// Makes the chunks of a head; inputs that `use` leaves out are not read.
   LowRankChunk(const LowRankHead& head, LowRankUse use) : head_(head), use_(use), scores_(head, use) {}
 
   /// Sets all members to chunk n.
@@ -41,8 +41,8 @@ class LowRankChunk : public ChunkDecays {
     scores_.set(tokens, reads);
   }
 
-  /// Sets u [n, rows] to what the tokens read, for the state x [rows, d_k] before the chunk, the
-  /// first rows of which have the values v [n, ..].
+  /// Sets u [n, rows] to the values that the tokens read, for the state x [rows, d_k] before the
+  /// chunk. The first rows of the state have the values v [n, ..].
   void set_read(Tile& u, const Tile& x, const ConstTileRef& v) {
     u.noalias() = reads_in * x.transpose();
     if (v.cols() > 0) u.leftCols(v.cols()).noalias() += scores_.read_values * v;
@@ -50,14 +50,14 @@ class LowRankChunk : public ChunkDecays {
     x_.triangularView<Eigen::UnitLower>().solveInPlace(u);
   }
 
-  /// Moves the state behind the chunk.
+  /// Moves the state x from before the chunk to behind it.
   void advance(Tile& x, const Tile& u, const ConstTileRef& v) const {
     decay_columns(x, gamma);
     x.noalias() += u.transpose() * writes_out;
     if (v.cols() > 0) x.topRows(v.cols()).noalias() += v.transpose() * keys_out;
   }
 
-  /// Sets o [n, rows] from the state before the chunk and what its tokens read.
+  /// Sets o [n, rows] from the state before the chunk and the values u that its tokens read.
   void set_output(TileRef o, const Tile& x, const Tile& u, const ConstTileRef& v) const {
     const float s = head_.shape.scale();
     o.noalias() = s * (queries_in * x.transpose());
@@ -65,8 +65,8 @@ class LowRankChunk : public ChunkDecays {
     if (v.cols() > 0) o.leftCols(v.cols()).noalias() += s * (scores_.query_values * v);
   }
 
-  /// Sets z [n, d_v] to the gradient of what the tokens read, from outputs and from the gradient of
-  /// the state behind the chunk.
+  /// Sets z [n, d_v] to the gradient of the values that the tokens read, from outputs and from the
+  /// gradient of the state behind the chunk.
   void set_read_gradient(Tile& z, const ConstTileRef& d_o, const Tile& gradient) {
     z.noalias() = writes_out * gradient.transpose();
     z.noalias() += head_.shape.scale() * (scores_.query_writes.transpose() * d_o);
@@ -74,14 +74,15 @@ class LowRankChunk : public ChunkDecays {
     x_.triangularView<Eigen::UnitLower>().transpose().solveInPlace(z);
   }
 
-  /// Sets dv [n, d_v].
+  /// Sets dv [n, d_v] from outputs, the gradient behind the chunk and the gradient z of what is
+  /// read.
   void set_value_gradient(TileRef dv, const ConstTileRef& d_o, const Tile& gradient, const Tile& z) const {
     dv.noalias() = keys_out * gradient.transpose();
     dv.noalias() += head_.shape.scale() * (scores_.query_values.transpose() * d_o);
     dv.noalias() += scores_.read_values.transpose() * z;
   }
 
-  /// Moves the gradient of the state before the chunk.
+  /// Moves the gradient of the state from behind the chunk to before it.
   void retreat(Tile& gradient, const ConstTileRef& d_o, const Tile& z) const {
     decay_columns(gradient, gamma);
     gradient.noalias() += head_.shape.scale() * (d_o.transpose() * queries_in);

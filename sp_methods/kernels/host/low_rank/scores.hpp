@@ -29,13 +29,13 @@ struct LowRankHead {
   ConstTileView b(Tokens t) const { return head_rows(in.b, t, head, shape.heads, shape.d_k); }
 };
 
-/// What a walk over chunks reads of its inputs.
+/// The inputs that a pass over chunks reads, beside a, b and g.
 struct LowRankUse {
   bool queries = false;
   bool values = false;  ///< k and v
 };
 
-/// The pairs of a chunk whose reads are known.
+/// Pairs of tokens of one chunk of a low-rank rule, with the head's inputs.
 class LowRankPairs : public ChunkPairs {
  protected:
   explicit LowRankPairs(const LowRankHead& head) : ChunkPairs(head.of()), head_(head) {}
@@ -43,7 +43,7 @@ class LowRankPairs : public ChunkPairs {
   LowRankHead head_;
 };
 
-/// The scores of a chunk.
+/// The scores of a chunk of a low-rank rule.
 class LowRankScores : public LowRankPairs {
  public:
   LowRankScores(const LowRankHead& head, LowRankUse use) : LowRankPairs(head), use_(use) {}
@@ -62,7 +62,7 @@ class LowRankScores : public LowRankPairs {
   }
 
   Tile read_writes, read_values;    ///< [n, n]: of reads with b, and with k.
-  Tile query_writes, query_values;  ///< [n, n]: of queries, alike.
+  Tile query_writes, query_values;  ///< [n, n]: of queries with b, and with k.
 
  private:
   void visit(Tokens high, Tokens low) override {
@@ -85,19 +85,19 @@ class LowRankScores : public LowRankPairs {
   Tile* reads_ = nullptr;
 };
 
-/// The gradients of rows from those of the scores.
+/// The gradients of queries, reads, k and b from the gradients of a chunk's scores.
 class LowRankScoreGradients : public LowRankPairs {
  public:
   explicit LowRankScoreGradients(const LowRankHead& head) : LowRankPairs(head) {}
 
-  /// Adds for the gradients of the scores, which are zero on and above the diagonal.
+  /// Adds the gradients of rows from those of the scores, which are zero on and above the diagonal.
   void add_pairs(Tokens t, Tile& reads) {
     start(t);
     reads_ = &reads;
     add(t);
   }
 
-  Tile read_writes, read_values, query_writes, query_values;  ///< [n, n]: of the scores so called.
+  Tile read_writes, read_values, query_writes, query_values;  ///< [n, n]: gradients of scores.
   Tile dq, d_reads, dk, db;                                   ///< [n, d_k]
 
  private:

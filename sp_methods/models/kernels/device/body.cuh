@@ -38,7 +38,7 @@ __device__ inline Eight unpacked(uint4 bits) {
   return all;
 }
 
-/// Pack number `i` of a run of elements.
+/// Loads pack number `i` of a run of elements.
 __device__ inline Eight load(const Bf16* from, std::int64_t i) {
   return unpacked(reinterpret_cast<const uint4*>(from)[i]);
 }
@@ -80,7 +80,7 @@ RegisteredCudaKernel model_body(DeviceBody<Contract> body,
   return {Contract::name, run, unsupported};
 }
 
-/// Rows of 16-byte packs, at most 512 of them.
+/// Refuses rows that are not whole 16-byte packs of bf16, or that have more than 512 packs.
 inline Refusal unless_packed(std::int64_t width) {
   if (width > 0 && width % pack == 0 && width <= 512 * pack) return {};
   return "device bodies of models are for rows of 8 to 4096 numbers, a multiple of 8, not " +

@@ -81,7 +81,8 @@ const Functions* functions() {
   return one;
 }
 
-/// What the library needs for products of one shape. It stays as long as the process.
+/// The library's descriptors and choice of kernel for products of one shape. They stay as long as
+/// the process.
 struct Plan {
   cublasLtMatmulDesc_t description = nullptr;
   cublasLtMatrixLayout_t left = nullptr, right = nullptr, out = nullptr;

@@ -38,7 +38,8 @@ __global__ void swiglu_gradients_kernel(Bf16* d_gate, Bf16* d_up, const Bf16* ga
   store(d_up, i, of_up);
 }
 
-/// A thread has one element, as the number of weights need not be a multiple of eight.
+/// Makes a step of AdamW. A thread has one element, as the number of weights need not be a multiple
+/// of eight.
 __global__ void adamw_kernel(AdamW::Operands<OnDevice> x, AdamW::Parameters p) {
   const std::int64_t i = own_pack();
   if (i >= p.count) return;

@@ -23,7 +23,8 @@ __global__ void embed_kernel(Bf16* x, const float* ids, const Bf16* table, std::
   for (int i = static_cast<int>(threadIdx.x) % 32; i < packs; i += 32) into[i] = from[i];
 }
 
-/// A thread has up to two packs of the row's sum.
+/// Sums the gradients of one row of the table in each block. A thread has up to two packs of the
+/// row's sum.
 __global__ void __launch_bounds__(threads)
     embed_gradients_kernel(float* d_table, const float* ids, const Bf16* d_x, std::int64_t tokens,
                            int packs) {
@@ -58,7 +59,7 @@ struct Exponentials {
   }
 };
 
-/// Those of a block of threads, in every thread.
+/// The combined Exponentials of all threads of a block, in every thread.
 __device__ Exponentials of_block(Exponentials own) {
   __shared__ Exponentials of_warps[threads / 32];
 #pragma unroll

@@ -19,20 +19,20 @@ struct ProductOperands {
   void* out;
 };
 
-/// A library of products.
+/// A library that multiplies matrices.
 struct ProductLibrary {
-  /// Opens the library and chooses how it computes these products, once a shape; why that is
-  /// impossible, if it is. Called outside rounds, before the first of them.
+  /// Opens the library and chooses how it computes these products, once a shape. Returns the reason
+  /// why that is impossible, if it is. Called outside rounds, before the first of them.
   std::function<Refusal(const Product&)> plan = [](const Product&) {
     return Refusal("cuBLASLt: this program was built without cublasLt.h");
   };
   /// Enqueues planned products. Throws SystemError if the library fails.
   std::function<void(cudaStream_t, const ProductOperands&, const Product&)> enqueue;
-  /// Its name and version, once it was opened.
+  /// Name and version of the library, once it was opened.
   std::function<std::string()> version = [] { return std::string(); };
 };
 
-/// The library that is built in; its entry is set before `main`.
+/// The library of products that is built in; its entry is set before `main`.
 inline ProductLibrary& product_library() {
   static ProductLibrary library;
   return library;

@@ -20,16 +20,16 @@ inline constexpr int row_threads = 256;
 /// One thread's part of a row.
 template <int lanes, int most>
 struct RowLane {
-  int packs;  ///< Of a row.
+  int packs;  ///< Packs of a row.
   std::int64_t row;
-  int turn;  ///< The number of the row among the group's.
+  int turn;  ///< Number of this row among the rows of its group of threads.
 
   __device__ int column(int i) const { return static_cast<int>(threadIdx.x) % lanes + i * lanes; }
   __device__ bool has(int i) const { return column(i) < packs; }
   __device__ std::int64_t place(int i) const { return row * packs + column(i); }
 
-  /// The sums over the threads of a row, in each of them. All threads of the block call it once a
-  /// turn.
+  /// The sums of x and of y over the threads of a row, in each of them. All threads of the block
+  /// call it once a turn.
   __device__ float2 sums(float x, float y) const {
 #pragma unroll
     for (int apart = (lanes < 32 ? lanes : 32) / 2; apart > 0; apart /= 2) {
@@ -52,7 +52,8 @@ struct RowLane {
   }
 };
 
-/// Adds the groups' sums of columns up to one run of the block's, in order.
+/// Adds up the groups' sums of columns, in order, and stores them as one row of `into` for this
+/// block.
 template <int lanes, int most>
 __device__ void store_block_sums(float* into, const Eight (&sums)[most], int packs) {
   extern __shared__ __align__(16) float total[];
@@ -90,7 +91,8 @@ __global__ void __launch_bounds__(row_threads)
   if (partial != nullptr) store_block_sums<lanes, most>(partial, sums, packs);
 }
 
-/// into [width] = the sum of the blocks' runs, 32 columns a block of threads [8, 32].
+/// Sets into [width] to the sum of the rows that blocks stored in `partial`. A block of threads [8,
+/// 32] has 32 columns.
 inline __global__ void __launch_bounds__(256)
     add_up_blocks_kernel(float* into, const float* partial, int width, int runs) {
   __shared__ float sums[8][32];
@@ -106,7 +108,7 @@ inline __global__ void __launch_bounds__(256)
   into[column] = sum;
 }
 
-/// As many blocks of a kernel as run at once.
+/// Number of blocks of a kernel that run at once on the current GPU.
 template <class Kernel>
 int resident_blocks(Kernel* kernel, std::size_t shared) {
   int gpu = 0, processors = 0, of_one = 0;
@@ -132,8 +134,8 @@ cudaError_t launch_rows(cudaStream_t stream, const Operation& operation, const R
   return cudaGetLastError();
 }
 
-/// Enqueues an operation on rows of a width that `unless_packed` takes; `column_sums` [width] gets
-/// what it added up, unless it is null.
+/// Enqueues an operation on rows of a width that `unless_packed` takes. `column_sums` [width],
+/// unless it is null, gets the sums of columns that the operation adds up.
 template <class Operation>
 cudaError_t run_rows(cudaStream_t stream, const Operation& operation, const Rows& p, float* column_sums) {
   const std::int64_t packs = p.width / pack;

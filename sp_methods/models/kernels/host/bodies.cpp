@@ -27,7 +27,8 @@ Row norm_gradient(const RowIn& x, const Row& d, float scale) {
   return scale * (d - x * (scale * scale * (d * x).mean()));
 }
 
-/// Its own threads would take cores from other ranks (docs/decisions/0027-products-by-openblas.md).
+/// Makes OpenBLAS compute on the calling thread, since its own threads would take cores from other
+/// ranks (docs/decisions/0027-products-by-openblas.md).
 void stay_on_this_thread() {
   static const bool is_told = [] {
     openblas_set_num_threads(1);

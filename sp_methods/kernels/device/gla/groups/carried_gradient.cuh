@@ -47,7 +47,7 @@ class CarriedGradient {
     });
   }
 
-  /// D' in shared memory, and this group's part of rowsum(e^all (.) S (.) D).
+  /// Stores D' in shared memory, and this group's part of rowsum(e^all (.) S (.) D).
   __device__ void put_gradient(int step, bool strong) {
     Memory::room_free().wait();
     if constexpr (kind != GateKind::none) {
@@ -76,13 +76,14 @@ class CarriedGradient {
     part[row + 8] = sums.y * Memory::to(step)[row + 8];
   }
 
-  /// A pair of scores, the first one `right` of the diagonal; what is dropped may be infinite.
+  /// A pair of scores with zeros on one side of the diagonal, where the first one is `right`
+  /// columns to its right. Dropped scores may be infinite.
   __device__ static float2 kept(float2 x, int right, bool lower) {
     const bool first = lower ? right <= 0 : right >= 0, second = lower ? right + 1 <= 0 : right + 1 >= 0;
     return {first ? x.x : 0.0F, second ? x.y : 0.0F};
   }
 
-  /// What X has from S, Y from D'.
+  /// Starts the part of X that comes from S, or the part of Y that comes from D'.
   __device__ void start_sums_of_states(GroupSums<d_k>& sums) {
     const Rows left((holds_x() ? Memory::d_o() : Memory::v()).memory);
     begin_products();
@@ -97,24 +98,24 @@ class CarriedGradient {
     const auto rows = layer_.rows(x_.out.dv, d_v, chunk_of(step));
     store_rows(HeadRows<Bf16>{rows.first + value_column(), rows.stride, rows.count}, dv);
   }
-  /// D + q^T do.
+  /// Starts D + q^T d_o.
   __device__ void start_gradient(int step) {
     start_product<device_chunk / 16>(
         gradient_, Columns(Memory::q(step).memory + Keys::offset(0, state_row())),
         Columns(Memory::d_o().memory + Memory::Values::offset(0, state_column())), true);
   }
-  /// dv (+)= k D'.
+  /// Starts dv (+)= k D'.
   __device__ static void start_values_of_gradient(int step, GroupSums<value_columns>& dv) {
     start_product<d_k / 16>(
         dv, Rows(Memory::k(step).memory),
         PanelOperand<Along::outer, d_k>(Memory::gradient().memory + State::offset(0, value_column())), true);
   }
-  /// This group's columns of d_o, summed over tokens.
+  /// This group's columns of d_o as an operand whose rows are summed.
   __device__ static Columns own_d_o() {
     return Columns(Memory::d_o().memory + Memory::Values::offset(0, value_column()));
   }
-  /// Adds to R the sum over keys of k (.) Y, with Y towards the state alone. Its parts lie in the
-  /// room of v.
+  /// Adds the sum over keys of k (.) Y to R, where Y has only the state's part. Its parts use the
+  /// memory of v.
   __device__ void put_leaving(int step, const GroupSums<d_k>& sums) {
     float* const parts = reinterpret_cast<float*>(Memory::v().memory);
     const auto k = Memory::k(step);
@@ -141,8 +142,7 @@ class CarriedGradient {
     right[c] = sum;
   }
 
-  /// The sums over the warp's rows of four pairs of columns that are 8 apart: one column for each
-  /// lane.
+  /// The sum over the warp's rows of one column, out of four pairs of columns that are 8 apart.
   struct ColumnSum {
     int column;
     float sum;

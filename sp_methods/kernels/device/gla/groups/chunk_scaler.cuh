@@ -18,7 +18,7 @@
 
 namespace baton {
 
-/// Three chunks of q, k, v and g in shared memory, and what goes with the last four.
+/// Three chunks of q, k, v and g in shared memory, and the decays of the last four chunks.
 template <int d_k, int d_v, GateKind kind>
 struct ScaledChunks {
   using Gates = GateTile<kind, d_k, PanelTile<d_k>>;
@@ -27,9 +27,9 @@ struct ScaledChunks {
   static constexpr int slot_bytes = g_at + (Gates::bytes() + 1023) / 1024 * 1024;
   static constexpr int floats_at = slots * slot_bytes;
   static constexpr int floats = (3 * kept + 2) * d_k + kept;
-  /// What else the block keeps begins here.
+  /// Bytes of these chunks in shared memory; other memory of the block begins behind them.
   static constexpr int shared_bytes = floats_at + (4 * floats + 1023) / 1024 * 1024;
-  static constexpr int groups = d_v / 64;  ///< That multiply.
+  static constexpr int groups = d_v / 64;  ///< Groups that multiply.
   static constexpr int threads = (groups + 1) * group_threads;
 
   __device__ static char* slot(int step) { return shared_space() + step % slots * slot_bytes; }
@@ -39,11 +39,13 @@ struct ScaledChunks {
   __device__ static Gates gates(int step) { return {slot(step) + g_at}; }
 
   __device__ static float* to(int step) { return decays() + step % kept * d_k; }
-  /// Of the chunk `step`; step 3 stands before the first one.
+  /// Decays [d_k] of chunk `step` from its middle to its end, 1 if the chunk is strong. Step 3 is
+  /// the chunk before the first one too.
   __device__ static float* carry(int step) { return decays() + (kept + step % kept) * d_k; }
   __device__ static float* through(int step) { return decays() + (2 * kept + step % kept) * d_k; }
-  /// log2 of e^r and of e^{all - r}.
+  /// log2 [d_k] of e^r.
   __device__ static float* log_to() { return decays() + 3 * kept * d_k; }
+  /// log2 [d_k] of e^{all - r}.
   __device__ static float* log_from() { return log_to() + d_k; }
   __device__ static int& strong(int step) {
     return reinterpret_cast<int*>(decays() + (3 * kept + 2) * d_k)[step % kept];
@@ -52,7 +54,7 @@ struct ScaledChunks {
   __device__ static GroupBarrier scaling() { return {1, group_threads}; }
   __device__ static GroupBarrier full(int step) { return {2 + step % slots, threads}; }
   __device__ static GroupBarrier empty(int step) { return {2 + slots + step % slots, threads}; }
-  /// The first number that is free.
+  /// The first barrier number that is free.
   static constexpr int barriers = 2 + 2 * slots;
 
  private:
@@ -60,26 +62,25 @@ struct ScaledChunks {
 };
 
 __device__ inline float2 powers_of_2(float2 x) { return {power_of_2(x.x), power_of_2(x.y)}; }
-/// s 2^b.
+/// s 2^b of two channels.
 template <int d_k>
 __device__ inline float2 query_power(float2 b) {
   return powers_of_2({b.x + log2_scale<d_k>, b.y + log2_scale<d_k>});
 }
 __device__ inline bool beyond_guard(float2 log) { return fminf(log.x, log.y) < -device_gate_guard * log2_e; }
 
-/// One thread's part of a chunk, one half of the tokens of two channels: its walks over the gates.
-/// Logs are of 2.
+/// One thread's part of a chunk: one half of the tokens of two channels. Logs are base 2.
 template <bool first_half, class Gates>
 struct HalfChunk {
   using Tile = typename Gates::Tile;
   static constexpr int tokens = device_chunk / 2, first = first_half ? 0 : tokens, together = 4;
 
-  int start;  ///< Of the channels in row 0.
+  int start;  ///< Offset of the channels in row 0.
 
   __device__ explicit HalfChunk(int channel) : start(Tile::offset(0, channel)) {}
   __device__ int at(int token) const { return (start ^ ((token & 7) << 4)) + token * Tile::row_bytes; }
 
-  /// Outwards from the middle, calls f(places, tokens, b - r) with arrays of some tokens at a time,
+  /// Calls f(places, tokens, b - r) from the middle outwards with arrays of some tokens at a time,
   /// so that loads need not wait for stores. Returns r, or all - r in the second half.
   template <class Function>
   __device__ float2 walk_outwards(const Gates& gates, Function f) const {
@@ -101,7 +102,7 @@ struct HalfChunk {
     }
     return first_half ? float2{-b.x, -b.y} : b;
   }
-  /// The strong form of queries and keys, from their rows in global memory.
+  /// Sets queries and keys in the strong form from their rows in global memory.
   template <int d_k>
   __device__ void scale_strongly(const Gates& gates, float2 middle, float2 rest, const Tile& q, const Tile& k,
                                  const QueryKeyRows& rows, int channel) const {
@@ -182,7 +183,8 @@ class ChunkScaler {
   template <bool first_half>
   using Half = HalfChunk<first_half, typename Memory::Gates>;
 
-  /// This thread's places; whether that must be undone.
+  /// Scales this thread's part of a chunk gently, and returns true if the chunk must be scaled
+  /// strongly.
   template <bool first_half>
   __device__ bool scale_gently(int step) const {
     const auto q = Memory::q(step), k = Memory::k(step);
@@ -215,7 +217,7 @@ class ChunkScaler {
     return *reinterpret_cast<const float2*>(x + channel());
   }
 
-  /// The strong form of the same places.
+  /// Scales this thread's part of a chunk strongly, from rows in global memory.
   template <bool first_half>
   __device__ void scale_strongly(int step) const {
     const QueryKeyRows rows{layer_.rows(in_.q, d_k, first_ + step), layer_.rows(in_.k, d_k, first_ + step)};

@@ -10,7 +10,8 @@
 
 namespace baton {
 
-/// At d_k = d_v = 128: 227 KiB, one block a multiprocessor. Of a gate a head there is none.
+/// Shared memory of a block of gradients, without gates a head. It has 227 KiB at d_k = d_v = 128,
+/// so one block a multiprocessor.
 template <int d_k, int d_v, GateKind kind>
 struct GradientRoom {
   using Keys = PanelTile<d_k>;
@@ -38,18 +39,19 @@ struct GradientRoom {
   __device__ static State start() { return {shared_space() + start_at}; }
   __device__ static State gradient() { return {shared_space() + room_at}; }
   __device__ static Terms terms() { return {shared_space() + room_at}; }
-  /// Of strong chunks, when S is used up: dA and A.
+  /// dA of a strong chunk, in the memory of S after its use.
   __device__ static PanelTile<device_chunk> d_scores() { return {shared_space() + state_at}; }
+  /// A of a strong chunk, in the memory of S after its use.
   __device__ static PanelTile<device_chunk> scores() {
     return {d_scores().memory + PanelTile<device_chunk>::bytes};
   }
 
   __device__ static float* to(int step) { return floats() + (step & 1) * d_k; }
   __device__ static float* from(int step) { return floats() + (2 + (step & 1)) * d_k; }
-  /// R; before that its parts of the state. Where the groups share rows there are two, the second
-  /// in the room of the decays, which have been used by then.
+  /// R; before it the parts of R from the state. Groups that share rows have two such parts, the
+  /// second in the memory of the decays after their use.
   __device__ static float* right() { return floats() + 4 * d_k; }
-  /// From the segment's first token to the chunk.
+  /// Decays [d_k] from the segment's first token to the chunk.
   __device__ static float* decays() { return floats() + 5 * d_k; }
 
   /// s e^{b - r} of two channels of a gentle chunk.

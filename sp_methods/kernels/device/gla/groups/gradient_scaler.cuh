@@ -82,7 +82,7 @@ class GradientScaler {
     }
     commit_copies();
   }
-  /// Without chunks the states are zero.
+  /// Starts the copies of v, d_o and the states of a chunk. States are zero without chunks.
   __device__ void load_values(int step) const {
     if (step < count_) {
       values_.load(Memory::v(), x_.in.v, chunk_of(step));
@@ -102,7 +102,7 @@ class GradientScaler {
       load_dense<d_v, d_k>(Memory::start(),
                            x_.before.segments + static_cast<std::int64_t>(segment) * d_k * d_v);
   }
-  /// Adds the decayed state before the segment, each thread where it has copied itself.
+  /// Adds the decayed state before the segment; each thread adds where it copied.
   __device__ void add_start() const {
     constexpr int units = d_v / 8, apart = group_threads / units;
     const int row = group_thread() / units, at = Memory::State::offset(row, group_thread() % units * 8);
@@ -118,13 +118,13 @@ class GradientScaler {
                 sum(own.w, decay, more.w)};
     }
   }
-  /// own + decay more of two elements.
+  /// own + decay * more, for two elements of bf16.
   __device__ static std::uint32_t sum(std::uint32_t own, float decay, std::uint32_t more) {
     const float2 x = unpacked_pair(own) + decay * unpacked_pair(more);
     return packed_pair(x.x, x.y);
   }
 
-  /// Where this thread leaves the log of its half, later the decay.
+  /// Memory of the log decay of this thread's half, later of the decay.
   __device__ static float2& decay(int step) {
     return at_channel(is_first_half() ? Memory::to(step) : Memory::from(step));
   }
@@ -144,7 +144,7 @@ class GradientScaler {
     decay(step) = is_first_half() ? powers_of_2(middle + rest) : float2{-1.0F, -1.0F};
   }
 
-  /// Returns the log of this half's decay.
+  /// Scales a half of the chunk gently, and returns the log of its decay.
   template <bool first_half>
   __device__ float2 scale_gently(int step) const {
     const auto q = Memory::q(step), k = Memory::k(step);
@@ -165,7 +165,7 @@ class GradientScaler {
     return Half<first_half>(channel()).walk_outwards(gates, scale);
   }
 
-  /// The strong form; the gates are read again.
+  /// Scales a half of the chunk in the strong form, and reads the gates again.
   template <bool first_half>
   __device__ void scale_strongly(int step, float2 middle, float2 rest) const {
     const int n = chunk_of(step);
@@ -185,7 +185,7 @@ class GradientScaler {
     if (takes_part()) is_first_half() ? walk_gates<true>(step) : walk_gates<false>(step);
   }
 
-  /// dg of this thread's half, from right to left.
+  /// Writes dg of this thread's half, from right to left.
   template <bool first_half>
   __device__ void walk_gates(int step) const {
     constexpr int half = device_chunk / 2;

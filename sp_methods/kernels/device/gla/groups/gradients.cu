@@ -65,7 +65,7 @@ class GradientProducts : public StrongGradients<d_k, d_v, kind> {
     sums.arrived();
   }
 
-  /// A^T, and dA for X or dA^T for Y, as left operands.
+  /// Sets A^T, and dA for X or dA^T for Y, as left operands.
   __device__ void set_scores(int step, Scores& scores, Scores& d_scores) {
     GroupSums<device_chunk> a, da;
     begin_products();
@@ -96,7 +96,7 @@ class GradientProducts : public StrongGradients<d_k, d_v, kind> {
     });
   }
 
-  /// When everyone has used D', v, d_o and S.
+  /// Completes the parts of X and Y from the states, when all groups have read D', v, d_o and S.
   __device__ void finish_sums_of_states(int step, GroupSums<d_k>& sums) {
     Memory::multiplying().wait();
     if constexpr (kind != GateKind::none) {
@@ -110,7 +110,7 @@ class GradientProducts : public StrongGradients<d_k, d_v, kind> {
     if (step + 1 < count_) Memory::values_free().arrive();
   }
 
-  /// dq and T, or dk and its share of T.
+  /// Writes dq and T, or dk and its part of T.
   __device__ void write(int step, GroupSums<d_k>& sums) {
     if (holds_x()) {
       write_x(step, sums);
@@ -118,7 +118,7 @@ class GradientProducts : public StrongGradients<d_k, d_v, kind> {
       write_y(step, sums);
     }
   }
-  /// Where four pairs of X or Y belong in tiles like q and in T.
+  /// Offsets of four pairs of X or Y in tiles like q and in T.
   struct Places {
     int tile[4], term[4];
   };

@@ -40,7 +40,7 @@ class SegmentOutputBlock {
   __device__ static PanelTile<device_chunk> scores(int step) {
     return {shared_space() + Memory::shared_bytes + (step & 1) * scores_bytes};
   }
-  /// This group's columns of v; later its columns of o.
+  /// This group's columns of v, later its columns of o.
   __device__ static PanelTile<64> values(int step) {
     return {Memory::v(step).memory + group() * PanelTile<64>::bytes};
   }
@@ -56,7 +56,8 @@ class SegmentOutputBlock {
   __device__ void scale_state(const float* factors) {
     state_.for_each([&](int n, int, float2& x) { x = x * pair_at(factors, n); });
   }
-  /// By one after the other: their product can be too small for f32 where what is left is not.
+  /// Scales the state by both factors, one after the other. Their product may be too small for f32
+  /// while the result is not.
   __device__ void scale_state(const float* factors, const float* others) {
     state_.for_each([&](int n, int, float2& x) { x = (x * pair_at(factors, n)) * pair_at(others, n); });
   }
@@ -88,7 +89,7 @@ class SegmentOutputBlock {
     state_.arrived();
   }
 
-  /// Puts this group's scores.
+  /// Sets this group's scores.
   __device__ void set_scores(int step, bool strong) {
     using Along = PanelsAlong;
     GroupSums<score_columns> products;
@@ -121,7 +122,7 @@ class SegmentOutputBlock {
     });
   }
 
-  /// Puts o, turned back, in the room of this group's columns of v.
+  /// Stores o, transposed, in the memory of this group's columns of v.
   __device__ void turn(int step, const GroupSums<device_chunk>& o) const {
     const int from = group_thread() % 32, warp = group_thread() / 32;
     const int token = 8 * (from >> 4) + (from & 7), unit = 2 * warp + (from >> 3 & 1);

@@ -7,8 +7,8 @@
 
 namespace baton {
 
-/// Whether this device has warp groups (wgmma), and the program is built for it as 90a. The kernels
-/// on warp groups then stand in for the others.
+/// True if this device has warp groups (wgmma) and the program is built for it as 90a. Kernels on
+/// warp groups are used then.
 bool has_warp_groups();
 
 }  // namespace baton

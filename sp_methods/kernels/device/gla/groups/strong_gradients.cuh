@@ -29,7 +29,7 @@ class StrongGradients : public CarriedGradient<d_k, d_v, kind> {
   using typename Base::Memory;
   using typename Base::Rows;
 
-  /// dq or dk and T of a strong chunk.
+  /// Computes dq or dk, and T, of a strong chunk.
   __device__ void multiply_strongly(int step, GroupSums<d_k>& sums) {
     const QueryKeyRows rows{layer_.rows(x_.in.q, d_k, chunk_of(step)),
                             layer_.rows(x_.in.k, d_k, chunk_of(step))};
@@ -75,7 +75,7 @@ class StrongGradients : public CarriedGradient<d_k, d_v, kind> {
     });
   }
 
-  /// Adds the pairs within the chunk to dq or dk, and writes those and T.
+  /// Adds the pairs within the chunk to dq or dk, and writes this gradient and T.
   __device__ void write_strongly(int step, GroupSums<d_k>& sums, const QueryKeyRows& rows) {
     const float s = power_of_2(log2_scale<d_k>);
     const auto at = [&](const HeadRows<const Bf16>& from, int n, int half) {
