@@ -25,12 +25,12 @@ class Workload {
 
   /// The name of the row: a collective's or a method's.
   virtual std::string name() const = 0;
-  /// All that records have of it, in the order of a case's name. What rivals differ in is in the
-  /// name alone, the name of the row among it.
+  /// The values of all axes, in the order of a case's name. Axes in which rivals differ, such as
+  /// the row's name, are a part of the name alone.
   virtual AxisValues axes() const = 0;
   /// The kind of the maps that ranks exchange.
   virtual MapKind map() const { return MapKind::diagonal; }
-  /// True of layers, and of models, which have some.
+  /// True for a layer. Also true for a model, which consists of layers.
   bool is_layer() const { return axes().has("pass"); }
   bool is_model() const { return axes().has("model"); }
   /// The axes that all rows of a comparison group share, such as "forward/heads:32".
@@ -38,43 +38,48 @@ class Workload {
   /// The axes that distinguish rows of one name and shape; may be empty.
   std::string variant() const;
 
-  /// The size of one rank's state, for the table and for the choice of blocks.
+  /// Bytes of one rank's state, for the table and for the choice of blocks.
   virtual std::int64_t state_bytes() const = 0;
   virtual std::int64_t state_rows() const = 0;
   virtual bool cuts_blocks() const { return false; }
 
-  /// The name of the native that it calls; empty if it calls none.
+  /// The name of the native that the schedules call; empty if they call none.
   virtual std::string native() const;
-  /// The reason why it cannot run on so many ranks, if there is one.
+  /// The reason why the workload cannot run on so many ranks; empty if it can.
   virtual Refusal unsupported(int /*ranks*/) const { return {}; }
   /// One rank's schedule. The workload sets the direction, whatever `split` says.
   virtual Schedule build_rank(int rank, const Split& split) const = 0;
   /// The schedules of all ranks.
   std::vector<Schedule> build(const Split& split) const;
-  /// The cost according to its author, with hops below 0 if only bytes are claimed; empty for none.
+  /// The cost that the author claims: hops below 0 if only bytes are claimed, empty without a
+  /// claim.
   virtual std::optional<Cost> claim(const Split& split) const = 0;
 
-  /// Fills the inputs by `seed`, and poisons the outputs, of this process's ranks. The executor has
-  /// prepared `schedules`, which are those of `build`, one a rank. Collective over the processes of
-  /// `oracles`, as are the two below.
+  /// Fills the inputs of this process's ranks from `seed`, and poisons their outputs. `schedules`
+  /// are those of `build`, one a rank, which the executor has prepared. Collective over the
+  /// processes of `oracles`.
   virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                     Oracles& oracles) const = 0;
-  /// Compares what rounds over the inputs of `seed` left with the oracle.
+  /// Compares the outputs of rounds over the inputs of `seed` with the oracle. Collective over the
+  /// processes of `oracles`.
   virtual Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules,
                              std::uint64_t seed, Oracles& oracles) const = 0;
-  /// Loads, runs once and compares.
+  /// Loads the inputs, runs one round and compares its outputs with the oracle. Collective over the
+  /// processes of `oracles`.
   Comparison verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                     Oracles& oracles) const;
-  /// Outputs whose last bits may differ from one round to the next, since a library sums them in no
+  /// Names of outputs whose last bits may differ between rounds, since a library sums them in no
   /// fixed order.
   virtual std::vector<std::string> varying_outputs() const { return {}; }
-  /// The same algorithm at a size that a single process verifies on `ranks` ranks in milliseconds.
+  /// A smaller workload of the same algorithm, which one process verifies on `ranks` ranks in
+  /// milliseconds.
   virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;
-  /// The same with twice as many values a head, where that doubles states and no matrices; null
-  /// otherwise.
+  /// This workload with twice as many values a head, if that doubles its states and not its
+  /// matrices; null otherwise.
   virtual std::shared_ptr<const Workload> with_twice_the_values() const { return nullptr; }
 
-  /// Bytes of a rank's result, and those of them that must cross its port (docs/metrics.md).
+  /// Bytes of a rank's result; `port_bytes` counts those that must cross its port
+  /// (docs/metrics.md).
   virtual double payload_bytes(int ranks) const = 0;
   virtual double port_bytes(int ranks) const = 0;
 };
@@ -90,14 +95,14 @@ struct Backend {
   bool is_measured = true;
   /// Default dtype of a layer's tensors.
   Dtype tensors = Dtype::f32;
-  /// What its rows compete with one another on: "GPUs" for all executors on GPUs with an f32 wire,
-  /// elsewhere the backend itself.
+  /// The group of backends whose rows compete: "GPUs" for all executors on GPUs with an f32 wire,
+  /// elsewhere the name of the backend.
   std::string family;
-  /// True if it runs the native called `name`.
+  /// Returns true if the backend runs the native called `name`.
   std::function<bool(const std::string& name)> runs_native;
-  /// True if its ranks can share a GPU.
+  /// True if ranks of the backend can share a GPU.
   bool shares_gpus = false;
-  /// The reason why this machine cannot run so many ranks, if there is one. Needs no MPI.
+  /// Returns the reason why this machine cannot run so many ranks; empty if it can. Needs no MPI.
   std::function<Refusal(int ranks)> lacking;
 };
 
@@ -119,22 +124,22 @@ inline constexpr int auto_blocks = 0;
 /// One point of a sweep. It becomes one row.
 struct Case {
   std::shared_ptr<const Workload> workload;
-  /// The name of its backend.
+  /// The name of the backend that runs the case.
   std::string executor;
   int ranks = 1;
   int blocks = 1;
   TimingMode timing = TimingMode::isolated;
-  /// The repetition of the whole sweep that it belongs to, from 1; 0 if there is only one.
+  /// The repetition of the whole sweep that the case belongs to, from 1; 0 if there is only one.
   int cycle = 0;
   /// Ranks on a full node; 0 for all on one node.
   int ranks_a_node = 0;
-  /// Ranks that take turns on one GPU. With more than one its times are no measure of a link.
+  /// Ranks that take turns on one GPU. With more than one, times are no measure of a link.
   int ranks_a_gpu = 1;
 
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
   Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
 
-  /// Its axes and those of its workload, in the order of its name.
+  /// The axes of the case and of its workload, in the order of the case's name.
   AxisValues axes() const;
 
   /// The name of the case for Google Benchmark, without the line break of this example:
@@ -145,11 +150,11 @@ struct Case {
   /// The name without the cycle: rows of two runs with the same key are the same case.
   std::string key() const;
 
-  /// The axes that cases share which are compared with one another: all but the algorithm, its
-  /// variant and its blocks.
+  /// The axes that all cases of a comparison group share: all but the algorithm, its variant and
+  /// its blocks.
   std::string comparison_group() const;
 
-  /// The axes that cases share which compete: those of a comparison group but for the cycle, with
+  /// The axes that all cases of a contest share: the axes of a comparison group without the cycle,
   /// the family in place of the executor, and the attention of a layer.
   std::string contest() const;
 };
@@ -172,7 +177,7 @@ struct Axes {
   std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
 };
 
-/// The product of the axes, contest by contest, in each the baseline first. Blocks vary only for
+/// All cases of a sweep, contest by contest, the baseline first in each. Blocks vary only for
 /// workloads that cut the state. Workloads that call a native of another backend are left out.
 /// Throws UsageError if the cases are more than anyone can read, or if none is left.
 std::vector<Case> cases(const Axes& axes);
@@ -203,7 +208,7 @@ struct Extent {
 /// An estimate that builds the schedules of a few ranks only.
 Extent extent_of(const Case& bench_case, int blocks);
 
-/// Refuses what does not fit in this host's memory, and says how many bytes that is.
+/// Returns the reason why `bytes` do not fit in this host's free memory; empty if they fit.
 Refusal lacks_memory(double bytes);
 
 }  // namespace baton

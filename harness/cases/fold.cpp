@@ -36,8 +36,8 @@ void Fold::take(std::span<const float> map) {
 
 namespace {
 
-/// What the rows [rows, d] become where matrix element A[a][b], or A[b][a] if it is transposed,
-/// has the weight `weight` of it.
+/// Multiplies each row of `rows` [rows, d] by the matrix of its head, which is transposed if `form`
+/// says so. An element A of a matrix counts as `weight(A)`.
 template <class Weight>
 std::vector<double> through(std::span<const float> matrices, std::size_t d, const MapForm& form,
                             const std::vector<double>& rows, const Weight& weight) {

@@ -20,11 +20,11 @@ inline constexpr double bf16_rms_roundoff = 0.43 * bf16_roundoff;
 /// docs/metrics.md derives it.
 double scan_tolerance(double roundoff, int before);
 
-/// What rounding on the wire is expected to do to one element of a scan.
+/// The expected error of one element of a scan on a wire that rounds to bf16.
 struct WireError {
   double sum = 0;        ///< The fold with all signs made positive.
   double magnitude = 0;  ///< The expected square of the element.
-  double variance = 0;   ///< The expected square of its error.
+  double variance = 0;   ///< The expected square of the element's error.
 
   /// Takes the map of one more rank, whatever the algorithm. A carry, a decay and a state are each
   /// rounded at most once on their way into the prefix of the next rank (docs/metrics.md).
@@ -38,11 +38,12 @@ struct WireError {
   double of_prefix() const { return variance + bf16_rms_roundoff * bf16_rms_roundoff * magnitude; }
 };
 
-/// How many times the predicted root mean square an error of `count` values may be: 4, and more for
-/// few values, which do not make an average.
+/// The largest accepted ratio of the root mean square error of `count` values to the predicted one:
+/// 4, and more for few values, which do not make an average.
 double most_rms(std::int64_t count);
 
-/// What a rank must hold after a scan, and on a wire that rounds how far each element may be off.
+/// The state that a rank must hold after a scan. If the wire rounds, `limits` bounds the error of
+/// each element, and `most_error` the norm of all errors.
 struct ExpectedPrefix {
   std::vector<float> values;
   std::vector<float> limits;
@@ -52,13 +53,14 @@ struct ExpectedPrefix {
 /// The fold of the maps of some ranks in scan order, in double.
 class Fold {
  public:
-  /// Of maps of decays and a state of `rows` rows of `columns`; `form` says what the decays are.
+  /// A fold of maps with a state [rows, columns]; `form` says which decays or matrices the maps
+  /// have.
   Fold(std::int64_t rows, std::int64_t columns, bool wire_rounds, const MapForm& form = {});
 
   /// Takes the next rank's map: its decays [rows], or one a head, or its matrices, then its state
   /// [rows, columns].
   void take(std::span<const float> map);
-  /// What the next rank must hold.
+  /// The state that the next rank must hold, with the errors that the wire may cause.
   ExpectedPrefix prefix() const;
 
  private:

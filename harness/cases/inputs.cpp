@@ -13,10 +13,10 @@
 namespace baton {
 namespace {
 
-/// The halves that a column of `ranks` decays may have.
+/// The most decays of 1/2 in a column of `ranks` decays.
 int most_halves(int ranks) { return ranks <= 8 ? 2 : 3; }
 
-/// The keys of the decays and of the state of a rank.
+/// The key of the random numbers of a rank's decays; `state_key` is that of its state.
 std::uint64_t decay_key(std::uint64_t seed, int rank) {
   return key_of(seed, 2 * static_cast<std::uint64_t>(rank));
 }
@@ -24,7 +24,7 @@ std::uint64_t state_key(std::uint64_t seed, int rank) {
   return key_of(seed, 2 * static_cast<std::uint64_t>(rank) + 1);
 }
 
-/// The most ranks whose maps may double what they act on.
+/// The most ranks whose matrices may double the magnitude of a state.
 constexpr int most_doubling_ranks = 20;
 
 int ceil_log2(int ranks) { return std::bit_width(static_cast<unsigned>(std::max(ranks, 1) - 1)); }

@@ -9,7 +9,7 @@
 
 namespace baton {
 
-/// One set of inputs of a collective. Those of different ranks and seeds differ.
+/// One set of inputs of a collective. Inputs of different ranks or seeds differ.
 class Inputs {
  public:
   virtual ~Inputs() = default;
@@ -18,7 +18,7 @@ class Inputs {
   virtual void fill_decay(int rank, std::span<float> decay) const = 0;
   /// The matrices [heads, d, d] of `rank`'s affine map.
   virtual void fill_matrices(int rank, std::span<float> matrices, std::int64_t d) const = 0;
-  /// What a map of this kind has beside its state: decays, or matrices [heads, row, row].
+  /// Fills the decays of a diagonal map, or the matrices [heads, row, row] of an affine map.
   void fill_decays(int rank, std::span<float> decays, MapKind map, std::int64_t row) const {
     map == MapKind::affine ? fill_matrices(rank, decays, row) : fill_decay(rank, decays);
   }

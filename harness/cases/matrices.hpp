@@ -9,16 +9,16 @@ namespace baton {
 
 struct Case;
 
-/// What the matrices of affine maps cost.
+/// The cost of the matrices of affine maps.
 struct MatrixCost {
-  /// Bytes for matrices that the rank sends which sends most.
+  /// Bytes of matrices sent by the rank that sends most bytes.
   std::int64_t sent_bytes = 0;
-  /// Operations of products on the rank that has most of them.
+  /// Floating-point operations of matrix products on the rank that has most of them.
   double product_flops = 0;
 };
 
 /// The cost of the matrices of a collective under affine maps, counted from its schedules; empty
-/// for others.
+/// for other workloads.
 std::optional<MatrixCost> matrix_cost_of(const Case& bench_case, int blocks);
 
 }  // namespace baton

@@ -16,15 +16,15 @@
 namespace baton {
 namespace {
 
-/// A map that every rank can own a part of, in rows, or in heads if those cannot be cut, that are
-/// not as many as ranks or blocks.
+/// A shape whose state every rank can own a part of: rows of diagonal maps, or heads of other maps.
+/// They are more than the ranks and blocks, so that parts differ in size.
 Shape shape_for(int ranks, MapKind map = MapKind::diagonal) {
   const int parts = std::max(ranks, 16) + 3;
   if (map == MapKind::diagonal) return {.heads = 1, .d_k = parts, .d_v = 2, .tokens = 1};
   return {.heads = parts, .d_k = 2, .d_v = 3, .tokens = 1, .map = map};
 }
 
-/// True if the schedules change where ranks lie on nodes.
+/// True if the schedules depend on how ranks lie on nodes.
 bool looks_at_nodes(const Collective& collective) {
   constexpr Split one_node{.ranks = 9}, nodes{.ranks = 9, .ranks_a_node = 4};
   for (int rank = 0; rank < one_node.ranks; ++rank)
@@ -42,7 +42,8 @@ std::string name_of(const Collective& collective, const Split& split, MapKind ma
   return split.blocks > 1 ? name + fmt::format(", {} blocks", split.blocks) : name;
 }
 
-/// False if it has no words.
+/// Proves one setting of `collective` on words; false if its schedules have no words. Throws
+/// ScheduleError at the first wrong word.
 bool prove_at(const Collective& collective, const Split& split, MapKind map) {
   const Shape shape = shape_for(split.ranks, map);
   const std::vector<Schedule> schedules = build_all(collective, shape, split);
@@ -59,7 +60,7 @@ bool prove_at(const Collective& collective, const Split& split, MapKind map) {
   return true;
 }
 
-/// The settings of `collective` beside the number of ranks.
+/// All settings of `collective` apart from the number of ranks: nodes, blocks and directions.
 std::vector<Split> settings_of(const Collective& collective) {
   std::vector<Split> settings;
   for (const int ranks_a_node : looks_at_nodes(collective) ? std::vector{0, 1, 3, 8} : std::vector{0})
@@ -78,7 +79,8 @@ void check_case(const Case& bench_case) {
   cost_of(bench_case, blocks, bench_case.workload->build(bench_case.split(blocks)));
 }
 
-/// Throws if a dry run of `all` would take many minutes. Cases that do not fit in memory take none.
+/// Throws UsageError if a dry run of `all` would take many minutes. Cases that do not fit in memory
+/// take no time.
 void refuse_long_dry_run(const std::vector<Case>& all) {
   constexpr double most_steps = 3e7;  // about two microseconds each on one core
   double steps = 0;

@@ -25,8 +25,7 @@ inline constexpr int most_proved_ranks = 64;
 /// Returns why it has no words, as a native has none; empty if it is proved.
 Refusal prove_scan(const Collective& collective, int all_settings_to = 8, MapKind map = MapKind::diagonal);
 
-/// The names of the exclusive scans in the schedules of `workload`: itself, and those embedded in
-/// it.
+/// The names of the exclusive scans in the schedules of `workload`, embedded ones included.
 std::set<std::string> scans_of(const Workload& workload);
 
 /// Builds and checks the schedules of every case that is measured, with its claim, and proves the

@@ -46,11 +46,11 @@ std::int64_t into_count(const Subject& subject) {
   return 0;
 }
 
-/// What the ranks contribute. Every case of one shape has the same, so that each rank's is drawn
-/// once.
+/// The contributions of all ranks to a collective. Cases of one shape share them, so that each is
+/// drawn once.
 class Contributions {
  public:
-  /// `oracles` may be missing; then nothing is kept.
+  /// Keeps the drawn contributions in `oracles`, unless it is null.
   Contributions(const Executor& executor, const Subject& subject, Oracles* oracles)
       : subject_(subject), rounds_(wire_roundoff(executor) > 0), oracles_(oracles) {}
 
@@ -66,7 +66,7 @@ class Contributions {
   }
 
  private:
-  /// The first elements of a contribution that are decays or matrices.
+  /// The number of elements at the start of a contribution that are decays or matrices.
   std::int64_t decays() const {
     return subject_.kind == Kind::exclusive_scan ? subject_.shape.decay_elements() : 0;
   }
@@ -87,8 +87,8 @@ class Contributions {
   Oracles* oracles_;
 };
 
-/// The expected output of a rank and the most that each element may be off; no `limits` demand
-/// every bit. The error of all together may be `most_error`.
+/// The expected output of a rank. `limits` bounds the error of each element; without limits all
+/// bits must agree. `most_error` bounds the norm of all errors.
 struct Expected {
   std::span<const float> values;
   std::span<const float> limits;
@@ -101,7 +101,8 @@ class Compared {
   Compared(const Expected& expected, int rank, Comparison& result)
       : expected_(expected), rank_(rank), result_(result) {}
 
-  /// `got` begins with element `offset` of the output, and has the expected values from `first` on.
+  /// Compares `got`, which begins with element `offset` of the output, with the expected values
+  /// from `first` on.
   void take(std::span<const float> got, std::int64_t offset, std::size_t first) {
     result_.elements += static_cast<std::int64_t>(got.size());
     const auto values = expected_.values.subspan(first, got.size());
@@ -120,7 +121,7 @@ class Compared {
     }
   }
 
-  /// Compares the error of all elements together with what the wire explains.
+  /// Compares the norm of all errors with the one that rounding on the wire explains.
   void finish() {
     if (expected_.limits.empty() || values_ == 0) return;
     const double error = std::sqrt(errors_ / values_), most = expected_.most_error / std::sqrt(values_);
@@ -146,7 +147,7 @@ class Compared {
   std::int64_t wrong_ = 0;
 };
 
-/// Compares a part of a rank's output, from element `offset` on. The pieces stay in a cache.
+/// Compares a rank's output from element `offset` on, in pieces that fit in a cache.
 void compare_output(const Executor& executor, int rank, std::int64_t offset, const Expected& expected,
                     Comparison& result) {
   constexpr std::size_t piece = 1 << 18;
@@ -161,7 +162,7 @@ void compare_output(const Executor& executor, int rank, std::int64_t offset, con
   compared.finish();
 }
 
-/// Compares with a contribution that arrived unchanged, or was rounded once.
+/// Compares an output with a contribution that arrived unchanged, or was rounded once.
 void compare_copy(std::span<const float> sent, std::int64_t offset, int rank, const Executor& executor,
                   Comparison& result) {
   std::vector<float> limits;
@@ -172,7 +173,7 @@ void compare_copy(std::span<const float> sent, std::int64_t offset, int rank, co
   result.tolerance = std::max(result.tolerance, wire_roundoff(executor));
 }
 
-/// Calls `visit` with each of this process's ranks and what it must hold after a scan.
+/// Calls `visit` with each of this process's ranks and the state that it must hold after a scan.
 void fold_all(const Executor& executor, const Subject& subject, const Contributions& contributions,
               const std::function<void(int, ExpectedPrefix)>& visit) {
   const auto ranks = executor.local_ranks();
@@ -195,7 +196,7 @@ void compare_prefix(const Executor& executor, int rank, const ExpectedPrefix& ex
   compare_output(executor, rank, 0, {expected.values, expected.limits, expected.most_error}, result);
 }
 
-/// The two pieces of a rank in a zigzag layout, of 2P that lie two by two on the ranks.
+/// Compares the pieces of a rank in a zigzag layout: of 2P pieces, rank r has r and 2P - 1 - r.
 void compare_pieces(const Executor& executor, const Subject& subject, int rank,
                     const Contributions& contributions, Comparison& result) {
   const std::int64_t count = subject.shape.piece_elements();
@@ -223,7 +224,7 @@ Comparison compare_copies(const Executor& executor, const Subject& subject,
   return result;
 }
 
-/// A sum is the fold of maps that do not decay.
+/// Compares the sums of a reduce-scatter with folds of maps whose decays are 1.
 Comparison compare_sums(const Executor& executor, const Subject& subject,
                         const Contributions& contributions) {
   Comparison result;

@@ -17,19 +17,19 @@
 
 namespace baton {
 
-/// Expected results that several cases share, so that the cases of one comparison group pay for
-/// them once, and the processes that make them together.
+/// A cache of expected results, which the cases of one comparison group share, and the team of
+/// processes that computes them.
 class Oracles {
  public:
-  /// `most_bytes` of values are kept, as their makers count them. Equal on all processes.
+  /// Keeps at most `most_bytes` of values, as their makers count them. Equal on all processes.
   explicit Oracles(Team team, double most_bytes = 1e9) : team_(std::move(team)), most_bytes_(most_bytes) {}
 
   /// The processes that verify together.
   const Team& team() const { return team_; }
 
-  /// The value called `key`, which `make` makes if it is not kept. A key stands for one type. All
-  /// processes must ask for the same keys in the same order, with the same `bytes`, if `make` is
-  /// collective.
+  /// The value called `key`, which `make` computes if it is not kept. A key stands for one type.
+  /// All processes must ask for the same keys in the same order, with the same `bytes`, if `make`
+  /// is collective.
   template <class Value>
   std::shared_ptr<const Value> get(const std::string& key, double bytes, const std::function<Value()>& make) {
     for (auto entry = kept_.begin(); entry != kept_.end(); ++entry) {
@@ -61,7 +61,7 @@ class Oracles {
 struct Comparison {
   /// Elements that differ, tensors outside their tolerance, and rounds that left other results.
   std::int64_t wrong = 0;
-  /// The first of them, for people.
+  /// A description of the first difference.
   std::string first;
   /// The largest ||got - expected|| / ||expected|| of a tensor; 0 if the comparison is exact.
   double relative_error = 0;
@@ -69,19 +69,20 @@ struct Comparison {
   double tolerance = 0;
   /// Elements of a collective's results that were compared.
   std::int64_t elements = 0;
-  /// Tokens a rank and heads of a layer that were compared with the recurrence.
+  /// Tokens a rank that were compared with the recurrence; `heads` has the compared heads of a
+  /// layer.
   std::int64_t tokens = 0;
   std::vector<std::int64_t> heads;
 };
 
-/// The findings of two comparisons.
+/// The result of two comparisons together.
 Comparison sum(Comparison before, const Comparison& after);
 
-/// A value that no result has, nor one that is rounded to bf16. An element that still has it was
-/// not written.
+/// A value that no result has, even if it is rounded to bf16. It marks elements that were not
+/// written.
 inline constexpr float poison = -2.3456789e38f;
 
-/// One collective's run to be checked.
+/// One run of a collective whose outputs are checked.
 struct Subject {
   Kind kind = Kind::exclusive_scan;
   Shape shape;
@@ -90,15 +91,16 @@ struct Subject {
   std::uint64_t seed = 1;
 };
 
-/// Writes inputs into, and poison over the outputs of, this process's ranks. The inputs are exact
-/// ones, or Gaussian ones if the executor rounds what it sends. They are kept in `oracles`, if
-/// there are some, for the other cases of this shape.
+/// Writes the inputs of this process's ranks, and poisons their outputs. Inputs are exact, or
+/// Gaussian if the executor rounds what it sends. `oracles`, unless it is null, keeps them for the
+/// other cases of this shape.
 void write_inputs(Executor& executor, const Subject& subject, Oracles* oracles = nullptr);
 
-/// Compares the outputs of this process's ranks with a serial fold: to the last bit, or, if the
-/// executor rounds, each rank's error with the one that rounding is expected to cause, and each
-/// element's with 12 times its share of that and with `scan_tolerance` of the fold of absolute
-/// values. The fold is kept in `oracles`, if there are some, for the other collectives of its kind.
+/// Compares the outputs of this process's ranks with a serial fold, to the last bit. If the
+/// executor rounds, the error of a rank is compared with the one that rounding is expected to
+/// cause. The error of an element is then compared with 12 times its share of that, and with
+/// `scan_tolerance` of the fold of absolute values. `oracles`, unless it is null, keeps the fold
+/// for other collectives of its kind.
 Comparison compare(const Executor& executor, const Subject& subject, Oracles* oracles = nullptr);
 
 }  // namespace baton

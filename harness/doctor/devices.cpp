@@ -32,14 +32,14 @@ constexpr ThrottleReason throttle_reasons[]{
      "usual under full load; nvidia-smi -q -d POWER shows the limit"},
 };
 
-/// A device with its rank, and those that it is compared with.
+/// A device and its rank. A group has all devices of one executor, which are compared.
 struct Member {
   const RankReadings* rank;
   const DeviceReadings* device;
 };
 using Group = std::vector<Member>;
 
-/// The devices of each executor.
+/// The devices, a group for each executor.
 std::vector<Group> groups_of(const Readings& readings) {
   std::map<std::string, Group> groups;
   for (const RankReadings& rank : readings.ranks)
@@ -55,7 +55,7 @@ const Repeats& values(const Member& member, const std::string& name) {
   return found == member.device->values.end() ? none : found->second;
 }
 
-/// At which repeats the reasons had `bit`, as zeros and ones.
+/// For each repeat 1 if the throttle reasons had `bit`, else 0.
 Repeats repeats_with(const Member& member, std::uint64_t bit) {
   Repeats repeats;
   for (const double reasons : values(member, "throttle_reasons"))
@@ -80,7 +80,7 @@ void add_throttled(std::vector<Finding>& findings, const Member& member) {
   }
 }
 
-/// A clock that is below that of the other devices.
+/// Adds a finding if the clock called `name` is well below the highest one of the group.
 void add_low_clock(std::vector<Finding>& findings, const Group& group, const Member& member,
                    const std::string& name, const std::string& noun) {
   std::vector<double> all;

@@ -8,7 +8,7 @@
 
 namespace baton::doctor {
 
-/// Accelerators that are late, throttled or unlike the others.
+/// Findings about accelerators that are late, throttled or unlike the others.
 std::vector<Finding> judge_devices(const Readings& readings);
 
 }  // namespace baton::doctor

@@ -19,14 +19,14 @@
 namespace baton::doctor {
 namespace {
 
-/// Steps of a generator of random numbers, each of which needs the one before: their time depends
-/// on the clock of the core alone.
+/// Runs `steps` steps of a generator of random numbers. Each needs the one before, so that their
+/// time depends on the clock of the core alone.
 std::uint64_t compute(std::int64_t steps, std::uint64_t number) {
   for (std::int64_t i = 0; i < steps; ++i) number = number * 6364136223846793005u + 1442695040888963407u;
   return number;
 }
 
-/// The processor time that this thread has had.
+/// The processor time of this thread in seconds.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -84,7 +84,7 @@ Examination::Examination(const World& world, const Plan& plan)
   }
 }
 
-/// Equally many on all ranks: as many as the fastest one does.
+/// The number of steps that the fastest rank does in so many milliseconds; the same on all ranks.
 std::int64_t Examination::steps_of_milliseconds(double milliseconds) const {
   constexpr std::int64_t trial = 200000;
   double least = 1;

@@ -17,19 +17,19 @@
 
 namespace baton::doctor {
 
-/// What to examine.
+/// The settings of an examination.
 struct Plan {
   /// Executors whose links are measured. Those that this machine cannot run are left out.
   std::vector<std::string> executors{host_executor(), "nccl"};
   int repeats = 7;
 };
 
-/// The most ranks up to `most` that `entry` can run here; 0 if it lacks something for one already.
+/// The most ranks up to `most` that `entry` can run here; 0 if it cannot run one.
 int most_ranks(const ExecutorEntry& entry, int most);
 
-/// Examines this machine with all processes of `world`; `enter` is told each part as it begins.
-/// Collective; rank 0 gets all readings, the others those that all of them know. Throws SystemError
-/// if a library fails.
+/// Examines this machine with all processes of `world`; `enter` gets the name of each part as it
+/// begins. Collective; only the readings of rank 0 are complete. Throws SystemError if a library
+/// fails.
 Readings examine(const World& world, const Plan& plan, const std::function<void(const std::string&)>& enter);
 
 }  // namespace baton::doctor

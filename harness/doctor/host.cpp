@@ -40,7 +40,7 @@ int lowest_in(const fs::path& path) {
   return numbers.empty() ? -1 : *std::min_element(numbers.begin(), numbers.end());
 }
 
-/// The NUMA node whose folder the core's folder holds.
+/// The NUMA node of a core with this folder in /sys; -1 if unknown.
 int node_of_core(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored))

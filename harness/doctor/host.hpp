@@ -18,11 +18,12 @@ namespace fs = std::filesystem;
 /// The numbers of a list such as "0-3,8"; empty for an empty one.
 std::vector<int> numbers_in(const std::string& list);
 
-/// The cores that are online, with their places, in ascending order.
+/// The cores that are online, in ascending order, with their packages, caches and NUMA nodes.
 std::vector<Core> cores_of_host(const fs::path& root = "/");
 
-/// Appends what happened between two readings to `repeats` of each core: the part that was busy or
-/// stolen. Does nothing for a core that one of the readings lacks, or between which no time passed.
+/// Appends to `busy` of each core the part of the time between two readings for which it was busy;
+/// `add_stolen` does so for stolen time. Skips a core that one of the readings lacks, or for which
+/// no time passed.
 void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
               const std::map<int, CoreTicks>& after);
 void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
@@ -34,24 +35,24 @@ struct ProcessTime {
   double seconds = 0;
 };
 
-/// By process id.
+/// The processor times of all processes of this host, by process id.
 std::map<int, ProcessTime> process_times(const fs::path& root = "/");
 
-/// The clock of a core: now, made for, highest, highest allowed; 0 where the system does not tell.
+/// The clock of a core in MHz: present, base, highest, and highest allowed; 0 where unknown.
 struct CoreClock {
   double now_mhz = 0;
   double base_mhz = 0;
   double most_mhz = 0;
   double allowed_mhz = 0;
   std::string governor;
-  /// How often heat slowed it since the start of the system.
+  /// How often heat has slowed the core since the start of the system.
   std::int64_t heat_events = 0;
 };
 
 CoreClock clock_of(int core, const fs::path& root = "/");
 
 /// The limit that the control group of this process sets: cores that it may use (0: no limit), and
-/// how often it has been held back.
+/// how often it has been throttled.
 struct Quota {
   double cores = 0;
   std::int64_t stops = 0;
@@ -62,7 +63,7 @@ Quota quota(const fs::path& root = "/");
 /// The facts of this host that do not change: cores, GPUs, clock source, shared memory.
 HostReadings facts_of_host(const fs::path& root = "/");
 
-/// The core that this process runs on, and the NUMA node of `memory`; -1 if unknown.
+/// The core that this process runs on; -1 if unknown. `node_of` is the NUMA node of `memory`.
 int current_core();
 int node_of(const void* memory);
 

@@ -8,7 +8,7 @@
 
 namespace baton::doctor {
 
-/// What the build or the system lacks.
+/// Findings about the build and the system, such as a missing executor or a slow clock.
 std::vector<Finding> judge_build(const Readings& readings);
 
 /// The findings of all judges, problems first.

@@ -12,10 +12,11 @@
 namespace baton::doctor {
 namespace {
 
-/// The seconds of one kind of message, by pair.
+/// The member of PairReadings with the seconds of one kind of message.
 using Times = Repeats PairReadings::*;
 
-/// What each pair is compared with. There may be thousands of pairs, so all are sorted once.
+/// The times that each pair is compared with. There may be thousands of pairs, so all are sorted
+/// once.
 class References {
  public:
   References(const Readings& readings, const LinkReadings& links, Times times) : times_(times) {
@@ -27,7 +28,8 @@ class References {
     for (auto& [key, seconds] : sorted_) std::sort(seconds.begin(), seconds.end());
   }
 
-  /// One value a repeat for the pair with this index; empty if no other pair is as far apart.
+  /// For each repeat the lower quartile of the other pairs that are at least as far apart as the
+  /// pair with this index; empty if there is none.
   Repeats of(const PairReadings& pair, std::size_t index) const {
     Repeats found;
     for (std::size_t repeat = 0; repeat < (pair.*times_).size(); ++repeat) {
@@ -71,7 +73,7 @@ std::vector<Slow> slow_pairs(const Readings& readings, const LinkReadings& links
 
 bool has(const PairReadings& pair, int rank) { return pair.from == rank || pair.to == rank; }
 
-/// The rank that all of its two or more pairs are slow of, or -1.
+/// A rank with at least two pairs, all of which are slow; -1 if there is none.
 int slow_rank(const LinkReadings& links, const std::vector<Slow>& slow) {
   for (int rank = 0; rank < links.ranks; ++rank) {
     const auto pairs = std::count_if(links.pairs.begin(), links.pairs.end(),
@@ -121,7 +123,7 @@ void add_slow(std::vector<Finding>& findings, const Readings& readings, const Li
          .advice = advice_for(readings, links, *one.pair)});
 }
 
-/// Pairs of one host that are slower than any should be, whatever the others.
+/// Adds findings about pairs of one host that are slower than any pair of one host should be.
 void add_far_below(std::vector<Finding>& findings, const Readings& readings, const LinkReadings& links) {
   for (const PairReadings& pair : links.pairs) {
     if (distance(readings, links, pair) == 3 || pair.large_seconds.empty()) continue;
@@ -145,7 +147,7 @@ void add_far_below(std::vector<Finding>& findings, const Readings& readings, con
   }
 }
 
-/// `links` without the pairs of ranks whose own slowness explains them.
+/// `links` without the pairs of the ranks in `late`, whose slowness explains slow messages.
 LinkReadings without(const LinkReadings& links, const std::vector<int>& late) {
   LinkReadings rest = links;
   std::erase_if(rest.pairs, [&](const PairReadings& pair) {

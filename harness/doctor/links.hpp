@@ -13,7 +13,7 @@
 
 namespace baton::doctor {
 
-/// Pairs that are slower than the others, or than any pair of one host should be.
+/// Findings about pairs that are slower than the others, or than any pair of one host should be.
 std::vector<Finding> judge_links(const Readings& readings);
 
 }  // namespace baton::doctor

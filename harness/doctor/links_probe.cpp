@@ -10,7 +10,7 @@
 namespace baton::doctor {
 namespace {
 
-/// All pairs, or for many ranks those at distances 1, 2, 4, ...
+/// All pairs of ranks; for many ranks only the pairs at distances 1, 2, 4, ...
 std::vector<PairReadings> pairs_of(int ranks) {
   constexpr int most_complete = 40;
   std::vector<PairReadings> pairs;
@@ -20,7 +20,7 @@ std::vector<PairReadings> pairs_of(int ranks) {
   return pairs;
 }
 
-/// On each rank, applications of a map of 16 MiB to a state, one after the other.
+/// Schedules with equal work: each rank applies a map of 16 MiB to a state 20 times.
 std::vector<Schedule> equal_work(int ranks) {
   constexpr std::int64_t row = 128, rows = (16 << 20) / element_bytes / row;
   constexpr int times = 20;
@@ -54,7 +54,7 @@ LinkProbe::LinkProbe(Team team, const ExecutorEntry& entry, int ranks) : team_(s
   large_rounds_ = rounds_for(readings_.large_bytes);
 }
 
-/// As many rounds as take about 20 ms, fewer where there are many pairs; the same number on all
+/// The number of rounds that take about 20 ms, fewer where there are many pairs; the same on all
 /// ranks.
 int LinkProbe::rounds_for(std::int64_t bytes) {
   constexpr int trials = 5, least = 7, most = 200;
@@ -66,7 +66,8 @@ int LinkProbe::rounds_for(std::int64_t bytes) {
   return static_cast<int>(std::clamp(enough / std::max(each, 1e-9), 1.0 * least, 1.0 * most));
 }
 
-/// The median over rounds, after some that connect the two; the same on all ranks.
+/// The median one-way seconds over `rounds` rounds, after two rounds that connect the pair; the
+/// same on all ranks.
 double LinkProbe::one_way(std::int64_t bytes, const PairReadings& pair, int rounds) {
   constexpr int first_ones = 2;
   team_.wait_asleep();

@@ -11,13 +11,14 @@
 
 namespace baton::doctor {
 
-/// One executor on the first `ranks` processes. Every process of the world makes it.
+/// Measures the links of one executor on the first `ranks` processes. Every process of the world
+/// makes one.
 class LinkProbe {
  public:
   LinkProbe(Team team, const ExecutorEntry& entry, int ranks);
 
-  /// One repeat: every pair with a small and a large message, and the work of the accelerators.
-  /// Does nothing in a process without a rank. Collective over the team.
+  /// Measures one repeat: every pair with a small and a large message, and the work of
+  /// accelerators. Does nothing in a process without a rank. Collective over the team.
   void measure();
 
   const LinkReadings& readings() const { return readings_; }

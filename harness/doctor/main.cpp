@@ -36,7 +36,7 @@ struct Settings {
   std::string answer;  // the file for the report, in ranks that the doctor started
 };
 
-/// The settings, or nothing if the answer was --help.
+/// The settings; nothing if the user asked for --help. Throws UsageError.
 std::optional<Settings> parse(int argc, char** argv) {
   Settings settings;
   Flags flags(
@@ -67,7 +67,8 @@ std::string report(const Settings& settings, const Readings& readings, const std
   return settings.json ? json_report(readings, findings) : text_report(readings, findings);
 }
 
-/// A rank for each physical core that may be used, at most 8; more where there are more GPUs.
+/// The default number of ranks: one for each physical core that may be used, at most 8; more where
+/// there are more GPUs.
 int default_ranks(const Plan& plan) {
   constexpr int most = 8, most_devices = 16;
   const std::vector<int> allowed = allowed_cores();
@@ -86,7 +87,7 @@ std::string text_in(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What is known of a launch that ended before its examination did.
+/// The finding about a launch that ended before its examination did.
 Finding failed_launch(const LaunchEnd& end) {
   const std::string why = end.reports.empty()
                               ? fmt::format("the launcher ended with exit code {}", end.exit_code)
@@ -118,7 +119,7 @@ int direct(const Settings& settings, char** argv) {
   return not_fit;
 }
 
-/// This rank's part; the exit code is the same on all ranks.
+/// Examines the machine as one rank. Returns the exit code, which is the same on all ranks.
 int examine_as_rank(const Settings& settings, const World& world) {
   constexpr int limit_seconds = 300;
   world.require(settings.ranks);

@@ -93,7 +93,8 @@ bool overlap(const std::set<int>& a, const std::set<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int core) { return b.contains(core); });
 }
 
-/// Ranks that may use several cores, which others may use too, or any core of the host.
+/// Ranks that may use several physical cores, if other ranks may use these too or if they are all
+/// cores of the host.
 Ranks unbound(const HostReadings& host, const Ranks& ranks) {
   Ranks found;
   for (const RankReadings* rank : ranks) {
@@ -178,7 +179,8 @@ std::vector<Finding> judge_binding(const Readings& readings) {
 
 namespace {
 
-/// ": mostly process 4711 (python3, 1.0 cores)", or nothing if none is known.
+/// The busiest other processes, such as "; busiest: process 4711 (python3, 1.0 cores)"; empty if
+/// none is known.
 std::string users(const HostReadings& host) {
   constexpr double least_cores = 0.05;
   constexpr std::size_t most = 3;

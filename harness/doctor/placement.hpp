@@ -18,28 +18,29 @@ std::set<int> cores_of(const std::vector<const RankReadings*>& ranks);
 
 /// The physical cores, by their lowest logical core, that `cores` belong to.
 std::set<int> physical_cores(const HostReadings& host, const std::set<int>& cores);
-/// The same for one rank.
+/// The physical cores, by their lowest logical core, that `rank` may run on.
 std::set<int> physical_cores(const HostReadings& host, const RankReadings& rank);
 
-/// The core with this number, or a null pointer.
+/// The core with this number; null if there is none.
 const Core* find_core(const HostReadings& host, int number);
 
-/// The core that a bound rank runs on: its lowest one; a null pointer if it may use several.
+/// The core that a bound rank runs on: its lowest one; null if it may use several physical cores.
 const Core* own_core(const HostReadings& host, const RankReadings& rank);
 
 /// True if a host has more ranks than cores that they may use, so that ranks wait for one another.
 bool is_crowded(const Readings& readings, const HostReadings& host);
-/// True if any host is.
+/// True if any host has more ranks than cores that they may use.
 bool is_crowded(const Readings& readings);
 
 /// How far apart two ranks are: 0 in one cache, 1 in one package, 2 on one host or unknown there, 3
 /// on different hosts. Accelerators are either on one host or not.
 int distance(const Readings& readings, const LinkReadings& links, const PairReadings& pair);
 
-/// Ranks that share cores, may move, or have their memory elsewhere.
+/// Findings about ranks that share cores, may move, or have their memory elsewhere.
 std::vector<Finding> judge_binding(const Readings& readings);
 
-/// Others on the cores of ranks: processes, control groups, a hypervisor.
+/// Findings about the load by others on the cores of ranks: processes, control groups, a
+/// hypervisor.
 std::vector<Finding> judge_load(const Readings& readings);
 
 }  // namespace baton::doctor

@@ -21,7 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, machine, build, hosts, ranks, links
 
 namespace {
 
-/// A name that is no UTF-8, such as that of a process, must not end the examination.
+/// The JSON as text. Bytes that are no UTF-8 are replaced, since names of processes may hold any.
 std::string dumped(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -10,7 +10,7 @@
 
 namespace baton::doctor {
 
-/// One value for each repeat, or none if this system does not tell.
+/// One value for each repeat; empty if the system does not tell the value.
 using Repeats = std::vector<double>;
 
 /// A logical core. Facts that the system does not tell are -1.
@@ -23,9 +23,9 @@ struct Core {
   int cache = -1;
   /// The NUMA node.
   int node = -1;
-  /// The part of the time that others used this core while all ranks slept.
+  /// The part of the time for which others used this core while all ranks slept.
   Repeats busy;
-  /// The part of the time that a hypervisor took it away while ranks computed.
+  /// The part of the time for which a hypervisor took this core away while ranks computed.
   Repeats stolen;
 };
 
@@ -33,7 +33,7 @@ struct Core {
 struct OtherProcess {
   int number = 0;
   std::string name;
-  /// Cores that it used on average.
+  /// Cores that the process used on average while all ranks slept.
   double cores = 0;
 };
 
@@ -41,7 +41,7 @@ struct OtherProcess {
 struct HostReadings {
   std::uint32_t host = 0;
   std::vector<Core> cores;
-  /// The busiest ones, busiest first.
+  /// The busiest processes that are no ranks, busiest first.
   std::vector<OtherProcess> others;
   /// Cores that the control group may use; 0 if it sets no limit.
   double quota_cores = 0;
@@ -62,7 +62,7 @@ struct DeviceReadings {
   std::string name;
   /// Mean seconds of the same work on each rank.
   Repeats work_seconds;
-  /// What Device::readings tells right after that work, by name; -1 for an unknown value.
+  /// The readings of the device right after the measured work, by name; -1 for an unknown value.
   std::map<std::string, Repeats> values;
 };
 
@@ -70,50 +70,51 @@ struct DeviceReadings {
 struct RankReadings {
   int rank = 0;
   std::uint32_t host = 0;
-  /// Logical cores that it may run on.
+  /// Logical cores that the rank may run on.
   std::vector<int> cores;
-  /// The core that it ran on at last; -1 if unknown.
+  /// The core that the rank ran on at last; -1 if unknown.
   int core = -1;
-  /// The NUMA node of its memory; -1 if unknown.
+  /// The NUMA node of the rank's memory; -1 if unknown.
   int memory_node = -1;
   /// Mean seconds of the same computation on all ranks at once.
   Repeats spin_seconds;
-  /// The part of that time in which another thread had its core.
+  /// The part of the computation's time in which another thread had the rank's core.
   Repeats waited;
-  /// The clock of its core at the end of the computation.
+  /// The clock of the rank's core right after the computation, in MHz.
   Repeats clock_mhz;
-  /// The clock that its core is made for and the highest that it has; 0 if unknown.
+  /// The base clock of the rank's core in MHz, 0 if unknown; `most_mhz` is the highest clock.
   double base_mhz = 0;
   double most_mhz = 0;
-  /// The highest clock that the system's settings allow; 0 if unknown.
+  /// The highest clock in MHz that the system's settings allow; 0 if unknown.
   double allowed_mhz = 0;
   std::string governor;
-  /// How often its core was slowed by heat during the examination.
+  /// How often heat slowed the rank's core during the examination.
   std::int64_t heat_events = 0;
   std::vector<DeviceReadings> devices;
 };
 
-/// Messages between two ranks, one way.
+/// One-way times of messages between two ranks.
 struct PairReadings {
   int from = 0;
   int to = 0;
-  /// The median of each repeat, for `small_bytes` and `large_bytes` of the links.
+  /// The median seconds of a message of `small_bytes` in each repeat; `large_seconds` are those of
+  /// `large_bytes`.
   Repeats latency_seconds;
   Repeats large_seconds;
 };
 
-/// All pairs of one executor.
+/// The readings of all pairs of ranks of one executor.
 struct LinkReadings {
   std::string executor;
   int ranks = 0;
-  /// True if it moves messages between accelerators.
+  /// True if the executor moves messages between accelerators.
   bool is_device = false;
   std::int64_t small_bytes = 8;
   std::int64_t large_bytes = 0;
   std::vector<PairReadings> pairs;
 };
 
-/// An executor that is built in, and the reason why this machine cannot run it.
+/// An executor that is built in, and the reason why this machine cannot run it; empty if it can.
 struct ExecutorReadings {
   std::string name;
   std::string lacks;
@@ -137,11 +138,11 @@ struct Readings {
   const HostReadings& host(std::uint32_t number) const;
 };
 
-/// JSON texts, for the way between processes and for the user.
+/// The readings as JSON text, for other processes and for the user.
 std::string text_of(const RankReadings& rank);
 std::string text_of(const HostReadings& host);
 std::string text_of(const Readings& readings);
-/// Throw nlohmann::json::exception for a text that `text_of` did not make.
+/// The readings in a text of `text_of`. Throws nlohmann::json::exception for any other text.
 RankReadings rank_from(const std::string& text);
 HostReadings host_from(const std::string& text);
 

@@ -17,7 +17,8 @@ namespace baton::doctor {
 namespace {
 
 constexpr std::size_t columns = 100;
-/// Matrices of more ranks have a character a pair instead of its numbers, and none beyond that.
+/// The most ranks whose links are shown as numbers, and the most whose links are shown as
+/// characters.
 constexpr int most_in_numbers = 12, most_in_characters = 90;
 constexpr std::size_t most_rows = 32;
 
@@ -74,7 +75,7 @@ std::string ranks_table(const Readings& readings) {
   return text;
 }
 
-/// The value of the pair of two ranks, or nothing if it was not measured.
+/// The text of the pair of ranks `a` and `b`; empty if the pair was not measured.
 template <class Text>
 std::string cell(const LinkReadings& links, int a, int b, const Text& text) {
   for (const PairReadings& pair : links.pairs)
@@ -106,7 +107,7 @@ std::string matrix_of_numbers(const LinkReadings& links) {
   return text + "\n";
 }
 
-/// How many times slower than the usual pair, as one character.
+/// One character that says how many times slower than the usual pair a pair is.
 char times_character(double times) {
   if (times < 1.5) return '.';
   return times < 9.5 ? static_cast<char>('0' + std::lround(times)) : '#';

@@ -9,11 +9,11 @@
 
 namespace baton::doctor {
 
-/// At most 100 columns wide: the verdict, the findings with what to do, then the ranks and a matrix
-/// of each executor's links.
+/// The report as text of at most 100 columns: the verdict, the findings with advice, the ranks, and
+/// a matrix of each executor's links.
 std::string text_report(const Readings& readings, const std::vector<Finding>& findings);
 
-/// One object: "fit", "findings" and "readings".
+/// The report as one JSON object with the keys "fit", "findings" and "readings".
 std::string json_report(const Readings& readings, const std::vector<Finding>& findings);
 
 /// The text in lines of at most 100 columns; all but the first begin with `indent` blanks.

@@ -10,7 +10,7 @@
 namespace baton::doctor {
 namespace {
 
-/// By how much a rank is slower than the fastest one, in each repeat.
+/// The part by which a rank's time exceeds that of the fastest rank, in each repeat.
 Repeats excess_of(const Readings& readings, const RankReadings& rank) {
   Repeats excess;
   for (std::size_t repeat = 0; repeat < rank.spin_seconds.size(); ++repeat) {
@@ -28,7 +28,7 @@ double fastest(const Readings& readings) {
   return least;
 }
 
-/// The median clock of the ranks; 0 if unknown.
+/// The median clock of the ranks in MHz; 0 if unknown.
 double usual_clock(const Readings& readings) {
   std::vector<double> clocks;
   for (const RankReadings& rank : readings.ranks)
@@ -36,7 +36,7 @@ double usual_clock(const Readings& readings) {
   return typical(clocks);
 }
 
-/// Why a rank is late, and what to do.
+/// The cause of a late rank, and the advice.
 struct Cause {
   std::string what;
   std::string advice;
@@ -76,7 +76,7 @@ Finding late(const Readings& readings, const RankReadings& rank) {
       .advice = cause.advice};
 }
 
-/// Ranks that have their cores only for a part of the time, each as long as the others.
+/// The finding about ranks that are not late, but have their cores only for a part of the time.
 Finding waiting(const Readings& readings, const std::vector<int>& ranks) {
   double most = 0;
   for (const RankReadings& rank : readings.ranks)
@@ -121,8 +121,8 @@ std::vector<Finding> judge_ranks(const Readings& readings) {
 
 namespace {
 
-/// Without a base clock half of the highest one stands for it: some processors reach no more when
-/// all cores are busy.
+/// The clock in MHz that a rank's core must reach: its base clock, or half of the highest one if
+/// that is unknown, since some processors reach no more when all cores are busy.
 double expected_clock(const RankReadings& rank) {
   return rank.base_mhz > 0 ? rank.base_mhz : rank.most_mhz / 2;
 }

@@ -10,13 +10,13 @@
 
 namespace baton::doctor {
 
-/// Ranks that are late, and why.
+/// Findings about ranks that are late, with the causes.
 std::vector<Finding> judge_ranks(const Readings& readings);
 
-/// Clocks of cores that are below those that they are made for.
+/// Findings about cores whose clocks are low, slowed by heat or limited by a setting.
 std::vector<Finding> judge_clocks(const Readings& readings);
 
-/// The ranks that are late on their cores, or wait for them.
+/// The ranks that are late, or that have to wait for their cores.
 std::vector<int> late_ranks(const Readings& readings);
 
 }  // namespace baton::doctor

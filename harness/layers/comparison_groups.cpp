@@ -19,21 +19,21 @@ const Choices<Pass> pass_choices{
 const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 
-/// A rule of linear attention and its gates, which --gate-kind says for the decay rule.
+/// A rule of linear attention and its kind of gate, which --gate-kind sets if it is empty.
 struct AttentionChoice {
   Rule rule = Rule::decay;
   std::optional<GateKind> gate = {};
 };
 
-/// Linear attention in users' words.
+/// The words of --attention and the rules that they stand for.
 const Choices<AttentionChoice> attention_choices{{"linear", {}},
                                                  {"gdn", {Rule::delta, GateKind::scalar}},
                                                  {"kda", {Rule::delta, GateKind::vector}},
                                                  {"deltanet", {Rule::delta, GateKind::none}},
                                                  {"rwkv7", {Rule::low_rank, GateKind::vector}}};
 
-/// The modes in the order of the choices, in which an overlapped row comes after the rows that its
-/// hidden share refers to.
+/// The modes that `words` name, in the order of `mode_choices`: an overlapped row comes after the
+/// rows that its hidden share refers to. Throws UsageError.
 std::vector<Mode> modes(const std::vector<std::string>& words) {
   const auto given = resolve_values("mode", words, mode_choices);
   std::vector<Mode> all;
@@ -61,13 +61,13 @@ Layer layer_of(const RawOperators& raw, Dtype dtype) {
 
 bool has_all_methods(const RawOperators& raw) { return raw.methods == std::vector<std::string>{"all"}; }
 
-/// Which methods of a group run.
+/// The kinds of attention whose methods a group has.
 struct Wanted {
   bool linear = true;
   bool softmax = true;
 };
 
-/// Every wanted method in every mode, linear attention without a choice of body.
+/// A comparison group: every wanted method in every mode. Linear attention has no choice of body.
 std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators& raw,
                                                               const std::vector<std::string>& names,
                                                               const Layer& shared, const Wanted& wanted) {
@@ -93,7 +93,7 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators
   return all;
 }
 
-/// The groups of one attention, the layers of which `shared` is like.
+/// Adds the comparison groups of one attention; `shared` has what all their layers share.
 void add_groups(std::vector<std::vector<std::shared_ptr<const Workload>>>& all, const RawOperators& raw,
                 const std::vector<std::string>& names, const Layer& shared,
                 const std::vector<SoftmaxBody>& kernels) {
@@ -110,7 +110,7 @@ void add_groups(std::vector<std::vector<std::shared_ptr<const Workload>>>& all, 
       }
 }
 
-/// Throws UsageError if the flags ask for what is no layer.
+/// Throws UsageError if the flags describe no layer that can be built.
 void check_layers(const RawOperators& raw, const std::vector<std::string>& names) {
   require_scan(raw.scan, names);
   if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)

@@ -49,9 +49,9 @@ std::vector<std::string> scan_names();
 /// carries states by one.
 void require_scan(const std::string& scan, const std::vector<std::string>& methods);
 
-/// One group for each attention, token count, pass and body of softmax blocks: every method in
-/// every mode. Linear attention has one body. Throws UsageError if the flags ask for what is no
-/// layer.
+/// The comparison groups, one for each attention, token count, pass and body of softmax blocks:
+/// every method in every mode. Linear attention has one body. Throws UsageError if the flags
+/// describe no layer that can be built.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
     const std::vector<SoftmaxBody>& kernels);

@@ -22,8 +22,9 @@ struct PublicSuite {
   int rounds;
 };
 
-/// NJUDeepEngine/LongCA-bench (arXiv 2510.17896), longca_bench/dist_attn/run_benchmark.{py,sh};
-/// SandAI-org/MagiAttention, exps/dist_attn/benchmark_conf.py.
+/// The settings of NJUDeepEngine/LongCA-bench (arXiv 2510.17896),
+/// longca_bench/dist_attn/run_benchmark.{py,sh}, and of SandAI-org/MagiAttention,
+/// exps/dist_attn/benchmark_conf.py.
 const PublicSuite public_suites[]{{"longca", {"forward", "backward"}, 15},
                                   {"magi", {"forward", "backward", "both"}, 20}};
 
@@ -33,8 +34,8 @@ std::vector<std::string> suite_names() {
   return names;
 }
 
-/// Asks for what both suites have, and for what the named one has: their causal attention by those
-/// of their methods that are here. LoongTrain's rings come without its heads for tokens.
+/// Sets the flags to the public suite called `name`: its causal attention by those of its methods
+/// that are built in. LoongTrain's rings run without its exchange of heads for tokens.
 void ask_like(const std::string& name, RawOperators& raw, Options& options) {
   raw.methods = {"ulysses_softmax", "ring_attention_zigzag", "all_gather_kv_zigzag", "usp_zigzag",
                  "double_ring_zigzag"};
@@ -51,7 +52,7 @@ void ask_like(const std::string& name, RawOperators& raw, Options& options) {
     }
 }
 
-/// Sets the widths and the head of keys that --mla asks for.
+/// Sets the widths and the number of key heads that --mla asks for. Throws UsageError.
 void set_latent(RawOperators& raw) {
   if (raw.mla.empty()) return;
   if (raw.mla.size() != 2)
@@ -64,13 +65,13 @@ void set_latent(RawOperators& raw) {
   raw.d_v = raw.mla[0];
 }
 
-/// The dtype that was asked for; "auto" is bf16 on GPUs.
+/// The dtype that the user asked for; "auto" is bf16 on GPUs.
 Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
   if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
   return are_on_gpus(executors) ? Dtype::bf16 : Dtype::f32;
 }
 
-/// Who computes softmax blocks, as asked for; "auto" is cuDNN on GPUs where it is found.
+/// The bodies of softmax blocks that the user asked for; "auto" is cuDNN on GPUs where it is found.
 std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
                                     const std::vector<std::string>& executors, Dtype dtype) {
   if (words != std::vector<std::string>{"auto"}) return resolve_values("kernel", words, kernel_choices);

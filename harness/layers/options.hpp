@@ -8,7 +8,7 @@ namespace baton {
 
 struct Options;
 
-/// Parses it, as ParseOptions says.
+/// Parses the command line of operator_bench, as ParseOptions says.
 std::optional<Options> parse_operator_options(int argc, char** argv);
 
 }  // namespace baton

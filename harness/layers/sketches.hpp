@@ -16,14 +16,14 @@
 
 namespace baton {
 
-/// The outputs of one method in few numbers: for each output tensor and each of its tokens and
-/// heads the sum over the channels with random signs.
+/// A random projection of the outputs of one method: for each output tensor and each of its tokens
+/// and heads, the sum over the channels with random signs.
 struct LayerSketch {
   std::string method;
-  /// [tokens of all ranks, heads of the tensor] by position in the sequence.
+  /// The sums of each output tensor [tokens of all ranks, heads], by position in the sequence.
   std::map<std::string, std::vector<double>> tensors;
 
-  /// Makes room for a tensor. Those of several ranks share it.
+  /// Makes room for the sums of a tensor, which its parts on several ranks share.
   void begin(const std::string& name, const LayerProblem& problem);
   /// Adds the rows of one rank's tokens from `first` on [tokens, heads, width]. Threads may add
   /// rows of different tokens at once.
@@ -31,7 +31,7 @@ struct LayerSketch {
            const LayerProblem& problem, const Positions& positions);
 };
 
-/// The norm that the values of one head of an output count as having at least; 0 if unknown.
+/// Returns the least norm that the values of one head of an output count as having; 0 if unknown.
 using LeastNorm = std::function<double(const std::string& name, std::int64_t head)>;
 
 /// Compares the sketches of two methods for the `tokens` of all ranks, each with results within

@@ -15,8 +15,8 @@
 namespace baton {
 namespace {
 
-/// Puts a head that keeps a state first where only some do: in the others a delta rule's matrix is
-/// zero, and a wrong one is right.
+/// Puts a head that keeps its state first if only some heads do. In the others the matrix of a
+/// delta rule is zero, so that a wrong matrix would not show.
 void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, const LayerProblem& problem) {
   const bool only_some = problem.gates == GateDraw::mixed && problem.share.gate == GateKind::scalar &&
                          has_matrices(problem.rule);
@@ -25,8 +25,8 @@ void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, const LayerProb
   if (only_some && keeps != heads.end()) std::iter_swap(heads.begin(), keeps);
 }
 
-/// At least `count` of the heads in the order that the seed gives to those of keys, ascending:
-/// gradients of keys are sums over all heads that share them.
+/// About `count` heads, drawn by the seed, ascending. All heads that share one head of keys are
+/// drawn together, since gradients of keys are sums over them.
 std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count) {
   const std::int64_t group = problem.share.group_heads();
   std::vector<std::int64_t> heads(problem.share.key_heads());
@@ -46,15 +46,15 @@ std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count)
   return of_queries;
 }
 
-/// Values of a layer that are smaller count as if they were of this root mean square. Outputs of
-/// softmax over n tokens are averages, of about n^(-1/2). Where few tokens make them far smaller
-/// than that, the differences that they are made of cancel, and only their absolute error is small.
+/// The least root mean square that values of a layer count as having. Outputs of softmax over n
+/// tokens are averages, of about n^(-1/2). If they are far smaller, the differences that they are
+/// made of cancel, and only their absolute error is small.
 double least_rms(const LayerProblem& problem) {
   if (problem.attention == Attention::linear) return 0;
   return 0.1 / std::sqrt(static_cast<double>(problem.sequence()));
 }
 
-/// The cores of the launch on the host that has fewest.
+/// The number of cores of the launch on the host that has fewest. Collective over the team.
 double fewest_cores(const Team& team) { return -team.max(-static_cast<double>(cores_of_launch().size())); }
 
 }  // namespace
@@ -95,13 +95,13 @@ OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
 
 namespace {
 
-/// Tokens of `row` elements each that are handled at once: their values stay in memory that is used
-/// again and again, since fresh memory takes longer than drawing the values.
+/// The number of tokens of `row` elements that are handled at once. Their memory is used again and
+/// again, since fresh memory takes longer than drawing the values.
 std::int64_t tokens_at_once(std::int64_t tokens, std::int64_t row) {
   return std::clamp<std::int64_t>((1 << 22) / row, 1, tokens);
 }
 
-/// The part of an input's heads that a rank has, and its name for the oracle.
+/// An input of a rank: its name for the oracle, and the tokens and heads that the rank has.
 struct Input {
   std::string name;
   TensorPart part;
@@ -118,7 +118,7 @@ Input input_of(const std::string& name, const SpMethod& method, int rank, const 
            tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads}};
 }
 
-/// Writes an input with rows, a run of tokens at a time.
+/// Writes an input that has a row for each token, a run of tokens at a time.
 void write_rows(Executor& executor, int rank, const Slice& slice, const Input& input,
                 const LayerOracle& oracle) {
   const auto& [name, part] = input;
@@ -168,13 +168,13 @@ struct Output {
 
   const LayerProblem& problem() const { return oracle.problem(); }
   std::int64_t width() const { return problem().width(buffer.name); }
-  /// Elements of a token.
+  /// Elements of the tensor for one token.
   std::int64_t row() const { return problem().row(buffer.name); }
   std::int64_t tokens() const { return buffer.count / row(); }
 };
 
-/// The first of `values`, from element `offset` on, that was not written or is not finite, in
-/// words.
+/// Says which of `values` is the first that was not written or is not finite; empty if all are
+/// right. The values begin with element `offset` of the output.
 std::string unusable(std::span<const float> values, std::int64_t offset, const Output& output) {
   const float unwritten = output.buffer.dtype == Dtype::bf16 ? from_bf16(to_bf16(poison)) : poison;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -186,7 +186,7 @@ std::string unusable(std::span<const float> values, std::int64_t offset, const O
   return {};
 }
 
-/// What was read of an output.
+/// The values of the solved heads of an output, and the first fault that was found in it.
 struct Found {
   std::vector<float> solved;  // the solved heads [tokens, heads, width]
   std::string fault;
@@ -220,8 +220,8 @@ Found read(const Executor& executor, int rank, const Output& output, LayerSketch
   return found;
 }
 
-/// The relative error of the solved heads. Where it is above the tolerance, it is that of values
-/// which count as large as their terms make them.
+/// The relative error of the solved heads. If it is above the tolerance, values count as large as a
+/// share of the terms that they are sums of.
 double error_of(const Found& found, const Output& output, double tolerance) {
   const std::string& name = output.buffer.name;
   const auto expected = output.oracle.expected(name, output.positions, output.tokens());

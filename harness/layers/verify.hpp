@@ -28,19 +28,20 @@ namespace baton {
 double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule = Rule::decay,
                        std::int64_t width = 64);
 
-/// Work shared by the processes of `team` and their cores, for all heads.
+/// The work of an oracle for all heads, shared by the processes of `team` and their cores.
 OracleWork shared_work(const Team& team);
 
 /// The oracle's work shared by the processes of `team` and their cores, for as many heads as about
 /// a second allows, at least one, drawn from the problem's seed. Equal on all processes.
 OracleWork oracle_work(const Team& team, const LayerProblem& problem);
 
-/// Writes the oracle's inputs into, and poison over the outputs of, this process's ranks.
+/// Writes the oracle's inputs of this process's ranks, and poisons their outputs.
 void write_layer(Executor& executor, std::span<const Schedule> schedules, const SpMethod& method,
                  const LayerOracle& oracle);
 
-/// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance, or
-/// with elements that were not written or are not finite. Adds them to `sketch` if there is one.
+/// Compares the outputs of this process's ranks with the oracle, and adds them to `sketch` unless
+/// it is null. `wrong` counts tensors outside the tolerance, or with elements that were not written
+/// or are not finite.
 Comparison compare_layer(const Executor& executor, std::span<const Schedule> schedules,
                          const SpMethod& method, const LayerOracle& oracle, LayerSketch* sketch = nullptr);
 

@@ -14,7 +14,7 @@
 namespace baton {
 namespace {
 
-/// The heads, those of keys where they are fewer, and whether these are latent.
+/// The number of heads, that of key heads where they are fewer, and whether keys are latent.
 std::string heads_name(const LayerShape& s) {
   const std::string of_keys = s.key_heads() == s.heads ? "" : fmt::format("/kv_heads:{}", s.key_heads());
   return fmt::format("{}{}{}", s.heads, of_keys, s.latent ? "/latent" : "");
@@ -132,7 +132,7 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .starts = packed(layer_, static_cast<int>(ranks)).starts};
 }
 
-/// Methods share what this names, whatever pass they run.
+/// The key of the expected results of `problem`, which all methods share, whatever pass they run.
 std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
   const LayerShape& s = problem.share;
   return fmt::format("{} layer: {}/{}/{}, {} tokens{}, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
@@ -176,7 +176,8 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
                               }));
 }
 
-/// The first and the last token of each of four ranks tell. Fewer ranks are no grid.
+/// The layout of a method: "contiguous", "zigzag" or "other". The first and the last token of each
+/// of four ranks tell it; fewer ranks are no grid.
 std::string layout_of(const SpMethod& method, std::int64_t tokens) {
   constexpr int ranks = 4;
   const auto is_like = [&](auto positions) {
@@ -190,7 +191,7 @@ std::string layout_of(const SpMethod& method, std::int64_t tokens) {
   return is_like([&](int rank) { return zigzag_positions(rank, ranks, tokens); }) ? "zigzag" : "other";
 }
 
-/// Who computes softmax blocks, and its version; empty where hosts do, and for linear attention.
+/// The kernel of softmax blocks and its version; empty on hosts and for linear attention.
 std::pair<std::string, std::string> OperatorWorkload::kernel() const {
   if (method_.attention != Attention::softmax || layer_.dtype != Dtype::bf16) return {};
   if (!is_by_cudnn()) return {to_string(SoftmaxBody::own), ""};

@@ -16,8 +16,8 @@
 namespace baton {
 namespace {
 
-/// The least one-way time of `bytes` between two ranks, the same on all processes. It is used for a
-/// bound, so that disturbances must not count.
+/// The least one-way seconds of a message of `bytes` between two ranks, the same on all processes.
+/// They make a bound, so that disturbances must not count.
 double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes, int from, int to) {
   const int rounds = bytes < 4096 ? 200 : 20;
   team.wait_asleep();

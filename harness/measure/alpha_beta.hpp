@@ -13,23 +13,23 @@ class Team;
 
 /// The alpha-beta model of a message: alpha + bytes / beta seconds.
 struct AlphaBeta {
-  /// Latency in seconds. The hardware's value if the executor can measure it, otherwise that of its
-  /// messages. Used for the bound.
+  /// Latency of a message in seconds, for the bound: that of the hardware if the executor can
+  /// measure it, otherwise that of the executor's messages.
   double alpha_seconds = 0;
-  /// Bytes a second.
+  /// Rate of a message in bytes a second, for the bound.
   double beta = 1;
   /// Seconds that an empty round takes.
   double floor_seconds = 0;
-  /// The values of the executor's own messages, which decide the number of blocks; 0 if they are
-  /// the values above.
+  /// Latency of the executor's own messages, which with `message_beta` decides the number of
+  /// blocks. Both are 0 where `alpha_seconds` and `beta` are those of messages.
   double message_alpha_seconds = 0;
   double message_beta = 0;
-  /// The values of messages between hosts; 0 where all ranks share one. If no two ranks share a
-  /// host, the first two values above are these.
+  /// Latency of messages between hosts, with the rate `between_beta`; 0 where all ranks share a
+  /// host. If no two ranks share a host, `alpha_seconds` and `beta` are measured between hosts too.
   double between_alpha_seconds = 0;
   double between_beta = 0;
-  /// Operations a second of the executor's products of affine maps on one rank, as measured; 0 if
-  /// they were not, and then they cost nothing.
+  /// Floating-point operations a second of a rank's products of affine maps; 0 if they were not
+  /// measured, and then products cost nothing.
   double product_flops_a_second = 0;
 
   /// The least seconds for `hops` messages that wait for one another while the busiest rank sends
@@ -37,7 +37,8 @@ struct AlphaBeta {
   double bound_seconds(int hops, std::int64_t bytes, double flops = 0) const {
     return floor_seconds + hops * alpha_seconds + busy_seconds(bytes, flops);
   }
-  /// The part of it for which the busiest link or rank is busy.
+  /// The seconds for which the busiest link or rank is busy: the longer of sending `bytes` and of
+  /// products of `flops` operations.
   double busy_seconds(std::int64_t bytes, double flops) const {
     const double products = product_flops_a_second > 0 ? flops / product_flops_a_second : 0;
     return std::max(static_cast<double>(bytes) / beta, products);
@@ -56,9 +57,9 @@ struct AlphaBeta {
 /// `message_alpha_seconds` and `message_beta`. Nothing is measured if ranks share a device.
 AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placement& placement);
 
-/// Operations a second of products of affine maps on the first `busy` of the executor's ranks at
-/// once, over as many heads as keep a device busy, or over four on the host. 0 if ranks share a
-/// device. Collective over the team.
+/// Floating-point operations a second of products of affine maps, on the first `busy` of the
+/// executor's ranks at once. A device has as many heads as keep it busy, a host four. 0 if ranks
+/// share a device. Collective over the team.
 double measure_products(Executor& executor, const Team& team, int ranks, int busy);
 
 }  // namespace baton

@@ -34,14 +34,15 @@ namespace {
 constexpr std::int64_t least_bytes = 8, most_bytes = 16 << 20;
 constexpr double no_limit = 1e18;  // operations or bytes a second
 
-/// Sizes of the curves' points.
+/// The sizes of a curve's points, in bytes.
 std::vector<std::int64_t> sizes() {
   std::vector<std::int64_t> sizes{least_bytes, 512};
   for (std::int64_t bytes = 4096; bytes <= most_bytes; bytes *= 2) sizes.push_back(bytes);
   return sizes;
 }
 
-/// What is known of a link from its curves.
+/// Completes a link from its measured curves: makes them rise, and derives overhead, latency and
+/// rate.
 LinkModel with_ends(LinkModel link) {
   link.measured_idle = rising(link.measured_idle.points);
   link.measured = rising(link.measured.points);
@@ -53,7 +54,7 @@ LinkModel with_ends(LinkModel link) {
   return link;
 }
 
-/// The link that joins the ranks of each group, all of one node.
+/// Measures the link that joins the ranks of each group, all of one node.
 LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Groups& groups, int ranks) {
   LinkModel link{.moved_by = moved_by};
   for (const std::int64_t bytes : sizes()) {
@@ -66,8 +67,8 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Group
   return with_ends(link);
 }
 
-/// The link between nodes, from groups of ranks with equal place. Its latency is long, so that
-/// messages must be under way together for one to show how long it holds its port.
+/// Measures the link between nodes, from groups of ranks with equal place. Its latency is long, so
+/// that messages must be under way together for one to show how long it holds its port.
 LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_a_node) {
   constexpr std::int64_t long_ones = 256 << 10;  // take longer than any latency, and much memory
   const Probes::Groups pair{{rails.front()[0], rails.front()[1]}};
@@ -89,8 +90,8 @@ LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ran
   return with_ends(link);
 }
 
-/// `seconds(bytes, busy)` measures a step on so many busy ranks; `touched(bytes)` are the bytes
-/// that the simulator counts for it.
+/// Measures the rate of a local step. `seconds(bytes, busy)` measures it on so many busy ranks;
+/// `touched(bytes)` are the bytes that the simulator counts for it.
 template <typename Seconds, typename Touched>
 Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   Rate rate;
@@ -106,8 +107,8 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   return rate;
 }
 
-/// The mean relative distance of messages, at sizes between the points, from the curve. No time
-/// at all is no reading; 1 if there is none.
+/// The mean relative distance of messages from the curve, at sizes between its points. Messages
+/// without a measurable time are left out; 1 if none is left.
 double residual(Probes& probes, const LinkModel& link, const Probes::Groups& groups) {
   double sum = 0;
   int count = 0;
@@ -120,8 +121,9 @@ double residual(Probes& probes, const LinkModel& link, const Probes::Groups& gro
   return count > 0 ? std::exp(sum / count) - 1 : 1;
 }
 
-/// The links of a topology whose nodes are set, and how well they fit. Ranks that share no host
-/// have no link within one: the one between hosts stands for it, and its source says so.
+/// Measures the links of a topology whose nodes are set, and returns their residual. If no two
+/// ranks share a host, the link between hosts also stands for that within one, and its source says
+/// so.
 double calibrate_links(Topology& topology, Probes& probes, const Placement& placement, Transport moved_by) {
   const int ranks_a_node = topology.ranks_a_node;
   double error = 0;
@@ -147,14 +149,14 @@ struct KernelRates {
   std::vector<double> flops, bytes;
 };
 
-/// The slowest rank's median, since a round waits for that rank; infinite if no rank has any rate.
-/// Collective.
+/// The median of `rates` on the slowest rank, since a round waits for that rank; infinite if no
+/// rank has any rate. Collective over the team.
 double slowest_ranks(const std::vector<double>& rates, const Team& team) {
   return -team.max(rates.empty() ? -std::numeric_limits<double>::infinity() : -median(rates));
 }
 
 /// Runs the prepared rounds until clocks and caches have settled, and returns the median seconds of
-/// a round. Collective.
+/// a round. Collective over the team.
 double warm_round_seconds(Executor& executor, const Team& team) {
   constexpr double settled = 0.2;  // seconds
   constexpr std::size_t fewest = 3, most = 200;

@@ -21,9 +21,9 @@ class Placement;
 Topology calibrate(Executor& executor, const Team& team, const Placement& placement,
                    const std::string& stands_on);
 
-/// `links` without the rates of its kernels, for those that one rank of `machine` will measure:
-/// links, copies and combines stay, and the name and the calibration say where each comes from.
-/// `stands_on` names what is measured: machine, executor, commit.
+/// `links` without the rates of its kernels, which one rank of `machine` will measure. Links,
+/// copies and combines stay; the name and the calibration say where each comes from. `stands_on`
+/// names what is measured: machine, executor, commit.
 Topology awaiting_kernels(const Topology& links, const std::string& machine, const std::string& stands_on);
 
 /// Adds the rates of the kernels in `schedules`, from traced rounds: operations a second, or bytes

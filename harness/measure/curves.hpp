@@ -18,9 +18,8 @@
 
 namespace baton {
 
-/// Adds a point to a curve that must rise with the size, and stay below the rates that a topology
-/// may have: a time that noise made too short becomes the one before it plus 1 ps, and no time at
-/// all becomes that of a rate which costs nothing.
+/// Adds a point to a curve whose seconds must rise with the size, at no more than the greatest rate
+/// that a topology may have. A time that noise made too short becomes the one before it plus 1 ps.
 inline void add_point(Curve& curve, double bytes, double seconds) {
   constexpr double least_step = 1e-12, free = 1e17;  // seconds, bytes a second
   if (!curve.points.empty())
@@ -28,8 +27,8 @@ inline void add_point(Curve& curve, double bytes, double seconds) {
   curve.points.push_back({bytes, seconds});
 }
 
-/// The curve through `found`, whose bytes ascend. One wrong reading moves those next to it and not
-/// all that follow. No time at all is no reading, unless there is nothing else.
+/// The rising curve through `found`, whose bytes ascend. A wrong reading moves the points next to
+/// it, not all that follow. Points without a time are left out, unless fewer than two have one.
 inline Curve rising(const std::vector<Curve::Point>& found) {
   struct Pool {
     double logarithms;

@@ -20,7 +20,7 @@
 namespace baton {
 namespace {
 
-/// The same on all processes.
+/// The clock offset with the least error of 100 readings; the same on all processes.
 ClockOffset best_reading(Executor& executor, const Team& team, int from, int to) {
   constexpr int readings = 100;
   team.wait_asleep();
@@ -49,8 +49,8 @@ HostClocks compare_clocks(Executor& executor, const Team& team, const Placement&
   return clocks;
 }
 
-/// The interface that carries messages between the first two ranks of `groups`; `otherwise` if none
-/// does, and nothing if there are no such ranks.
+/// The network interface that carries messages between the first two ranks of `groups`; `otherwise`
+/// if none does, empty without groups. Collective over the team.
 std::string carrier_of_messages(Executor& executor, const Team& team,
                                 const std::vector<std::vector<int>>& groups, const std::string& otherwise) {
   if (groups.empty()) return {};

@@ -17,30 +17,33 @@ struct AlphaBeta;
 struct StartSkew {
   /// The median over 100 starts of last minus first, in seconds. Not a number if it is not known.
   double seconds = 0;
-  /// At most how wrong the differences of the hosts' clocks are; 0 on a single host.
+  /// The largest error of the differences of the hosts' clocks, in seconds; 0 on a single host.
   double clock_error_seconds = 0;
 };
 
-/// How far apart the ranks leave `Executor::synchronise`. Clocks of other hosts are compared with
-/// that of rank 0's: of 100 messages there and back the fastest tells the difference best.
+/// Measures how far apart the ranks leave `Executor::synchronise`. The clocks of other hosts are
+/// compared with rank 0's: of 100 messages there and back the fastest tells the difference best.
+/// Collective over the team.
 StartSkew measure_start_skew(Executor& executor, const Team& team, const Placement& placement);
 
-/// What is known of the hosts of ranks that have several.
+/// Facts about the hosts of ranks that run on several.
 struct HostsOfRanks {
   int hosts = 0;
-  /// Placement::words and Placement::irregular.
+  /// The texts of Placement::words and Placement::irregular.
   std::string placement, irregular;
-  /// The network interface that carries messages within a host and between hosts, as its counters
+  /// The network interfaces that carry messages within a host and between hosts, as their counters
   /// of bytes show; "shared memory" if none does within a host, "no interface" if none does between
-  /// hosts, as past the kernel. Empty if there is no such message, or on devices.
+  /// hosts, as past the kernel. Empty if there are no such messages, or on devices.
   std::string within_by, between_by;
   double clock_error_seconds = 0;
 
-  /// The link of a kind in words, with what carries it.
+  /// Latencies and rates of the links within and between hosts in words, with what carries
+  /// messages.
   std::string words(const AlphaBeta& model) const;
 };
 
-/// Finds the above; nothing on a single host. Collective over the team.
+/// Finds the hosts of the ranks and what carries their messages; nothing on a single host.
+/// Collective over the team.
 std::optional<HostsOfRanks> hosts_of(Executor& executor, const Team& team, const Placement& placement,
                                      const StartSkew& skew);
 

@@ -54,9 +54,9 @@ class BlockSearch {
 
   int best() const { return best_; }
 
-  /// True if so many blocks are faster than all before. Numbers that take too long to simulate are
-  /// not tried, nor those whose rank in the middle has the steps of an earlier number: slices that
-  /// many ranks own are cut alike by many numbers.
+  /// Simulates so many blocks; true if they are faster than all numbers before. Numbers that take
+  /// too long to simulate are not tried, nor those whose rank in the middle has the steps of an
+  /// earlier number: slices that many ranks own are cut alike by many numbers.
   bool improves(int blocks) {
     const Schedule middle = middle_of(case_, blocks);
     const std::vector<Step>& steps = middle.steps();
@@ -72,7 +72,7 @@ class BlockSearch {
     return true;
   }
 
-  /// Walks away from `blocks` in steps of `factor`, until `most_misses` steps in a row have not
+  /// Tries numbers from `blocks` on in steps of `factor`, until `most_misses` in a row have not
   /// improved.
   void walk(int blocks, double factor, int most_misses) {
     for (int misses = 0; misses < most_misses;) {

@@ -29,21 +29,22 @@ int best_blocks_on(const Case& bench_case, const Topology& topology);
 std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const AlphaBeta& model,
                                        const Placement& placement);
 
-/// A simulated time beside a measured one.
+/// A simulated time to be compared with a measured one.
 struct Prediction {
   double seconds = 0;
   /// The name of the topology.
   std::string topology;
-  /// Why the prediction goes beyond what the topology was calibrated with; empty if it does not.
+  /// The reason why the prediction goes beyond what the topology was calibrated with; empty if it
+  /// does not.
   std::string extrapolated;
 };
 
 /// The time of `bench_case` in so many blocks on `topology`; empty if it cannot be simulated.
 std::optional<Prediction> predict(const Case& bench_case, int blocks, const Topology& topology);
 
-/// Why the simulation of `source` goes beyond what `topology` was calibrated with: its kernels, its
-/// ranks, the sizes of its messages or their paths. Empty if it does not, or if the topology was
-/// not calibrated.
+/// The reason why the simulation of `source` goes beyond what `topology` was calibrated with: its
+/// kernels, its ranks, the sizes of its messages or their paths. Empty if it does not, or if the
+/// topology was not calibrated.
 std::string extrapolates(const ScheduleSource& source, const Simulation& simulation,
                          const Topology& topology);
 

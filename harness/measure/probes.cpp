@@ -11,8 +11,8 @@
 namespace baton {
 namespace {
 
-/// Repetitions in the two lengths of a probe of messages, copies or combines of `bytes`. Large ones
-/// take longer than what both lengths have in common by far, so that few of them tell enough.
+/// Repetitions in the two lengths of a probe with messages, copies or combines of `bytes`. Large
+/// ones take far longer than the part that both lengths have in common, so that few are enough.
 struct Lengths {
   explicit Lengths(std::int64_t bytes) : many(bytes < large ? 10 : 4) {}
 
@@ -21,7 +21,8 @@ struct Lengths {
   int many;
 };
 
-/// The place of `rank` among the first two of the first group, and the other one; -1 for others.
+/// The place of `rank`, 0 or 1, among the first two ranks of the first group, and the other rank;
+/// -1 for ranks that are neither.
 std::pair<int, int> place_in_pair(const Probes::Groups& groups, int rank) {
   const int first = groups.front()[0], second = groups.front()[1];
   return rank == first ? std::pair(0, second) : rank == second ? std::pair(1, first) : std::pair(-1, -1);

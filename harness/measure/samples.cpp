@@ -12,7 +12,7 @@
 namespace baton {
 namespace {
 
-/// Elements of an output that are poisoned before a round.
+/// The number of elements of an output that are poisoned before a round.
 constexpr std::int64_t poisoned = 64;
 
 /// Runs the rounds of one case and collects this process's times.
@@ -47,7 +47,7 @@ class Rounds {
   }
 
  private:
-  /// The slowest rank's seconds of one round.
+  /// Runs one round and returns the slowest rank's seconds.
   double run_once(const std::string& name) {
     if (watch_ != nullptr) watch_->before_round();
     executor_.synchronise();

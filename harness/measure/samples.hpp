@@ -25,18 +25,18 @@ struct Samples {
   /// Seconds of the first warm-up round, which pays for connections and lazy loading. Empty without
   /// warm-up.
   std::optional<double> first_seconds;
-  /// One value for each round: the maximum over ranks.
+  /// Seconds of each round: the maximum over ranks.
   std::vector<double> seconds;
-  /// One row for each process, one value for each round.
+  /// Seconds of each round in each process: one row for each process.
   std::vector<std::vector<double>> rank_seconds;
-  /// The devices' readings before the warm-up and right after the last round; one row for each
-  /// process.
+  /// The names of the devices' readings, which were taken before the warm-up and right after the
+  /// last round. `readings_before` and `readings_after` have one row for each process.
   std::vector<std::string> reading_names;
   std::vector<std::vector<double>> readings_before;
   std::vector<std::vector<double>> readings_after;
 };
 
-/// Whether all rounds of a case leave the same bits.
+/// A check that all rounds of a case leave the same bits.
 ///
 ///   before each round:  some elements of every output are poisoned, so that a round that writes
 ///                       nothing cannot look like the one before it
@@ -52,12 +52,14 @@ class RoundWatch {
              const std::vector<std::string>& vary = {});
 
   void before_round();
-  /// `name` is for people, such as "round 17 of 50".
+  /// Compares the outputs with those of the first round. `name` is for people, such as "round 17 of
+  /// 50".
   void after_round(const std::string& name);
 
-  /// How many rounds left other results than the first one, and the first of them.
+  /// The number of rounds that left other results than the first one, and a description of the
+  /// first.
   const Comparison& found() const { return found_; }
-  /// The seconds that this process spent here.
+  /// The seconds that this process spent on the checks.
   double seconds() const { return seconds_; }
 
  private:
@@ -80,7 +82,8 @@ class RoundWatch {
 Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds,
                        RoundWatch* watch = nullptr);
 
-/// One round that nobody times, in the same cadence: two rounds of a stream, one replay of a graph.
+/// Runs a round that nobody times, in the given cadence: two rounds of a stream, one replay of a
+/// graph.
 void run_untimed(Executor& executor, TimingMode timing);
 
 }  // namespace baton

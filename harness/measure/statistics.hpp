@@ -44,8 +44,8 @@ Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& 
 /// mean, and Student's t on their logarithms. At least two.
 Ratio over_launches(const std::vector<double>& values);
 
-/// One case in at least two launches, each with the seconds of its rounds. The median and its
-/// interval are those of the launches' medians; the rest is of all rounds together.
+/// The summary of one case in at least two launches, each with the seconds of its rounds. The
+/// median and its interval are those of the launches' medians; the rest is of all rounds together.
 Summary summarise_launches(const std::vector<std::vector<double>>& seconds);
 
 }  // namespace baton

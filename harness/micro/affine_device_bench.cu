@@ -22,7 +22,7 @@
 namespace baton {
 namespace {
 
-/// Median seconds of one of the launches that `enqueue` makes 20 of.
+/// The median seconds of a launch by `enqueue`, over rounds of 20 launches each.
 double median_seconds(const std::function<void(cudaStream_t, int)>& enqueue) {
   constexpr int launches = 20, warm_up = 3, rounds = 21;
   cudaStream_t stream;
@@ -84,7 +84,8 @@ void time_combine(std::int64_t heads, std::int64_t values, std::int64_t keys, bo
              s.steps()[0].combine_flops(), seconds);
 }
 
-/// Rows of 128 by plain multiplications: a thread has a quarter of a column of the matrix.
+/// Products of rows of 128 by plain multiplications. A thread has a quarter of a column of the
+/// matrix.
 class PlainProducts {
  public:
   static constexpr unsigned width = 128, share = width * width / product_threads;
@@ -95,7 +96,7 @@ class PlainProducts {
     for (unsigned b = 0; b < share; ++b) matrix_[b] = by.first[column * width + first + b];
   }
 
-  /// The four parts of a row's sums; adding them up is left out, in favour of this body.
+  /// Computes the four parts of a row's sums. They are not added up, in favour of this body.
   __device__ void multiply(float* y, const float* x, unsigned stride) const {
     const unsigned column = threadIdx.x % width, first = threadIdx.x / width * share;
 #pragma unroll 4

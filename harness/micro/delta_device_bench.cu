@@ -17,7 +17,7 @@
 namespace baton {
 namespace {
 
-/// Normal numbers become keys of about length one; others become strengths in (0, 1).
+/// Turns normal numbers into keys of about length one, and others into strengths in (0, 1).
 __global__ void finish_kernel(Bf16* keys, std::int64_t key_elements, float scale, Bf16* beta,
                               std::int64_t strengths) {
   const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x;

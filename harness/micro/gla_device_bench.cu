@@ -22,13 +22,13 @@ void fill(const DeviceArray<Bf16>& x, unsigned seed, float strength) {
 
 constexpr int sets = 2;  // of inputs, which turn
 
-/// Segments of a call that fill the multiprocessors once.
+/// The number of segments of a call that fill the multiprocessors once.
 int segments_of(const LayerShape& s, const Work& work, int multiprocessors) {
   return static_cast<int>(segment_count(s, work.heads(s), multiprocessors));
 }
 
-/// Forward and backward with all heads' local states before the outputs, as they run around an
-/// exchange.
+/// Times the forward and backward pass with all heads' local states before the outputs, as they run
+/// around an exchange.
 void time_groups(const std::vector<std::unique_ptr<LayerMemory>>& layers, const LayerShape& s, int groups,
                  int multiprocessors) {
   std::vector<std::unique_ptr<Rank>> ranks;
@@ -71,7 +71,7 @@ struct Layers {
   const Rank& turn(int i) const { return *ranks[size(i % sets)]; }
 };
 
-/// Backward passes that differ in how they come to the states before chunks, by turns.
+/// Times backward passes that differ in how they get the states before chunks, in turns.
 void compare_backwards(const Layers& all) {
   const std::vector<double> seconds = median_seconds({
       [&](int i) {

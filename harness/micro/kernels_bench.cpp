@@ -93,7 +93,7 @@ struct StateRoom {
   std::vector<float> states, decays, map_decay, map_state;
 };
 
-/// Times one part, or all of them in order.
+/// Times part number `part` of `parts`, from 1, or all of them in order if it is 0.
 template <class... Parts>
 void time_parts(benchmark::State& state, int part, const Parts&... parts) {
   for (auto _ : state) {
@@ -106,7 +106,8 @@ void time_parts(benchmark::State& state, int part, const Parts&... parts) {
   }
 }
 
-/// Gate strength in thousandths, then the part: 0 all, 1 states, 2 intra, 3 inter.
+/// Times the forward kernels. Arguments: the gate strength in thousandths, then the part: 0 all, 1
+/// states, 2 intra, 3 inter.
 void forward(benchmark::State& state, GateKind kind) {
   const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
   const int part = static_cast<int>(state.range(1));
@@ -126,7 +127,8 @@ void forward(benchmark::State& state, GateKind kind) {
   report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
 }
 
-/// As forward, for the backward kernels.
+/// Times the backward kernels. Arguments: the gate strength in thousandths, then the part: 0 all, 1
+/// state gradients, 2 intra, 3 inter.
 void backward(benchmark::State& state, GateKind kind) {
   const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
   const int part = static_cast<int>(state.range(1));
@@ -149,8 +151,8 @@ void backward(benchmark::State& state, GateKind kind) {
   report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
 }
 
-/// The same for a delta rule; parts: 0 all, 1 map, 2 output, 3 correction, 4 state gradients, 5
-/// gradients.
+/// Times the kernels of a delta rule. Arguments: the gate strength in thousandths, then the part: 0
+/// all, 1 map, 2 output, 3 correction, 4 state gradients, 5 gradients.
 void delta(benchmark::State& state, GateKind kind) {
   const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
   const int part = static_cast<int>(state.range(1));

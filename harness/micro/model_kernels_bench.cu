@@ -27,7 +27,8 @@ void print(const std::string& what, const DeviceStep& step) {
   std::fflush(stdout);
 }
 
-/// A weight [rows, columns]: out of its inputs, back, and its gradient.
+/// Times the products of a weight [rows, columns]: its outputs, the gradients of its inputs, and
+/// its own gradient.
 void print_products(const std::string& what, std::int64_t rows, std::int64_t columns) {
   constexpr Dtype bf16 = Dtype::bf16;
   print(what, product_step({.rows = tokens, .columns = columns, .depth = rows, .out = bf16}));

@@ -101,7 +101,7 @@ void time_method(const std::string& name, const LayerShape& share, int ranks,
   }
 }
 
-/// Softmax attention by both bodies, on one rank and on several.
+/// Times softmax attention by both bodies, on one rank and on several.
 void time_softmax(const LayerShape& share, int ranks) {
   for (const SoftmaxBody kernel : {SoftmaxBody::own, SoftmaxBody::cudnn}) {
     const Refusal lacking = kernel == SoftmaxBody::cudnn ? cudnn_library().lacking() : Refusal{};

@@ -25,7 +25,7 @@ void build_and_check(benchmark::State& state, const char* name) {
 BENCHMARK_CAPTURE(build_and_check, all_scan, "all_scan")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(build_and_check, two_shot, "two_shot")->Arg(256)->Unit(benchmark::kMillisecond);
 
-/// Peak memory of this process so far.
+/// The peak memory of this process so far, in GB.
 double most_gigabytes() {
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
@@ -44,7 +44,7 @@ void simulate_all(benchmark::State& state, const ScheduleSource& source, const c
   state.counters["peak_GB"] = most_gigabytes();
 }
 
-/// A layer of the paper's operator table, 16K tokens a device.
+/// Simulates a layer of the paper's operator table, with 16K tokens a device.
 void simulate_method(benchmark::State& state, const char* name) {
   const int ranks = static_cast<int>(state.range(0)), blocks = static_cast<int>(state.range(1));
   const SpMethod& method = find_method(name);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t samples = 3, run_length = 256;
 
-/// A place of `count`, another one for each sample.
+/// A random index below `count`, in the part of the range that belongs to `sample`.
 std::int64_t drawn(std::int64_t count, std::uint64_t seed, std::int64_t sample) {
   const std::int64_t first = sample * count / samples,
                      end = std::max(first + 1, (sample + 1) * count / samples);
@@ -92,7 +92,8 @@ double table_error(const RankTensors& tensors, const Step& step, const TokenRows
   return relative_error(got, expected);
 }
 
-/// The logits of some tokens, by the product behind which step `at` takes them, [vocabulary] each.
+/// The logits of some tokens, [vocabulary] each, made again by the product whose result step `at`
+/// reads.
 std::vector<std::vector<double>> logits_of(const RankTensors& tensors, std::size_t at,
                                            std::span<const std::int64_t> tokens) {
   const Schedule& schedule = tensors.schedule();

@@ -9,7 +9,8 @@ namespace baton {
 
 class RankTensors;
 
-/// The error of sampled rows of step `at`, of what is at a model's ends; -1 for any other step.
+/// The relative error of sampled rows of step `at`, if it is at an end of the model: embedding,
+/// loss or optimizer; -1 for any other step.
 double end_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed);
 
 }  // namespace baton

@@ -29,12 +29,12 @@ namespace {
 
 constexpr std::int64_t border_tokens = 16;
 constexpr std::int64_t tokens_at_once = 256;
-/// Few tokens have their roundings less evened out than all.
+/// A factor of the tolerance of few tokens, whose rounding errors even out less than those of all.
 constexpr double of_few_tokens = 4;
 
 using Numbers = std::vector<double>;
 
-/// One layer's tensors on one rank; those of the backward pass are empty but for the first layer.
+/// One layer's tensors on one rank. Only the first layer has gradients.
 struct LayerSlices {
   std::map<std::string, Slice> by_name;
 
@@ -57,7 +57,7 @@ struct LayerSlices {
   const Slice& operator[](const std::string& name) const { return by_name.at(name); }
 };
 
-/// One layer on the ranks of this process, with the states at their borders [heads, d_k, d_v].
+/// One layer on the ranks of this process, with the incoming states of each rank [heads, d_k, d_v].
 class LayerRun {
  public:
   LayerRun(const SampledRun& run, int layer) : run_(run), layer_(layer), shape_(run.share(layer)) {
@@ -100,8 +100,8 @@ class LayerRun {
   std::vector<Numbers> states_, d_states_;  // by the rank's place in this process
 };
 
-/// Decay and state of every head side by side: what the rank's tokens do to a state that comes in,
-/// or to the gradient of one that comes back.
+/// Decay and state of every head side by side: the map of the rank's tokens on an incoming state,
+/// or on its gradient in the backward direction.
 Numbers LayerRun::maps_of(std::size_t rank, bool is_forward) const {
   const RankTensors& tensors = run_.ranks[rank];
   std::vector<ReferenceMap> maps(shape_.heads, ReferenceMap(shape_, is_forward));
@@ -136,7 +136,8 @@ Numbers LayerRun::maps_of(std::size_t rank, bool is_forward) const {
   return all;
 }
 
-/// The states before the ranks of this process, or the gradients of the states behind them.
+/// The incoming states of this process's ranks, or the gradients of their outgoing states.
+/// Collective over the team.
 std::vector<Numbers> LayerRun::incoming(bool is_forward) const {
   std::vector<Numbers> states(run_.ranks.size(), Numbers(shape_.heads * state_count(), 0.0));
   if (run_.stack().is_alone() || run_.problem.ranks == 1) return states;

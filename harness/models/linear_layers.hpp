@@ -7,8 +7,8 @@ namespace baton {
 struct Comparison;
 struct SampledRun;
 
-/// Compares them over their own operands, from the states that the ranks before really make.
-/// Collective over the team.
+/// Compares the linear attention of a model, over its own operands and from the states that the
+/// ranks before make, with the recurrence. Collective over the team.
 Comparison compare_linear_layers(const SampledRun& run);
 
 }  // namespace baton

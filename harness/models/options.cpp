@@ -67,7 +67,8 @@ ModelShape shape_of(const RawModels& raw) {
   return shape;
 }
 
-/// Floating-point operations a second, from teraflops such as 0.05; 0 for no word.
+/// The peak flop/s of a rank from a word in teraflops, such as 0.05; 0 for no word. Throws
+/// UsageError.
 double peak_of(const std::string& word) {
   if (word.empty()) return 0;
   double teraflops = 0;
@@ -78,7 +79,7 @@ double peak_of(const std::string& word) {
   return 1e12 * teraflops;
 }
 
-/// The lines of every method, the data-parallel one once and first.
+/// A comparison group: the lines of every method, the data-parallel one once and first.
 std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& raw, const Stack& shared,
                                                               const std::vector<std::string>& names) {
   const auto lines = resolve_values("line", raw.lines, line_choices);

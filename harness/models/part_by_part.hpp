@@ -15,8 +15,8 @@
 
 namespace baton {
 
-/// Compares a model that is too large for the oracle part by part, as this file begins with. The
-/// seed chooses rows and heads. Collective over the team.
+/// Compares a model that is too large for the oracle part by part: sampled steps, attention and
+/// sharded weights. The seed chooses rows and heads. Collective over the team.
 Comparison compare_sampled(const Executor& executor, std::span<const Schedule> schedules,
                            const ModelProblem& problem, const Team& team);
 

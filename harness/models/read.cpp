@@ -61,7 +61,7 @@ class Reader {
     if (found == json_.end()) fail(fmt::format("there is no {}", key));
     return *found;
   }
-  /// The value of a key that has a source.
+  /// The value of `key`. Throws UsageError unless the file has it and names its source.
   const Json& sourced(const char* key) const {
     const Json& sources = at("sources");
     const bool has_source = sources.is_object() && sources.contains(key) && sources.at(key).is_string() &&

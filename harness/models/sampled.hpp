@@ -20,8 +20,8 @@ struct Columns {
   std::int64_t count = 0;
 };
 
-/// What a round left on one rank. Matrices are read a run of rows at a time into the same memory:
-/// fresh memory takes longer than what is read.
+/// The buffers of one rank after a round. Matrices are read a run of rows at a time into the same
+/// memory: fresh memory takes longer than reading.
 class RankTensors {
  public:
   RankTensors(const Executor& executor, std::span<const Schedule> schedules, int rank)
@@ -30,14 +30,14 @@ class RankTensors {
   int rank() const { return rank_; }
   const Schedule& schedule() const { return schedule_; }
 
-  /// The first buffer of this name and size: that of a block, whose method may have others. Empty
-  /// if there is none.
+  /// The first buffer of this name and size, which is that of a block, since its method may have
+  /// others. Empty if there is none.
   Slice find(const std::string& name, std::int64_t count) const;
   std::vector<float> part(const Slice& slice) const;
-  /// Some columns of all rows of `width`, [rows, count] for each of `of`.
+  /// Columns of a matrix whose rows have `width` elements: [rows, count] for each entry of `of`.
   std::vector<std::vector<float>> columns(const Slice& matrix, std::int64_t width,
                                           std::span<const Columns> of) const;
-  /// The rows of one head of a tensor [tokens, heads, width], from token `first` on.
+  /// The rows of one head of a tensor [tokens, heads, width] in double, from token `first` on.
   std::vector<double> of_head(const Slice& tensor, std::int64_t row, std::int64_t width, std::int64_t head,
                               std::int64_t first, std::int64_t tokens) const;
 
@@ -54,7 +54,7 @@ struct SampledRun {
   const std::vector<RankTensors>& ranks;  // of this process
   const OracleWork& work;
   const Team& team;
-  /// Relative errors of messages.
+  /// The largest relative error of a rounded message; 0 if messages are not rounded.
   double wire_roundoff = 0;
 
   const Stack& stack() const { return problem.stack; }
@@ -65,7 +65,8 @@ struct SampledRun {
   double attention_tolerance() const;
 };
 
-/// Counts a part of a rank's results that is off by `error`.
+/// Adds to `into` a part of a rank's results whose relative error is `error`; `what` names the
+/// part.
 void note(Comparison& into, double error, double tolerance, const std::string& what);
 
 }  // namespace baton

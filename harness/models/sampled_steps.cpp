@@ -31,7 +31,7 @@ namespace {
 constexpr int sampled_rows = 3;
 using Sample = std::array<std::int64_t, sampled_rows>;
 
-/// Rows from all thirds of `count`, others for each seed.
+/// Three rows, one from each third of `count`; each seed gives others.
 Sample rows_of(std::int64_t count, std::uint64_t seed) {
   Sample rows;
   for (int i = 0; i < sampled_rows; ++i)
@@ -68,7 +68,7 @@ std::vector<float> sample_of(const RankTensors& tensors, const Slice& slice, con
   return values;
 }
 
-/// What the host body of a kernel on rows makes of some of them. Sums over all rows are wrong.
+/// The results of the host body of a kernel for some of its rows. Its sums over all rows are wrong.
 std::vector<std::vector<float>> made_rows(const RankTensors& tensors, const Step& step, const Kernel& kernel,
                                           const Rows& p, std::span<const std::int64_t> rows) {
   const auto count = static_cast<std::int64_t>(rows.size());
@@ -84,7 +84,7 @@ std::vector<std::vector<float>> made_rows(const RankTensors& tensors, const Step
   return writes;
 }
 
-/// The error of sampled rows of a kernel on rows. Sums over all rows are left out.
+/// The relative error of sampled rows of a kernel on rows. Sums over all rows are left out.
 double row_error(const RankTensors& tensors, const Step& step, const Kernel& kernel, const Rows& p,
                  const Sample& rows) {
   const auto expected = made_rows(tensors, step, kernel, p, rows);
@@ -99,14 +99,14 @@ double row_error(const RankTensors& tensors, const Step& step, const Kernel& ker
   return error;
 }
 
-/// True if no step behind number `at` writes what that step reads, nor itself.
+/// True if neither step `at` nor a later one writes what step `at` reads.
 bool has_its_operands(const Schedule& schedule, std::size_t at) {
   return std::none_of(schedule.steps()[at].reads.begin(), schedule.steps()[at].reads.end(),
                       [&](const Slice& slice) { return is_overwritten(schedule.steps(), at, slice); });
 }
 
-/// The step that made a matrix of rows which step `at` reads, if it has its operands: what is made
-/// again in the backward pass can be made once more. Else the number of steps.
+/// The step that made `matrix`, which step `at` reads, if it is a kernel on rows whose operands are
+/// still there, so that it can run again. Otherwise the number of steps.
 std::size_t maker_of(const Schedule& schedule, std::size_t at, const Slice& matrix) {
   const auto& steps = schedule.steps();
   for (std::size_t i = at; i-- > 0;) {
@@ -118,8 +118,8 @@ std::size_t maker_of(const Schedule& schedule, std::size_t at, const Slice& matr
   return steps.size();
 }
 
-/// The factors of one row of a product that does not sum over tokens; nothing if they are no longer
-/// there.
+/// The factors of one row of a product that does not sum over tokens; empty if they were
+/// overwritten.
 std::vector<float> factors_of(const RankTensors& tensors, std::size_t at, const Product& p,
                               std::int64_t row) {
   const Schedule& schedule = tensors.schedule();
@@ -139,14 +139,14 @@ std::vector<float> factors_of(const RankTensors& tensors, std::size_t at, const 
   return made;
 }
 
-/// What a window of one row of a product is made of: factors [depth], and b [depth, window].
+/// The operands of a window of one row of a product: factors [depth], and b [depth, window].
 struct Window {
   std::int64_t row, left, count;
   std::vector<float> factors, b;
 };
 
-/// The windows of a product. Only some columns of a row: all of them would take longer than the
-/// rest of a case. Empty if the factors are no longer there.
+/// The windows of a product: some columns of each sampled row, since all would take longer than the
+/// rest of a case. Empty if the factors were overwritten.
 std::vector<Window> windows_of(const RankTensors& tensors, std::size_t at, const Product& p,
                                const Sample& rows) {
   const Step& step = tensors.schedule().steps()[at];
@@ -179,7 +179,7 @@ std::vector<Window> windows_of(const RankTensors& tensors, std::size_t at, const
   return windows;
 }
 
-/// The error of sampled rows of a product, or -1 if its factors are no longer there.
+/// The relative error of sampled rows of a product; -1 if its factors were overwritten.
 double product_error(const RankTensors& tensors, std::size_t at, const Product& p, const Sample& rows) {
   const Step& step = tensors.schedule().steps()[at];
   const Slice &c = step.reads[2], &out = step.writes[0];
@@ -201,7 +201,7 @@ double product_error(const RankTensors& tensors, std::size_t at, const Product& 
   return relative_error(got, expected);
 }
 
-/// The error of a step, or -1 if it is not compared.
+/// The relative error of a step; -1 if it is not compared.
 double step_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed) {
   const Schedule& schedule = tensors.schedule();
   const Step& step = schedule.steps()[at];
@@ -227,7 +227,8 @@ double step_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed
   return product_error(tensors, at, *product, rows_of(product->rows, seed));
 }
 
-/// Twice what rounding to bf16 can do, or what sums of f32 are off by.
+/// The largest accepted relative error of a step: about twice the mean error of rounding to bf16,
+/// or the error of sums in f32.
 double step_tolerance(Dtype dtype) { return dtype == Dtype::bf16 ? bf16_roundoff : 2e-5; }
 
 }  // namespace

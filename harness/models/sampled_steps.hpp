@@ -7,7 +7,8 @@ namespace baton {
 struct Comparison;
 struct SampledRun;
 
-/// Compares products, norms, gates, the MLP and what is at the ends. Collective over the team.
+/// Compares sampled rows of products, norms, gates, the MLP and a model's ends with results that
+/// are computed again from their operands.
 Comparison compare_steps(const SampledRun& run);
 
 }  // namespace baton

@@ -18,16 +18,16 @@ namespace baton {
 namespace {
 
 constexpr std::int64_t run_length = 256;
-/// Of gradients, which ranks add up in f32 in another order.
+/// The tolerance of gradients that ranks add up in f32 in another order.
 constexpr double tolerance_of_sums = 1e-5;
 
-/// The first element, from the shard's first on, of each run: at both ends and at a drawn place.
+/// The first element of each compared run within a shard: at both ends and at a drawn place.
 std::vector<std::int64_t> runs_of(std::int64_t shard, std::uint64_t seed) {
   const std::int64_t last = std::max<std::int64_t>(0, shard - run_length);
   return {0, static_cast<std::int64_t>(mixed(seed) % static_cast<std::uint64_t>(last + 1)), last};
 }
 
-/// The buffer of this name that a step wrote last.
+/// The buffer of this name that a step wrote last; empty if none did.
 Slice last_written(const Schedule& schedule, const std::string& name) {
   const auto& steps = schedule.steps();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
@@ -38,7 +38,7 @@ Slice last_written(const Schedule& schedule, const std::string& name) {
   return {};
 }
 
-/// One layer's shards.
+/// The sharded weights of one layer.
 struct Shards {
   const SampledRun& run;
   int layer;

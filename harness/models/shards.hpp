@@ -7,7 +7,8 @@ namespace baton {
 struct Comparison;
 struct SampledRun;
 
-/// Compares runs of them with what was drawn, and with sums. Collective over the team.
+/// Compares runs of sharded weights with the drawn values, and runs of their gradients with sums
+/// over all ranks. Collective over the team.
 Comparison compare_shards(const SampledRun& run);
 
 }  // namespace baton

@@ -29,7 +29,7 @@ namespace baton {
 namespace {
 
 constexpr std::int64_t queries_a_rank = 8;
-/// Few queries have their roundings less evened out than all.
+/// A factor of the tolerance of few tokens, whose rounding errors even out less than those of all.
 constexpr double of_few_tokens = 4;
 
 using Numbers = std::vector<double>;
@@ -42,7 +42,7 @@ class SharedKeys {
   void compare(Comparison& into);
 
  private:
-  /// One query of one head, of any rank, and what comes of it.
+  /// One query of one head, of any rank, with its output and its gradient.
   struct Query {
     int rank;
     std::int64_t token, head;
@@ -67,13 +67,14 @@ class SharedKeys {
     const std::int64_t heads = of_keys ? shape_.key_heads() : shape_.heads;
     return tensors.of_head(slice(tensors, name, heads, width), heads * width, width, head, first, tokens);
   }
-  /// The keys of a rank that a query sees.
+  /// The number of keys of `rank` that a query sees.
   std::int64_t seen(const Query& query, int rank) const {
     if (query.rank == rank) return query.token + 1;
     return !run_.stack().is_alone() && rank < query.rank ? shape_.tokens : 0;
   }
   void draw_queries();
-  /// Adds up what every rank's keys give to each query: `add` changes the numbers of `part`.
+  /// Adds up over all keys of all ranks, for each query: `add` adds the part of one key to the
+  /// numbers that `part` names. Collective over the team.
   template <class Add, class Part>
   void over_all_keys(const Part& part, const Add& add);
   void attend();
@@ -106,7 +107,8 @@ SharedKeys::SharedKeys(const SampledRun& run, int layer)
   draw_queries();
 }
 
-/// Queries from all parts of each rank's tokens, with their gradients, known to all processes.
+/// Draws queries from all parts of each rank's tokens, with their gradients; known to all
+/// processes.
 void SharedKeys::draw_queries() {
   const std::int64_t count = std::min(queries_a_rank, shape_.tokens), group = shape_.group_heads();
   const auto token = [&](std::int64_t i) {
@@ -206,7 +208,8 @@ void SharedKeys::compare(Comparison& into) {
   into.tokens = std::min(queries_a_rank, shape_.tokens);
 }
 
-/// Compares sums over all tokens to which every key adds with those to which every query adds.
+/// Compares the sums of k dk and v dv over all keys with those of q dq and o do over all queries,
+/// which are equal.
 void SharedKeys::compare_sums(Comparison& into) const {
   const std::int64_t group = shape_.group_heads();
   const auto total = [&](const std::string& one, const std::string& other, std::int64_t width, bool of_keys) {

@@ -7,7 +7,8 @@ namespace baton {
 struct Comparison;
 struct SampledRun;
 
-/// Compares sampled queries over the keys of all ranks. Collective over the team.
+/// Compares sampled queries of softmax attention with a reference over the keys of all ranks.
+/// Collective over the team.
 Comparison compare_softmax_layers(const SampledRun& run);
 
 }  // namespace baton

@@ -14,13 +14,13 @@
 namespace baton {
 namespace {
 
-/// A run of an output that is compared for itself.
+/// A run of an output that is compared separately.
 struct Part {
   std::string name;
   std::int64_t first, count;
 };
 
-/// The weights of a buffer of gradients, or all of any other output.
+/// The parts of an output: each weight of a buffer of gradients, or all of any other output.
 std::vector<Part> parts_of(const Buffer& buffer, const Stack& stack) {
   if (!buffer.name.starts_with("d_weights_") || stack.shards_weights) return {{buffer.name, 0, buffer.count}};
   std::vector<Part> parts;
@@ -33,8 +33,8 @@ std::vector<Part> parts_of(const Buffer& buffer, const Stack& stack) {
   return parts;
 }
 
-/// Of one layer whose tensors are bf16; errors of layers are independent. Two layers of width 128
-/// were off by 9.9e-3 (docs/decisions/0031).
+/// The tolerance of one layer whose tensors are bf16; errors of layers are independent. Two layers
+/// of width 128 were off by 9.9e-3 (docs/decisions/0031).
 constexpr double bf16_tolerance = 1.5e-2;
 
 }  // namespace

@@ -14,18 +14,18 @@ namespace baton {
 /// The most flop of an oracle, some seconds of one core. Larger models are compared part by part.
 inline constexpr double most_oracle_flop = 2e10;
 
-/// The largest ||got - expected|| / ||expected|| of an output of a model with these results:
-/// rounding in the tensors' dtype, and what the norms of small heads make of it.
+/// The largest accepted ||got - expected|| / ||expected|| of an output of a model: the error of
+/// rounding in the tensors' dtype, and in f32 its enlargement by the norms of small outputs.
 double model_tolerance(const ModelOracle& oracle);
 
-/// Writes the problem's inputs into, and poison over the outputs of, this process's ranks. The
-/// threads of `work` draw them.
+/// Writes the problem's inputs of this process's ranks, and poisons their outputs. The threads of
+/// `work` draw the inputs.
 void write_model(Executor& executor, std::span<const Schedule> schedules, const ModelProblem& problem,
                  const OracleWork& work = {});
 
-/// Compares the outputs of this process's ranks; `wrong` counts tensors outside the tolerance, or
-/// with elements that were not written or are not finite. A layer's gradients are compared weight
-/// by weight, those of a shard together.
+/// Compares the outputs of this process's ranks with the oracle. `wrong` counts tensors outside the
+/// tolerance, or with elements that were not written or are not finite. Gradients of a layer are
+/// compared weight by weight, those of a shard together.
 Comparison compare_model(const Executor& executor, std::span<const Schedule> schedules,
                          const ModelOracle& oracle);
 

@@ -31,8 +31,8 @@ class ModelWorkload : public Workload {
     stack.layer.blocks = split.blocks;
     return baton::build(stack, rank, split.ranks, split.ranks_a_node);
   }
-  /// The chains of one layer's exchange begin where those of the layer before end on each rank, so
-  /// the hops of a model are no sum of its layers'. They are counted and not claimed.
+  /// Claims bytes and no hops. The chains of one layer's exchange begin where those of the layer
+  /// before end on each rank, so the hops of a model are no sum of its layers'.
   std::optional<Cost> claim(const Split& split) const override {
     const auto bytes = claimed_bytes(stack_, split);
     return bytes ? std::optional(Cost{.sent_bytes = *bytes, .hops = -1}) : std::nullopt;
@@ -65,7 +65,7 @@ class ModelWorkload : public Workload {
   double peak_flops_;
 };
 
-/// What is there beside the blocks, in words.
+/// Words for the parts of a model beside its blocks: sharded weights, head, optimizer.
 std::string ModelWorkload::beside() const {
   std::string words;
   const auto add = [&](bool is, const char* word) {
@@ -93,7 +93,7 @@ Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Sc
   return compare_model(executor, schedules, *oracle);
 }
 
-/// Two layers, or the first four of a hybrid, as narrow as the method takes.
+/// A model of two layers, or of the first four of a hybrid, as narrow as the method takes.
 std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   Stack small = stack_;
   small.layer.dtype = Dtype::f32;  // the same text, on a host

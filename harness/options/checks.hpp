@@ -28,12 +28,12 @@ void refuse_if_nothing_runs(const Options& options);
 /// has placed them.
 void refuse_too_many_processes(const Options& options);
 
-/// Throws UsageError if a file that a flag names cannot be written or is also another one's, or if
-/// a trace is asked for and there is not exactly one case.
+/// Throws UsageError if a file that a flag names cannot be written or is also that of another flag,
+/// or if a trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
-/// Throws UsageError if the format is not built in, if there is not exactly one case, or if that
-/// cannot run or cannot be told in the format.
+/// Throws UsageError if the format is not built in, if there is not exactly one case, or if the
+/// case cannot run or be told in the format.
 void require_export(const Export& asked, const std::vector<Case>& cases);
 
 /// Throws UsageError if a tensor [a, b, c] of f32 is larger than 8 TiB.

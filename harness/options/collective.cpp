@@ -41,7 +41,8 @@ std::int64_t tokens_like_a_state(const Shape& shape) {
   return std::max<std::int64_t>(1, std::llround(tokens));
 }
 
-/// In a sweep over sizes of a state, keys and values get that size too unless --tokens is given.
+/// The shape of collectives of a kind. In a sweep over sizes of a state, keys and values get that
+/// size too unless --tokens is given.
 Shape shape_for(Kind kind, Shape shape, MapKind map, const RawCollectives& raw) {
   shape.map = moves_tokens(kind) ? MapKind::diagonal : map;
   if (shape.map == MapKind::affine) check_size(shape.heads, shape.d_k, shape.d_k);
@@ -90,8 +91,8 @@ std::vector<Kind> kinds_of(const std::vector<std::string>& names) {
   return kinds;
 }
 
-/// One group for each kind, shape, kind of map and direction; only scans have a reverse, and what
-/// moves tokens has no maps.
+/// The comparison groups, one for each kind, shape, kind of map and direction. Only scans have a
+/// reverse, and collectives that move tokens have no maps.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
     const RawCollectives& raw, const std::vector<std::string>& names) {
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;

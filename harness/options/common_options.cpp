@@ -26,7 +26,8 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-/// Like resolve_names, and says of an executor that another build has which one that is.
+/// The executors that `words` name. Throws UsageError like resolve_names, and names the build that
+/// has an executor if this one lacks it.
 std::vector<std::string> resolve_executors(const std::vector<std::string>& words) {
   const std::vector<std::string> known = backend_names(), elsewhere = device_executors();
   const auto holds = [](const auto& names, const std::string& word) {
@@ -184,7 +185,7 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
   return false;
 }
 
-/// What follows from several flags, and what they cannot ask for together.
+/// Sets what follows from several flags. Throws UsageError for flags that exclude one another.
 void CommonOptions::settle() {
   if (options_.dry_run && !options_.calibrate.empty())
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");

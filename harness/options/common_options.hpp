@@ -18,19 +18,20 @@ class CommonOptions {
  public:
   CommonOptions(const std::string& program, const std::string& description);
 
-  /// For the bench's own flags.
+  /// The flags, to which a bench adds its own.
   Flags& flags() { return flags_; }
   /// The settings that need no look-up, which a preset may set.
   Options& options() { return options_; }
 
-  /// Parses a command line. False if the answer was --help or --list, which has been printed:
-  /// `print_list` prints what is registered, but for the backends. Throws UsageError.
+  /// Parses a command line. False if the answer was --help, --version, --list or --schema, which
+  /// has been printed: `print_list` prints what is registered, but for the backends. Throws
+  /// UsageError.
   bool parse(int argc, char** argv, const std::function<void()>& print_list);
 
-  /// The executors, looked up. Throws UsageError.
+  /// The names of the executors, which are all built in. Throws UsageError.
   std::vector<std::string> executors() const;
 
-  /// The options with all cases that the shared flags make of these groups of workloads. Throws
+  /// The options with all cases that the shared flags make of `groups` of workloads. Throws
   /// UsageError.
   Options with_cases(std::vector<std::vector<std::shared_ptr<const Workload>>> groups) const;
 
@@ -55,10 +56,10 @@ class CommonOptions {
   bool schema_ = false;
 };
 
-/// True if the tensors of all these backends are bf16 by default, which is so on GPUs.
+/// True if the tensors of all executors are bf16 by default, which is so on GPUs.
 bool are_on_gpus(const std::vector<std::string>& executors);
 
-/// The characters of the longest of these names.
+/// The length of the longest of `names`.
 int longest_of(const std::vector<std::string>& names);
 
 }  // namespace baton

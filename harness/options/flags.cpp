@@ -17,17 +17,17 @@
 
 namespace baton {
 
-/// What a flag takes.
+/// Rules for the values of one flag.
 struct FlagRules {
-  /// As errors call it.
+  /// The name of the flag in errors.
   std::string name;
   std::uint64_t least = 0;
   std::uint64_t most = 0;
-  /// What its words with a unit are, such as 64K, as errors call it; empty if it takes no unit.
+  /// A description of values with a unit, such as 64K, for errors; empty if the flag takes no unit.
   std::string sized;
-  /// The only words that it takes; empty for any.
+  /// The only words that the flag takes; empty for any.
   std::vector<std::string> words;
-  /// What the word sets beside the flag's own value; may be empty.
+  /// A function that sets other values by the flag's word; may be empty.
   std::function<void(const std::string&)> set;
 };
 
@@ -41,7 +41,8 @@ bool is_digits(const std::string& word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// The number in `digits` times `unit`. It is decimal, whatever its leading zeros.
+/// The number in `digits` times `unit`. Digits are decimal, whatever their leading zeros. Throws
+/// UsageError outside of the flag's range.
 std::uint64_t within_range(const FlagRules& rules, const std::string& word, const std::string& digits,
                            std::uint64_t unit) {
   const bool is_negative = word[0] == '-';
@@ -59,7 +60,7 @@ std::uint64_t whole_number(const FlagRules& rules, const std::string& word) {
   return within_range(rules, word, digits, 1);
 }
 
-/// A number with a unit: B, K, KB, KiB, M and so on, all of them powers of 1024.
+/// A number with a unit: B, K, KB, KiB, M and so on, all of them powers of 1024. Throws UsageError.
 std::uint64_t sized_number(const FlagRules& rules, const std::string& word) {
   const std::string number = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
   const std::size_t end = std::min(number.find_first_not_of("0123456789"), number.size());
@@ -99,7 +100,7 @@ std::vector<std::string> parts_of(const std::string& word) {
   return parts;
 }
 
-/// Several words, and several in one word between commas.
+/// Reads the values of several words, each of which may have several between commas.
 template <class Value>
 void read_words(const FlagRules& rules, const std::vector<std::string>& words, std::vector<Value>& values) {
   constexpr std::size_t most_values = 4096;
@@ -240,7 +241,8 @@ std::string Flags::unexpected(const std::string& word) const {
 
 namespace {
 
-/// CLI11's errors about the number of a flag's values, whose texts begin with the flag's name.
+/// The message for an error of CLI11 about the number of a flag's values; `text` begins with the
+/// flag's name.
 std::string mismatch(const std::string& text) {
   const std::string flag = text.substr(0, text.find_first_of(": "));
   if (text.find("override") != std::string::npos) return "--" + flag + " takes no value";

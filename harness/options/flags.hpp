@@ -26,23 +26,23 @@ class Flag {
   /// Takes several values, separated by commas.
   Flag& list();
   Flag& range(std::int64_t least, std::int64_t most);
-  /// The size of a tensor's axis: from 1 to 2^24.
+  /// Takes the size of a tensor's axis, from 1 to 2^24.
   Flag& size() { return range(1, std::int64_t{1} << 24); }
-  /// Takes two values, which help calls by these names.
+  /// Takes two values, which help calls `names`.
   Flag& pair(const std::string& names);
-  /// A number of bytes such as 64K, from 1 to `most`.
+  /// Takes a number of bytes such as 64K, from 1 to `most`.
   Flag& bytes(std::uint64_t most);
-  /// A number of tokens such as 4096 or 4K, which are the same, from `least` to 2^24.
+  /// Takes a number of tokens from `least` to 2^24, such as 4096 or 4K, which are the same.
   Flag& tokens(std::int64_t least = 1);
   Flag& one_of(const std::vector<std::string>& words);
   Flag& needs(const Flag& other);
   Flag& excludes(const Flag& other);
-  /// Leaves it out of --help.
+  /// Leaves the flag out of --help.
   Flag& hidden();
   /// Sets `given` if the user gives the flag.
   Flag& sets(bool& given);
-  /// Reads the flag before all others and hands its word to `set`, so that they override what that
-  /// sets.
+  /// Reads the flag before all others and hands its word to `set`, so that other flags override the
+  /// values that `set` changes.
   Flag& presets(std::function<void(const std::string&)> set);
 
  private:
@@ -63,8 +63,8 @@ class Flags {
   template <class Value>
   Flag add(const std::string& names, Value& value, const std::string& help);
 
-  /// Parses the arguments, program name first. False if the answer was --help, which has been
-  /// printed. Throws UsageError.
+  /// Parses the arguments, program name first. False if the answer was --help or --version, which
+  /// has been printed. Throws UsageError.
   bool parse(std::vector<std::string> arguments);
 
  private:

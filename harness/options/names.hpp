@@ -11,8 +11,9 @@ namespace baton {
 /// The known word that differs from `word` by the fewest edits; empty if none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& known);
 
-/// The words, each of which must be in `known`, none of them twice; "all" stands for all known
-/// ones. Throws UsageError that suggests the nearest known word; `what` says what the words name.
+/// The names that `words` stand for: each must be in `known`, none of them twice, and "all" stands
+/// for all known ones. Throws UsageError that suggests the nearest known word; `what` says what the
+/// words name.
 std::vector<std::string> resolve_names(const std::string& what, const std::vector<std::string>& words,
                                        const std::vector<std::string>& known);
 
@@ -53,8 +54,8 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-/// The names of the workloads that run, and the baseline, looked up in `known`; `what` says what
-/// they are. Throws UsageError if the baseline does not run.
+/// The names of the workloads that run and of the baseline, looked up in `known`; `what` says what
+/// names are called in errors. Throws UsageError if the baseline does not run.
 std::vector<std::string> resolve_workloads(const std::string& what, const std::vector<std::string>& words,
                                            const std::vector<std::string>& known,
                                            const std::string& baseline);

@@ -22,12 +22,11 @@ struct Options {
   std::uint64_t seed = 1;
   /// How often all cases run, each time by new processes.
   int launches = 1;
-  /// Seconds that the launches may take: more of them run than `launches` while they fit; 0 for
-  /// none.
+  /// Seconds that all launches may take: more than `launches` run while they fit; 0 for no more.
   int most_seconds = 0;
   /// A name that the records of several runs share; empty for none.
   std::string session;
-  /// The file whose records need not be measured again; empty for none.
+  /// The file of records of an earlier run, whose cases are not measured again; empty for none.
   std::string resume;
   /// The ledger of the run, in the processes of a launch that a bench started; empty elsewhere.
   std::string ledger;
@@ -35,7 +34,7 @@ struct Options {
   std::string journal;
   /// The file of comma-separated values; empty for none.
   std::string csv;
-  /// Shows all columns.
+  /// True to show all columns.
   bool wide = false;
   /// The characters of the longest name that rows of this bench can have.
   int longest_name = 0;
@@ -45,7 +44,7 @@ struct Options {
   Export exported;
   /// The file with the machine of the simulator, which also predicts measured rows; empty for none.
   std::string topology;
-  /// The file that gets the measured topology of this machine, or its kernels and the links of
+  /// The file for the measured topology of this machine, or for its kernels with the links of
   /// `topology`; empty for none.
   std::string calibrate;
   bool dry_run = false;
@@ -57,8 +56,8 @@ struct Options {
   /// Google Benchmark's arguments, after the program's name.
   std::vector<std::string> benchmark_arguments;
 
-  /// Processes that the cases need: the most ranks of a backend with a process a rank, 0 if there
-  /// is none.
+  /// The number of processes that the cases need: the most ranks of a backend with a process a
+  /// rank, 0 if there is none.
   int processes() const;
 
   /// True if `calibrate` gets the links of `topology`, beside the kernels that one rank measures.

@@ -22,9 +22,9 @@ std::vector<int> allowed_cores(int process = 0);
 /// binds each rank to some of its own.
 std::vector<int> cores_of_launch();
 
-/// Runs `body` for 0 .. count - 1, in any order, by a thread on each of `cores`; by this thread if
-/// that is one. The threads begin there and may leave: one that starts where its process is bound
-/// stays there for longer than short work takes.
+/// Runs `body` for 0 .. count - 1, in any order, by a thread on each of `cores`, or by this thread
+/// alone if fewer than two have work. Threads begin on their cores and may leave: a thread that
+/// starts where its process is bound stays there for longer than short work takes.
 void run_on(const std::vector<int>& cores, int count, const std::function<void(int)>& body);
 
 /// The time of a core since the start of the system, in ticks. Interrupts count as busy; time that
@@ -35,8 +35,8 @@ struct CoreTicks {
   double all = 0;
 };
 
-/// By the number of the core; empty if the system does not tell. `root` is the folder that /proc is
-/// in; a test makes one up.
+/// The ticks of each core, by its number; empty if the system does not tell. `root` is the folder
+/// that /proc is in; a test makes one up.
 std::map<int, CoreTicks> core_ticks(const std::filesystem::path& root = "/");
 
 /// Seconds that `cores` were busy; nothing if `ticks` lacks one of them, or if there are none.
@@ -48,19 +48,20 @@ struct Conditions {
   int cores = 0;
   /// Threads of the case that are busy at once.
   int busy_threads = 0;
-  /// Cores that other processes used, on average over about a second; empty if it is not known.
+  /// Cores that other processes used, on average over about a second; empty if it is not known, as
+  /// on several hosts.
   std::optional<double> other_load;
 
-  /// Threads wait for cores, so that times say little about the case.
+  /// True if threads wait for cores, so that times say little about the case.
   bool oversubscribed() const { return busy_threads > cores; }
-  /// Threads of the case waited, for half of the time or more, for a core that others used.
+  /// True if threads of the case waited, for half of the time or more, for a core that others used.
   bool shared_cores() const { return busy_threads + other_load.value_or(0) > cores + 0.5; }
 };
 
 /// Watches the cores of this host.
 class HostLoad {
  public:
-  /// Collective over the team, as conditions() is.
+  /// Begins to watch the cores that the launch may use. Collective over the team.
   explicit HostLoad(const Team& team);
 
   /// The conditions of a case whose ranks, `team`, have `threads_a_rank` busy threads each, and

@@ -51,7 +51,7 @@ int open_socket(std::uint16_t& port) {
   return opened;
 }
 
-/// On the monotonic clock.
+/// The time on the monotonic clock in milliseconds.
 std::int64_t now_ms() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -33,20 +33,20 @@ class Heartbeat {
   /// Async-signal-safe.
   void tick();
 
-  /// Tells the next host that this one ends while it is well, so that its silence means nothing.
+  /// Tells the next host that this host ends in good order, so that its silence means nothing.
   /// Async-signal-safe.
   void take_leave() const;
 
-  /// The milliseconds since the host before this one in the ring was last heard, as far as this
-  /// process listens, heard it before and knows of no leave; otherwise 0. Async-signal-safe.
+  /// The milliseconds since the host before this one in the ring was last heard; 0 if it was never
+  /// heard or took its leave, or if this process does not listen. Async-signal-safe.
   int silence_ms() const;
-  /// The number of that host, and its ranks.
+  /// The number of the host that this process listens to; `heard_ranks` are its ranks.
   int heard_host() const { return heard_host_; }
   const std::vector<int>& heard_ranks() const { return heard_ranks_; }
 
  private:
   enum class Word : std::uint64_t { here, leaving };
-  /// A datagram. The run distinguishes it from strays.
+  /// A datagram; `run` distinguishes those of this run from strays.
   struct Sign {
     std::uint64_t run = 0;
     Word word = Word::here;

@@ -30,8 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Binds if every thread can have its own core: a bound rank that shares a core is slower than an
-/// unbound one.
+/// The options of mpiexec that bind each process if every thread can have its own core. A bound
+/// rank that shares a core is slower than an unbound one.
 std::vector<std::string> binding(int processes, int threads) {
   if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
     return {"--bind-to", "none"};
@@ -95,8 +95,8 @@ class ErrorLines {
     }
   }
 
-  /// Takes "process rank 1 with PID 4711 on node host exited on signal 9 (Killed)." apart, in which
-  /// the signal begins at `at`.
+  /// Reads a line such as "process rank 1 with PID 4711 on node host exited on signal 9 (Killed).",
+  /// in which the signal begins at `at`.
   void take_death(std::size_t at) {
     constexpr std::string_view before_rank = "process ";
     signal_ = line_.substr(at, line_.find(')', at) + 1 - at);
@@ -125,7 +125,7 @@ class ErrorLines {
   std::string death_;
 };
 
-/// The processes whose parent is `process`, or the calling thread.
+/// The processes whose parent is `process`, by default the calling thread.
 std::vector<pid_t> children(const std::string& process = "thread-self") {
   const std::string task = process == "thread-self" ? "" : "/task/" + process;
   std::ifstream file("/proc/" + process + task + "/children");
@@ -145,7 +145,8 @@ void report_stopped_ranks(pid_t launcher, ErrorLines& lines) {
   }
 }
 
-/// Ends what the launch left: ranks whose launcher died become children of this process.
+/// Kills the processes that the launch left: ranks whose launcher died become children of this
+/// process.
 void end_orphans() {
   for (std::vector<pid_t> left = children(); !left.empty(); left = children())
     for (const pid_t child : left) {
@@ -173,7 +174,7 @@ pid_t start(std::vector<std::string> command, int errors) {
   _exit(127);
 }
 
-/// Says when a file grows, so that nothing has to look at it while a case is measured.
+/// Tells when a file grows, so that nothing has to look at it while a case is measured.
 class GrowingFile {
  public:
   explicit GrowingFile(const std::string& path) : watch_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -183,7 +184,7 @@ class GrowingFile {
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
 
-  /// To be polled; negative if this host has no such watch.
+  /// A descriptor to be polled; negative if this host has no such watch.
   int descriptor() const { return watch_; }
   void forget_events() const {
     std::array<char, 4096> events;
@@ -194,7 +195,8 @@ class GrowingFile {
   int watch_;
 };
 
-/// Reads until the launcher has closed its end, and waits for it. Returns its status.
+/// Reads the errors of the launcher until it closes its end, and waits for it. Returns its wait
+/// status.
 int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followed) {
   constexpr int longest_pause = 10000;  // milliseconds
   constexpr std::chrono::seconds patience{10};

@@ -16,7 +16,7 @@ std::vector<std::string> launch_command(int processes, int threads, char** argv)
 /// A folder for the files of a run's launches, removed with all that they leave in it.
 class LaunchFolder {
  public:
-  /// Throws SystemError if it cannot be made.
+  /// Makes the folder. Throws SystemError if that fails.
   LaunchFolder();
   ~LaunchFolder();
   LaunchFolder(const LaunchFolder&) = delete;
@@ -33,23 +33,22 @@ class LaunchFolder {
 struct LaunchEnd {
   /// The launcher's exit code, or 128 and the number of the signal that ended it.
   int exit_code = 0;
-  /// True if the user interrupted this process meanwhile, or its own launcher ended it.
+  /// True if the user interrupted this process during the launch, or if its own launcher ended it.
   bool interrupted = false;
-  /// What the processes reported, one message a line, without "baton: ", and which of them were
-  /// stopped when the launch was ended by Followed.
+  /// Messages of the processes, without "baton: ". If Followed ended the launch, they also say
+  /// which ranks were stopped.
   std::vector<std::string> reports;
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
-  /// What the launcher says of that process, such as "rank 1 died of signal 9 (Killed)".
+  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)"; may be empty.
   std::string death;
   double seconds = 0;
 };
 
-/// A file that a launch writes, and what is to be done whenever it has grown, or at least every ten
-/// seconds; false ends the launch: SIGTERM, and SIGKILL if it still runs after ten seconds. It is
-/// asked too when the reader of the standard output leaves.
-/// An empty function stands for nothing to do.
+/// A file that a launch writes, and a function that is called whenever it has grown, at least every
+/// ten seconds, and when the reader of the standard output leaves. False ends the launch: by
+/// SIGTERM, and by SIGKILL if it still runs after ten seconds. An empty function does nothing.
 struct Followed {
   std::string file;
   std::function<bool()> go_on;

@@ -32,7 +32,7 @@ bool is_null_device(const struct stat& facts) {
   return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3);
 }
 
-/// Why a file of this kind is no place for an output; empty if it is one.
+/// The reason why a file of this kind is no place for an output; empty if it is one.
 std::string unfit(const struct stat& facts) {
   if (S_ISDIR(facts.st_mode)) return "it is a directory";
   if (S_ISREG(facts.st_mode) || is_null_device(facts)) return {};
@@ -51,7 +51,7 @@ bool write_all(int file, const std::string& text) {
   return true;
 }
 
-/// Keeps other processes of this program from the file meanwhile, where files have locks.
+/// Keeps other processes of this program from a file while it lives, where files have locks.
 class Lock {
  public:
   explicit Lock(int file) : file_(file) {
@@ -65,7 +65,7 @@ class Lock {
   int file_;
 };
 
-/// True if `path` still leads to the file that is open.
+/// True if `path` still leads to the open file `file`.
 bool is_in_place(int file, const char* path) {
   struct stat opened {
   }, named{};
@@ -78,8 +78,8 @@ off_t size_of(int file) {
   return fstat(file, &facts) == 0 ? facts.st_size : 0;
 }
 
-/// An output that is open for as long as it is compared with others. Made for that if it was not
-/// there, and then removed again, unless somebody has written to it meanwhile.
+/// An output that is open for as long as it is compared with others. A file that was not there is
+/// made, and removed again unless somebody has written to it meanwhile.
 class TrialFile {
  public:
   explicit TrialFile(const NamedFile& file) : named_(file) {
@@ -119,7 +119,7 @@ class TrialFile {
   struct stat facts_ {};
 };
 
-/// Throws if `other` is the file of `output`.
+/// Throws UsageError if `other` is the file of `output`.
 void require_apart(const TrialFile& output, const NamedFile& other, const struct stat& facts) {
   const struct stat& own = output.facts();
   if (own.st_dev != facts.st_dev || own.st_ino != facts.st_ino || is_null_device(own)) return;

@@ -27,36 +27,38 @@ void write_text(const std::string& path, const std::string& text);
 /// A file of JSON lines that only grows.
 class Journal {
  public:
-  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to.
+  /// Opens `path` to be appended to; an empty path stands for no file. Throws UsageError if the
+  /// file cannot be appended to.
   explicit Journal(const std::string& path);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Appends one line, in a line of its own even if a crash left half of one before it, and below
-  /// the line `heading`, if there is one, in an empty file. Throws SystemError if the whole line
+  /// Appends one line, in a line of its own even if a crash left half of one before it. In an empty
+  /// file it stands below the line `heading`, if there is one. Throws SystemError if the whole line
   /// cannot be written, and then takes back the part that was; or if the file was deleted or
   /// replaced meanwhile. An empty file that is gone is made anew: a bench that starts removes the
-  /// one of its trial, and nothing is lost with it.
+  /// file of its trial, and nothing is lost with it.
   void append(const std::string& line, const std::string& heading = {});
 
  private:
-  /// Returns why the file cannot be appended to; empty if it can.
+  /// Opens the file. Returns the reason why it cannot be appended to; empty if it can.
   std::string open_file();
-  /// False if `path_` leads to another file by now, or to none.
+  /// Appends unless `path_` leads to another file by now, or to none; false if it does.
   bool append_in_place(const std::string& line, const std::string& heading);
 
   std::string path_;
   int file_ = -1;
 };
 
-/// To be called first in main. Opens /dev/null in place of standard streams that are closed, so
-/// that no file gets their numbers. Turns the signals of closed pipes and full disks into errors.
+/// Opens /dev/null in place of standard streams that are closed, so that no file gets their
+/// numbers. Turns the signals of closed pipes and full disks into errors. To be called first in
+/// main.
 void keep_streams_open();
 
 /// True if a part of the standard output so far was lost.
 bool has_lost_output();
-/// Throws SystemError if it was.
+/// Throws SystemError if a part of the standard output so far was lost.
 void require_output();
 
 /// True if the reader of the standard output has left, as `head` does.

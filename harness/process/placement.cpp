@@ -10,7 +10,7 @@
 namespace baton {
 namespace {
 
-/// Ascending ranks, such as "0-2 5".
+/// A text of ascending ranks, such as "0-2 5".
 std::string ranges(const std::vector<int>& ranks) {
   std::string text;
   for (std::size_t i = 0; i < ranks.size();) {

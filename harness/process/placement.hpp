@@ -26,13 +26,13 @@ class Placement {
   const std::vector<int>& members(int host) const { return members_[host]; }
 
   /// The ranks on a full host if ranks fill hosts one after the other, equally many on each but the
-  /// last, which may have fewer. 0 on a single host, and if ranks lie otherwise.
+  /// last, which may have fewer. 0 on a single host, and for any other placement.
   int ranks_a_node() const;
 
-  /// The hosts' ranks, such as "4 hosts of 2", or "3 hosts (ranks 0-2, 3, 4-7)".
+  /// The hosts and their ranks in words, such as "4 hosts of 2", or "3 hosts (ranks 0-2, 3, 4-7)".
   std::string words() const;
 
-  /// Why schedules take several hosts as one node; empty where they need not.
+  /// The reason why schedules take several hosts as one node; empty where they need not.
   std::string irregular() const;
 
   /// The ranks of each host that has two or more.

@@ -12,7 +12,7 @@
 namespace baton {
 
 /// A line of text on the standard error, written by one call when it ends: lines of several ranks
-/// must not mix. Async-signal-safe. What is longer than a line may be is cut.
+/// must not mix. Async-signal-safe. A text that is too long for a line is cut.
 class Line {
  public:
   Line() { *this << "baton: "; }

@@ -31,7 +31,7 @@ struct Machine {
 /// The machine at hand. `mpi_library` comes from World::library.
 Machine this_machine(const std::string& mpi_library);
 
-/// The processor and its cores, for people.
+/// The name of the processor and its number of cores, for people.
 std::string machine_name();
 
 /// A number that two processes share exactly if they run on the same host.
@@ -55,13 +55,13 @@ std::vector<std::string> device_executors();
 /// The time now in UTC, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 
-/// `text` without control characters and broken UTF-8, which it has as escapes such as \n and \xff.
+/// `text` with escapes such as \n and \xff in place of control characters and broken UTF-8.
 std::string printable(const std::string& text);
 
 /// `text` printable and at most `longest` bytes long: a longer one loses its middle.
 std::string one_line(const std::string& text, std::size_t longest = 240);
 
-/// A word of the user's, short enough to stand in an error, in quotation marks.
+/// A word of the user in quotation marks, short enough to stand in an error.
 std::string quoted(const std::string& word);
 
 }  // namespace baton

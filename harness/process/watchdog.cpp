@@ -49,7 +49,7 @@ bool is_in(ProcessState state, int rank) {
   return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
 }
 
-/// Adds where this process is within its round, if it is in one.
+/// Adds to `line` where this process is within its round, if it is in one.
 void add_step(Line& line) {
   const bool computes = running_step.computes >= 0;
   const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
@@ -82,8 +82,8 @@ time_t now_seconds() {
   return now.tv_sec;
 }
 
-/// Reports the host whose signs of life have stayed away for so many milliseconds, if it is this
-/// process that listens for it; false if there is none.
+/// Reports the host that this process listens to if its signs of life have stayed away for so many
+/// milliseconds; false otherwise.
 bool report_silent_host(int too_long) {
   const int silence = heartbeat.silence_ms();
   if (silence < too_long) return false;
@@ -94,7 +94,7 @@ bool report_silent_host(int too_long) {
   return true;
 }
 
-/// Reports the rank that a beat found lost, if no look at its process can; false if there is none.
+/// Reports the rank that a beat found lost, unless it was seen gone or stopped; false otherwise.
 bool report_lost_rank(std::string_view what) {
   const int lost = context.lost_rank;
   if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;
@@ -102,7 +102,7 @@ bool report_lost_rank(std::string_view what) {
   return true;
 }
 
-/// Gives a sign of life to other hosts and the bootstrap its beat, and notes what that tells.
+/// Sends signs of life to other hosts and to the bootstrap, and notes the failures that it tells.
 void beat() {
   heartbeat.tick();
   if (context.bootstrap == nullptr) return;
@@ -111,14 +111,14 @@ void beat() {
   if (found.lost_rank >= 0) context.lost_rank = found.lost_rank;
 }
 
-/// A tick every `seconds`, or none for 0.
+/// Sends this process a SIGALRM every `seconds`, or none for 0.
 void set_ticks(int seconds) {
   const itimerval ticks{.it_interval = {seconds, 0}, .it_value = {seconds, 0}};
   setitimer(ITIMER_REAL, &ticks, nullptr);
 }
 
-/// Stays about 2 s, for the launcher to kill this process. Meanwhile it gives signs of life, and if
-/// it `listens` it reports the host before when two of its signs are due and it took no leave.
+/// Waits about 2 s for the launcher to kill this process, and gives signs of life meanwhile. If it
+/// `listens` it reports the host before when two of its signs are due and it took no leave.
 void stay_for_the_launcher(bool listens) {
   constexpr int looks = 40, silent_ms = 2000;
   constexpr timespec pause{0, 50'000'000};
@@ -129,9 +129,9 @@ void stay_for_the_launcher(bool listens) {
   }
 }
 
-/// Only the lowest rank of a host that still runs reports who died there, and every rank says where
-/// it waits. They stay until the launcher kills them: no other rank shall report them as dead, and
-/// Open MPI kills all others of a host as soon as one has ended.
+/// Handles SIGTERM. Only the lowest rank of a host that still runs reports who died there; every
+/// rank says where it waits. Ranks stay until the launcher kills them: no other rank shall report
+/// them as dead, and Open MPI kills all others of a host as soon as one has ended.
 void on_terminate(int) {
   set_ticks(0);
   heartbeat.take_leave();
@@ -152,8 +152,8 @@ void on_terminate(int) {
 
 /// Reports ranks that do not run, and what this one waits for; then ends the launch. It signals the
 /// other ranks of the host, waits 1 s, or longer where other hosts may have something to report,
-/// and exits: a launcher ends all ranks when the first one exits.
-/// Where the ranks of all hosts give up together, those of the first one alone speak for all.
+/// and exits: a launcher ends all ranks when the first one exits. Unless `speaks_for_all`, only
+/// ranks of the first host say where the results are.
 void give_up(std::string_view why, bool speaks_for_all) {
   failure_reported = 1;  // another thread of this process may get a signal meanwhile
   announce_failure();
@@ -167,15 +167,15 @@ void give_up(std::string_view why, bool speaks_for_all) {
   _exit(ExitCode::failed);
 }
 
-/// Ends a launch that another rank has given up.
+/// Ends this process after another rank has given up the launch.
 void follow() {
   report_rank(context.rank, " was in ");
   sleep(4);
   _exit(ExitCode::failed);
 }
 
-/// Returns true if the next rank of this host has been stopped or gone for some seconds: a process
-/// that all ranks of a terminal's job are woken by is not, nor is one that ends in good order.
+/// True if the next rank of this host has been stopped or gone for some seconds. A process that
+/// wakes with all ranks of a terminal's job is not lost, nor is one that ends in good order.
 bool next_rank_is_lost(time_t now) {
   constexpr int seconds_between_looks = 4, looks = 2;
   if (context.here.size() < 2 || now % seconds_between_looks != 0) return false;
@@ -184,9 +184,9 @@ bool next_rank_is_lost(time_t now) {
   return context.looks_in_vain >= looks;
 }
 
-/// All ranks exceed the limit together, and may find the same rank lost, so the lowest live rank,
-/// or that of each host, reports first and the others only say where they wait. Another thread
-/// may get the next tick while this handler sleeps.
+/// Ends the launch if it has failed. All ranks exceed the limit together, and may find the same
+/// rank lost, so the lowest live rank, or that of each host, reports first and the others only say
+/// where they wait. Another thread may get the next tick while this handler sleeps.
 void look_around() {
   static std::atomic_flag is_ending;
   beat();
@@ -225,8 +225,8 @@ void store(std::array<char, 512>& into, const std::string& text) {
   into[length] = '\0';
 }
 
-/// The signals in `blocked` do not interrupt `handler`. If two signals are pending, the one that
-/// may interrupt the other runs first.
+/// Sets the handler of `signal`; signals in `blocked` do not interrupt it. If two signals are
+/// pending, the one that may interrupt the other runs first.
 void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked = {}) {
   struct sigaction action {};
   action.sa_handler = handler;

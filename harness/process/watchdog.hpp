@@ -22,14 +22,14 @@ void announce_failure();
 /// launcher.
 class Watchdog {
  public:
-  /// `limit_seconds` for each case; 0 for none. `keeps` says, for an interrupted run, where its
-  /// results are and how to go on. Collective over `world`.
+  /// Begins to watch. `limit_seconds` is the limit of each case, 0 for none. `keeps` says, for an
+  /// interrupted run, where its results are and how to go on. Collective over `world`.
   Watchdog(const World& world, int limit_seconds, const std::string& keeps);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// A case begins: reports name it, and its time starts.
+  /// Notes that a case begins: reports name it, and its time starts.
   void enter(const std::string& case_name);
 };
 

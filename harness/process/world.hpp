@@ -9,7 +9,8 @@
 
 namespace baton {
 
-/// All processes of this run. Joins and leaves it if a launcher started this process.
+/// All processes of this run. If a launcher started this process, it joins them here and leaves
+/// them at the end.
 class World {
  public:
   /// Takes the world that a launcher made, over MPI or TCP as Launcher says, or makes one of this
@@ -26,10 +27,10 @@ class World {
   /// Throws UsageError unless `processes` run; 0 asks for a single one.
   void require(int processes) const;
 
-  /// The first `members` processes. Collective over all.
+  /// The team of the first `members` processes. Collective over all processes.
   Team team(int members) const;
 
-  /// How the processes found one another; null for a process alone.
+  /// The bootstrap by which the processes found one another; null for a process alone.
   Bootstrap* bootstrap() const { return bootstrap_.get(); }
 
   /// Ends all processes at once with `code`.
@@ -40,7 +41,7 @@ class World {
   Team all_;
 };
 
-/// The MPI library and its version, "no MPI" if this build has none. Needs no MPI that runs.
+/// The MPI library and its version, "no MPI" if this build has none. Works without initialised MPI.
 std::string mpi_library();
 
 /// The exit codes of the benches that have a meaning of their own; docs/runs.md has all.
@@ -52,8 +53,8 @@ struct ExitCode {
 /// True in a process that mpirun, mpiexec, srun or torchrun started.
 bool is_launched();
 
-/// The executor of processors that runs where the processes found one another as in this run, or
-/// would if it starts them itself: "mpi" or, without MPI, "tcp".
+/// The executor on processors that suits the launcher of this run, or a run without a launcher:
+/// "mpi" or, without MPI, "tcp".
 std::string host_executor();
 
 /// This process's rank according to its launcher's environment, 0 without a launcher.

@@ -13,34 +13,35 @@
 
 namespace baton {
 
-/// The texts that a value is a part of, beside the record.
+/// The names that a value is a part of. Every value is in the record.
 enum Part : unsigned {
   in_record_alone = 0,
   /// The name of a case.
   in_name = 1,
-  /// What the cases of a comparison group share.
+  /// The name of a comparison group, which its cases share.
   in_group = 2,
-  /// What the cases of a contest share.
+  /// The name of a contest, which its cases share.
   in_contest = 4,
   in_all = in_name | in_group | in_contest,
 };
 
 struct AxisValue {
-  /// Empty if it is not known.
+  /// A value of an axis; empty if it is not known.
   using Value = std::variant<std::monostate, std::int64_t, bool, double, std::string>;
 
   schema::Key key;
   Value value;
   unsigned parts = in_all;
-  /// What the texts have in place of the key and the value, if it is not empty.
+  /// The text that names have in place of the key and the value, unless it is empty.
   std::string words = {};
 
-  /// A number with the key before it, most texts alone, and the key alone of what is true. Empty if
-  /// the value is what a record without the key stands for, or an empty text.
+  /// The text of the value in names: a number with the key before it, most texts alone, and the key
+  /// alone of what is true. Empty for an empty text, and for the value that a record without the
+  /// key stands for.
   std::string text() const;
 };
 
-/// Values in the order in which texts have them. A key that is not there has an empty value.
+/// Values in the order in which names have them. A key that is not there has an empty value.
 class AxisValues {
  public:
   AxisValues(std::initializer_list<AxisValue> values) : values_(values) {}
@@ -55,7 +56,7 @@ class AxisValues {
   bool truth(schema::Key key) const { return value<bool>(key); }
   std::string text(schema::Key key) const { return value<std::string>(key); }
 
-  /// The texts of the values that are a part of the whole, with a slash between two of them.
+  /// The texts of the values that are a part of `whole`, with a slash between two of them.
   std::string folded(Part whole) const;
 
  private:

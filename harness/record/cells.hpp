@@ -16,23 +16,24 @@ inline constexpr auto no_value = "-";
 /// Columns that a terminal has; no line of the default table is longer.
 inline constexpr int terminal_columns = 100;
 
-/// Four significant digits or all digits before the point, whichever is longer.
+/// A number with four significant digits or all digits before the point, whichever is longer.
 std::string number(double value);
 
-/// Microseconds, or seconds with an s from a million microseconds on: at most six characters.
+/// A time in microseconds, or in seconds with an s from a million microseconds on: at most six
+/// characters.
 std::string short_time(double seconds);
 
-/// A multiple of 1024^k with its letter, or all digits.
+/// A number of bytes as a multiple of 1024^k with its letter, or with all digits.
 std::string binary_size(std::int64_t bytes);
 
-/// A multiple of 1024^k with its letter, with three digits where all digits would be more than
-/// five: at most six characters.
+/// A number of bytes as a multiple of 1024^k with its letter, with three digits where all digits
+/// would be more than five: at most six characters.
 std::string short_size(std::int64_t bytes);
 
-/// The tokens a rank of a layer, the bytes of a rank's state elsewhere.
+/// The size of a case: the tokens a rank of a layer, otherwise the bytes of a rank's state.
 std::string size_of(const Case& c);
 
-/// "1.234 [1.100,1.300]".
+/// A ratio with its interval, such as "1.234 [1.100,1.300]".
 std::string with_interval(const Ratio& ratio);
 
 /// `text` in lines of at most `columns` characters, broken at spaces; each line after the first

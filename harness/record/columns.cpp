@@ -36,7 +36,7 @@ std::string interval(const Record& record, Form form) {
   return fmt::format("[{},{}]", time(ci[0], form), time(ci[1], form));
 }
 
-/// The rate of bytes that the workload states for a number of ranks.
+/// The rate in GB/s of the bytes that the workload states for the ranks of the case.
 template <double (Workload::*bytes)(int) const>
 std::string rate_of(const Record& record, Form) {
   const Case& c = record.bench_case;
@@ -101,8 +101,8 @@ std::string last_rank(const Record& record, Form) {
                      100.0 * *most / std::reduce(rounds.begin(), rounds.end()));
 }
 
-/// How tables show a key: the characters that its cells take, and their unit if it is not that of
-/// the schema.
+/// The way in which tables show a key: the width of its cells, their text, and their unit if it is
+/// not that of the schema.
 struct Shown {
   schema::Key key;
   int width;
@@ -165,7 +165,7 @@ const Shown shown[] = {
     {"wrong", 5, [](const Record& r, Form) { return fmt::format("{}", r.verified.wrong); }},
 };
 
-/// The unit of cells whose values have this one in records.
+/// The unit of cells in tables for a unit of records; empty for units that tables do not show.
 std::string unit_in_tables(std::string_view unit) {
   if (unit == "seconds") return "us";
   if (unit == "bytes") return "B";

@@ -15,7 +15,7 @@ struct Column {
   std::string title;
   /// The unit, or an empty string.
   std::string unit;
-  /// Characters; negative for text that is aligned to the left.
+  /// The width in characters; negative for text that is aligned to the left.
   int width = 8;
   std::function<std::string(const Record&)> cell;
 
@@ -31,22 +31,23 @@ enum class Form { full, brief };
 /// std::logic_error if tables do not show the key.
 Column column(schema::Key key, Form form = Form::full);
 
-/// The bound in percent of the median.
+/// The column of the bound in percent of the median.
 Column bound_share();
 
-/// The time over that of the fastest row of the contest.
+/// The column of the time over that of the fastest row of the contest.
 Column against_the_fastest();
 
-/// The median of a model's round in milliseconds.
+/// The column of the median of a model's round in milliseconds.
 Column step_time();
 
-/// The tokens of a rank over the median.
+/// The column of the tokens of a rank over the median.
 Column token_rate();
 
-/// Model flops utilisation: what the tokens need over what the rank could have done.
+/// The column of model flops utilisation: the operations that the tokens need over the peak of the
+/// rank, in percent.
 Column flops_utilisation();
 
-/// The time over that of the data-parallel line.
+/// The column of the time over that of the data-parallel line.
 Column time_over_dp();
 
 }  // namespace baton

@@ -94,7 +94,7 @@ std::string first_line(std::istream& file) {
   return line;
 }
 
-/// Throws UsageError unless whole lines under the same titles stand in the file.
+/// Throws UsageError unless the file has these titles and its last line is whole.
 void require_same_table(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (first_line(file) != titles())

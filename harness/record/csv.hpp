@@ -13,11 +13,11 @@ namespace baton {
 /// A file of comma-separated values, one line a case below one line of titles.
 class CsvFile {
  public:
-  /// An empty path stands for no file. Throws UsageError if the file cannot be appended to, if it
-  /// begins with other titles, or if its last line is not whole.
+  /// Opens `path` to be appended to; an empty path stands for no file. Throws UsageError if the
+  /// file cannot be appended to, if it begins with other titles, or if its last line is not whole.
   explicit CsvFile(const std::string& path);
 
-  /// Appends the values of one record, and flushes them. Throws SystemError if it fails.
+  /// Appends the values of one record, and flushes them. Throws SystemError if that fails.
   void append(const nlohmann::ordered_json& record);
 
  private:

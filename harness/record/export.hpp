@@ -13,8 +13,8 @@ namespace baton {
 
 struct Case;
 
-/// What is asked for: the name of a format, and what the names of its files begin with. Both are
-/// empty for nothing.
+/// An export that the user asks for: the name of a format, and the start of its files' names. Both
+/// are empty for none.
 struct Export {
   std::string format;
   std::string path;
@@ -25,12 +25,12 @@ struct Export {
 /// A registered format of schedules.
 struct ExportFormat {
   std::string name;
-  /// What a file holds, as help and messages call it.
+  /// The content of a file in words, for help and messages.
   std::string summary;
   /// The end of a file's name.
   std::string suffix;
-  /// The content of the file of one rank of the case called `case_name`. Throws UsageError for a
-  /// step that the format cannot tell.
+  /// Returns the content of the file of one rank of the case called `case_name`. Throws UsageError
+  /// for a step that the format cannot tell.
   std::function<std::string(const Schedule& schedule, const std::string& case_name)> text;
 };
 

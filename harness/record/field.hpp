@@ -15,10 +15,10 @@ enum class Role { axis, identity, result, machine };
 enum class Type { text, whole, real, truth, interval, list, object };
 
 /// When a record has the key: wherever its part of the record is there (a layer's, a failure's);
-/// the same, with null for an unknown value; or only where the value says more than its absence.
+/// there too, with null for an unknown value; or only where the value says more than its absence.
 enum class Written { always, or_null, if_any };
 
-/// One key. Parts of an object have its name and a dot before their own.
+/// One key of the records. Parts of an object have its name and a dot before their own.
 struct Field {
   std::string_view key;
   Role role;
@@ -26,18 +26,18 @@ struct Field {
   Written written;
   /// The unit of the numbers; may be empty.
   std::string_view unit;
-  /// The title of its column in tables; may be empty.
+  /// The title of the key's column in tables; may be empty.
   std::string_view title;
-  /// The flag that sets it; may be empty.
+  /// The flag that sets the value; may be empty.
   std::string_view flag;
   /// The value, as JSON, that a record without the key stands for; empty if it stands for none.
   std::string_view absent;
   /// One sentence that says what the value is.
   std::string_view help;
-  /// True of a text that has the key before it in names of cases; numbers always have.
+  /// True of a text with the key before it in names of cases. Numbers always have their key.
   bool is_named = false;
 
-  /// The object that it is a part of; empty for a key of the record itself.
+  /// The object that the key is a part of; empty for a key of the record itself.
   constexpr std::string_view object() const {
     const auto dot = key.find('.');
     return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);

@@ -287,7 +287,7 @@ class Key {
   std::size_t place_ = 0;
 };
 
-/// The number of the schema, which records have under the key of that name.
+/// The version of the schema, which records have under the key "schema".
 inline constexpr int version = 1;
 
 /// The schema as JSON, a line for each key.

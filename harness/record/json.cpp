@@ -16,21 +16,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 using schema::Values;
 
-/// The number, unless it is zero.
+/// `value`, or nothing if it is zero.
 std::optional<double> unless_zero(double value) { return value > 0 ? std::optional(value) : std::nullopt; }
 
-/// A member of a value that may not be there.
+/// A member of an optional value; nothing if the value is not there.
 template <class Whole, class Part>
 std::optional<Part> part(const std::optional<Whole>& whole, Part Whole::*member) {
   return whole ? std::optional((*whole).*member) : std::nullopt;
 }
 
-/// The number, unless it is none: JSON has no word for that.
+/// `value`, or nothing if it is infinite or not a number, which JSON cannot tell.
 std::optional<double> if_finite(double value) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// Seconds to a tenth of a nanosecond, which is finer than any timer here: shorter lines.
+/// Seconds to a tenth of a nanosecond, which is finer than any timer here, for shorter lines.
 std::vector<double> rounded(std::vector<double> seconds) {
   for (double& value : seconds) value = std::round(value * 1e10) / 1e10;
   return seconds;
@@ -86,7 +86,8 @@ void add_cost(Values& values, const Record& record) {
   }
 }
 
-/// Adds what was compared, and the sizes of the smaller case that was, if there is one.
+/// Adds the numbers of compared elements, tokens and heads, and the sizes of the smaller case that
+/// was verified, if there is one.
 void add_verified_sizes(Values& values, const Record& record) {
   const Verified& verified = record.verified;
   values.set("verified_elements", verified.elements);

@@ -16,22 +16,22 @@ namespace baton {
 struct Provenance {
   Machine machine;
   std::string commit;
-  /// Distinguishes the records of one run from those of another.
+  /// The name of the run, which distinguishes its records from those of other runs.
   std::string run;
   /// The session of the run; may be empty.
   std::string session;
-  /// The launch of the run, from 1, and their number.
+  /// The number of the launch, from 1; `launches` is how many the run has.
   int launch = 1;
   int launches = 1;
   std::uint64_t seed = 1;
   std::string baseline;
 };
 
-/// The record under the keys of docs/metrics.md.
+/// The record as JSON under the keys of docs/metrics.md.
 nlohmann::ordered_json json_of(const Record& record, const Provenance& provenance);
 
-/// The part of it that a row shows: neither the ranks' times nor their standing, the machine and
-/// the origin.
+/// The part of a record that a row shows, as JSON: without the ranks' times, their standing, the
+/// machine and the origin.
 nlohmann::ordered_json row_json(const Record& record);
 
 /// The JSON as one line without its newline. Bytes that are no UTF-8 are replaced: names and

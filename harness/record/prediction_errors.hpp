@@ -16,8 +16,9 @@ class PredictionErrors {
   /// Adds a record if it is timed and has a prediction.
   void add(const Record& record);
 
-  /// For each name and for all: the geometric mean of predicted over measured, which shows a bias,
-  /// and that of the larger over the smaller less 1, which is the error. Empty without predictions.
+  /// A table for each name and for all: the geometric mean of predicted over measured, which shows
+  /// a bias, and that of the larger over the smaller less 1, which is the error. Empty without
+  /// predictions.
   std::string table() const;
 
  private:

@@ -8,7 +8,7 @@
 
 namespace baton {
 
-/// What a table shows of a record, from what json_of or row_json made: everything but the case
+/// A record from the JSON of json_of or row_json, as far as a table shows it: without the case
 /// itself and the ranks' times. Throws nlohmann::json::exception if a key has another type.
 Record read_record(const nlohmann::json& json);
 

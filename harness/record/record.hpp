@@ -24,26 +24,27 @@ namespace baton {
 struct Verified {
   /// Elements that differ, or tensors outside their tolerance.
   std::int64_t wrong = 0;
-  /// The first of them, for people.
+  /// A description of the first wrong element or tensor.
   std::string first_wrong;
   double relative_error = 0;
   /// The largest relative error that would have passed; 0 if the comparison was exact.
   double tolerance = 0;
   /// Elements of a collective's results that were compared, over all ranks.
   std::int64_t elements = 0;
-  /// Tokens a rank, and the heads, of a layer that were compared with the recurrence.
+  /// Tokens a rank of a layer that were compared with the recurrence; `heads` has the compared
+  /// heads.
   std::int64_t tokens = 0;
   std::vector<std::int64_t> heads;
-  /// Seconds of the slowest process that went into verifying.
+  /// Seconds that the slowest process spent on verification.
   double seconds = 0;
   /// The smaller case that was verified in place of a simulated one.
   std::optional<Case> verified_case;
 };
 
-/// The findings of two comparisons of the same case.
+/// The result of two comparisons of the same case together.
 Verified sum(Verified before, const Verified& after);
 
-/// How a case failed that its processes did not survive, or whose schedule is wrong.
+/// The failure of a case that its processes did not survive, or whose schedule is wrong.
 struct Failure {
   std::string reason;
   std::optional<int> rank, step;
@@ -65,27 +66,27 @@ struct Record {
   int rounds = 0;
   /// The reason why the case did not run; then there are no timings.
   std::string skipped;
-  /// Present if the case failed; then there are no timings.
+  /// The failure, if the case failed; then there are no timings.
   std::optional<Failure> failure;
   /// Bytes and hops of the schedules; empty if a native does not tell.
   std::optional<Cost> cost;
-  /// The part of affine maps' matrices in it, with `sent_bytes` as the wire has them.
+  /// Cost of the matrices of affine maps, if there are any; `sent_bytes` are those on the wire.
   std::optional<MatrixCost> matrices;
   /// Memory of the schedules' buffers on the rank that has most; empty if a native does the work.
   std::optional<Footprint> footprint;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
-  /// The bound if something else than one alpha and beta gives it: simulated links, those within
-  /// and between hosts, or a record that was read.
+  /// The bound in seconds if it does not follow from `alpha_beta` alone: with simulated links, with
+  /// links within and between hosts, or in a record that was read.
   std::optional<double> known_bound_seconds;
   AlphaBeta alpha_beta;
-  /// Names and versions of the accelerators that ran it; empty on processors.
+  /// Names and versions of the accelerators that ran the case; empty on processors.
   std::vector<std::pair<std::string, std::string>> device_facts;
   /// How far apart the ranks start a round, in seconds. Not a number if unknown.
   double start_skew_seconds = 0;
-  /// Present if the ranks ran on several hosts.
+  /// Facts about the hosts of the ranks; empty on a single host.
   std::optional<HostsOfRanks> hosts;
-  /// What else there was to do for the cores; nothing for simulated rounds.
+  /// Load of the host during the measurement; empty for simulated rounds.
   std::optional<Conditions> conditions;
   Verified verified;
   /// The dtype of f32 elements within messages.
@@ -96,29 +97,30 @@ struct Record {
   Summary summary;
   Standing standing;
   std::optional<OverLaunches> over_launches;
-  /// Known when the contest of the case is over, and no part of the JSON line.
+  /// The place in the contest, known when the contest is over. It is no part of the JSON line.
   Place place;
-  /// The simulated machine, or the machine of the prediction.
+  /// The name of the simulated machine, or of the machine of the prediction.
   std::string topology;
-  /// What the machine of a simulated row was calibrated with; empty if it was not.
+  /// The machine, executor and commit that the topology of a simulated row was calibrated with;
+  /// empty if it was not calibrated.
   std::string stands_on;
   /// The simulator's time for a measured row.
   std::optional<double> predicted_seconds;
-  /// Why a predicted or simulated time goes beyond what its topology was calibrated with; empty if
-  /// it does not.
+  /// The reason why a predicted or simulated time goes beyond what its topology was calibrated
+  /// with; empty if it does not.
   std::string extrapolated;
 
   bool is_timed() const { return !samples.seconds.empty(); }
-  /// What the table shows: this launch, or all launches so far.
+  /// The summary that the table shows: over all launches so far, or else of this launch.
   const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
   const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
   std::optional<double> bound_seconds() const;
-  /// Operations of products of affine maps on the rank that has most.
+  /// Floating-point operations of products of affine maps on the rank that has most.
   double product_flops() const { return matrices ? matrices->product_flops : 0; }
-  /// For each rank the number of rounds in which it was the slowest, the first of equals; empty if
-  /// the ranks' times are not known one by one.
+  /// The number of rounds in which each rank was the slowest, the first of equals; empty if the
+  /// ranks' times are not known one by one.
   std::vector<int> rounds_as_last() const;
-  /// The same where the ranks' times are not kept.
+  /// The number of rounds in which each rank was the slowest, where the ranks' times are not kept.
   std::vector<int> known_rounds_as_last;
 };
 

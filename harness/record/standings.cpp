@@ -8,8 +8,8 @@
 namespace baton {
 namespace {
 
-/// The share over launches, one of each. Nothing where they cannot tell that waiting for the
-/// exchange takes longer than none: the share would be noise over noise.
+/// The hidden share of the exchange over several launches. Nothing where they cannot tell that
+/// waiting for the exchange takes longer than none: the share would be noise over noise.
 std::optional<double> hidden_share(const std::vector<ModeTimes>& launches) {
   double exchange = 0, hidden = 0;
   std::vector<double> ratios;
@@ -75,7 +75,7 @@ std::optional<Ratio> Standings::ratio_to_baseline(const Launch& launch, int inde
   return ratio_of_medians(launch.at(index).seconds, best->seconds);
 }
 
-/// Of the same workload in another variant; nothing if that was not timed.
+/// The median seconds of the same workload in another variant; nothing if that was not timed.
 std::optional<double> Standings::median_of(const Launch& launch, int index,
                                            const std::string& variant) const {
   std::optional<double> found;

@@ -17,27 +17,27 @@ struct ModeTimes {
   double overlapped = 0, exposed = 0, compute_only = 0;
 };
 
-/// How a case compares with others of its group.
+/// The place of a case in its comparison group, and what its exchange costs.
 struct Standing {
   /// Time over the baseline's time.
   std::optional<Ratio> ratio;
   /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
   std::optional<double> hidden;
-  /// What `hidden` is made from, of a case in one launch.
+  /// The median seconds in one launch from which `hidden` follows.
   std::optional<ModeTimes> modes;
   /// Seconds that a model's exchange costs: the line "full" less the line "split".
   std::optional<double> exposed_seconds;
 };
 
-/// How a row stands among those that compete with it.
+/// The place of a row among the rows of its contest.
 struct Place {
-  /// The fastest of them.
+  /// True for the fastest row.
   bool is_best = false;
-  /// Time over that of the fastest one.
+  /// Time over that of the fastest row.
   std::optional<Ratio> ratio;
 };
 
-/// A case in all launches so far, at least two.
+/// The results of a case over all launches so far, at least two.
 struct OverLaunches {
   int launches = 0;
   Summary summary;
@@ -47,16 +47,17 @@ struct OverLaunches {
 /// How the timed cases of a run compare: launch by launch, and over all launches.
 class Standings {
  public:
-  /// `cases` must outlive it. Ratios refer to the workload called `baseline`, which may be empty.
+  /// Makes standings of `cases`, which must outlive them. Ratios refer to the workload called
+  /// `baseline`, which may be empty.
   Standings(const std::vector<Case>& cases, std::string baseline);
 
   /// Adds the seconds of the rounds of case `index` in `launch`, once.
   void add(int launch, int index, const std::vector<double>& seconds);
 
-  /// Compares the case with those of its group that were timed in the launch too; nothing if it was
-  /// not.
+  /// Compares case `index` with those of its group that were timed in the same launch. The standing
+  /// is empty if the case was not timed.
   Standing standing(int launch, int index) const;
-  /// Nothing for fewer than two launches.
+  /// The results of a case over all launches that timed it; nothing for fewer than two.
   std::optional<OverLaunches> over_launches(int index) const;
   /// The time of a case over that of case `to`, in the launches that timed both: formed launch by
   /// launch, or with the interval of the only launch. Nothing without such a launch.
@@ -79,8 +80,8 @@ class Standings {
   std::map<int, Launch> launches_;
 };
 
-/// A case over the launches of its run: the seconds of its rounds and its standing, one of each for
-/// a launch that timed it. Nothing for fewer than two launches.
+/// The results of a case over the launches that timed it, from the seconds of its rounds and its
+/// standing in each. Nothing for fewer than two launches.
 std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
                                           const std::vector<Standing>& standings);
 

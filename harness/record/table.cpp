@@ -29,7 +29,8 @@ Columns columns(std::initializer_list<schema::Key> keys) {
 
 const char* title_of_names(const Case& one) { return one.workload->is_layer() ? "method" : "collective"; }
 
-/// The width of a backend's name and the word "native".
+/// The width of the column with a backend's name and the word "native"; negative, for text that is
+/// aligned to the left.
 int width_for_run_by() {
   int width = 10;
   for (const Backend& backend : backends())
@@ -46,7 +47,7 @@ std::set<std::string> distinct(const std::vector<Case>& cases, const Text& text)
   return all;
 }
 
-/// The width of a column with these texts under `title`.
+/// The width of a column with `texts` under `title`.
 int width_of(const std::set<std::string>& texts, const std::string& title) {
   std::size_t width = title.size();
   for (const std::string& text : texts) width = std::max(width, text.size());
@@ -92,7 +93,7 @@ class Fitting {
   Columns measured_columns() const;
   Columns simulated_columns() const;
   Columns model_columns() const;
-  /// The column of a key, as wide as its title and these texts of the cases.
+  /// The column `one`, as wide as its title and the texts of the cases.
   Column fitted(const Column& one, const Text& text) const {
     return one.of_width(width_of(distinct(cases_, text), one.title));
   }
@@ -158,7 +159,7 @@ std::string aligned(const std::string& text, int width) {
   return is_long ? text + "\n" + std::string(1 - width, ' ') : fmt::format("{:<{}} ", text, -width);
 }
 
-/// The cells one after the other, without trailing spaces.
+/// A line of all cells, one after the other, without trailing spaces.
 std::string line(const std::vector<const Columns*>& parts,
                  const std::function<std::string(const Column&)>& cell) {
   std::string text;

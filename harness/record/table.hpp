@@ -21,7 +21,7 @@ struct Table {
 
   /// The two lines above the rows: titles and units.
   std::string head() const;
-  /// One row. A case without times has its reason in place of the answer's columns.
+  /// The row of a record. A case without times has its reason in place of the answer's columns.
   std::string row(const Record& record) const;
 };
 

@@ -198,8 +198,8 @@ void TraceWriter::add_span(const Span& span) {
                      {"args", arguments(span)}});
 }
 
-/// From the start of the send to the last nanosecond of the receive: an arrow's ends lie within
-/// spans.
+/// Adds the arrow of a message, from the start of the send to the last nanosecond of the receive:
+/// an arrow's ends lie within spans.
 void TraceWriter::add_arrow(const Span& send) {
   const Span* receive = partner(send);
   if (receive == nullptr) return;

@@ -12,7 +12,7 @@ namespace baton {
 
 /// The origin of a trace.
 struct TraceTitle {
-  /// Case::name.
+  /// The name of the case (Case::name).
   std::string case_name;
   std::string executor;
   /// The number of blocks that ran.

@@ -17,8 +17,8 @@ class Values {
  public:
   using Json = nlohmann::ordered_json;
 
-  /// Sets the value of a key, null for one that is unknown. A record has it as the field says it is
-  /// written.
+  /// Sets the value of a key, null for one that is unknown. `Field::written` says when the record
+  /// has it.
   void set(Key key, Json value);
   template <class Value>
   void set(Key key, const std::optional<Value>& value) {
@@ -35,15 +35,16 @@ class Values {
 /// The value that records without the field stand for; null if they stand for none.
 nlohmann::json absent_value(const Field& field);
 
-/// The value under `key` in `record`, which is the object for a part of one; nothing if there is
-/// none, or null. Throws nlohmann::json::exception if it has another type.
+/// The value under `key` in `record`, which for a part of an object is that object. Nothing if the
+/// value is missing or null. Throws nlohmann::json::exception if it has another type.
 template <class Value>
 std::optional<Value> known(const nlohmann::json& record, Key key) {
   const auto found = record.find(key.field().name());
   return found == record.end() || found->is_null() ? std::nullopt : std::optional(found->get<Value>());
 }
 
-/// The same, with what the field's absence stands for, or else an empty value, where there is none.
+/// The value under `key` in `record`. If it is missing or null: what its absence stands for, or
+/// else an empty value. Throws nlohmann::json::exception if it has another type.
 template <class Value>
 Value value(const nlohmann::json& record, Key key) {
   if (auto found = known<Value>(record, key)) return *found;

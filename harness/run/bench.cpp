@@ -44,7 +44,8 @@ Ledger ledger_of(const Options& options, const World& world) {
   return ledger;
 }
 
-/// How a user whose own launcher started this launch goes on after it; empty if a director will.
+/// Says how a user whose own launcher started this launch goes on after it; empty if a director
+/// does.
 std::string way_on(const Options& options) {
   if (!options.ledger.empty()) return {};
   if (options.journal.empty()) return "the rows above stand; with -J FILE their records would be kept";

@@ -8,8 +8,8 @@ namespace baton {
 
 struct Options;
 
-/// Parses the command line of a bench. Prints and returns nothing if the answer was --help or
-/// --list. Throws UsageError with one line if an argument is wrong.
+/// Parses the command line of a bench. Returns nothing if the answer was --help, --version, --list
+/// or --schema, which has been printed. Throws UsageError with one line if an argument is wrong.
 using ParseOptions = std::optional<Options> (*)(int, char**);
 
 /// The main function of a bench: parses the command line, starts the launches and collects what

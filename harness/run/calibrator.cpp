@@ -56,7 +56,7 @@ void Calibrator::add_kernels(const Case& bench_case, const std::vector<Schedule>
   keep();
 }
 
-/// Writes the calibration of the largest number of ranks.
+/// Writes the file from rank 0, for the largest number of ranks only. Throws SystemError.
 void Calibrator::keep() const {
   if (team_.rank() > 0 || ranks_ != options_.calibrated_ranks()) return;
   try {

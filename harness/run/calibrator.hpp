@@ -34,8 +34,8 @@ class Calibrator {
 
   const Topology& topology() const { return topology_; }
 
-  /// Measures the kernels of `schedules`, those of `bench_case`, unless all are known. Collective.
-  /// Throws as above.
+  /// Measures the kernels of `schedules`, those of `bench_case`, unless all are known. Collective
+  /// over the team. Throws SystemError if the file cannot be written.
   void add_kernels(const Case& bench_case, const std::vector<Schedule>& schedules);
 
  private:

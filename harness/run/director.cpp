@@ -39,8 +39,8 @@ std::optional<int> number_after(const std::string& word, const std::string& text
   return std::nullopt;
 }
 
-/// Of the reports of ranks that `name` was running on, the one that says most about where: a step
-/// says more than a pause between rounds. Empty if none does.
+/// The report that says most about where a rank was in the case called `name`: a step says more
+/// than a pause between rounds. Empty if none says it.
 std::string place_in(const LaunchEnd& end, const std::string& name) {
   std::string place;
   for (const std::string& report : end.reports) {
@@ -53,7 +53,7 @@ std::string place_in(const LaunchEnd& end, const std::string& name) {
   return place;
 }
 
-/// What `end` says of the case called `name`: its first report of a failure, and where a rank was.
+/// The failure of the case called `name`: the first report of it, and where a rank was.
 Failure failure_of(const LaunchEnd& end, const std::string& name) {
   std::string reason;
   for (const std::string& report : end.reports)
@@ -107,7 +107,7 @@ class Director {
     return path;
   }
 
-  /// The launches that --for has time for if each takes `seconds`.
+  /// The number of launches that --for has time for if each takes `seconds`.
   int that_fit(double seconds) const {
     constexpr double most = 20;  // more would hardly narrow the intervals
     return static_cast<int>(std::min(options_.most_seconds / std::max(seconds, 0.01), most));
@@ -167,9 +167,9 @@ std::optional<int> Director::run_launches(int launch) {
   }
 }
 
-/// Says that a launch is started again which ended while no case ran. Throws SystemError where that
-/// does not help: it got to no case twice, or all its cases are over, so that no further launch
-/// would write the files that it owes.
+/// Reports that a launch which ended while no case ran is started again. Throws SystemError where
+/// that does not help: it got to no case twice, or all its cases are over, so that no further
+/// launch would write the files that it owes.
 void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
   const std::string report = end.reports.empty() ? end.death : end.reports.front();
   const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
@@ -184,15 +184,16 @@ void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain)
   fmt::print(stderr, "baton: {}; it is started again\n", what);
 }
 
-/// Prints what the launch has measured since. False if nobody reads it any more.
+/// Prints what the launch has measured since the last call. False if it must end: nobody reads its
+/// output, or it is overdue.
 bool Director::follow() {
   ledger_.read_on();
   display_.refresh();
   return !reader_left() && !has_lost_output() && !is_overdue();
 }
 
-/// True if the launch should have said something by now: that its processes have met, or that a
-/// case has ended, which the processes themselves see to unless all of them hang.
+/// True if the launch has said nothing for too long: its processes have not met, or a case exceeds
+/// its time limit, which the processes themselves end unless all of them hang.
 bool Director::is_overdue() {
   constexpr double patience = 20;  // seconds beyond the limit of a case
   if (ledger_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
@@ -219,7 +220,7 @@ void Director::fail(int index, Failure failure) {
   ledger_.end(index, record);
 }
 
-/// After three cases of the same executor and ranks in a row the others of them are not tried: each
+/// Gives up all cases of an executor and a number of ranks after three in a row have failed: each
 /// might take as long as the time limit.
 void Director::give_up_like(int index) {
   constexpr std::size_t enough = 3;
@@ -239,7 +240,7 @@ void Director::give_up_like(int index) {
                    .step = {}});
 }
 
-/// How many cases are missing, and the way to get them.
+/// Says how many rows were measured, and how to get the others.
 std::string Director::missing() const {
   int done = 0;
   for (int launch = 1; launch <= launches_; ++launch)
@@ -262,7 +263,7 @@ int Director::interrupted() {
   return ExitCode::interrupted;
 }
 
-/// The exit code that a run ends with for `state`, and how bad it is.
+/// The word and the exit code for cases that ended in `state`.
 struct Verdict {
   Outcome::State state;
   const char* word;
@@ -272,7 +273,7 @@ constexpr std::array verdicts{Verdict{Outcome::State::wrong, "wrong", ExitCode::
                               Verdict{Outcome::State::invalid, "its schedule is wrong", ExitCode::schedule},
                               Verdict{Outcome::State::failed, "failed", ExitCode::failed}};
 
-/// Names each case that gave no time though nothing refused it, the worst first.
+/// Prints the cases that were wrong or failed, the worst first. Returns the exit code of the run.
 int Director::summary() const {
   std::string lines;
   int count = 0, code = 0;

@@ -25,14 +25,14 @@ bool is_oversubscribed(const Record& record) {
   return record.conditions && record.conditions->oversubscribed();
 }
 
-/// What the rows of a mode are, if the contest has others too.
+/// The title above the rows of a mode, for contests with several modes.
 std::string title_of_mode(const std::string& mode) {
   if (mode == "exposed") return "# exposed: every exchange is waited for at once\n";
   if (mode == "compute_only") return "# compute_only: no exchange\n";
   return "# overlapped: as published\n";
 }
 
-/// The skipped rows: those of one reason in one line if they are many.
+/// The text of the skipped rows, with one line for three or more of the same reason.
 std::string skipped_rows(std::span<const Record> records, const Table& table) {
   constexpr std::size_t many = 3;
   std::vector<std::pair<std::string, std::vector<const Record*>>> by_reason;
@@ -75,7 +75,7 @@ void Display::print(const std::string& text) {
   std::cout << text << std::flush;
 }
 
-/// Prints what stands above all rows, as far as it is known.
+/// Prints the lines above all rows, as far as they are known.
 void Display::print_heading() {
   if (!has_heading_ && (ledger_.unfinished() || ledger_.ended() > 0)) {
     print(heading(options_));
@@ -110,7 +110,8 @@ void Display::refresh() {
   if (line_.is_due()) line_.show(progress_.line(ledger_, launches_));
 }
 
-/// What stands above the rows of a contest: an empty line or what it is, and the table's titles.
+/// The lines above the rows of a contest: an empty line or its title, and the titles of the table
+/// if they are not those of the contest before.
 std::string Display::title_of(const Case& one, std::size_t rows) {
   std::string title = contest_title(options_.cases, one);
   if (!title.empty())
@@ -132,7 +133,7 @@ std::string Display::title_of(const Case& one, std::size_t rows) {
   return title + table_->head();
 }
 
-/// Says once what the mark ! means.
+/// The explanation of the mark !, if a row has it and nothing explained it before; otherwise empty.
 std::string Display::warning_of(const std::vector<Record>& records) {
   const auto found = std::find_if(records.begin(), records.end(), is_oversubscribed);
   if (has_warned_ || found == records.end()) return {};

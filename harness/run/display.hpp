@@ -21,16 +21,17 @@ class Ledger;
 struct Options;
 struct Record;
 
-/// Prints a run while it goes on. All that it is given must outlive it.
+/// Prints a run while it goes on. All arguments of its constructor must outlive it.
 class Display {
  public:
   /// The last of `launches` launches shows the rows; 0 if their number is not known yet. The times
   /// of the ledger go into `standings`.
   Display(const Options& options, const Ledger& ledger, Standings& standings, int launches);
 
-  /// The number of launches is known.
+  /// Sets the number of launches, once it is known.
   void expect(int launches) { launches_ = launches; }
-  /// Prints what the ledger holds and was not printed: contests that are over in the last launch.
+  /// Prints the results of the ledger that were not printed: contests that are over in the last
+  /// launch.
   void refresh();
   /// Prints all rows that are left, and the lines below the table.
   void finish();

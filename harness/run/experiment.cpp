@@ -167,7 +167,8 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   return {std::move(seconds), {}};
 }
 
-/// Adds how the case stands among those that have ended, and keeps its record. Returns it.
+/// Adds the standing of the case among those that have ended, and keeps its record. Returns the
+/// record.
 Record Experiment::keep(int index, Record record) {
   if (world_.rank() != 0) return record;
   if (record.is_timed()) standings_.add(ledger_.launch(), index, record.samples.seconds);
@@ -180,7 +181,7 @@ Record Experiment::keep(int index, Record record) {
   return record;
 }
 
-/// Has a text printed by whoever prints the rows.
+/// Hands a text to the process that prints the rows.
 void Experiment::announce(const std::string& about, const std::string& text) {
   if (world_.rank() != 0 || text.empty()) return;
   ledger_.announce({about, text});

@@ -26,18 +26,18 @@ struct Topology;
 /// Runs the cases of one bench in one launch and writes their records.
 class Experiment {
  public:
-  /// Rank 0's `ledger` says which cases are settled, and how they ended in earlier launches;
-  /// `standings` gets the times of both. `display` prints them; null if another process does. All
-  /// must outlive the experiment. `interrupted` is what the watchdog says of the results when the
-  /// launch is ended from outside. Throws UsageError if the journal cannot be written. Collective
-  /// over `world`.
+  /// Prepares the cases of `options`. Rank 0's `ledger` says which are settled, and how they ended
+  /// in earlier launches; `standings` gets their times. `display` prints them; null if another
+  /// process does. All must outlive the experiment. `interrupted` is what the watchdog says of the
+  /// results when the launch is ended from outside. Throws UsageError if the journal cannot be
+  /// written. Collective over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
              Ledger& ledger, Standings& standings, Display* display, const std::string& interrupted);
   ~Experiment();
 
-  /// Runs case `index` of the options and appends its record; or returns what it gave before if it
-  /// is settled. The result has one time for each round, 0 in processes without a rank in the case.
-  /// Collective over the world. Throws what Executor throws.
+  /// Runs case `index` of the options and appends its record. Returns what the case gave before if
+  /// it is settled. The result has one time for each round, 0 in processes without a rank in the
+  /// case. Collective over the world. Throws what Executor throws.
   BenchmarkCase::Result run(int index);
 
  private:

@@ -22,7 +22,7 @@ struct BenchmarkCase {
 };
 
 /// Starts this program anew without Google Benchmark's environment variables, if there are any.
-/// They would set flags, those that are refused here too.
+/// They would set flags, even those that the bench refuses.
 void forget_benchmark_environment(char** argv);
 
 /// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write

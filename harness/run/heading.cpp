@@ -83,7 +83,8 @@ std::string repetition(const AxisValues& a) {
 
 using Words = std::string (*)(const AxisValues&);
 
-/// What the cases of a contest share, but for the executor: axes, and words for them.
+/// A fact that the cases of a contest may share, other than the executor: some axes, and a function
+/// that puts them into words.
 struct Fact {
   std::vector<schema::Key> axes;
   Words words;
@@ -103,7 +104,7 @@ const std::vector<Fact>& facts_of_axes() {
   return all;
 }
 
-/// True if no other axis has this one in its words, and it has no column, which has a title.
+/// True for an axis that no fact has in its words, and that has no column, which has a title.
 bool has_no_words(const schema::Field& field) {
   const auto tells = [&](schema::Key key) { return key.field().key == field.key; };
   return field.role == schema::axis && field.title.empty() &&
@@ -112,7 +113,7 @@ bool has_no_words(const schema::Field& field) {
          });
 }
 
-/// The other axes of a contest, as in the name of a case.
+/// The axes of a contest that no fact has in its words, as in the name of a case.
 std::string others(const AxisValues& a) {
   std::string words;
   for (const AxisValue& one : a)
@@ -120,7 +121,7 @@ std::string others(const AxisValues& a) {
   return words;
 }
 
-/// The words of all facts, in the order in which they stand.
+/// The functions that put all facts into words, in the order in which the words stand.
 std::vector<Words> facts() {
   std::vector<Words> all;
   for (const Fact& fact : facts_of_axes()) all.push_back(fact.words);
@@ -133,7 +134,7 @@ bool is_shared(const std::vector<Case>& cases, Words fact) {
   return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c.axes()) == first; });
 }
 
-/// The mode of all rows but those that have none.
+/// The mode that all rows with a mode share; empty if they have several, or none.
 std::string shared_mode(const std::vector<Case>& cases) {
   std::set<std::string> modes;
   for (const Case& c : cases)

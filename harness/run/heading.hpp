@@ -16,7 +16,7 @@ class Device;
 struct Case;
 struct Options;
 
-/// What was measured of the links of ranks.
+/// Measurements of the links between ranks.
 struct RankLinks {
   AlphaBeta model;
   StartSkew start_skew;
@@ -31,8 +31,8 @@ std::string link_lines(const std::string& name, int ranks, const Device* device,
 /// columns.
 std::string heading(const Options& options);
 
-/// What distinguishes the contest of `one` from others of `cases`, but for the columns of the
-/// table; may be empty.
+/// Words for the axes of the contest of `one` that not all of `cases` share, apart from columns of
+/// the table; may be empty.
 std::string contest_title(const std::vector<Case>& cases, const Case& one);
 
 }  // namespace baton

@@ -77,7 +77,7 @@ void Ledger::read(const std::string& line) {
     outcomes_[{launch_, index}] = {};
 }
 
-/// Writes what this process has noted, for others to read.
+/// Appends a line that this process has noted, for others to read.
 void Ledger::write(const Json& line) {
   if (path_.empty()) return;
   read_on();
@@ -117,7 +117,7 @@ void Ledger::begin(int index) {
   outcomes_[{launch_, index}] = {};
 }
 
-/// Keeps of the record what a row shows.
+/// Keeps the outcome of a case, with the part of its record that a row shows.
 void Ledger::note_end(int index, Record record) {
   record.known_rounds_as_last = record.rounds_as_last();
   record.samples.rank_seconds.clear();

@@ -21,23 +21,23 @@ namespace baton {
 
 /// How a case ended in one launch.
 struct Outcome {
-  /// `begun` remains if its processes did not survive the case; `invalid` is a schedule that is
-  /// wrong, and `wrong` a result.
+  /// State of a case. `begun` remains if its processes did not survive the case; `invalid` means a
+  /// wrong schedule, and `wrong` a wrong result.
   enum class State { begun, timed, skipped, invalid, wrong, failed };
 
   State state = State::begun;
-  /// What a table shows of its record, but for the case; empty where it has only begun.
+  /// The record as far as a table shows it, without the case; empty where the case has only begun.
   Record row;
-  /// Why it was skipped, is wrong, or failed.
+  /// The reason why the case was skipped, is wrong, or failed.
   std::string reason;
 
-  /// One value for each round: the maximum over ranks; empty unless it was timed.
+  /// Seconds of each round, the maximum over ranks; empty unless the case was timed.
   const std::vector<double>& seconds() const { return row.samples.seconds; }
 };
 
-/// A text that a launch has to say of the machine, or of what it left.
+/// A text that a launch has to say of the machine, or of files that it left.
 struct Notice {
-  /// What it is about: a later notice about the same replaces it.
+  /// The subject. Above the table only the first notice of a subject is printed.
   std::string about;
   std::string text;
 };
@@ -55,7 +55,8 @@ class Ledger {
 
   /// The launch that was started last, from 1; 0 before the first.
   int launch() const { return launch_; }
-  /// How often that launch was started: again after a case that its processes did not survive.
+  /// How often the present launch was started: again after a case that its processes did not
+  /// survive.
   int starts() const { return starts_; }
   void start_launch(int launch);
 
@@ -63,38 +64,39 @@ class Ledger {
   void meet();
   bool have_met() const { return have_met_; }
 
-  /// The bytes that it has read, which grow with every note.
+  /// The bytes of the file that were read, which grow with every note.
   std::size_t bytes() const { return read_bytes_; }
 
   /// Notes that case `index` begins in the present launch.
   void begin(int index);
   /// Notes that case `index` ended with `record` in the present launch.
   void end(int index, Record record);
-  /// Keeps a text for whoever prints the rows.
+  /// Keeps a text for the process that prints the rows.
   void announce(const Notice& notice);
 
-  /// Takes over what other processes have written since.
+  /// Takes over what other processes have written since the last call.
   void read_on();
 
-  /// The texts, in their order.
+  /// The notices of the run, in their order.
   const std::vector<Notice>& notices() const { return notices_; }
 
   /// How case `index` ended in `launch`; null if it has not begun.
   const Outcome* outcome(int launch, int index) const;
 
-  /// True if case `index` need not run in the present launch, or in `launch`: it has run there, or
-  /// was never timed where it ran.
+  /// True if case `index` need not run in the present launch, or in the given one: it has ended
+  /// there, or it ended without a time in any launch.
   bool is_settled(int index) const { return is_settled(launch_, index); }
   bool is_settled(int launch, int index) const;
 
   /// True if all of `cases` cases need not run in `launch`.
   bool is_complete(int launch, int cases) const;
 
-  /// Throws WrongResult or ScheduleError if a case of the present launch was wrong or failed.
+  /// Throws WrongResult if a result of the present launch was wrong, and ScheduleError if a
+  /// schedule was.
   void require_good(const std::vector<Case>& cases) const;
 
-  /// The exit code of a run in which nothing failed: if all outcomes are skipped rows it is one of
-  /// its own, and a line says why the first of them is.
+  /// The exit code of a run in which nothing failed: 0, or ExitCode::skipped if all outcomes are
+  /// skipped rows. A line then says why the first of them is.
   int end_without_failures() const;
 
   /// The case that began in the present launch and did not end, if there is one.

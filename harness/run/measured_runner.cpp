@@ -24,8 +24,8 @@
 namespace baton {
 namespace {
 
-/// The times of all processes, on each of them. Processes have different numbers of steps, so that
-/// rows are padded.
+/// Gathers the times of all processes, on each of them. Processes have different numbers of steps,
+/// so that rows are padded.
 std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team) {
   constexpr double filler = -1;
   const auto most = static_cast<std::size_t>(team.max(static_cast<double>(mine.size())));
@@ -42,7 +42,7 @@ std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team
   return all;
 }
 
-/// True if some case of the executor has affine maps that are folded.
+/// True if some case of the executor called `executor` has affine maps.
 bool has_affine_maps(const std::vector<Case>& cases, const std::string& executor) {
   return std::any_of(cases.begin(), cases.end(), [&](const Case& c) {
     return c.executor == executor && c.workload->map() == MapKind::affine;
@@ -98,8 +98,8 @@ class MeasuredRunner : public CaseRunner {
   Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
   Refusal unsupported_timing(TimingMode timing) const;
-  /// The base of predictions for a case, if there is one. A file describes an f32 wire; a
-  /// calibration describes that of this executor.
+  /// The topology for predictions of a case; null if there is none. That of a file describes an f32
+  /// wire; that of a calibration the wire of this executor.
   const Topology* machine_of(const Prepared& prepared) const;
 
   const Options& options_;
@@ -117,7 +117,7 @@ class MeasuredRunner : public CaseRunner {
   StartSkew start_skew_{.seconds = std::numeric_limits<double>::quiet_NaN()};
 };
 
-/// A tenth of the memory of the host that has least, shared by as many processes as there are.
+/// Bytes for oracles in a process: a tenth of the least memory of a host, over all processes.
 double MeasuredRunner::memory_for_oracles() const {
   return -team().max(-0.1 * static_cast<double>(available_bytes())) / team().size();
 }
@@ -190,7 +190,7 @@ Prepared MeasuredRunner::prepare(const Case& asked) {
   return prepared;
 }
 
-/// One untimed round of the case over the inputs of `seed`, in its cadence, compared.
+/// Runs one untimed round of the case over the inputs of `seed`, in its cadence, and compares it.
 Comparison MeasuredRunner::checked_round(const Prepared& prepared, std::uint64_t seed) {
   const Case& bench_case = prepared.bench_case;
   bench_case.workload->load(*executor_, prepared.schedules, seed, *oracles_);
@@ -207,10 +207,10 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
   return with({}, found, monotonic_seconds() - start);
 }
 
-/// An error where the median is so far below the bound that the rounds cannot have done their work.
-/// The link is measured again first, a few times, since it may have been busy before. Where others
-/// take cores from the ranks no measurement of it is near its best, and nothing is said. The load
-/// is asked for after these measurements: rounds alone may be too short to know it. A rank that
+/// Finds an error if the median is so far below the bound that the rounds cannot have done their
+/// work. The link is measured again first, a few times, since it may have been busy before. Where
+/// others take cores from the ranks no measurement of it is near its best, and nothing is said. The
+/// load is read after these measurements: rounds alone may be too short to know it. A rank that
 /// starts late may find its first message there, so that a round can seem shorter by the start
 /// skew, for which at most one alpha is allowed.
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
@@ -241,7 +241,7 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
                                bound() * 1e6)};
 }
 
-/// Empty where one alpha and one beta tell the bound.
+/// The bound in seconds over several hosts; empty where one alpha and one beta tell the bound.
 std::optional<double> MeasuredRunner::bound_over_hosts(const Prepared& prepared) const {
   const Case& bench_case = prepared.bench_case;
   if (!prepared.cost || prepared.wire != Dtype::f32 || bench_case.timing != TimingMode::isolated)
@@ -249,8 +249,8 @@ std::optional<double> MeasuredRunner::bound_over_hosts(const Prepared& prepared)
   return baton::bound_over_hosts(bench_case, prepared.blocks, alpha_beta_, placement_);
 }
 
-/// Those of the time just past. A rank whose work is on a device keeps one thread busy, which waits
-/// for it.
+/// The load of the host in the time just past. A rank whose work is on a device keeps one thread
+/// busy, which waits for it.
 Conditions MeasuredRunner::conditions() {
   return load_->conditions(team(), executor_->device() == nullptr ? options_.threads : 1);
 }

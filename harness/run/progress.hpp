@@ -18,14 +18,14 @@ class Ledger;
 /// How far a run is, and how long it will still take, from the times at which its cases began.
 class Progress {
  public:
-  /// `cases` must outlive it. `clock` returns seconds.
+  /// Makes the progress of a run of `cases`, which must outlive it. `clock` returns seconds.
   Progress(const std::vector<Case>& cases, std::function<double()> clock);
 
   /// Looks at what runs now. To be called when a case begins or ends.
   void look(const Ledger& ledger);
 
-  /// "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M): about 40 s left", for a run of
-  /// `launches` launches; 0 if that is not known yet. Empty if no case runs.
+  /// A text such as "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M): about 40 s left",
+  /// for a run of `launches` launches; 0 if that is not known yet. Empty if no case runs.
   std::string line(const Ledger& ledger, int launches) const;
 
  private:
@@ -56,7 +56,7 @@ class ProgressLine {
   /// Shows nothing if `is_showing` is false.
   explicit ProgressLine(bool is_showing);
 
-  /// False where a line would not be shown now.
+  /// True if `show` would show a line now.
   bool is_due() const;
   void show(const std::string& line);
   /// Erases the line, so that something else can be printed.
@@ -68,7 +68,7 @@ class ProgressLine {
   double last_;
 };
 
-/// "40 s", "12 min", "3.5 h".
+/// A duration such as "40 s", "12 min" or "3.5 h".
 std::string duration(double seconds);
 
 }  // namespace baton

@@ -29,28 +29,29 @@ struct Options;
 
 /// A case with everything that is known before it runs.
 struct Prepared {
-  /// The case as it runs: on several nodes or hosts `ranks_a_node` is that of the machine or of the
+  /// The case as it runs. On several nodes or hosts `ranks_a_node` is that of the machine or of the
   /// placement unless the user set it.
   Case bench_case;
-  /// The reason why it cannot run, if there is one. Then nothing below `device_facts` is complete.
+  /// The reason why the case cannot run; empty if it can. With a reason nothing below
+  /// `device_facts` is complete.
   Refusal refusal;
   int warmup = 0;
   int rounds = 0;
   AlphaBeta alpha_beta;
   std::vector<std::pair<std::string, std::string>> device_facts;
-  /// The number of blocks that runs.
+  /// The number of blocks that the case runs with.
   int blocks = 1;
-  /// One a rank; empty if the rounds are simulated, since those of thousands of ranks do not fit in
-  /// memory at once.
+  /// The schedules, one a rank; empty if the rounds are simulated, since those of thousands of
+  /// ranks do not fit in memory at once.
   std::vector<Schedule> schedules;
   std::string implementation = "schedule";
-  /// Empty if a native does not tell, or if simulated rounds count it.
+  /// Cost of the schedules; empty if a native does not tell, or if simulated rounds count it.
   std::optional<Cost> cost;
-  /// Of affine maps.
+  /// Cost of the matrices of affine maps, if there are any.
   std::optional<MatrixCost> matrices;
   std::optional<Footprint> footprint;
   Dtype wire = Dtype::f32;
-  /// The simulated machine, if there is one, and what it was calibrated with.
+  /// The name of the simulated machine, and what it was calibrated with; empty for measured rounds.
   std::string topology, stands_on;
   std::optional<Prediction> prediction;
 };
@@ -60,19 +61,21 @@ struct Timed {
   Samples samples;
   /// Seconds that the slowest process spent in the warm-up and the timed rounds.
   double seconds = 0;
-  /// The link as it was measured once more, where the times did not suit it.
+  /// The links as they were measured last, in place of those in `Prepared`; empty for simulated
+  /// rounds.
   std::optional<AlphaBeta> alpha_beta;
-  /// The comparison of what the rounds left.
+  /// The comparison of the rounds' outputs with the oracle.
   Verified verified;
-  /// Of measured rounds.
+  /// Load of the host during the measurement; empty for simulated rounds.
   std::optional<Conditions> conditions;
-  /// Counted by simulated rounds.
+  /// Cost that simulated rounds count; empty for measured rounds.
   std::optional<Cost> cost;
   std::optional<Footprint> footprint;
   std::optional<std::int64_t> messages;
-  /// Of simulated rounds, by the links that their messages take.
+  /// Bound in seconds by the links that messages take: of simulated rounds, or over several hosts.
   std::optional<double> bound_seconds;
-  /// Why simulated times go beyond the calibration of their topology; empty if they do not.
+  /// The reason why simulated times go beyond the calibration of their topology; empty if they do
+  /// not.
   std::string extrapolated;
 };
 
@@ -97,16 +100,16 @@ class CaseRunner {
   virtual std::string description() const = 0;
   /// How far apart the ranks start a round, in seconds.
   virtual double start_skew_seconds() const { return 0; }
-  /// Of ranks on several hosts.
+  /// Facts about the hosts of the ranks; empty on a single host.
   virtual std::optional<HostsOfRanks> hosts() const { return std::nullopt; }
 
-  /// Builds and proves the schedules and finds out whether they can run. Throws ScheduleError.
+  /// Builds and checks the schedules and finds out whether they can run. Throws ScheduleError.
   virtual Prepared prepare(const Case& bench_case) = 0;
-  /// Compares with the oracle and leaves the case ready to be timed.
+  /// Compares rounds with the oracle and leaves the case ready to be timed.
   virtual Verified verify(const Prepared& prepared) = 0;
-  /// Runs the rounds, and compares once more what they left.
+  /// Runs the rounds, and compares their outputs with the oracle.
   virtual Timed time(const Prepared& prepared) = 0;
-  /// Runs one more round.
+  /// Runs one more round with the times of its steps.
   virtual TracedRound trace(const Prepared& prepared) = 0;
 
  protected:

@@ -42,7 +42,7 @@ class SimulatedRunner : public CaseRunner {
   TracedRound trace(const Prepared& prepared) override;
 
  private:
-  /// The best values of any two neighbours.
+  /// The best latency and the best rate of the links that the ranks use.
   AlphaBeta alpha_beta() const;
 
   const Options& options_;

@@ -12,7 +12,8 @@ class CaseRunner;
 struct Options;
 struct Topology;
 
-/// Computes times on `topology` in one process. `options` and `topology` must outlive it.
+/// A runner that computes times on `topology` in one process. `options` and `topology` must outlive
+/// it.
 std::unique_ptr<CaseRunner> simulated_runner(const Options& options, const Topology& topology, int ranks,
                                              Team team);
 
