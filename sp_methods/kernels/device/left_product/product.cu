@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "sp_methods/kernels/device/left_product/product.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/left_product/product.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 
 namespace baton {
