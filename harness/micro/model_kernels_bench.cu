@@ -8,7 +8,7 @@
 
 #include "harness/micro/device_times.cuh"
 #include "sp_methods/models/kernels/device/product.cuh"
-#include "tests/models/kernels/device/steps.cuh"
+#include "tests/sp_methods/models/kernels/device/steps.cuh"
 
 namespace baton {
 namespace {
