@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "collectives/executors/peer/device/gpu.cuh"
+#include "harness/process/exit_codes.hpp"
 #include "tests/collectives/executors/peer/rig.cuh"
 #include "tests/relaunch.hpp"
 
