@@ -51,6 +51,11 @@ def is_interval(value):
     return isinstance(value, list) and len(value) == 2 and all(map(is_time, value)) and value[0] <= value[1]
 
 
+def are_ends(value):
+    """True of the ends of any interval. One over two launches of a busy machine may span all that a number can be."""
+    return isinstance(value, list) and len(value) == 2 and all(map(is_number, value)) and value[0] <= value[1]
+
+
 def is_named(value, **kinds):
     """An object with a text as each key, and at those of `kinds` the kind of value that they must have."""
     return isinstance(value, dict) and all(map(is_text, value)) and all(
@@ -91,7 +96,7 @@ def or_null(kind):
 
 
 OF_TYPES = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda value: isinstance(value, bool), "true or false"),
-            "interval": (is_interval, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
+            "interval": (are_ends, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
 # What the type of a key does not say.
 OWN = {
     "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),

@@ -55,6 +55,15 @@ class Kinds(InFolder):
                 self.assertEqual(len(published.load_cells(path, texts=("method", "value"), numbers=("gpus",))), 1)
 
 
+class OverLaunches(InFolder):
+    def test_an_interval_over_two_launches_may_be_of_any_width(self):
+        is_kind, _ = checks.KINDS["over_launches"]
+        over = {"launches": 2, "median_seconds": 2e-3, "ci95_seconds": [3.7e-16, 1.1e10], "ratio": None, "ratio_ci95": None,
+                "hidden": None}
+        self.assertTrue(is_kind(over))
+        self.assertFalse(is_kind({**over, "ci95_seconds": [2, 1]}))
+
+
 class Outputs(InFolder):
     def test_all_files_or_none(self):
         (self.folder / "b.md").mkdir()
