@@ -19,14 +19,11 @@ COMMENT_COLUMNS = 100
 
 # Readings: the files where a reader starts, and units that lie beside the path, since other rows take them or since they
 # serve all of them. The patterns also know the names of files at commit 010fce5, so that both trees can be counted.
-OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|harness/(layers|models)/|"
-# What other flags ask for: --calibrate, --trace, --export and --csv; and runs over several hosts.
-BESIDE_ROWS = (r"harness/(run/calibrator|measure/(probes|curves|hosts)|process/(placement|heartbeat)|"
-               r"record/(trace|export|csv|prediction_errors))$|")
+OTHER_ROWS = r"sp_methods/|harness/(model/|\w+/)?(operator|calibration)|"
 READINGS = {
     "a CPU row": (
         r"harness/collective_bench\.cpp|collectives/(algorithms/)?all_scan\.cpp|collectives/executors/mpi(/executor)?\.cpp",
-        OTHER_ROWS + BESIDE_ROWS + r"harness/(run/simulat|measure/prediction$)|collectives/(simulator/|executors/"
+        OTHER_ROWS + r"harness/(run/simulat|measure/prediction$)|collectives/(simulator/|executors/"
         r"(simulator|compute_worker|step_recorder|mpi_native|host/(compute_worker|step_recorder)|mpi/native))"),
     "a peer round with its preparation": (
         r"collectives/executors/(peer/executor|peer)\.cu",
@@ -35,8 +32,7 @@ READINGS = {
     "a simulated row": (
         r"harness/(collective_bench|run/simulated_runner)\.cpp|collectives/(algorithms/)?all_scan\.cpp|"
         r"collectives/(simulator/simulate|executors/simulator)\.cpp",
-        OTHER_ROWS + BESIDE_ROWS + r"harness/run/measured|"
-        r"collectives/executors/(mpi/|mpi_(?!error))"),
+        OTHER_ROWS + r"collectives/executors/(mpi/|mpi_(?!error))"),
     "a GLA forward on the device": (
         r"sp_methods/((segmented|linear)_passes\.cpp|passes/segmented_pass\.hpp|kernels/(device/gla/|gla_)(?!\w*gradient)\w+\.cu)",
         r"collectives/schedule/|sp_methods/kernels/(host/(?!gla_segment)|host/left|causal_block|chunk_states|edge_state"

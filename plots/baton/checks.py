@@ -102,6 +102,7 @@ OWN = {
     "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
     "mean_seconds": TIME, "median_seconds": TIME, "predicted_seconds": or_null(TIME), "bound_seconds": or_null(BOUND),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
+    "ratio_ci95": or_null((is_interval, "the two ends of an interval")),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"), "blocks": SIZE, "baseline": or_null(TEXT),
     "seconds": (are_times, "a list of times in seconds"), "device_before": READINGS, "device_after": READINGS,
     "device": (is_device, "an object of texts, with the text gpu"),
