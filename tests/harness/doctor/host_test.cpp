@@ -8,6 +8,8 @@
 
 #include <fstream>
 
+#include "tests/scratch_folder.hpp"
+
 namespace baton::doctor {
 namespace {
 
@@ -16,22 +18,17 @@ using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// A made-up root folder, removed at the end.
+/// A made-up root folder.
 class Root : public testing::Test {
  protected:
-  ~Root() override { fs::remove_all(root_); }
-
   void write(const std::string& path, const std::string& text) {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text << "\n";
+    fs::create_directories((root() / path).parent_path());
+    std::ofstream(root() / path) << text << "\n";
   }
-  const fs::path& root() const { return root_; }
+  const fs::path& root() const { return scratch_.path(); }
 
  private:
-  fs::path root_ = [] {
-    std::string path = fs::temp_directory_path() / "baton-doctor-XXXXXX";
-    return fs::path(mkdtemp(path.data()));
-  }();
+  const ScratchFolder scratch_;
 };
 
 TEST(Lists, OfCores) {

@@ -4,31 +4,27 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "collectives/schedule/errors.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace baton {
 namespace {
 
 using Json = nlohmann::json;
 
-/// A file that is gone after the test.
+/// A file of one model.
 class File {
  public:
-  explicit File(const std::string& text)
-      : path_(testing::TempDir() + "model_" + std::to_string(getpid()) + ".json") {
-    std::ofstream(path_) << text;
-  }
-  ~File() { std::remove(path_.c_str()); }
+  explicit File(const std::string& text) { std::ofstream(path_) << text; }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  const ScratchFolder scratch_;
+  const std::string path_ = scratch_.file("model.json");
 };
 
 Json valid() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -26,9 +27,6 @@ namespace fs = std::filesystem;
 
 class Outputs : public testing::Test {
  protected:
-  Outputs() { fs::create_directory(folder_); }
-  ~Outputs() override { fs::remove_all(folder_); }
-
   static std::string text_of(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -45,8 +43,9 @@ class Outputs : public testing::Test {
     return {};
   }
 
-  std::string folder_ = testing::TempDir() + "output_test";
-  std::string path_ = folder_ + "/file";
+  const ScratchFolder scratch_;
+  const std::string folder_ = scratch_.path();
+  const std::string path_ = scratch_.file("file");
 };
 
 TEST_F(Outputs, ATrialLeavesNothingBehind) {
@@ -93,7 +92,7 @@ TEST_F(Outputs, RefusesOneFileUnderTwoNames) {
     EXPECT_THAT(refusal({{"--json", other}}, {{"--topology", path_}}),
                 HasSubstr("--topology and --json name the same file"));
   }
-  EXPECT_THAT(refusal({{"--json", folder_ + "/new"}, {"--trace", folder_ + "/../output_test/new"}}),
+  EXPECT_THAT(refusal({{"--json", folder_ + "/new"}, {"--trace", folder_ + "/./new"}}),
               HasSubstr("name the same file"));
   EXPECT_EQ(text_of(path_), "old");
 }

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -22,9 +23,6 @@ using testing::StartsWith;
 
 class Csv : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove(path_); }
-  void TearDown() override { std::filesystem::remove(path_); }
-
   std::string text() const {
     std::stringstream all;
     all << std::ifstream(path_).rdbuf();
@@ -42,7 +40,8 @@ class Csv : public testing::Test {
     return {};
   }
 
-  std::string path_ = std::filesystem::temp_directory_path() / "baton_csv_test.csv";
+  const ScratchFolder scratch_;
+  const std::string path_ = scratch_.file("records.csv");
 };
 
 TEST_F(Csv, HasTitlesOnceAndALineACase) {

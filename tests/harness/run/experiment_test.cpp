@@ -19,6 +19,7 @@
 #include "harness/run/contests.hpp"
 #include "harness/run/ledger.hpp"
 #include "harness/run/runner.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -51,9 +52,9 @@ class TracedRound : public testing::Test {
     record_.samples = {.first_seconds = 1, .seconds = {1}, .rank_seconds = {{1}}};
     prepared_.schedules = record_.bench_case.workload->build(record_.bench_case.split(3));
   }
-  ~TracedRound() override { std::filesystem::remove(path_); }
 
-  std::string path_ = testing::TempDir() + "traced_round_test.json";
+  const ScratchFolder scratch_;
+  const std::string path_ = scratch_.file("trace.json");
   Record record_;
   Prepared prepared_;
   World world_{nullptr, nullptr};
@@ -97,7 +98,7 @@ TEST_F(TracedRound, IsRefusedWhereItCannotBe) {
   options.cases.pop_back();
   EXPECT_NO_THROW(require_outputs(options));
   EXPECT_FALSE(std::filesystem::exists(path_)) << "a check leaves nothing behind";
-  for (const std::string& nowhere : {testing::TempDir(), testing::TempDir() + "none/x.json"}) {
+  for (const std::string& nowhere : {scratch_.path().string(), scratch_.file("none/x.json")}) {
     options.trace = nowhere;
     EXPECT_THROW(require_outputs(options), UsageError) << nowhere;
   }
@@ -151,8 +152,6 @@ class Counting : public Workload {
 
 class OneCase : public testing::Test {
  protected:
-  ~OneCase() override { std::filesystem::remove(options_.trace); }
-
   /// Runs a case of `workload` on two ranks of `executor`.
   BenchmarkCase::Result run(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
     const Case bench_case{.workload = workload, .executor = executor, .ranks = 2};
@@ -163,7 +162,8 @@ class OneCase : public testing::Test {
     return Experiment(options_, topology_, world_, ledger, standings, nullptr, "").run(0);
   }
 
-  Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = testing::TempDir() + "one_case.json"};
+  const ScratchFolder scratch_;
+  Options options_{.warmup = 1, .rounds = 3, .checks = 2, .trace = scratch_.file("one_case.json")};
   std::optional<Topology> topology_;
   World world_{nullptr, nullptr};
 };

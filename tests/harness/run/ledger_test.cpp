@@ -13,6 +13,7 @@
 #include "harness/process/system.hpp"
 #include "harness/record/json.hpp"
 #include "tests/harness/run/made_run.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -23,9 +24,9 @@ using State = Outcome::State;
 class LedgerFile : public testing::Test {
  protected:
   LedgerFile() { std::ofstream{path_}; }
-  ~LedgerFile() override { std::filesystem::remove(path_); }
 
-  std::string path_ = testing::TempDir() + "ledger_test";
+  const ScratchFolder scratch_;
+  const std::string path_ = scratch_.file("ledger");
   Options options_ = made_options();
 };
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <random>
 
 #include "tests/collectives/simulator/topology/valid_topology.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -146,19 +146,13 @@ TEST(TopologyErrors, TellBracketsWithinBrackets) {
 /// A folder for the files of one test.
 class TopologyFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("topology_files_" + std::to_string(getpid()));
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path file(const std::string& text) const {
-    const auto path = folder_ / "file.json";
+    const auto path = scratch_.file("file.json");
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder scratch_;
 };
 
 TEST_F(TopologyFiles, AreReadAsTheirText) {
@@ -171,13 +165,14 @@ TEST_F(TopologyFiles, NameTheirPathInErrors) {
 }
 
 TEST_F(TopologyFiles, ThatAreNoneAreRefused) {
-  EXPECT_EQ(error_of_file(folder_), folder_.string() + ": a directory, expected a JSON file");
-  EXPECT_THAT(error_of_file(folder_ / "none.json"), HasSubstr("none.json: cannot be opened: No such file"));
+  EXPECT_EQ(error_of_file(scratch_.path()), scratch_.path().string() + ": a directory, expected a JSON file");
+  EXPECT_THAT(error_of_file(scratch_.path() / "none.json"),
+              HasSubstr("none.json: cannot be opened: No such file"));
   EXPECT_THAT(error_of_file(""), HasSubstr("cannot be opened"));
   EXPECT_EQ(error_of_file("/dev/zero"), "/dev/zero: a pipe or a device, expected a JSON file");
-  const auto pipe = folder_ / "pipe";
+  const auto pipe = scratch_.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(error_of_file(pipe), pipe.string() + ": a pipe or a device, expected a JSON file");
+  EXPECT_EQ(error_of_file(pipe), pipe + ": a pipe or a device, expected a JSON file");
   EXPECT_THAT(error_of_file(file("")), HasSubstr("not JSON at line 1, column 1"));
   // Opens and cannot be read, for anybody.
   EXPECT_THAT(error_of_file("/proc/self/mem"), HasSubstr("/proc/self/mem: cannot be read"));
