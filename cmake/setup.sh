@@ -23,8 +23,8 @@ packages() {
   optional_packages cmake/optional_packages.txt "model_bench or --export chakra is left out"
 }
 
-# optional_packages FILE WITHOUT: what a part of the project needs. Failing is no error and is not tried each time, since
-# that part is then left out, as the words of WITHOUT say.
+# optional_packages FILE WITHOUT [ask]: what a part of the project needs. Failing is no error and is not tried each time,
+# since that part is then left out, as the words of WITHOUT say. With `ask` the user may refuse.
 optional_packages() {
   local file=$1 without=$2 mark missing
   mark=build/$(basename "$file" .txt).failed
@@ -32,8 +32,21 @@ optional_packages() {
   ((${#missing[@]} == 0)) || command -v dpkg-query >/dev/null || return 0
   ((${#missing[@]} == 0)) || mapfile -t missing < <(not_installed "${missing[@]}")
   ((${#missing[@]} > 0)) || return 0
+  if [[ ${3:-} == ask ]] && ! may_install "${missing[@]}"; then
+    echo "      without ${missing[*]} $without ('CI=true' in the environment installs them unasked)"
+    return 0
+  fi
   cmp -s "$file" "$mark" || try_packages "${missing[@]}" || { mkdir -p build && cp "$file" "$mark"; }
   [[ ! -f $mark ]] || echo "      without ${missing[*]} $without ('./run setup' lets the next run try again)"
+}
+
+# may_install PACKAGE...: asks at a terminal, and installs nothing without one, but in CI.
+may_install() {
+  local reply=
+  [[ ${CI:-} != true ]] || return 0
+  [[ -t 0 ]] || return 1
+  read -rp "      install $*, which some tests need? [y/N] " reply
+  [[ $reply == [yY]* ]]
 }
 
 # Installs without asking anybody for anything.

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What `./run` makes to be taken elsewhere: the Python package and the source archive.
+
+wheel() {
+  local cuda=OFF
+  [[ ${1:-} != --cuda ]] || { cuda=ON && shift; }
+  (($# == 0)) || die "wheel takes --cuda or nothing, got '$*'"
+  steps 2
+  packages
+  step "building the wheel (some minutes the first time)"
+  mkdir -p build/wheel
+  [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1
+  quietly wheel build/wheel/venv/bin/pip wheel --no-deps --wheel-dir build/wheel -C build-dir=build/wheel/tree \
+    -C cmake.define.BATON_CUDA=$cuda . || exit 1
+  say_how_to_install
+}
+
+# Brackets of extras are a pattern to shells, hence the quotes.
+say_how_to_install() {
+  local made newest=
+  for made in build/wheel/baton-*.whl; do
+    if [[ $made -nt $newest ]]; then newest=$made; fi
+  done
+  echo "To install it in a virtual environment: pip install '${newest}[frames,natives]'"
+}
+
+# The archive knows its commit (cmake/write_build_header.cmake), and is the same to the byte wherever it is made.
+dist() {
+  (($# == 0)) || die "dist takes no arguments, got '$*'"
+  local version archive
+  version=$(sed -n 's/^project(baton VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
+  archive=baton_$version.orig.tar.gz
+  git diff --quiet HEAD -- || echo "baton: changes that are not committed are left out"
+  mkdir -p build/dist
+  git archive --prefix="baton-$version/" --output="build/dist/$archive" HEAD
+  (cd build/dist && sha256sum "$archive" | tee "$archive.sha256")
+}
