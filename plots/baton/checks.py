@@ -17,7 +17,8 @@ LINES = ("dp", "split", "full")
 PASSES = ("forward", "backward", "both")
 MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
-NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters, and halves of characters
+# Control characters, those that turn the direction of what follows, and halves of characters.
+NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 MOST = 1e18  # of counts, bytes and rates
 
 
@@ -108,7 +109,7 @@ OWN = {
     "device": (is_device, "an object of texts, with the text gpu"),
     "seed": (lambda value: isinstance(value, int), "a whole number"),
     **dict.fromkeys(("peer", "version", "gpu"), TEXT)}  # of what other projects measured
-FROM_ZERO = ("warmup", "ranks_a_node", "cycle")  # the axes that may be 0
+FROM_ZERO = ("warmup", "ranks_per_node", "cycle")  # the axes that may be 0
 
 
 def kind_of(field):

@@ -5,6 +5,7 @@ All numbers are natural logarithms of times, so a difference is the logarithm of
 the same at any size.
 """
 
+import bisect
 import collections
 import math
 import statistics
@@ -54,6 +55,17 @@ def interval(estimate, level=0.95):
     """Returns the ends of the interval of the log ratio."""
     half = estimate.error * quantile(level, estimate.freedom) if estimate.error else 0.0
     return estimate.log_ratio - half, estimate.log_ratio + half
+
+
+def launches_needed(estimate, level, reach, counts):
+    """Returns the least of rising `counts` of launches of each side whose interval reaches no further than `reach`, if the
+    spread stays; None if none of them is enough."""
+    def tells(count):
+        freedom = (count - 1) * (1 if estimate.paired else 2)
+        return estimate.spread / math.sqrt(count) * quantile(level, freedom) <= reach
+
+    found = bisect.bisect_left(counts, True, key=tells)  # what so many tell, more tell too
+    return counts[found] if found < len(counts) else None
 
 
 def p_value(estimate):

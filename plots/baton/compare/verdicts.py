@@ -6,7 +6,6 @@ any such case in at most FAMILY_ERROR of all comparisons) and the estimate lies 
 the 95 % interval of its ratio lies within the margin. Else the launches cannot tell. docs/comparing.md says why.
 """
 
-import bisect
 import collections
 import math
 
@@ -106,11 +105,5 @@ def launches_needed(pairs, margin, cases):
     level, reach = 0.95, max(margin - distance, margin / 2)
     if distance > margin:
         level, reach = 1 - FAMILY_ERROR / cases, distance
-
-    def tells(count):
-        freedom = (count - 1) * (1 if pairs.estimate.paired else 2)
-        return pairs.estimate.spread / math.sqrt(count) * estimates.quantile(level, freedom) <= reach
-
-    counts = range(LEAST_LAUNCHES, MOST_LAUNCHES + 1)
-    found = bisect.bisect_left(counts, True, key=tells)  # what so many tell, more tell too
-    return max(counts[found], min(pairs.launches) + 1) if found < len(counts) else None
+    found = estimates.launches_needed(pairs.estimate, level, reach, range(LEAST_LAUNCHES, MOST_LAUNCHES + 1))
+    return max(found, min(pairs.launches) + 1) if found else None

@@ -9,20 +9,20 @@ and failures stay whole, however many lines they take.
 import collections
 import textwrap
 
-from baton import captions, cases, words
-from baton.report import certainty, choice, findings, growth
-from baton.report.contests import FOR_CHECKS, passes
+from baton import cases, words
+from baton.report import axes, certainty, choice, findings, growth
+from baton.report.contests import FOR_CHECKS
 
 WANTED_LINES, COLUMNS, INDENT = 15, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
-SIMULATED, CERTAINTY, LEFT_OUT, FAILED = "~ Simulated", "Caveats", "Left out", "Failures"
+SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Left out", "Failures", "Verified"
 
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
 MUST = 100
-(ON_PROCESSORS, ELSEWHERE, SOFTMAX, LAYER_LASP2, BOUND, PREDICTIONS, SIMULATED_EXCHANGE, SIMULATED_LAYER, COST, NEAR,
- EXCHANGE_LASP2) = range(11)
+(ON_PROCESSORS, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, DECIDE, TWO_RANKS, SOFTMAX, COST,
+ NEAR, EXCHANGE_LASP2) = range(12)
 
 
 def lines(session):
@@ -72,7 +72,8 @@ def sentences(session):
     found += [Sentence(SIMULATED, text, worth) for text, worth in
               zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
     found += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
-    return found + [Sentence(FAILED, certainty.failures(session), MUST)]
+    failed = certainty.failures(session)
+    return [*found, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
 
 
 def head(session, used):
@@ -94,7 +95,7 @@ def head(session, used):
 def of_one_gpu(contest):
     """What one GPU can tell: the time of a layer without any exchange."""
     row = min(contest.local_rows, key=lambda row: row.median)
-    return (f"{passes(contest.way).capitalize()} of {contest['tokens']} tokens, {contest.heads}, {contest.dtype}, take "
+    return (f"{axes.passes(contest.way).capitalize()} of {contest['tokens']} tokens, {axes.heads(contest)}, {contest.dtype}, take "
             f"{words.time_of(row)} on one {contest.group.machine} without any exchange. It takes two GPUs to measure an exchange.")
 
 
@@ -106,10 +107,10 @@ def of_exchange(session, contest, found):
     if processors:
         ranks = words.count(processors["ranks"], "rank")
         beside = f"On {processors.run_by} ({ranks}): {findings.winner(processors)}"
-    return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.winner(contest), MUST),
-            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+    return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
+            Sentence(EXCHANGE, findings.winner(contest), MUST), Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+            Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS), Sentence(EXCHANGE, findings.to_decide(contest), DECIDE),
             Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
-            Sentence(EXCHANGE, findings.elsewhere(contest, found), ELSEWHERE),
             Sentence(EXCHANGE, beside, ON_PROCESSORS)]
 
 
@@ -120,6 +121,7 @@ def of_layer(session, contest):
     if contest is None:
         return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
     return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
+            Sentence(LAYER, findings.to_decide(contest), DECIDE),
             Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
             Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 
@@ -135,16 +137,8 @@ def of_model(session):
 
 
 def title(contest):
-    """The contest in words, with the number of its competitors."""
-    cadence = "" if contest["cadence"] == "isolated" else f", {contest['cadence']} rounds"
-    work = f"{contest['tokens']} tokens a rank, {contest.heads}, {contest.dtype}"
-    if contest.is_model:
-        what = f"{contest.model}, {passes(contest.way)}, {work}"
-    elif contest.is_layer:
-        what = f"{passes(contest.way).capitalize()} of {work}"
-    else:
-        what = f"Exclusive scan of {captions.binary_size(contest['state_bytes'])} a rank"
-    return f"{what}, {contest.where}{cadence}; {len(contest.competitors)} competitors."
+    """The contest in words, with the number of those compared."""
+    return f"{axes.heading(contest)}; {len(contest.competitors)} compared."
 
 
 def nothing(session, bench):
@@ -158,8 +152,8 @@ def nothing(session, bench):
         return "Nothing can be said: its ranks had more busy threads than cores."
     if all(record["executor"] in FOR_CHECKS for record in timed):
         return f"Nothing can be said: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
-    others = [contest.label for contest in session.contests if contest["bench"] == bench and choice.competes(contest, False)]
+    others = [axes.heading(contest) for contest in session.contests if contest["bench"] == bench and choice.competes(contest, False)]
     if others:
-        more = f" and {words.count(len(others) - 1, 'more contest')}" if len(others) > 1 else ""
-        return f"The page ranks what competed: {others[0]}{more}."
-    return "Nothing competed: no two methods were timed on two ranks or more."
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        return f"The page compares: {others[0]}{more}."
+    return "Nothing to compare: no two methods were timed on two ranks or more."

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What contests have in common and where they differ, in words: titles of figures, headings and columns of tables."""
 
-from baton import schema, words
+import collections
+
+from baton import captions, schema, words
 from baton.report import contests
 
 # The axes that a heading or a column may name, in that order. Any other axis with a number is named where it differs.
 AXES = ("ranks", "state_bytes", "tokens", "packed", "pass", "direction", "map", "cadence", "heads", "kv_heads", "latent",
-        "d_k", "d_v", "dtype", "kernel", "wire_dtype", "gate", "gates", "chunk", "groups", "ranks_a_node", "ranks_per_gpu",
+        "d_k", "d_v", "dtype", "kernel", "wire_dtype", "gate", "gates", "chunk", "groups", "ranks_per_node", "ranks_per_gpu",
         "rounds")
 TITLES = {"state_bytes": "size", "packed": "documents of", "direction": "direction", "map": "maps", "kv_heads": "heads of keys",
-          "latent": "keys", "wire_dtype": "wire", "ranks_a_node": "ranks a node", "ranks_per_gpu": "ranks a GPU"}
+          "latent": "keys", "wire_dtype": "wire", "ranks_per_node": "ranks per node", "ranks_per_gpu": "ranks per GPU"}
 VALUES = {"state_bytes": words.size, "packed": lambda mean: str(mean or "all tokens"),
           "kv_heads": lambda count: str(count or "all"), "latent": lambda latent: "latent" if latent else "with values"}
 # Those that tables always show.
 ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "pass"), "model": ("ranks", "tokens")}
 OF_LAYERS, OF_EXCHANGES = ("pass", "dtype", "kernel"), ("direction", "map")
 OF_A_MODEL = ("layers", "width")  # that its name in words has
+OF_HEADS = ("kv_heads", "latent", "d_k", "d_v")  # that the words of heads have
 
 
 def title_of(axis):
-    return TITLES.get(axis) or schema.FIELDS[axis]["title"] or axis
+    return TITLES.get(axis) or schema.FIELDS[axis]["title"] or (axis.replace("_", " ") if "_per_" in axis else axis)
 
 
 def value_of(contest, axis):
@@ -42,7 +45,7 @@ def value(contest, axis):
 def axes_of(found):
     """AXES, and the others that have a number in the texts of these contests."""
     parts = dict.fromkeys(part.partition(":")[0] for one in found for part in one.group.contest.split("/") if ":" in part)
-    return [*AXES, *(axis for axis in parts if axis not in (*AXES, *OF_A_MODEL, "warmup"))]
+    return [*AXES, *(axis for axis in parts if axis in schema.FIELDS and axis not in (*AXES, *OF_A_MODEL, "warmup"))]
 
 
 def columns(found):
@@ -70,13 +73,15 @@ def subject(contest):
 
 
 def work(contest):
-    layer = f"model {contest.model}" if contest.is_model else f"layer of {contest.kind} attention"
-    what = layer if contest.is_layer else contests.WORDS_OF_KINDS.get(contest.kind, contest.kind)
-    return what[0].upper() + what[1:]
+    """What competes, in words: "Exclusive scan", "Linear attention" or a model."""
+    if contest.is_model:
+        return f"Model {contest.model}"
+    what = contests.WORDS_OF_KINDS.get(contest.kind, contest.kind) + " attention" * contest.is_layer
+    return what[:1].upper() + what[1:]
 
 
 def heading(contest, *without):
-    """The title of a figure: the work and its shape, without the axes named."""
+    """The contest in words, as a title has it: the work and its shape, without the axes named."""
     return ("~ " if contest.group.topology else "") + ", ".join(filter(None, (work(contest), shape(contest, *without))))
 
 
@@ -89,19 +94,50 @@ def importance(contest):
 
 
 def shape(contest, *without):
-    """The shape of the contest in words, without the axes named."""
-    tokens = value_of(contest, "tokens")
-    parts = {"ranks": words.count(contest["ranks"], "GPU" if contest.on_gpus else "rank"),
-             "state_bytes": "" if contest.is_layer else f"{words.size(contest['state_bytes'])} of state",
-             "tokens": f"{tokens} tokens a rank" if tokens else "",
-             "heads": contest.heads if contest.is_layer else "",
-             "dtype": contest.dtype, "way": way(contest), "cadence": "" if contest["cadence"] == "isolated" else contest["cadence"],
-             "gate": "no gates" if contest["gate"] == "none" and contest.kind == contests.LINEAR else "",
-             "wire": "" if contest.wire == "f32" else f"{contest.wire} on the wire"}
-    return ", ".join(part for name, part in parts.items() if part and name not in without)
+    """The shape of the contest in words, without the axes named: what a reader looks for, and what else tells it from
+    others of its session."""
+    told = phrases(contest)
+    told |= {axis: f"{title_of(axis)} {value(contest, axis)}" for axis in contest.apart if axis not in (*told, *OF_HEADS)}
+    return ", ".join(text for axis, text in told.items() if text and axis not in without)
 
 
-def way(contest):
-    if contest.is_layer:
-        return contests.passes(contest.way)
-    return "" if contest.way == "forward" else contest.way
+def phrases(contest):
+    """The axes that have words of their own; empty where nothing need be said."""
+    tokens, packed = value_of(contest, "tokens"), contest["packed"]
+    gate = "no gates" if contest["gate"] == "none" else f"{contest['gate']} gates" if "gate" in contest.apart else ""
+    return {"pass": passes(contest.way) if contest.is_layer else "",
+            "direction": "" if contest.is_layer or contest.way == "forward" else contest.way,
+            "map": f"{contest['map']} maps" if schema.is_said(contest.record, "map") else "",
+            "tokens": f"{tokens} tokens a rank" if tokens else "",
+            "packed": f"packed documents of {packed}" if packed else "",
+            "heads": heads(contest) if contest.is_layer else "",
+            "state_bytes": "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])} a rank",
+            "dtype": contest.dtype,
+            "gate": gate if contest.kind == contests.LINEAR else "",
+            "ranks": contest.where,
+            "threads_per_rank": "one thread a rank" if contest["threads_per_rank"] == 1 else "",
+            "cadence": "" if contest["cadence"] == "isolated" else f"{contest['cadence']} rounds",
+            "wire_dtype": "" if contest.wire == "f32" else f"{contest.wire} on the wire"}
+
+
+def heads(contest):
+    """The heads of a layer in words, such as `16 heads of 128`."""
+    on = f" on {contest['kv_heads']}" if contest["kv_heads"] else ""
+    width = contest["d_k"] if contest["d_k"] == contest["d_v"] else f"{contest['d_k']} x {contest['d_v']}"
+    return f"{contest['heads']}{on}{' latent' * contest['latent']} heads of {width}"
+
+
+def passes(way):
+    return "both passes" if way == "both" else f"{way} pass"
+
+
+def tell_apart(found):
+    """Notes at each contest in which axes it differs from others of the same work that the same machine ran."""
+    groups = collections.defaultdict(list)
+    for one in found:
+        groups[work(one), one.run_by, one.group.topology, one.group.machine].append(one)
+    for group in groups.values():
+        apart = tuple(axis for axis in axes_of(group) if len({value_of(one, axis) for one in group}) > 1)
+        for one in group:
+            one.apart = apart
+    return found

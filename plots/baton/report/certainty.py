@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import captions, cases, results, words
+from baton import captions, cases, results, schema, words
 from baton.report import choice
 from baton.report.contests import METHODS, is_oversubscribed
 
@@ -45,8 +45,10 @@ def ranks_on_cores(records):
     """Such as `exchanges of 4 ranks, layers and models of 2 ranks with two busy threads each on 2 cores`."""
     alike = collections.defaultdict(list)
     for bench, subject in SUBJECTS.items():
-        ranks = sorted({record["ranks"] for record in records if record["bench"] == bench})
-        threads = " with two busy threads each" if bench in METHODS else ""
+        found = [record for record in records if record["bench"] == bench]
+        ranks = sorted({record["ranks"] for record in found})
+        both = bench in METHODS and all(schema.value(record, "threads_per_rank") == 2 for record in found)
+        threads = " with two busy threads each" * both
         if ranks:
             alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)
     told = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
@@ -127,20 +129,32 @@ def load(timed):
     return f"Other processes used up to {worst[0]:.1f} of {worst[1]} cores meanwhile."
 
 
+def rows_that_ran(session):
+    return [row for contest in session.contests for row in contest.rows if row.state != cases.SKIPPED]
+
+
+def verified(session):
+    """How many rows are right, where nothing failed; else nothing."""
+    ran = rows_that_ran(session)
+    if any(contest.lost for contest in session.contests):
+        return ""
+    simulated = sum(row.is_simulated for row in ran)
+    measured = len(ran) - simulated
+    parts = [f"all {measured} measured rows" if measured > 1 else "the one measured row"] * bool(measured)
+    parts += [f"{simulated}{' more' * bool(measured)} {'was' if simulated == 1 else 'were'} simulated"] * bool(simulated)
+    return f"{'; '.join(parts) or 'nothing ran'}.".capitalize()
+
+
 def failures(session):
-    """What failed or was wrong, the first of it by name and reason."""
+    """What failed or was wrong, the first of it by name and reason; empty if nothing did."""
     lost = [(contest, row) for contest in session.contests for row in contest.lost]
-    ran = [row for contest in session.contests for row in contest.rows if row.state != cases.SKIPPED]
-    rows, simulated = len(ran), sum(row.is_simulated for row in ran)
     if not lost:
-        told = [f"all {rows - simulated} measured rows were verified"] * (rows > simulated)
-        more = " more" * bool(told)
-        return f"None: {'; '.join(told + [f'{simulated}{more} were simulated (page)'] * bool(simulated)) or 'nothing ran'}."
+        return ""
     wrong = sum(row.state == cases.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     size = "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     reason = " ".join(row.reason.split())
-    return (f"{count} of {words.count(rows, 'row')}, among them {name} ({row.name.executor}, {contest['ranks']} ranks, "
+    return (f"{count} of {words.count(len(rows_that_ran(session)), 'row')}, among them {name} ({row.name.executor}, {contest['ranks']} ranks, "
             f"{size}{contest['cadence']}): {reason}.")

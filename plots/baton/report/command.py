@@ -5,8 +5,9 @@ import argparse
 import pathlib
 import shlex
 import sys
+import textwrap
 
-from baton import program
+from baton import program, words
 from baton.report import answer, sessions
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
@@ -19,8 +20,8 @@ def main(arguments):
     found = sessions.read(options.places, options.session)
     if options.traces:
         from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
-        for bench, words in (run for session in found for run in trace_files.wanted(session)):
-            print(shlex.join([bench, *words]))
+        for bench, run in (one for session in found for one in trace_files.wanted(session)):
+            print(shlex.join([bench, *run]))
         return
     if options.out:
         from baton.report import page  # pylint: disable=import-outside-toplevel
@@ -30,16 +31,24 @@ def main(arguments):
         print(program.printable(terminal(found), sys.stdout))
 
 
-def arguments_of(words):
+def arguments_of(given):
     parser = argparse.ArgumentParser(prog="./run report", usage=USAGE, description=__doc__, epilog=EPILOG,
                                      allow_abbrev=False)
     parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
     parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
-    parser.add_argument("--session", metavar="S", help="answer this session (default: the newest of each place)")
+    parser.add_argument("--session", metavar="S", help="answer this session, or all (default: the newest of each place)")
     parser.add_argument("--traces", action="store_true", help="print the runs that leave the traces which the page "
                         "shows, of the fastest and of the slowest, and end")
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write the page to this file")
-    return parser.parse_args(words)
+    return parser.parse_args(given)
+
+
+def hint(session):
+    """What else the place has, where it has several sessions."""
+    if not session.others:
+        return []
+    return textwrap.wrap(f"{words.count(len(session.others), 'older session')} in {session.place}: add --session all, or --session "
+                         f"'{session.others[0]}'.", answer.COLUMNS, break_on_hyphens=False)
 
 
 def terminal(found):
@@ -47,6 +56,6 @@ def terminal(found):
     blocks = []
     for session in found:
         heading = [f"# {session.place}, session {session.name}"] if len(found) > 1 else []
-        blocks.append("\n".join([*heading, *answer.lines(session)]))
+        blocks.append("\n".join([*heading, *answer.lines(session), *hint(session)]))
     return "\n\n".join(blocks)
 

@@ -19,7 +19,8 @@ LAYER, MODEL = METHODS = ("operator", "model")  # the benches of methods: one la
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
                   "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens",
-                  "to_zigzag": "hidden states from contiguous to zigzag tokens"}
+                  "to_zigzag": "hidden states from contiguous to zigzag tokens",
+                  "gdn": "GDN", "kda": "KDA", "deltanet": "DeltaNet", "rwkv7": "RWKV-7"}
 
 
 class Contest:
@@ -32,6 +33,7 @@ class Contest:
         self.group = group
         self.rows = sorted(rows, key=lambda row: (not row.is_timed, row.median or 0, row.name))
         self.record = self.rows[0].records[-1]
+        self.apart = ()  # the axes in which others of its session differ from it (axes.tell_apart)
 
     def __getitem__(self, key):
         return schema.value(self.record, key)
@@ -146,36 +148,12 @@ class Contest:
         return [row for row in self.rows if row.state in (cases.FAILED, cases.WRONG)]
 
     @property
-    def label(self):
-        """The contest in words."""
-        words = [f"~ simulated: {self.group.topology}"] if self.is_simulated else []
-        if self.is_layer:
-            words += [self.model or f"{self.kind} layer", passes(self.way), f"{self['tokens']} tokens a rank",
-                      *([f"packed documents of {self['packed']}"] if self["packed"] else []), self.heads, self.dtype]
-        else:
-            words += [WORDS_OF_KINDS.get(self.kind, self.kind), *([self.way] if self.way != "forward" else []),
-                      *([f"{self['map']} maps"] if schema.is_said(self.record, "map") else []),
-                      captions.binary_size(self["state_bytes"])]
-        words += [self.where, self["cadence"], *([f"{self.wire} on the wire"] if self.wire != "f32" else [])]
-        return ", ".join(words)
-
-    @property
     def where(self):
         """The ranks in words, such as `2 GPUs` or `4 ranks on processors`."""
         if self.on_gpus and self["ranks_per_gpu"] <= 1:
             return f"{self['ranks']} {GPU if self['ranks'] > 1 else 'GPU'}"
         ranks = f"{self['ranks']} {'ranks' if self['ranks'] > 1 else 'rank'}"
         return ranks if self.is_simulated else f"{ranks} on {self.run_by}"
-
-    @property
-    def heads(self):
-        """The heads of a layer in words, such as `16 heads of 128`."""
-        on = f" on {self['kv_heads']}" if self["kv_heads"] else ""
-        return f"{self['heads']}{on}{' latent' * self['latent']} heads of {self['d_k']}"
-
-
-def passes(way):
-    return "both passes" if way == "both" else f"{way} pass"
 
 
 def contests_of(records):
@@ -185,8 +163,8 @@ def contests_of(records):
         groups[results.group_of(record)][results.rival(record)].add(record)
     contests = [Contest(group, [Row(name, case) for name, case in found.items()]) for group, found in groups.items()]
     return sorted(contests, key=lambda one: (
-        one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_a_node"]), one.kind, one.way,
-        one["map"] or "", one["cadence"], one.group.contest))
+        one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_per_node"]), one.kind, one.way,
+        one["map"] or "", one["cadence"], one["state_bytes"], one["tokens"], one.group.contest))
 
 
 def is_oversubscribed(record):

@@ -2,11 +2,13 @@
 """Sentences on measured contests: who is fastest, by how much, what cannot be told, and what the exchange costs."""
 
 import collections
+import math
 
 from baton import captions, estimates, words
 from baton.report import choice, ranking
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LEVEL
 
+MOST_LAUNCHES = 100  # that anybody would make
 MATTERS = 0.05  # of a layer: an exchange that costs less when it is waited for hardly matters
 
 # The share of a layer's time that the exchange costs when it is waited for; `interval` is None for one launch.
@@ -14,22 +16,35 @@ Cost = collections.namedtuple("Cost", "row share interval")
 
 
 def winner(contest):
-    """Who is fastest, and over the runner-up by how much; or what cannot be told apart."""
+    """Who is fastest, and how far ahead of the next; or who ties."""
     ranks = ranking.rank(contest)
     first, label = ranks.first, contest.label_of
-    others = [*ranks.tied, *ranks.beaten]
-    if not others:
-        return f"{label(first)} alone was measured: {words.time_of(first)}."
     runner_up = runner_up_of(ranks)
+    if runner_up is None:
+        return f"{label(first)} alone was measured: {words.time_of(first)}."
     behind = f"{words.times(runner_up.ratio_to(first))} as long"
     if not ranks.judged:
-        return (f"One launch tells no winner: in it {label(first)} took least, {words.time_of(first)}, "
-                f"and {label(runner_up)} {behind}.")
+        return f"One launch shows no winner: {label(first)} took least, {words.time_of(first)}, and {label(runner_up)} {behind}."
     if ranking.has_winner(ranks):
-        return f"Fastest: {label(first)}, {words.time_of(first)}; the runner-up {label(runner_up)} takes {behind}."
-    nearest = f": {words.times(ranks.tied[0].ratio_to(first))} as long" if len(ranks.tied) == 1 else ""
-    return (f"No single fastest: {label(first)} has the lowest median, {words.time_of(first)}, "
-            f"but {words.names(map(label, ranks.tied))} cannot be told apart from it{nearest}.")
+        return f"Fastest: {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {behind}."
+    if len(ranks.tied) == 1:
+        return (f"A tie: {label(first)}, {words.time_of(first)}, and {label(ranks.tied[0])}, which takes "
+                f"{words.times(ranks.tied[0].ratio_to(first))} as long.")
+    return (f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; "
+            f"{words.names(map(label, ranks.tied))} are as fast within the launches' spread.")
+
+
+def to_decide(contest):
+    """How many launches would separate the first two of a tie, if their times and the spread stay."""
+    ranks = ranking.rank(contest)
+    if not ranks.judged or not ranks.tied:
+        return ""
+    ratio = ranks.tied[0].ratio_to(ranks.first)
+    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.tied[0])}"
+    if ratio.value <= ranking.NO_DIFFERENCE or ratio.estimate is None:
+        return ""
+    needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value), range(3, MOST_LAUNCHES + 1))
+    return f"About {max(needed, ratio.launches + 1)} launches would separate {names}, if both stay as they are." if needed else ""
 
 
 def runner_up_of(ranks):
@@ -44,7 +59,7 @@ def over_lasp2(contest):
     name = f"LASP-2 ({contest.label_of(lasp2)})"
     if lasp2 is ranks.first:
         return "" if contest.is_layer else "That is the exchange of LASP-2."
-    untold = ", which is no difference that can be told" if ranks.judged and lasp2 in ranks.tied else ""
+    untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
             f"{untold}.")
 
@@ -56,33 +71,61 @@ def over_bound(contest):
     return f"{contest.label_of(row)} reaches {words.percent(row.bound_share, 0)} of what the link allows." if row else ""
 
 
-def elsewhere(contest, found):
-    """Where else another one wins: at other sizes, ranks and cadences of the same executors, in one sentence."""
-    first = contest.best.name
-    if not ranking.rank(contest).judged:
+def everywhere(contest, found):
+    """Over all sizes, ranks and cadences of the same executors: who is fastest or always slower, and where one wins."""
+    places = [one for one in (contest, *choice.others(found, contest)) if ranking.rank(one).judged]
+    if len(places) < 2:
         return ""
-    wins, untold, same = collections.defaultdict(list), 0, 0
-    for other in choice.others(found, contest):
-        ranks = ranking.rank(other)
-        if not ranking.has_winner(ranks):
-            untold += 1
-        elif (ranks.first.name.name, ranks.first.name.executor) == (first.name, first.executor):
-            same += 1
-        else:
-            wins[other.label_of(ranks.first)].append(difference(other, contest))
-    told = [f"{name} wins at {words.names(places, 2)}" for name, places in wins.items()]
-    told += [f"it wins {same} other contests"] * bool(same) + [f"{untold} other contests have no winner"] * bool(untold)
-    return f"At other sizes, ranks and cadences: {'; '.join(told)}." if told else ""
+    behind, wins = collections.defaultdict(list), collections.defaultdict(list)
+    for place in places:
+        ranks = ranking.rank(place)
+        for row in ranks.beaten:
+            behind[place.label_of(row)].append(row.ratio_to(ranks.first).value)
+        if ranking.has_winner(ranks):
+            wins[place.label_of(ranks.first)].append(difference(place, contest))
+    always = [name for name, won in wins.items() if len(won) == len(places)]
+    if always:
+        return f"{where(places)}: {always[0]} is fastest."
+    slower = {name: ratios for name, ratios in behind.items() if len(ratios) == len(places)}
+    told = [f"{name} always takes {span(ratios)} times as long as the fastest"
+            for name, ratios in sorted(slower.items(), key=lambda one: (not ranking.is_lasp2(one[0]), -min(one[1])))[:2]]
+    told += [f"{name} wins at {words.names(won, 2)}" for name, won in wins.items()]
+    untold = len(places) - sum(map(len, wins.values()))
+    told += [f"several tie at {f'{untold} of them' if wins else 'each'}"] * bool(untold)
+    return f"{where(places)}: {'; '.join(told)}."
+
+
+def where(places):
+    """All places of a comparison in words, such as `At all 6 sizes, 64 KiB to 16 MiB`."""
+    sizes = sorted({one["state_bytes"] for one in places})
+    number = "both" if len(places) == 2 else f"all {len(places)}"
+    if len(sizes) == len(places):
+        return f"At {number} sizes, {captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])}"
+    axes = [word for word, values in (("sizes", sizes), ("ranks", {one["ranks"] for one in places}),
+                                      ("cadences", {one["cadence"] for one in places})) if len(values) > 1]
+    return f"At {number} {words.names(axes) or 'settings'}"
+
+
+def span(ratios):
+    """The least and the largest of ratios, such as `1.4 to 3.4`."""
+    low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def difference(other, contest):
-    """What tells a contest from the chosen one, such as `128 KiB, graph`."""
+    """What a place has other than the chosen one, such as `128 KiB, graph`; for the chosen one itself its size."""
     size = captions.binary_size(other["state_bytes"])
-    ranks = f"{other['ranks']} ranks"
-    told = [size] * (other["state_bytes"] != contest["state_bytes"]) \
-        + [ranks] * (other["ranks"] != contest["ranks"]) \
+    parts = [size] * (other["state_bytes"] != contest["state_bytes"]) \
+        + [f"{other['ranks']} ranks"] * (other["ranks"] != contest["ranks"]) \
         + [other["cadence"]] * (other["cadence"] != contest["cadence"])
-    return ", ".join(told) or "other rounds"
+    return ", ".join(parts) or size
+
+
+def of_two_ranks(contest):
+    """Why exchanges of two ranks tie."""
+    if contest["ranks"] > 2 or not ranking.rank(contest).tied:
+        return ""
+    return "Between two ranks every scan but a gather sends one message; from three ranks on they differ."
 
 
 def near(contest):
@@ -116,7 +159,7 @@ def throughput(contest):
     speed = record["tokens"] / best.median
     told = f"{contest.label_of(best)} makes {speed:,.0f} tokens/s a rank"
     if record.get("peak_flops"):
-        flops = record["flops_a_token"] + record["flops_a_pair"] * record["tokens"] * record["ranks"]
+        flops = record["flops_per_token"] + record["flops_per_pair"] * record["tokens"] * record["ranks"]
         told += f", {words.percent(speed * flops / record['peak_flops'])} of the peak"
     return f"{told}, and takes {words.times(best.ratio_to(local))} as long as dp." if local else f"{told}."
 
@@ -128,11 +171,12 @@ def matters(contest):
         local = contest.local_of(contest.best)
         return f"{contest.label_of(contest.best)} takes {words.times(contest.best.ratio_to(local))} as long as the " \
                "layer without any exchange." if local else ""
-    told = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost {words.percent(cost.share)}"
+    exchange = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost"
     if cost.interval is None:
-        return f"{told} of a layer's time, in one launch."
-    low, high = cost.interval
-    told += f" [{words.percent(low)[:-2]}, {words.percent(high)[:-2]}] of a layer's time: "
+        return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
+    low, high = (max(end, 0) for end in cost.interval)
     if high < MATTERS:
-        return f"{told}it hardly matters."
-    return told + ("it matters." if low > MATTERS else "whether it matters cannot be told.")
+        return f"{exchange} at most {words.percent(high)} of a layer's time: it hardly matters."
+    share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)
+    between = f"{exchange} {share} of a layer's time:"
+    return f"{between} it matters." if low > MATTERS else f"{between} these launches do not say whether it matters."

@@ -43,7 +43,7 @@ def series(found):
     """Returns the contests that differ in ranks alone and cover most of them, by ranks; the papers' state if it can."""
     groups = collections.defaultdict(dict)
     for contest in found:
-        groups[results.alike(contest.record, "ranks", "ranks_a_node")][contest["ranks"]] = contest
+        groups[results.alike(contest.record, "ranks", "ranks_per_node")][contest["ranks"]] = contest
 
     def worth(by_ranks):
         one = next(iter(by_ranks.values()))

@@ -9,18 +9,22 @@ import functools
 import pathlib
 
 from baton import cases, results
-from baton.report import contests
+from baton.report import axes, contests
+
+
+ALL = "all"  # the name that asks for every session
 
 
 class Session:
-    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from."""
+    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from, and `others`
+    the names of sessions of that place that nobody asked for."""
 
     def __init__(self, name, place, records):
-        self.name, self.place, self.records = name, place, records
+        self.name, self.place, self.records, self.others = name, place, records, []
 
     @functools.cached_property
     def contests(self):
-        return contests.contests_of(self.records)
+        return axes.tell_apart(contests.contests_of(self.records))
 
     @property
     def newest(self):
@@ -60,7 +64,7 @@ class Session:
 
 
 def read(places, wanted=None):
-    """Returns the newest session of each place, or all that are named `wanted`, in the order of the places.
+    """Returns the newest session of each place, or all that are named `wanted`, or ALL, in the order of the places.
 
     A place is a file of records, a folder with *.jsonl, or a folder of such folders. Throws cases.Refused and
     results.ResultsError.
@@ -81,11 +85,15 @@ def folders_of(place):
 
 
 def chosen(place, wanted):
-    """Returns the sessions of one file or folder that --session asks for: those of this name, or the newest one."""
+    """Returns the sessions of one file or folder that --session asks for: those of this name, all, or the newest one."""
     sessions = every(place)
     if wanted:
-        return [session for session in sessions if session.name == wanted]
-    return sorted(sessions, key=lambda session: session.newest)[-1:]
+        return [session for session in sessions if wanted in (session.name, ALL)]
+    if not sessions:
+        return []
+    *others, newest = sorted(sessions, key=lambda session: session.newest)
+    newest.others = [session.name for session in reversed(others)]
+    return [newest]
 
 
 def every(place):

@@ -43,23 +43,23 @@ def methods(zeco=1.020, lasp1=1.025, lasp2=1.030, noise=0.001, exchange=0.03, **
 class Exchanges(unittest.TestCase):
     def test_a_winner_is_named_with_runner_up_and_lasp2(self):
         text = paragraphs(scans())["Exchange"]
-        self.assertRegex(text, r"Fastest: all_scan, 100 us \[97\.\d, 10\d\]; the runner-up two_shot takes 1\.100 \[1\.09")
+        self.assertRegex(text, r"Fastest: all_scan, 100 us \[97\.\d, 10\d\]; the next, two_shot, takes 1\.100 \[1\.09")
         self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.500 \[1\.49\d, 1\.50\d\] times as long as all_scan\.")
         self.assertRegex(text, r"all_scan reaches \d+ % of what the link allows\.")
 
     def test_what_launches_do_not_repeat_is_no_winner(self):
         text = paragraphs(scan("all_scan", 100, 0.1), scan("two_shot", 110, -0.1), scan("all_gather_scan", 500))["Exchange"]
-        self.assertIn("No single fastest: all_scan has the lowest median", text)
-        self.assertIn("but two_shot cannot be told apart from it", text)
+        self.assertIn("A tie: all_scan, ", text)
+        self.assertIn("and two_shot, which takes", text)
         self.assertNotIn("Fastest:", text)
 
     def test_lasp2_within_the_noise_is_said_so(self):
         text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
-        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.\d+ \[0\.\d+, 1\.\d+\] times as long as \w+, which is no")
+        self.assertRegex(text, r"LASP-2 \(all_gather_scan\) takes 1\.\d+ \[0\.\d+, 1\.\d+\] times as long as \w+: no")
 
     def test_one_launch_names_nobody(self):
         text = told(scans(factors=(1.0,)))
-        self.assertIn("One launch tells no winner: in it all_scan took least, 100 us, and two_shot 1.10 times", text)
+        self.assertIn("One launch shows no winner: all_scan took least, 100 us, and two_shot 1.10 times", text)
         self.assertNotIn("Fastest", text)
         self.assertNotIn("[", text)
         self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
@@ -74,37 +74,37 @@ class Exchanges(unittest.TestCase):
 
     def test_less_than_a_percent_is_no_difference(self):
         text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
-        self.assertIn("but two_shot cannot be told apart from it: 1.008 [1.00", text)
+        self.assertIn("and two_shot, which takes 1.008 [1.00", text)
 
     def test_the_only_equal_is_named_with_its_own_ratio(self):
         text = told(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
                     scan("all_gather_scan", 150))
-        self.assertRegex(text, r"but ring_scan cannot be told apart from it: 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
+        self.assertRegex(text, r"and ring_scan, which takes 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
 
     def test_the_least_must_beat_every_other(self):
         text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
-        self.assertIn("two_shot cannot be told apart", text)
+        self.assertIn("A tie: all_scan, 100 us [97.7, 102], and two_shot", text)
 
     def test_gpus_come_before_processors_and_both_are_said(self):
         found = paragraphs(scans(), gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001))
-        self.assertIn("2 MiB a rank, 4 GPUs; 2 competitors. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
+        self.assertIn("2 MiB a rank, 4 GPUs; 2 compared. Fastest: all_scan_fused, 10.0 us", found["Exchange"])
         self.assertIn("On processors (4 ranks): Fastest: all_scan", found["Exchange"])
 
     def test_another_winner_at_another_size_is_said(self):
         small = dict(state_bytes=65536, heads=1)
         made = [scan("all_scan", 9, **small), scan("two_shot", 5, 0.001, **small), scan("all_gather_scan", 9, **small)]
         text = told(scans(), *made)
-        self.assertIn("At other sizes, ranks and cadences: two_shot wins at 64 KiB.", text)
+        self.assertIn("all_gather_scan always takes 1.5 to 1.8 times as long as the fastest; all_scan wins at 2 MiB; two_shot wins at 64 KiB.", text)
 
     def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
         text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
                     scan("all_gather_scan", 110, run="b", factors=(1, 0.8, 1.2)))
-        self.assertIn("cannot be told apart", text)
+        self.assertIn("A tie: all_scan", text)
 
     def test_numbers_of_blocks_do_not_compete_with_the_chosen_one(self):
         swept = [one for blocks in (1, 4) for one in scan(microseconds=50, blocks_asked=blocks, blocks=blocks)]
         text = told(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
-        self.assertIn("2 competitors. Fastest: all_scan, 100 us", text)
+        self.assertIn("2 compared. Fastest: all_scan, 100 us", text)
 
     def test_wires_that_round_are_a_contest_of_their_own(self):
         rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
@@ -117,15 +117,15 @@ class Layers(unittest.TestCase):
     def test_methods_within_a_percent_are_said_to_be(self):
         text = paragraphs(methods(noise=0.0))["Layer"]
         self.assertRegex(text, r"zeco, lasp1 and lasp2 lie within 1\.0 % of a layer's time, at most 1\.\d %\.")
-        self.assertRegex(text, r"exchange of zeco would cost 2\.9 % \[2\.\d, 3\.\d\] of a layer's time: it hardly matters\.")
+        self.assertRegex(text, r"exchange of zeco would cost at most 3\.\d % of a layer's time: it hardly matters\.")
 
     def test_an_exchange_that_matters(self):
-        self.assertRegex(told(methods(exchange=0.4, zeco=1.2)), r"cost \d+ % \[\d+, \d+\] of a layer's time: it matters\.")
+        self.assertRegex(told(methods(exchange=0.4, zeco=1.2)), r"cost \d+ % of a layer's time: it matters\.")
 
     def test_an_exchange_that_may_matter(self):
         noisy = layer("zeco", 1.05, mode="exposed", noise=0.1)
         made = [one for one in methods() if (one["name"], one["mode"]) != ("zeco", "exposed")]
-        self.assertIn("whether it matters cannot be told.", told(made, noisy))
+        self.assertIn("these launches do not say whether it matters.", told(made, noisy))
 
     def test_without_other_modes_the_layer_without_exchange_stands_beside(self):
         self.assertRegex(told(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
@@ -135,11 +135,11 @@ class Layers(unittest.TestCase):
         softmax = [layer(name, milliseconds, gate="none", scan="") for name, milliseconds in
                    (("ring_attention_softmax", 0.5), ("ring_attention_zigzag", 0.4))]
         found = paragraphs(methods(), *softmax)
-        self.assertIn("3 competitors. No single fastest: zeco", found["Layer"])
+        self.assertIn("3 compared. A tie: zeco", found["Layer"])
         self.assertIn("Softmax, ranked apart (4 ranks on processors): Fastest: ring_attention_zigzag", found["Layer"])
 
     def test_local_work_alone_does_not_compete(self):
-        self.assertNotRegex(told(methods()), r"(Fastest: |runner-up )local")
+        self.assertNotRegex(told(methods()), r"(Fastest: |the next, )local")
 
     def test_the_least_median_of_one_launch_is_no_winner(self):
         text = told(methods(factors=(1.0,), noise=0))
@@ -217,6 +217,17 @@ class Layout(unittest.TestCase):
             with self.subTest(place=made.place, session=made.name):
                 self.assert_whole(made)
 
+    def test_every_kind_of_session_is_answered_whole(self):
+        two_cores = [scans(ranks=2), [{**one, "threads_per_rank": 1} for one in methods(ranks=2)]]
+        simulated_ones = [simulated(scan(name, time, ranks=ranks)) for name, time in SCANS for ranks in (2, 64, 256)]
+        kinds = {"two cores": two_cores, "tcp": [scans(executor="tcp")], "simulated": simulated_ones, "failed": [failed(), scans()],
+                 "GPUs": [gpu_scan(), gpu_scan("two_shot", 12), methods(device={"gpu": "Example GPU"}, executor="peer")],
+                 "one launch": [scan(factors=(1.0,)), scan("two_shot", factors=(1.1,))], "crowded": [crowded(scans(ranks=9), 2)]}
+        for kind, made in kinds.items():
+            with self.subTest(kind):
+                self.assert_whole(session(*made))
+        self.assertIn("2 ranks on processors, one thread a rank; 3 compared.", told(*two_cores))
+
     def test_findings_that_need_more_lines_are_printed_whole(self):
         """One GPU in a host whose layers are simulated beside three measured benches."""
         long = [f"{name}_of_a_machine_with_a_long_name" for name in ("all_scan", "two_shot", "ring_scan", "tree_scan", "other")]
@@ -235,7 +246,7 @@ class Layout(unittest.TestCase):
         made += crowded(scan(ranks=9), 2) + gpu_scan("x" * 300, 10, 0.1) + gpu_scan("y" * 300, 10, -0.1)
         text = "\n".join(answer.lines(session(made)))
         self.assertIn("Other processes used up to 4.3 of 64 cores meanwhile.", text)
-        self.assertRegex(text, r"\nLeft out +\d+ sentences; the page has them\.\nFailures ")
+        self.assertRegex(text, r"\nLeft out +\d+ sentences; the page has them\.\nVerified ")
 
     def test_the_answer_fits_its_lines(self):
         long = "a_collective_of_an_unusually_long_name_"
@@ -246,18 +257,18 @@ class Layout(unittest.TestCase):
         lines = answer.lines(session(*made))
         self.assertLessEqual(len(lines), answer.WANTED_LINES)
         self.assertLessEqual(max(map(len, lines)), answer.COLUMNS)
-        self.assertTrue(lines[-1].startswith("Failures"), lines)
+        self.assertTrue(lines[-1].startswith("Verified"), lines)
 
     def test_names_of_any_length_are_printed_whole(self):
         made = [scan("x" * 1500 + str(number), 100 + number, 0.1) for number in range(8)]
         lines = answer.lines(session(*made))
         self.assertEqual(max(map(len, lines)), answer.COLUMNS)
         self.assertIn("x" * 1500 + "0", "".join(line.strip() for line in lines))
-        self.assertIn("Failures", lines[-1])
+        self.assertIn("Verified", lines[-1])
 
     def test_sentences_have_lines_of_their_own_where_they_fit(self):
         lines = answer.lines(session(scans()))
-        self.assertIn(True, [line.endswith("3 competitors.") for line in lines], lines)
+        self.assertIn(True, [line.endswith("3 compared.") for line in lines], lines)
         self.assertIn("LASP-2 (all_gather_scan) takes", "".join(line for line in lines if "LASP-2" in line[:20]), lines)
 
     def test_a_session_of_nothing_but_failures(self):

@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from baton.report import certainty, contests
+from baton.report import axes, certainty, contests
 from plots.example import ROOT
 from plots.report.example import (
     crowded,
@@ -103,24 +103,30 @@ class Executors(unittest.TestCase):
                 with self.subTest(executor=executor, names=names):
                     self.assertEqual(len(contest.competitors), 2)
                     self.assertRegex(html_of(session(rows)), f'{names[0]}</button>.*<td class="best"[^>]*>fastest')
-                    self.assertNotIn("Nothing competed", text)
+                    self.assertNotIn("Nothing to compare", text)
                     if executor in contests.FOR_CHECKS:
                         self.assertIn(f"Nothing can be said: {executor} runs all ranks in one process", text)
                     elif make is layer or contest.wire == "f32":
                         self.assertIn(f"Fastest: {names[0]}", text)
                     else:  # states that are rounded are another kind
-                        self.assertIn("The page ranks what competed: exclusive scan, 2 MiB, 2 GPUs, isolated, bf16 on the wire.", text)
+                        self.assertIn("The page compares: Exclusive scan, 2 MiB a rank, 2 GPUs, bf16 on the wire.", text)
                     self.assertEqual(contest.on_gpus, is_gpu)
 
     def test_other_kinds_are_no_answer_but_are_named(self):
-        for rows, said in ((rivals(direction="reverse"), "exclusive scan, reverse, 2 MiB, 4 ranks on processors, isolated."),
-                           (rivals(kind="all_gather") + rivals(kind="all_gather", ranks=2), "isolated and 1 more contest."),
-                           (layer(attention="gdn") + layer("lasp2", 2, attention="gdn"), "gdn layer, both passes")):
-            self.assertRegex(told(rows), f"The page ranks what competed: .*{said}")
+        for rows, said in ((rivals(direction="reverse"), "Exclusive scan, reverse, 2 MiB a rank, 4 ranks on processors."),
+                           (rivals(kind="all_gather") + rivals(kind="all_gather", ranks=2), "on processors and 1 more."),
+                           (layer(attention="gdn") + layer("lasp2", 2, attention="gdn"), "GDN attention, both passes")):
+            self.assertRegex(told(rows), f"The page compares: .*{said}")
+
+    def test_axes_in_which_contests_differ_are_said_of_each(self):
+        rows = [one for chunk in (64, 128) for name in ("zeco", "lasp2") for one in layer(name, 1, chunk=chunk, kv_heads=2)]
+        found = [axes.heading(one) for one in session(rows).contests]
+        self.assertEqual([one.rpartition(", ")[2] for one in found], ["chunk 128", "chunk 64"])
+        self.assertNotIn("chunk", axes.heading(session(layer()).contests[0]))
 
     def test_executors_of_hosts_are_contests_of_their_own(self):
         text = told(rivals(executor="tcp"), rivals(executor="mpi"))
-        self.assertIn("4 ranks on processors; 2 competitors. Fastest: all_scan", text)
+        self.assertIn("4 ranks on processors; 2 compared. Fastest: all_scan", text)
         self.assertIn("On tcp (4 ranks): Fastest: all_scan", text)
 
 
@@ -145,7 +151,7 @@ class Oversubscribed(unittest.TestCase):
     def test_oversubscribed_rows_are_left_out_and_the_others_answer(self):
         wrong_way = [scan("all_scan", 300, ranks=4), scan("all_gather_scan", 200, ranks=4)]
         text = told(rivals(ranks=2), *(crowded(made, 2) for made in wrong_way))
-        self.assertIn("2 ranks on processors; 2 competitors. Fastest: all_scan", text)
+        self.assertIn("2 ranks on processors; 2 compared. Fastest: all_scan", text)
         self.assertIn("2 oversubscribed rows left out: more busy threads than cores (exchanges of 4 ranks on 2", text)
 
     def test_benches_that_shared_cores_alike_are_named_together(self):
@@ -201,7 +207,7 @@ class Simulated(unittest.TestCase):
     def test_a_simulated_session_measured_nothing(self):
         found = paragraphs(*self.growing())
         self.assertIn("Nothing was measured: all rows are simulated.", found["ANSWER"])
-        self.assertEqual(set(found), {"ANSWER", "~ Simulated", "Failures"})
+        self.assertEqual(set(found), {"ANSWER", "~ Simulated", "Verified"})
 
     def test_the_error_of_predictions_is_said(self):
         predicted = [{**one, "predicted_seconds": 0.8 * one["median_seconds"]} for one in rivals()]

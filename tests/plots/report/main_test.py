@@ -39,7 +39,7 @@ class Command(InFolder):
         self.write("b.jsonl", rivals(session="s")[3:])
         done = report(self.folder)
         self.assertEqual(done.stderr, "")
-        self.assertIn("2 competitors. Fastest: all_scan", said(done))
+        self.assertIn("2 compared. Fastest: all_scan", said(done))
 
     def test_measured_and_simulated_files_of_a_folder_are_told_apart(self):
         for program, made in (("collectives", scan), ("operators", layer)):
@@ -50,7 +50,7 @@ class Command(InFolder):
             self.write(f"{program}.jsonl", measured)
             self.write(f"simulated_{program}.jsonl", [one for group in grown for one in group])
         text = report(self.folder).stdout
-        start, end = text.index("~ Simulated"), text.index("Failures ")
+        start, end = text.index("~ Simulated"), text.index("Verified ")
         self.assertIn("512", text[start:end])
         self.assertNotRegex(text[:start] + text[end:], r"512|7\.89|31\.3|~|somewhere")
 
@@ -81,6 +81,13 @@ class Command(InFolder):
         done = report(path)
         self.assertIn("not a whole record", done.stderr)
         self.assertIn("Fastest: all_scan", said(done))
+
+    def test_older_sessions_are_said_to_be_there(self):
+        path = self.write("r.jsonl", rivals(session="old") + rivals(session="new", time="2031-01-01T00:00:00Z"))
+        text = said(report(path))
+        self.assertIn("1 older session in", text)
+        self.assertIn("--session 'old'", text)
+        self.assertEqual(report("--session", "all", path).stdout.count("ANSWER"), 2)
 
     def test_bad_input_ends_with_one_line(self):
         path = self.write("r.jsonl", rivals(session="s"))

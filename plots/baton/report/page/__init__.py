@@ -12,7 +12,7 @@ import markupsafe
 
 from baton import files, pages, words
 from baton.report import answer
-from baton.report.page import again, bars, charts, lines, provenance, strips, tables, trace_files
+from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
 
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
 
@@ -34,9 +34,10 @@ def html(sessions, out):
     of_tables = list(tables.tables(sessions, letters, kept.add))
     return pages.made(
         "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, where=where(sessions),
-        answers=[{"name": provenance.heading(session, letter) if letter else "", "paragraphs": paragraphs(session)}
-                 for session, letter in zip(sessions, letters)],
-        figures=[(name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES], at_first=AT_FIRST,
+        answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of(session)),
+                  "paragraphs": paragraphs(session)} for session, letter in zip(sessions, letters)],
+        figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
+        at_first=AT_FIRST,
         tables=of_tables, traces=[one for session in sessions for one in trace_files.of_contests(session)],
         sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)],
         strips=markupsafe.Markup(kept.json(again.command)))
@@ -48,10 +49,10 @@ def where(sessions):
 
 
 def paragraphs(session):
-    """The sentences of a session, those of one heading together."""
+    """The sentences of a session that are on no card, those of one heading together."""
     texts = {}
     for one in answer.sentences(session):
-        if one.text:
+        if one.text and one.heading not in cards.QUESTIONS:
             texts.setdefault(one.heading, []).append(one.text)
     return [paragraph(heading, " ".join(found)) for heading, found in texts.items()]
 
@@ -59,10 +60,8 @@ def paragraphs(session):
 def paragraph(heading, text):
     if heading == answer.HEAD:
         return Paragraph("where", "", text)
-    kind = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt"}.get(heading, "")
-    if heading == answer.FAILED and not text.startswith("Nothing"):
-        kind = "lost"
-    return Paragraph(kind, heading, text)
+    kinds = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt", answer.FAILED: "lost"}
+    return Paragraph(kinds.get(heading, ""), heading, text)
 
 
 def figures(sessions, letters, make):

@@ -16,6 +16,7 @@ Chart = collections.namedtuple("Chart", "title about bars left_out weak")
 FAR = 2  # times the longest bar, where intervals are cut
 WIDTH, LEFT, RIGHT, ROW, HEIGHT = 440, 8, 12, 42, 13  # points
 TEXT = 11
+UNSPLIT = "#c8ced4"  # of a time that no row without the exchange splits
 
 
 def times(chart):
@@ -64,7 +65,8 @@ def draw(axes, bar, top, longest, notes):
     outline = {"edgecolor": bar.colour, "linestyle": (0, (4, 3)) if bar.simulated else "-", "linewidth": 1}
     full, light = f"full-{len(notes)}", f"light-{len(notes)}"
     notes.update({full: bar.note, light: bar.note})
-    axes.barh(middle, local, HEIGHT, color="white" if bar.simulated else bar.colour, gid=full, **outline)
+    whole = "white" if bar.simulated else bar.colour if bar.local else UNSPLIT
+    axes.barh(middle, local, HEIGHT, color=whole, gid=full, **outline)
     axes.barh(middle, bar.seconds - local, HEIGHT, left=local, facecolor=(*to_rgb(bar.colour), 0.35), gid=light, **outline)
     if bar.exposed:
         exposed = f"exposed-{len(notes)}"

@@ -6,12 +6,13 @@ import math
 import statistics
 
 from baton import looks, results, style, words
-from baton.report.page import bars, lines, said
+from baton.report import axes
+from baton.report.page import bars, lines
 from baton.report.rows import AUTO, COMPUTE_ONLY, EXPOSED, LOCAL
 
 SIZE, RANKS = "size", "ranks"
 # The axes in which the contests of a chart may differ.
-FREE = {SIZE: ("heads", "tokens"), RANKS: ("ranks", "ranks_a_node", "ranks_per_gpu")}
+FREE = {SIZE: ("heads", "tokens"), RANKS: ("ranks", "ranks_per_node", "ranks_per_gpu")}
 PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", "nccl_all_gather_scan",
           LOCAL)  # lines that are kept first
 
@@ -27,8 +28,8 @@ def against_size(contests_of_session):
         axis = "tokens" if group[0].is_layer else "state_bytes"
         unit, title = (str, "tokens a rank") if axis == "tokens" else (words.size, "bytes of a rank's state")
         if len({one[axis] for one in group}) > 1:
-            yield from chart(Subject(shared, said.importance(group[0])), group, axis,
-                             said.heading(group[0], "state_bytes", "tokens", "heads"), title, unit)
+            yield from chart(Subject(shared, axes.importance(group[0])), group, axis,
+                             axes.heading(group[0], "state_bytes", "tokens", "heads"), title, unit)
 
 
 def against_ranks(contests_of_session):
@@ -42,7 +43,7 @@ def against_ranks(contests_of_session):
             continue
         group = group + [one for other in joined.get(shared, ()) for one in groups[other]]
         if len({one["ranks"] for one in group}) > 1:
-            yield from chart(Subject(shared, said.importance(group[0])[:-1]), group, "ranks", said.heading(group[0], "ranks"),
+            yield from chart(Subject(shared, axes.importance(group[0])[:-1]), group, "ranks", axes.heading(group[0], "ranks"),
                              "ranks", str)
 
 
@@ -74,7 +75,7 @@ def chart(subject, group, axis, title, x_title, unit):
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
     both = len({one.simulated for one in kept}) > 1
-    about = f"{said.subject(group[0])}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
+    about = f"{axes.subject(group[0])}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (lines.OVERSUBSCRIBED in marks)
     about += " Rings: of another launch or commit than the other points." * (lines.ELSEWHERE in marks)
@@ -100,7 +101,7 @@ def collect(group, axis):
 
 def note(label, contest, row):
     simulated = "~ simulated, " if row.is_simulated else ""
-    return f"{label}: {simulated}{said.shape(contest)}: {words.time_of(row)}"
+    return f"{label}: {simulated}{axes.shape(contest)}: {words.time_of(row)}"
 
 
 def by_worth(found):
@@ -137,13 +138,14 @@ def layers(contests_of_session):
         order = sorted(rows, key=lambda row: row.name.name not in PAPERS)
         kept = order[:style.MOST_LINES]
         made = [bar(contest, row) for row in rows if row in kept]
-        about = (f"{said.subject(contest)}. Full: local work alone; light: what the exchange adds; stroke: the "
+        about = (f"{axes.subject(contest)}. Full: local work alone; light: what the exchange adds; stroke: the "
                  "exchange exposed.")
+        about += " Grey: not split." * any(one.local is None for one in made)
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
         main = common_origin([contest])
         others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
         about += f" Of another launch or commit: {words.names(others)}." if others else ""
-        yield Subject(contest.group, said.importance(contest)), bars.Chart(said.heading(contest), about, made,
+        yield Subject(contest.group, axes.importance(contest)), bars.Chart(axes.heading(contest), about, made,
                                       [contest.label_of(row) for row in order[style.MOST_LINES:]], contest.is_oversubscribed)
 
 

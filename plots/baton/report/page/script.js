@@ -110,6 +110,16 @@ function strip(place, launch) {
   }
 }
 
+// Each figure can be saved as a file.
+for (const svg of document.querySelectorAll("figure svg, .card svg")) {
+  const link = add(svg.parentNode, "a", "save", "save as SVG");
+  link.download = "baton.svg";
+  link.href = "#";
+  link.addEventListener("click", () => {
+    link.href = URL.createObjectURL(new Blob([svg.outerHTML], { type: "image/svg+xml" }));
+  });
+}
+
 function time(seconds) {
   const [scale, unit] = seconds < 1e-3 ? [1e6, "us"] : seconds < 1 ? [1e3, "ms"] : [1, "s"];
   return `${(seconds * scale).toPrecision(3)} ${unit}`;

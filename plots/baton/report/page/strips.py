@@ -32,8 +32,8 @@ class Strips:
         """Returns the data as JSON; `repeat` makes the command that runs a record's case again."""
         most = self._most_ranks()
         told = [[strip(letter, row, most, repeat) for letter, _, row in places] for places in self.rows]
-        # "</" would end the script that the data stand in.
-        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+        # "</" would end the script that the data stand in, and "<!--" hide its end.
+        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
     def _most_ranks(self):
         """The most ranks for which all ranks' times have room."""

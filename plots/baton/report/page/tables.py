@@ -4,8 +4,7 @@
 import collections
 
 from baton import cases, words
-from baton.report import ranking
-from baton.report.page import said
+from baton.report import axes, ranking
 from baton.report.page.charts import origin, place
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 
@@ -17,7 +16,7 @@ TableRow = collections.namedtuple("TableRow", "cells is_first number")
 Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
 
 MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastest", "% of bound", "verified"
-ABOUT = {MEDIAN: "over launches", AGAINST: "of its contest", BOUND: "the least time that the links allow, of the median",
+ABOUT = {MEDIAN: "over launches", AGAINST: "of those it is compared with", BOUND: "the least time that the links allow, of the median",
          VERIFIED: "elements, or tokens x heads"}
 MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 
@@ -32,7 +31,7 @@ def tables(sessions, letters, number_of):
             beside = place(contest.group)
             taken = letter in entries.get(beside, ())  # several machines of one session are no columns
             entries.setdefault(contest.group if taken else beside, {})[letter] = contest
-    for of_family in sorted(families.values(), key=lambda entries: said.importance(first_of(next(iter(entries.values()))))):
+    for of_family in sorted(families.values(), key=lambda entries: axes.importance(first_of(next(iter(entries.values()))))):
         shown = {key: entry for key, entry in of_family.items() if any(rows_of(one) for one in entry.values())}
         if shown:
             yield table(shown, [letter for letter in letters
@@ -52,17 +51,17 @@ def rows_of(contest):
 
 def table(entries, letters, number_of):
     firsts = [first_of(entry) for entry in entries.values()]
-    axes, is_layer = said.columns(firsts), firsts[0].is_layer
+    named, is_layer = axes.columns(firsts), firsts[0].is_layer
     marks = Marks({letter: collections.Counter(
         origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
         for letter in letters})
-    body = [row for entry in entries.values() for row in rows(entry, letters, axes, marks, number_of)]
-    subjects = " · ".join(dict.fromkeys(said.subject(contest) for entry in entries.values() for contest in entry.values()))
+    body = [row for entry in entries.values() for row in rows(entry, letters, named, marks, number_of)]
+    subjects = " · ".join(dict.fromkeys(axes.subject(contest) for entry in entries.values() for contest in entry.values()))
     skipped = sum(row.state == cases.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
-    notes = [f"All of them: {said.constants(firsts, axes)}."]
+    notes = [f"All of them: {axes.constants(firsts, named)}."]
     notes += [f"{words.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
     names = ["method" if is_layer else "collective", *["mode"] * is_layer, "run by",
-             *map(said.title_of, axes)]
+             *map(axes.title_of, named)]
     return Table(subjects, " ".join(notes), letters, names, outcomes(is_layer), ABOUT, body)
 
 
@@ -71,7 +70,7 @@ def outcomes(is_layer):
     return [MEDIAN, AGAINST, *[BOUND] * (not is_layer), VERIFIED]
 
 
-def rows(entry, letters, axes, marks, number_of):
+def rows(entry, letters, named, marks, number_of):
     """Yields the TableRows of a contest, over the sessions."""
     found = collections.defaultdict(list)
     for letter, contest in entry.items():
@@ -83,7 +82,7 @@ def rows(entry, letters, axes, marks, number_of):
         cells = [Cell(label(contest, row), name.name)]
         cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * contest.is_layer
         cells += [Cell("simulator ~" if row.is_simulated else name.executor)]
-        cells += [Cell(said.value(contest, axis), said.value_of(contest, axis)) for axis in axes]
+        cells += [Cell(axes.value(contest, axis), axes.value_of(contest, axis)) for axis in named]
         here = {letter: (contest_of, row_of) for letter, contest_of, row_of in places}
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}

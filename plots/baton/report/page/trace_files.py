@@ -6,7 +6,7 @@ import json
 import pathlib
 
 from baton import files, traces
-from baton.report import choice
+from baton.report import axes, choice
 from baton.report.page import again
 
 # The figures of a contest, and (title, command) of those that are not there.
@@ -27,7 +27,7 @@ def of_contests(session):
                 figures.append(figure(rounds[record["case"]], title))
             else:
                 missing.append((title.replace(":", ",", 1), again.command(record, "--trace", file_of(end, subject))))
-        yield OfContest(contest.label, figures, missing)
+        yield OfContest(axes.heading(contest), figures, missing)
 
 
 def figure(one, title):

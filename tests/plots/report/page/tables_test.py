@@ -41,7 +41,7 @@ class Tables(unittest.TestCase):
 
     def test_softmax_and_linear_methods_are_ranked_apart(self):
         found = tables_of(pages.html_of(session(layers())))
-        self.assertEqual([("softmax" in said, any("softmax" in row[0] for row in rows)) for said, rows in found],
+        self.assertEqual([("Softmax" in said, any("softmax" in row[0] for row in rows)) for said, rows in found],
                          [(False, False), (True, True)])
 
     def test_the_fastest_comes_first_with_the_ratio_of_the_others(self):

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cards: for each question the finding, a figure of the rows that it is about, and what else is known.
+
+A figure has a row for each name, the fastest first: a point at its median with the interval over launches. Rows that
+tie for the least time are green. Points are hollow where they were simulated.
+"""
+
+import collections
+
+from matplotlib import ticker
+
+from baton import style, words
+from baton.report import answer, choice, growth, ranking
+
+# `finding` is the sentence that answers the question, `details` are the others, and `svg` is None without rows.
+Card = collections.namedtuple("Card", "question title finding details svg link")
+
+QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHANGE: "Which exchange is fastest?",
+             answer.LAYER: "Which method is fastest in a layer?", answer.MODEL: "Which method is fastest in a model?",
+             answer.SIMULATED: "And on more devices?"}
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 440, 150, 14, 6, 19, 34, 10.5  # points
+LETTERS = 24  # of a name
+FAR = 3  # times the largest median, where intervals are cut
+TIED, OTHER = "#00664a", "#57606a"
+
+
+def of(session):
+    """Yields the Cards of a session, in the order of its answer."""
+    sentences = collections.defaultdict(list)
+    for one in answer.sentences(session):
+        if one.text:
+            sentences[one.heading].append(one.text)
+    about = contests(session)
+    for heading, question in QUESTIONS.items():
+        if texts := sentences[heading]:
+            contest = about.get(heading)
+            title = "" if not contest else answer.title(contest) if heading == answer.SIMULATED else texts.pop(0)
+            yield Card(question, title, texts[0], texts[1:], ranked(contest) if contest else None, "#cases" if contest else "")
+
+
+def contests(session):
+    """The contest that each paragraph of the answer is about, by its heading."""
+    simulated = growth.series(choice.exchanges(session, simulated=True)) or growth.series(choice.layers(session, simulated=True))
+    found = {answer.EXCHANGE: choice.the_exchange(choice.exchanges(session)), answer.LAYER: choice.the_layer(choice.layers(session)),
+             answer.MODEL: choice.the_layer(choice.models(session)), answer.SIMULATED: simulated[-1] if simulated else None}
+    return {heading: contest for heading, contest in found.items() if contest}
+
+
+def ranked(contest):
+    """Returns the figure of a contest as SVG."""
+    ranks = ranking.rank(contest)
+    rows = [ranks.first, *sorted([*ranks.tied, *ranks.beaten], key=lambda row: row.median)][:style.MOST_LINES]
+    bottom = TOP + ROW * len(rows)
+    drawn, axes = style.placed_axes(WIDTH, bottom + BOTTOM, LEFT, TOP, WIDTH - RIGHT, bottom)
+    ends = [end for row in rows for end in (row.median, *(row.interval or ()))]
+    low, high = min(ends), min(max(ends), FAR * rows[-1].median)
+    margin = 0.04 * (high - low) or 0.1 * high
+    axes.set(xlim=(max(0, low - margin), high + margin), ylim=(bottom, TOP))
+    shape(axes, high)
+    notes = {}
+    for number, row in enumerate(rows):
+        middle = TOP + ROW * (number + 0.5)
+        colour = TIED if ranks.judged and row not in ranks.beaten else OTHER
+        name = contest.label_of(row)
+        axes.text(-0.02, middle, name if len(name) <= LETTERS else f"{name[:LETTERS - 1]}…", ha="right", va="center",
+                  fontsize=TEXT, color=colour, transform=axes.get_yaxis_transform())
+        if row.interval:
+            axes.hlines(middle, *row.interval, color=colour, linewidth=2.5, alpha=0.5)
+        gid = f"point-{number}"
+        axes.plot([row.median], [middle], marker="o", markersize=7, markerfacecolor="white" if row.is_simulated else colour,
+                  markeredgecolor=colour, linestyle="none", gid=gid)
+        notes[gid] = f"{name}: {words.time_of(row)}"
+    return style.inlined(drawn, f"Times of {answer.title(contest)}", notes)
+
+
+def shape(axes, high):
+    unit = words.time_unit(high)
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(5, steps=(1, 2, 5, 10)))
+    axes.xaxis.set_major_formatter(lambda tick, _: words.in_unit(tick, unit, False))
+    axes.set_xlabel(f"{unit[0]} a round", fontsize=TEXT, loc="right")
+    axes.tick_params(labelsize=TEXT, length=0)
+    style.add_grid(axes, "x")
+    axes.spines[:].set_visible(False)
+    axes.set_yticks([])
