@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md and docs/tour.md show is what the programs print: python3 readme_test.py COLLECTIVE_BENCH [--write]
+"""What README.md and docs/ show is what the programs print: python3 readme_test.py COLLECTIVE_BENCH [--write]
 
-README.md has a table and the text of All-Scan, docs/tour.md has schedules. Column widths follow the longest registered
-name, so lines are compared word by word. `--write` puts the program's lines into README.md. operator_bench lies beside
+README.md has the text of All-Scan, docs/reading_results.md a table, docs/tour.md schedules. Column widths follow the longest registered
+name, so lines are compared word by word. `--write` puts the program's lines into that table. operator_bench lies beside
 collective_bench.
 """
 
@@ -57,22 +57,22 @@ def words(lines):
 
 
 def main():
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    check_all_scan(text)
+    check_all_scan((ROOT / "README.md").read_text(encoding="utf-8"))
     check_schedules(pathlib.Path(sys.argv[1]).resolve().parent)
+    page = ROOT / "docs/reading_results.md"
+    text = page.read_text(encoding="utf-8")
     sample = SAMPLE.search(text)
     if not sample:
-        sys.exit("README.md has no sample of the table")
+        sys.exit(f"{page} has no sample of the table")
     rows = printed(sys.argv[1], sample["arguments"])
     if "--write" in sys.argv[2:]:
         made = sample[1] + "\n".join(rows) + "\n```"
-        readme.write_text(text[:sample.start()] + made + text[sample.end():], encoding="utf-8")
+        page.write_text(text[:sample.start()] + made + text[sample.end():], encoding="utf-8")
     elif words(rows) != words(sample["rows"].splitlines()):
-        sys.exit("README.md shows\n" + sample["rows"] + "and the program prints\n" + "\n".join(rows) +
-                 "\nTo put these lines into README.md: python3 tests/docs/readme_test.py COLLECTIVE_BENCH --write")
+        sys.exit(f"{page} shows\n" + sample["rows"] + "and the program prints\n" + "\n".join(rows) +
+                 "\nTo put these lines into it: python3 tests/docs/readme_test.py COLLECTIVE_BENCH --write")
     else:
-        print(f"{len(rows)} lines of README.md are what the program prints")
+        print(f"{len(rows)} lines of {page} are what the program prints")
 
 
 if __name__ == "__main__":
