@@ -101,7 +101,7 @@ void embed(Schedule& schedule, const std::string& name, const Operands& operands
 }
 
 Schedule build(const Collective& collective, const Shape& shape, int rank, const Split& split) {
-  Schedule schedule(rank, split.ranks, split.ranks_a_node);
+  Schedule schedule(rank, split.ranks, split.ranks_per_node);
   std::optional<Reversed> reversed;
   if (split.direction == Direction::reverse) reversed.emplace(schedule);
   collective.build(schedule, declare(schedule, collective.kind, shape, split));

@@ -85,13 +85,13 @@ struct Split {
   /// The number of blocks that a state is cut into, if the collective cuts it.
   int blocks = 1;
   /// Ranks on a full node. Nodes are filled one after the other; 0 puts all ranks on one node.
-  int ranks_a_node = 0;
+  int ranks_per_node = 0;
   /// The end from which ranks are counted. A claim depends on it if the last node is partly filled:
   /// in reverse, that node comes first.
   Direction direction = Direction::forward;
 
   /// How the ranks lie on nodes, in scan order.
-  Nodes nodes() const { return {ranks, ranks_a_node, direction == Direction::reverse}; }
+  Nodes nodes() const { return {ranks, ranks_per_node, direction == Direction::reverse}; }
 };
 
 /// The operands of a collective's text: this rank's contribution and the place of the result.

@@ -157,18 +157,18 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
                                       : schedule.scratch(name, count, dtype);
 }
 
-Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node) {
-  Schedule schedule(rank, ranks, ranks_a_node);
+Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_per_node) {
+  Schedule schedule(rank, ranks, ranks_per_node);
   Layer own = layer;
   cut_at_starts(own.share, layer.starts, rank * layer.share.tokens);
   method.build(schedule, own, declare(schedule, own, tokens_of(method, rank, ranks, layer.share.tokens)));
   return schedule;
 }
 
-std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks, int ranks_a_node) {
+std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks, int ranks_per_node) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks; ++rank)
-    schedules.push_back(build(method, layer, rank, ranks, ranks_a_node));
+    schedules.push_back(build(method, layer, rank, ranks, ranks_per_node));
   return schedules;
 }
 

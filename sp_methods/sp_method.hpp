@@ -213,11 +213,12 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 
 /// One rank's schedule, with inputs "q k v g" and "d_o", outputs "o" and "dq dk dv dg" as its pass
 /// needs them, "beta" and "dbeta" under a delta rule, "a b" and "da db" under a low-rank rule.
-/// Ranks fill nodes of `ranks_a_node`; 0 for all on one node. The chunks of the share are cut where
-/// packed documents start.
-Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_a_node = 0);
+/// Ranks fill nodes of `ranks_per_node`; 0 for all on one node. The chunks of the share are cut
+/// where packed documents start.
+Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_per_node = 0);
 
 /// The schedules of all ranks.
-std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks, int ranks_a_node = 0);
+std::vector<Schedule> build_all(const SpMethod& method, const Layer& layer, int ranks,
+                                int ranks_per_node = 0);
 
 }  // namespace baton

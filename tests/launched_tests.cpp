@@ -105,13 +105,13 @@ int run_and_summarise(const World& world) {
 }  // namespace
 
 bool ExecutorsUnderTest::have(int ranks) const {
-  return !find_executor(name_).process_a_rank || ranks <= world_.size();
+  return !find_executor(name_).process_per_rank || ranks <= world_.size();
 }
 
 const Team& ExecutorsUnderTest::team(int ranks) {
   const auto found = teams_.find(ranks);
   if (found != teams_.end()) return found->second;
-  return teams_.emplace(ranks, world_.team(find_executor(name_).process_a_rank ? ranks : 1)).first->second;
+  return teams_.emplace(ranks, world_.team(find_executor(name_).process_per_rank ? ranks : 1)).first->second;
 }
 
 Executor& ExecutorsUnderTest::on(int ranks) {
@@ -126,14 +126,14 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
     if (argc < 2) throw UsageError("an executor must be named");
     std::string executor = argv[1];
     if (const auto colon = executor.find(':'); colon != std::string::npos) {
-      executor_choices().ranks_a_gpu = std::stoi(executor.substr(colon + 1));
+      executor_choices().ranks_per_gpu = std::stoi(executor.substr(colon + 1));
       executor.resize(colon);
     }
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
     const ExecutorEntry& entry = find_executor(executor);
     const int ranks = most_ranks(entry);
     if (ranks == 0) return nothing_to_test_on;
-    if (entry.process_a_rank) relaunch(ranks, argv);
+    if (entry.process_per_rank) relaunch(ranks, argv);
     run_in_world(&argc, &argv, [&](const World& world) {
       testing::InitGoogleTest(&argc, argv);
       ExecutorsUnderTest executors(world, executor);

@@ -94,6 +94,10 @@ class Executor {
   /// The reason why these schedules cannot run here; empty if they can.
   virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
+  /// Lets each rank keep so many threads busy from the next `prepare` on: 2, of which one computes
+  /// while the other exchanges, or 1 that does both by turns. Executors with other ranks ignore it.
+  virtual void use_threads(int /*per_rank*/) {}
+
   /// Takes checked schedules, one a rank, and allocates their buffers, as they start. May connect
   /// and register memory. Throws SystemError if the library or an allocation fails.
   virtual void prepare(std::vector<Schedule> schedules) = 0;
@@ -184,9 +188,9 @@ struct ExecutorChoices {
   /// True if libraries may use NVLink multicast.
   bool multicast = false;
   /// Number of ranks that share a GPU. More than one is for tests and for a look at schedules.
-  int ranks_a_gpu = 1;
+  int ranks_per_gpu = 1;
 
-  bool share_gpus() const { return ranks_a_gpu > 1; }
+  bool share_gpus() const { return ranks_per_gpu > 1; }
 };
 
 /// The choices of this process. They must be set before the first executor is made.
@@ -200,7 +204,7 @@ struct ExecutorEntry {
   std::string name;
   std::string summary;
   /// True if each rank is a process of its own.
-  bool process_a_rank = false;
+  bool process_per_rank = false;
   std::function<std::unique_ptr<Executor>(int ranks)> make;
   /// The reason why this machine cannot run `ranks` ranks; empty if it can. A null function never
   /// refuses, and the function must not need MPI.
@@ -213,6 +217,8 @@ struct ExecutorEntry {
   Dtype wire = Dtype::f32;
   /// True if the ranks of the executor can share a GPU.
   bool shares_gpus = false;
+  /// The threads that a rank can keep busy: 2 if one computes while the other exchanges.
+  int most_threads = 1;
 
   Refusal lacking(int ranks) const { return lacks ? lacks(ranks) : Refusal{}; }
 };

@@ -80,7 +80,7 @@ void use_torch(Launcher& found, const Variables& all) {
 /// Sets the launcher from Slurm's variables. The port follows from the numbers of job and step, so
 /// that steps on one host have different ports.
 void use_slurm(Launcher& found, const Variables& all) {
-  constexpr int first_port = 20000, blocks = 1200, ports_a_block = 16;
+  constexpr int first_port = 20000, blocks = 1200, ports_per_block = 16;
   const char* size = all.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
   found.bootstrap = "tcp";
   found.size = all.number(size, 1, most_processes);
@@ -90,7 +90,7 @@ void use_slurm(Launcher& found, const Variables& all) {
   found.address = all.has("MASTER_ADDR") ? all.text("MASTER_ADDR") : first_host(all.text(nodes));
   const unsigned step = static_cast<unsigned>(all.first_number({"SLURM_JOB_ID"})) * 7 +
                         static_cast<unsigned>(all.first_number({"SLURM_STEP_ID"}));
-  found.port = first_port + static_cast<int>(step % blocks) * ports_a_block;
+  found.port = first_port + static_cast<int>(step % blocks) * ports_per_block;
 }
 
 std::uint64_t run_of(const Launcher& found, const Variables& all) {

@@ -19,16 +19,16 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 50;
 
 }  // namespace
 
-Schedule::Schedule(int rank, int ranks, int ranks_a_node)
+Schedule::Schedule(int rank, int ranks, int ranks_per_node)
     : rank_(rank),
       ranks_(ranks),
-      ranks_a_node_(ranks_a_node),
+      ranks_per_node_(ranks_per_node),
       index_(rank),
       sent_(ranks > 0 ? ranks : 0),
       received_(sent_) {
   if (ranks < 1 || rank < 0 || rank >= ranks)
     throw UsageError("rank " + std::to_string(rank) + " is not one of " + std::to_string(ranks) + " ranks");
-  if (ranks_a_node < 0) throw UsageError("a node cannot have " + std::to_string(ranks_a_node) + " ranks");
+  if (ranks_per_node < 0) throw UsageError("a node cannot have " + std::to_string(ranks_per_node) + " ranks");
 }
 
 Slice Schedule::input(std::string name, std::int64_t count, Dtype dtype) {

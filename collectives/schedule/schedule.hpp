@@ -23,11 +23,11 @@ namespace baton {
 /// between the same home ranks.
 class Nodes {
  public:
-  /// Places `ranks` ranks, `ranks_a_node` on each full node. 0, or more than `ranks`, places all on
-  /// one node.
-  Nodes(int ranks, int ranks_a_node, bool reversed)
+  /// Places `ranks` ranks, `ranks_per_node` on each full node. 0, or more than `ranks`, places all
+  /// on one node.
+  Nodes(int ranks, int ranks_per_node, bool reversed)
       : ranks_(ranks),
-        full_(ranks_a_node == 0 ? ranks : std::min(ranks, ranks_a_node)),
+        full_(ranks_per_node == 0 ? ranks : std::min(ranks, ranks_per_node)),
         reversed_(reversed) {}
 
   int count() const { return (ranks_ + full_ - 1) / full_; }
@@ -111,9 +111,9 @@ class Schedule {
  public:
   using Source = std::source_location;
 
-  /// Makes an empty schedule. Ranks fill nodes of `ranks_a_node` one after the other; 0 puts all on
-  /// one node. Throws UsageError if `rank` is not in [0, ranks) or `ranks_a_node` is negative.
-  Schedule(int rank, int ranks, int ranks_a_node = 0);
+  /// Makes an empty schedule. Ranks fill nodes of `ranks_per_node` one after the other; 0 puts all
+  /// on one node. Throws UsageError if `rank` is not in [0, ranks) or `ranks_per_node` is negative.
+  Schedule(int rank, int ranks, int ranks_per_node = 0);
 
   /// This rank's place in scan order: 0 is first. Inside a `Reversed` scope the last rank is first.
   int rank() const { return place(index_); }
@@ -121,9 +121,9 @@ class Schedule {
 
   /// How the ranks lie on nodes, in scan order. Inside an `Among` scope every rank counts as a node
   /// of its own.
-  Nodes nodes() const { return {ranks(), among_.empty() ? ranks_a_node_ : 1, reversed_}; }
+  Nodes nodes() const { return {ranks(), among_.empty() ? ranks_per_node_ : 1, reversed_}; }
   /// Ranks on a full node, or all ranks if there is one node.
-  int ranks_a_node() const { return nodes().full_size(); }
+  int ranks_per_node() const { return nodes().full_size(); }
 
   /// The number of this rank outside every `Reversed` and `Among` scope.
   int home_rank() const { return rank_; }
@@ -200,7 +200,7 @@ class Schedule {
 
   int rank_;
   int ranks_;
-  int ranks_a_node_;
+  int ranks_per_node_;
   int index_;               // of this rank among those that take part
   std::vector<int> among_;  // the home ranks of those that take part; empty for all
   bool reversed_ = false;

@@ -55,12 +55,12 @@ class Network {
     local_in,
     network_out,
     network_in,
-    servers_a_rank
+    servers_per_rank
   };
-  enum NodeServer { memory_bus, card_out, card_in, servers_a_node };
+  enum NodeServer { memory_bus, card_out, card_in, servers_per_node };
 
-  int of_rank(int rank, RankServer which) const { return rank * servers_a_rank + which; }
-  int of_node(int node, NodeServer which) const { return nodes_from_ + node * servers_a_node + which; }
+  int of_rank(int rank, RankServer which) const { return rank * servers_per_rank + which; }
+  int of_node(int node, NodeServer which) const { return nodes_from_ + node * servers_per_node + which; }
 
   const Topology& topology_;
   int nodes_from_;
@@ -68,9 +68,9 @@ class Network {
 };
 
 inline Network::Network(const Topology& topology, int ranks)
-    : topology_(topology), nodes_from_(ranks * servers_a_rank) {
-  const int nodes = (ranks + topology.ranks_a_node - 1) / topology.ranks_a_node;
-  free_at_.assign(nodes_from_ + nodes * servers_a_node, 0);
+    : topology_(topology), nodes_from_(ranks * servers_per_rank) {
+  const int nodes = (ranks + topology.ranks_per_node - 1) / topology.ranks_per_node;
+  free_at_.assign(nodes_from_ + nodes * servers_per_node, 0);
 }
 
 inline Route Network::route(int from, int to, std::int64_t bytes) const {

@@ -46,7 +46,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
   for (const auto& program : programs_)
     waits_.insert(waits_.end(), program->graph().blockers().begin(), program->graph().blockers().end());
   depth_.resize(unfinished_);
-  if (static_cast<int>(programs_.size()) > topology.ranks_a_node) chain_seconds_.resize(unfinished_);
+  if (static_cast<int>(programs_.size()) > topology.ranks_per_node) chain_seconds_.resize(unfinished_);
   for (auto& ranks : wire_seconds_) ranks.resize(programs_.size());
   if (streams_) tail_.resize(unfinished_);
   result_.rank_seconds.resize(programs_.size());
@@ -125,7 +125,7 @@ void EventLoop::count_link(int from, int send, int to, int recv) {
   const LinkLimit& limit = limits_.of(from, to);
   const bool is_between = limits_.topology.node_of(from) != limits_.topology.node_of(to);
   wire_seconds_[is_between ? 1 : 0][from] +=
-      static_cast<double>(task(from, send).bytes) / limit.bytes_a_second;
+      static_cast<double>(task(from, send).bytes) / limit.bytes_per_second;
   if (chain_seconds_.empty()) return;
   float& chain = chain_seconds_[number(from, send)];
   float& other = chain_seconds_[number(to, recv)];

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <map>
 
+#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {
@@ -17,13 +19,14 @@ namespace {
 Backend backend_of(const ExecutorEntry& entry) {
   return {.name = entry.name,
           .summary = entry.summary,
-          .process_a_rank = entry.process_a_rank,
+          .process_per_rank = entry.process_per_rank,
           .is_measured = true,
           .tensors = entry.tensors,
           .family = entry.tensors == Dtype::bf16 && entry.wire == Dtype::f32 ? "GPUs" : entry.name,
           .runs_native =
               [&entry](const std::string& name) { return entry.runs_native && entry.runs_native(name); },
           .shares_gpus = entry.shares_gpus,
+          .most_threads = entry.most_threads,
           .lacking = [&entry](int ranks) { return entry.lacking(ranks); }};
 }
 
@@ -31,7 +34,7 @@ std::vector<Backend> all_backends() {
   std::vector<Backend> all{
       {.name = "simulator",
        .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
-       .process_a_rank = false,
+       .process_per_rank = false,
        .is_measured = false,
        .family = "simulator",
        .runs_native = [](const std::string&) { return false; },
@@ -39,6 +42,12 @@ std::vector<Backend> all_backends() {
   for (const ExecutorEntry* entry : executors()) all.push_back(backend_of(*entry));
   std::sort(all.begin(), all.end(), [](const Backend& a, const Backend& b) { return a.name < b.name; });
   return all;
+}
+
+/// The threads of each of `ranks` ranks for which this host has cores: 2 or 1.
+int that_fit(int ranks) {
+  const int here = launcher().size_on_host > 0 ? std::min(ranks, launcher().size_on_host) : ranks;
+  return 2 * here <= static_cast<int>(cores_of_launch().size()) ? 2 : 1;
 }
 
 using Workloads = std::vector<std::shared_ptr<const Workload>>;
@@ -52,12 +61,12 @@ class Sweep {
     for (int cycle = 1; cycle <= axes_.cycles; ++cycle)
       for (const auto& executors : families())
         for (int ranks : axes_.ranks)
-          for (TimingMode timing : axes_.timing_modes)
+          for (Cadence cadence : axes_.cadences)
             for (const Workloads& group : axes_.comparison_groups)
               for (const std::string& executor : executors)
-                add_group(group,
-                          {nullptr, executor, ranks, 1, timing, axes_.cycles > 1 ? cycle : 0,
-                           axes_.ranks_a_node, find_backend(executor).shares_gpus ? axes_.ranks_a_gpu : 1});
+                add_group(group, {nullptr, executor, ranks, 1, cadence, axes_.cycles > 1 ? cycle : 0,
+                                  axes_.ranks_per_node,
+                                  find_backend(executor).shares_gpus ? axes_.ranks_per_gpu : 1});
     if (all_.empty() && !left_out_.empty()) throw UsageError(left_out_ + ", and nothing else is to run");
     return std::move(all_);
   }
@@ -92,8 +101,15 @@ class Sweep {
         all_.push_back(base);
         all_.back().workload = workload;
         all_.back().blocks = blocks;
+        all_.back().threads_per_rank = threads_of(*workload, base);
       }
     }
+  }
+
+  int threads_of(const Workload& workload, const Case& base) const {
+    if (!workload.is_layer()) return 1;
+    const int asked = axes_.threads_per_rank > 0 ? axes_.threads_per_rank : that_fit(base.ranks);
+    return std::min(asked, find_backend(base.executor).most_threads);
   }
 
   bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
@@ -146,11 +162,11 @@ const Backend& find_backend(const std::string& name) {
   throw UsageError("the executor '" + name + "' is not built in");
 }
 
-const char* to_string(TimingMode mode) {
+const char* to_string(Cadence mode) {
   switch (mode) {
-    case TimingMode::isolated: return "isolated";
-    case TimingMode::streaming: return "streaming";
-    case TimingMode::graph: return "graph";
+    case Cadence::isolated: return "isolated";
+    case Cadence::streaming: return "streaming";
+    case Cadence::graph: return "graph";
   }
   return "?";
 }
@@ -163,11 +179,13 @@ AxisValues Case::axes() const {
   all.add({"family", find_backend(executor).family, in_contest});
   all.add({"executor", executor, in_name | in_group});
   all.add({"ranks", ranks});
-  all.add({"ranks_a_node", ranks_a_node});
-  all.add({"ranks_per_gpu", ranks_a_gpu});
+  all.add({"ranks_per_node", ranks_per_node});
+  all.add({"ranks_per_gpu", ranks_per_gpu});
+  if (workload->is_layer() && find_backend(executor).most_threads > 1)
+    all.add({"threads_per_rank", threads_per_rank});
   for (const AxisValue& one : of_workload)
     if (one.parts != in_name) all.add(one);
-  all.add({"cadence", to_string(timing)});
+  all.add({"cadence", to_string(cadence)});
   all.add({"cycle", cycle, in_name | in_group});
   const std::string cut = blocks == auto_blocks ? "auto" : std::to_string(blocks);
   all.add({"blocks_asked", cut, in_name, "blocks:" + cut});
@@ -191,7 +209,7 @@ std::vector<Case> cases(const Axes& axes) {
   double points = 0;
   for (const auto& group : axes.comparison_groups) points += static_cast<double>(group.size());
   for (const std::size_t axis :
-       {axes.executors.size(), axes.ranks.size(), axes.timing_modes.size(), axes.blocks.size()})
+       {axes.executors.size(), axes.ranks.size(), axes.cadences.size(), axes.blocks.size()})
     points *= static_cast<double>(axis);
   points *= axes.cycles;
   if (points > most_cases)
@@ -244,8 +262,8 @@ void require_claim(const Case& bench_case, int blocks, const Cost& counted) {
 }
 
 double Extent::schedule_bytes(int copies) const {
-  constexpr double bytes_a_step = 600;  // measured: 310 to 540 at the peak of a dry run
-  return steps * bytes_a_step * copies;
+  constexpr double bytes_per_step = 600;  // measured: 310 to 540 at the peak of a dry run
+  return steps * bytes_per_step * copies;
 }
 
 Extent extent_of(const Case& bench_case, int blocks) {

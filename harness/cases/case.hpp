@@ -89,7 +89,7 @@ struct Backend {
   std::string name;
   std::string summary;
   /// True if each rank is a process of its own.
-  bool process_a_rank = false;
+  bool process_per_rank = false;
   /// True if rounds run and take time; false for the simulator, which computes times from a
   /// topology.
   bool is_measured = true;
@@ -102,6 +102,8 @@ struct Backend {
   std::function<bool(const std::string& name)> runs_native;
   /// True if ranks of the backend can share a GPU.
   bool shares_gpus = false;
+  /// The threads that a rank can keep busy: 2 if one computes while the other exchanges.
+  int most_threads = 1;
   /// Returns the reason why this machine cannot run so many ranks; empty if it can. Needs no MPI.
   std::function<Refusal(int ranks)> lacking;
 };
@@ -114,9 +116,9 @@ const Backend& find_backend(const std::string& name);
 
 /// How rounds are timed: each from a common start; back to back; or back to back from a recording
 /// that the device replays without its host.
-enum class TimingMode { isolated, streaming, graph };
+enum class Cadence { isolated, streaming, graph };
 
-const char* to_string(TimingMode mode);
+const char* to_string(Cadence mode);
 
 /// A number of blocks that the alpha-beta model chooses.
 inline constexpr int auto_blocks = 0;
@@ -128,16 +130,18 @@ struct Case {
   std::string executor;
   int ranks = 1;
   int blocks = 1;
-  TimingMode timing = TimingMode::isolated;
+  Cadence cadence = Cadence::isolated;
   /// The repetition of the whole sweep that the case belongs to, from 1; 0 if there is only one.
   int cycle = 0;
   /// Ranks on a full node; 0 for all on one node.
-  int ranks_a_node = 0;
+  int ranks_per_node = 0;
   /// Ranks that take turns on one GPU. With more than one, times are no measure of a link.
-  int ranks_a_gpu = 1;
+  int ranks_per_gpu = 1;
+  /// Busy threads of a rank: 2 in a layer of which one computes while the other exchanges.
+  int threads_per_rank = 1;
 
   /// How the sequence and the state are split if the state is cut into `cut` blocks.
-  Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_a_node = ranks_a_node}; }
+  Split split(int cut) const { return {.ranks = ranks, .blocks = cut, .ranks_per_node = ranks_per_node}; }
 
   /// The axes of the case and of its workload, in the order of the case's name.
   AxisValues axes() const;
@@ -164,13 +168,15 @@ struct Axes {
   std::vector<std::string> executors;
   std::vector<int> ranks;
   std::vector<int> blocks;
-  std::vector<TimingMode> timing_modes;
+  std::vector<Cadence> cadences;
   /// How often the whole sweep is repeated.
   int cycles = 1;
   /// Ranks on a full node; 0 for all on one node.
-  int ranks_a_node = 0;
+  int ranks_per_node = 0;
   /// Ranks on one GPU, on backends that can share one.
-  int ranks_a_gpu = 1;
+  int ranks_per_gpu = 1;
+  /// Threads of a layer's rank on a backend that can have two; 0 for two where each has a core.
+  int threads_per_rank = 0;
   /// The name of the rows that all ratios refer to; may be empty.
   std::string baseline;
   /// The workloads of each comparison group.

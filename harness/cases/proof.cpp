@@ -26,7 +26,7 @@ Shape shape_for(int ranks, MapKind map = MapKind::diagonal) {
 
 /// True if the schedules depend on how ranks lie on nodes.
 bool looks_at_nodes(const Collective& collective) {
-  constexpr Split one_node{.ranks = 9}, nodes{.ranks = 9, .ranks_a_node = 4};
+  constexpr Split one_node{.ranks = 9}, nodes{.ranks = 9, .ranks_per_node = 4};
   for (int rank = 0; rank < one_node.ranks; ++rank)
     if (text(build(collective, shape_for(9), rank, one_node)) !=
         text(build(collective, shape_for(9), rank, nodes)))
@@ -37,7 +37,7 @@ bool looks_at_nodes(const Collective& collective) {
 std::string name_of(const Collective& collective, const Split& split, MapKind map) {
   std::string name = fmt::format("{}, {} ranks", collective.name, split.ranks);
   if (map != MapKind::diagonal) name += fmt::format(", {} maps", to_string(map));
-  if (split.ranks_a_node > 0) name += fmt::format(", {} a node", split.ranks_a_node);
+  if (split.ranks_per_node > 0) name += fmt::format(", {} a node", split.ranks_per_node);
   if (split.direction == Direction::reverse) name += ", reverse";
   return split.blocks > 1 ? name + fmt::format(", {} blocks", split.blocks) : name;
 }
@@ -63,10 +63,10 @@ bool prove_at(const Collective& collective, const Split& split, MapKind map) {
 /// All settings of `collective` apart from the number of ranks: nodes, blocks and directions.
 std::vector<Split> settings_of(const Collective& collective) {
   std::vector<Split> settings;
-  for (const int ranks_a_node : looks_at_nodes(collective) ? std::vector{0, 1, 3, 8} : std::vector{0})
+  for (const int ranks_per_node : looks_at_nodes(collective) ? std::vector{0, 1, 3, 8} : std::vector{0})
     for (const int blocks : collective.cuts_blocks ? std::vector{1, 4, 16} : std::vector{1})
       for (const Direction direction : {Direction::forward, Direction::reverse})
-        settings.push_back({1, blocks, ranks_a_node, direction});
+        settings.push_back({1, blocks, ranks_per_node, direction});
   return settings;
 }
 

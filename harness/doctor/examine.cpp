@@ -185,7 +185,7 @@ Readings Examination::gathered(const Plan& plan) {
 }  // namespace
 
 int most_ranks(const ExecutorEntry& entry, int most) {
-  if (!entry.process_a_rank) return 0;
+  if (!entry.process_per_rank) return 0;
   while (most > 0 && entry.lacking(most)) --most;
   return most;
 }

@@ -68,8 +68,8 @@ struct Limits {
   static constexpr double least_seconds = 1e-6;
   /// The longest latency in seconds of a pair of ranks on one host, and its least bytes a second.
   /// They hold even if there is no other pair to compare with.
-  static constexpr double host_seconds = 20e-6, host_bytes_a_second = 0.5e9;
-  static constexpr double device_bytes_a_second = 10e9;
+  static constexpr double host_seconds = 20e-6, host_bytes_per_second = 0.5e9;
+  static constexpr double device_bytes_per_second = 10e9;
   static constexpr double timer_seconds = 250e-9;
 };
 

@@ -6,10 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <utility>
+
+#include "harness/doctor/cores.hpp"
 
 namespace baton::doctor {
 namespace {
@@ -35,20 +37,6 @@ fs::path folder_of(int core, const fs::path& root) {
   return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(core));
 }
 
-int lowest_in(const fs::path& path) {
-  const std::vector<int> numbers = numbers_in(line_of(path));
-  return numbers.empty() ? -1 : *std::min_element(numbers.begin(), numbers.end());
-}
-
-/// The NUMA node of a core with this folder in /sys; -1 if unknown.
-int node_of_core(const fs::path& folder) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))
-    if (const std::string name = entry.path().filename(); name.rfind("node", 0) == 0)
-      return static_cast<int>(number_in(name.substr(4), -1));
-  return -1;
-}
-
 /// The numbered entries of a folder, such as the processes of /proc.
 std::vector<int> numbered_entries(const fs::path& folder) {
   std::vector<int> numbers;
@@ -71,32 +59,6 @@ void add_parts(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
 
 }  // namespace
 
-std::vector<int> numbers_in(const std::string& list) {
-  std::vector<int> numbers;
-  std::istringstream parts(list);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const auto dash = part.find('-');
-    const int first = static_cast<int>(number_in(part, 0));
-    const int last =
-        dash == std::string::npos ? first : static_cast<int>(number_in(part.substr(dash + 1), first));
-    for (int number = first; number <= last; ++number) numbers.push_back(number);
-  }
-  return numbers;
-}
-
-std::vector<Core> cores_of_host(const fs::path& root) {
-  std::vector<Core> cores;
-  for (const int number : numbers_in(line_of(root / "sys/devices/system/cpu/online"))) {
-    const fs::path folder = folder_of(number, root);
-    cores.push_back({.number = number,
-                     .physical = lowest_in(folder / "topology/thread_siblings_list"),
-                     .package = lowest_in(folder / "topology/physical_package_id"),
-                     .cache = lowest_in(folder / "cache/index3/shared_cpu_list"),
-                     .node = node_of_core(folder)});
-  }
-  return cores;
-}
-
 void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
               const std::map<int, CoreTicks>& after) {
   add_parts(cores, before, after, &Core::busy, &CoreTicks::busy);
@@ -109,7 +71,7 @@ void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before
 
 std::map<int, ProcessTime> process_times(const fs::path& root) {
   std::map<int, ProcessTime> processes;
-  const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  const double ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
   for (const int number : numbered_entries(root / "proc")) {
     const std::string line = line_of(root / "proc" / std::to_string(number) / "stat");
     // The name stands in parentheses and may contain some; the 12th and 13th words after it are
@@ -121,7 +83,7 @@ std::map<int, ProcessTime> process_times(const fs::path& root) {
     for (int i = 0; i < 11; ++i) words >> skipped;
     double program = 0, kernel = 0;
     words >> program >> kernel;
-    processes[number] = {line.substr(begin + 1, end - begin - 1), (program + kernel) / ticks_a_second};
+    processes[number] = {line.substr(begin + 1, end - begin - 1), (program + kernel) / ticks_per_second};
   }
   return processes;
 }
@@ -160,7 +122,10 @@ HostReadings facts_of_host(const fs::path& root) {
   const bool has_shared = statvfs((root / "dev/shm").c_str(), &shared) == 0;
   std::error_code ignored;
   const auto gpus = fs::directory_iterator(root / "proc/driver/nvidia/gpus", ignored);
-  return {.cores = cores_of_host(root),
+  std::string topology = host_xml();
+  std::vector<Core> cores = cores_in(topology);
+  return {.cores = std::move(cores),
+          .topology = std::move(topology),
           .quota_cores = quota(root).cores,
           .gpus = static_cast<int>(std::distance(gpus, fs::directory_iterator())),
           .clock_source = line_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),

@@ -15,12 +15,6 @@ namespace baton::doctor {
 
 namespace fs = std::filesystem;
 
-/// The numbers of a list such as "0-3,8"; empty for an empty one.
-std::vector<int> numbers_in(const std::string& list);
-
-/// The cores that are online, in ascending order, with their packages, caches and NUMA nodes.
-std::vector<Core> cores_of_host(const fs::path& root = "/");
-
 /// Appends to `busy` of each core the part of the time between two readings for which it was busy;
 /// `add_stolen` does so for stolen time. Skips a core that one of the readings lacks, or for which
 /// no time passed.

@@ -129,7 +129,7 @@ void add_far_below(std::vector<Finding>& findings, const Readings& readings, con
     if (distance(readings, links, pair) == 3 || pair.large_seconds.empty()) continue;
     const double latency = typical(pair.latency_seconds);
     const double rate = static_cast<double>(links.large_bytes) / typical(pair.large_seconds);
-    if (links.is_device && rate < Limits::device_bytes_a_second)
+    if (links.is_device && rate < Limits::device_bytes_per_second)
       findings.push_back(
           {.weight = Finding::Weight::note,
            .about = "link",
@@ -137,7 +137,7 @@ void add_far_below(std::vector<Finding>& findings, const Readings& readings, con
            .what = fmt::format("GPUs {} and {} exchange {:.1f} GB/s ({})", pair.from, pair.to, rate * 1e-9,
                                links.executor),
            .advice = "it seems to go through the host's memory: nvidia-smi topo -p2p r shows why"});
-    if (!links.is_device && (latency > Limits::host_seconds || rate < Limits::host_bytes_a_second))
+    if (!links.is_device && (latency > Limits::host_seconds || rate < Limits::host_bytes_per_second))
       findings.push_back(
           {.about = "link",
            .ranks = {pair.from, pair.to},

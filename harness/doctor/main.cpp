@@ -8,15 +8,17 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/doctor/cores.hpp"
 #include "harness/doctor/examine.hpp"
-#include "harness/doctor/host.hpp"
 #include "harness/doctor/judges.hpp"
 #include "harness/doctor/placement.hpp"
 #include "harness/doctor/report.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/output.hpp"
@@ -57,7 +59,7 @@ std::optional<Settings> parse(int argc, char** argv) {
   if (!flags.parse({argv, argv + argc})) return std::nullopt;
   std::vector<std::string> known;
   for (const ExecutorEntry* entry : executors())
-    if (entry->process_a_rank) known.push_back(entry->name);
+    if (entry->process_per_rank) known.push_back(entry->name);
   // The default ones may be missing, which is a finding where there are GPUs.
   if (names_executors) settings.plan.executors = resolve_names("executor", settings.plan.executors, known);
   return settings;
@@ -72,7 +74,7 @@ std::string report(const Settings& settings, const Readings& readings, const std
 int default_ranks(const Plan& plan) {
   constexpr int most = 8, most_devices = 16;
   const std::vector<int> allowed = allowed_cores();
-  const HostReadings host{.cores = cores_of_host()};
+  const HostReadings host{.cores = cores_in(host_xml())};
   int ranks =
       std::clamp(static_cast<int>(physical_cores(host, {allowed.begin(), allowed.end()}).size()), 1, most);
   for (const std::string& name : plan.executors)

@@ -8,8 +8,8 @@ namespace baton::doctor {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Core, number, physical, package, cache, node, busy, stolen)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OtherProcess, number, name, cores)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostReadings, host, cores, others, quota_cores, quota_stops, gpus,
-                                   clock_source, timer_seconds, shared_memory_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HostReadings, host, cores, topology, others, quota_cores, quota_stops,
+                                   gpus, clock_source, timer_seconds, shared_memory_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceReadings, executor, name, work_seconds, values)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReadings, rank, host, cores, core, memory_node, spin_seconds, waited,
                                    clock_mhz, base_mhz, most_mhz, allowed_mhz, governor, heat_events, devices)

@@ -41,6 +41,8 @@ struct OtherProcess {
 struct HostReadings {
   std::uint32_t host = 0;
   std::vector<Core> cores;
+  /// hwloc's XML of the host, of which the cores are a part.
+  std::string topology;
   /// The busiest processes that are no ranks, busiest first.
   std::vector<OtherProcess> others;
   /// Cores that the control group may use; 0 if it sets no limit.

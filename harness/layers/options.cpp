@@ -81,10 +81,11 @@ std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
 
 /// The flags of the layer itself: its sizes, its gates and its type.
 void declare_layer(Flags& flags, RawOperators& raw) {
+  flags.begin(FlagGroup::sizes);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags
       .add("--packed", raw.packing.mean,
-           "packed documents of so many tokens on average, whose lengths follow from --seed: no state "
+           "mean tokens of packed documents, whose lengths follow from --seed: no state "
            "passes the start of one; of linear attention in f32 on hosts; 0: all tokens are one document")
       .tokens(0);
   flags.add("--heads", raw.heads, "attention heads").size();
@@ -115,6 +116,7 @@ void declare_layer(Flags& flags, RawOperators& raw) {
 }
 
 void declare(Flags& flags, RawOperators& raw, Options& options) {
+  flags.begin(FlagGroup::what);
   flags
       .add("--like", raw.like,
            "ask what a public suite of softmax methods asks of 8 to 96 H100: its methods, passes, rounds, "
@@ -154,7 +156,9 @@ void print_list() {
 std::optional<Options> parse_operator_options(int argc, char** argv) {
   RawOperators own;
   CommonOptions common("operator_bench",
-                       "Times one layer's attention under each sequence-parallel method, verified.");
+                       "Times one layer's attention under each sequence-parallel method, verified.",
+                       "  operator_bench --methods zeco,lasp2,local --tokens 4K --mode all --launches 3\n"
+                       "  operator_bench --attention gdn --dry-run");
   Options& options = common.options();
   declare(common.flags(), own, options);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
@@ -165,7 +169,6 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
   if (options.baseline.empty() && has_local) options.baseline = "local";
   options.longest_name = longest_of(known);
-  options.threads = 2;
   const std::vector<std::string> executors = common.executors();
   const Dtype dtype = dtype_of(own.dtype, executors);
   return common.with_cases(comparison_groups(own, names, dtype, kernels_of(own.kernels, executors, dtype)));

@@ -86,10 +86,10 @@ OracleWork shared_work(const Team& team) {
 }
 
 OracleWork oracle_work(const Team& team, const LayerProblem& problem) {
-  constexpr double seconds = 1, flop_a_second = 1.5e9;  // of one core
+  constexpr double seconds = 1, flop_per_second = 1.5e9;  // of one core
   OracleWork work = shared_work(team);
   const double cores = std::min(fewest_cores(team), double(work.parts) * work.threads);
-  work.heads = drawn_heads(problem, seconds * flop_a_second * cores / oracle_flop(problem));
+  work.heads = drawn_heads(problem, seconds * flop_per_second * cores / oracle_flop(problem));
   return work;
 }
 

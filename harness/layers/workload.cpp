@@ -44,7 +44,7 @@ class OperatorWorkload : public Workload {
   Schedule build_rank(int rank, const Split& split) const override {
     Layer layer = packed(layer_, split.ranks);
     layer.blocks = split.blocks;
-    return baton::build(method_, layer, rank, split.ranks, split.ranks_a_node);
+    return baton::build(method_, layer, rank, split.ranks, split.ranks_per_node);
   }
   std::optional<Cost> claim(const Split& split) const override {
     Layer layer = layer_;

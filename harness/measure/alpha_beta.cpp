@@ -100,7 +100,7 @@ double measure_products(Executor& executor, const Team& team, int ranks, int bus
   Device* const device = executor.device();
   if (device != nullptr && device->is_shared()) return 0;
   return Probes(executor, team, ranks)
-      .product_flops_a_second(device != nullptr ? heads_on_device : heads_on_host, busy);
+      .product_flops_per_second(device != nullptr ? heads_on_device : heads_on_host, busy);
 }
 
 }  // namespace baton

@@ -30,7 +30,7 @@ struct AlphaBeta {
   double between_beta = 0;
   /// Floating-point operations a second of a rank's products of affine maps; 0 if they were not
   /// measured, and then products cost nothing.
-  double product_flops_a_second = 0;
+  double product_flops_per_second = 0;
 
   /// The least seconds for `hops` messages that wait for one another while the busiest rank sends
   /// `bytes`, and a rank has products of `flops` operations.
@@ -40,7 +40,7 @@ struct AlphaBeta {
   /// The seconds for which the busiest link or rank is busy: the longer of sending `bytes` and of
   /// products of `flops` operations.
   double busy_seconds(std::int64_t bytes, double flops) const {
-    const double products = product_flops_a_second > 0 ? flops / product_flops_a_second : 0;
+    const double products = product_flops_per_second > 0 ? flops / product_flops_per_second : 0;
     return std::max(static_cast<double>(bytes) / beta, products);
   }
 

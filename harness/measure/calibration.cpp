@@ -50,7 +50,7 @@ LinkModel with_ends(LinkModel link) {
   const auto& ends = link.measured.points;
   link.overhead_seconds = ends.front().seconds;
   link.latency_seconds = link.latency(static_cast<double>(least_bytes));
-  link.bytes_a_second = ends.back().bytes / ends.back().seconds;
+  link.bytes_per_second = ends.back().bytes / ends.back().seconds;
   return link;
 }
 
@@ -69,10 +69,10 @@ LinkModel calibrate_link(Probes& probes, Transport moved_by, const Probes::Group
 
 /// Measures the link between nodes, from groups of ranks with equal place. Its latency is long, so
 /// that messages must be under way together for one to show how long it holds its port.
-LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_a_node) {
+LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ranks_per_node) {
   constexpr std::int64_t long_ones = 256 << 10;  // take longer than any latency, and much memory
   const Probes::Groups pair{{rails.front()[0], rails.front()[1]}};
-  const bool is_card_shared = ranks_a_node > 1;  // else both probes are the same, and differ by noise
+  const bool is_card_shared = ranks_per_node > 1;  // else both probes are the same, and differ by noise
   LinkModel link;
   for (const std::int64_t bytes : sizes()) {
     const double size = static_cast<double>(bytes);
@@ -85,7 +85,7 @@ LinkModel calibrate_network(Probes& probes, const Probes::Groups& rails, int ran
     link.measured.points.push_back({size, std::min(idle, both_ways)});
     if (!is_card_shared) continue;
     const double together = probes.shift_seconds(rails, bytes, at_once);
-    add_point(link.node_measured, size, shared_seconds(both_ways, together, ranks_a_node));
+    add_point(link.node_measured, size, shared_seconds(both_ways, together, ranks_per_node));
   }
   return with_ends(link);
 }
@@ -103,7 +103,7 @@ Rate calibrate_step(const Seconds& seconds, const Touched& touched, int ranks) {
   }
   rate.measured = rising(rate.measured.points);
   if (!is_shared(rate.node_measured)) rate.node_measured = {};
-  rate.bytes_a_second = rate.measured.points.back().bytes / rate.measured.points.back().seconds;
+  rate.bytes_per_second = rate.measured.points.back().bytes / rate.measured.points.back().seconds;
   return rate;
 }
 
@@ -125,22 +125,22 @@ double residual(Probes& probes, const LinkModel& link, const Probes::Groups& gro
 /// ranks share a host, the link between hosts also stands for that within one, and its source says
 /// so.
 double calibrate_links(Topology& topology, Probes& probes, const Placement& placement, Transport moved_by) {
-  const int ranks_a_node = topology.ranks_a_node;
+  const int ranks_per_node = topology.ranks_per_node;
   double error = 0;
   if (topology.nodes > 1) {
     const Probes::Groups rails = placement.across();
-    topology.inter_node = calibrate_network(probes, rails, ranks_a_node);
+    topology.inter_node = calibrate_network(probes, rails, ranks_per_node);
     error = residual(probes, topology.inter_node, rails);
     topology.intra_node = topology.inter_node;
     topology.intra_node.source = "that between nodes, since no two ranks share one";
   }
-  if (ranks_a_node < 2) return error;
+  if (ranks_per_node < 2) return error;
   Probes::Groups groups = placement.within();
   if (topology.nodes == 1) {
-    groups.assign(1, std::vector<int>(ranks_a_node));
+    groups.assign(1, std::vector<int>(ranks_per_node));
     std::iota(groups[0].begin(), groups[0].end(), 0);
   }
-  topology.intra_node = calibrate_link(probes, moved_by, groups, ranks_a_node);
+  topology.intra_node = calibrate_link(probes, moved_by, groups, ranks_per_node);
   return std::max(error, residual(probes, topology.intra_node, groups));
 }
 
@@ -183,13 +183,13 @@ double round_error(const Topology& topology, const std::vector<Schedule>& schedu
 
 Topology calibrate(Executor& executor, const Team& team, const Placement& placement,
                    const std::string& stands_on) {
-  const int ranks = placement.ranks(), ranks_a_node = placement.ranks_a_node();
+  const int ranks = placement.ranks(), ranks_per_node = placement.ranks_per_node();
   Probes probes(executor, team, ranks);
   Topology topology;
   topology.name = "this machine";
   topology.description = "the machine at hand, as measured";
-  topology.nodes = ranks_a_node > 0 ? placement.hosts() : 1;
-  topology.ranks_a_node = ranks_a_node > 0 ? ranks_a_node : ranks;
+  topology.nodes = ranks_per_node > 0 ? placement.hosts() : 1;
+  topology.ranks_per_node = ranks_per_node > 0 ? ranks_per_node : ranks;
   topology.round_seconds = probes.round_seconds();
   topology.streams = probes.streams();
   const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
@@ -199,18 +199,19 @@ Topology calibrate(Executor& executor, const Team& team, const Placement& placem
     return (3.0 + 1.0 / Probes::row) * static_cast<double>(bytes);
   };
   DeviceRates& device = topology.device;
-  const int sharers = topology.ranks_a_node;
+  const int sharers = topology.ranks_per_node;
   device.copy =
       calibrate_step([&](auto bytes, int busy) { return probes.copy_seconds(bytes, busy); }, copied, sharers);
   device.combine = calibrate_step([&](auto bytes, int busy) { return probes.combine_seconds(bytes, busy); },
                                   combined, sharers);
   // Kernels get the rates of a combine until they are measured.
-  device.kernel.bytes_a_second = device.combine.bytes_a_second;
-  device.kernel.flops_a_second = device.combine.bytes_a_second * 2 / (3 * element_bytes);
-  device.combine.flops_a_second = device.kernel.flops_a_second;
+  device.kernel.bytes_per_second = device.combine.bytes_per_second;
+  device.kernel.flops_per_second = device.combine.bytes_per_second * 2 / (3 * element_bytes);
+  device.combine.flops_per_second = device.kernel.flops_per_second;
   if (const double products = measure_products(executor, team, ranks, ranks); products > 0)
-    device.kernels[affine_combine] = {
-        .flops_a_second = products, .bytes_a_second = no_limit, .source = "measured on all ranks at once"};
+    device.kernels[affine_combine] = {.flops_per_second = products,
+                                      .bytes_per_second = no_limit,
+                                      .source = "measured on all ranks at once"};
   topology.calibration = {.stands_on = stands_on,
                           .most_ranks = ranks,
                           .least_bytes = least_bytes,
@@ -256,8 +257,8 @@ void calibrate_kernels(Topology& topology, Executor& executor, const Team& team,
     const double flops = slowest_ranks(rates.flops, team), bytes = slowest_ranks(rates.bytes, team);
     if (std::isinf(flops)) continue;  // the executor cannot tell
     // A kernel without operations is limited by its bytes, any other by its operations.
-    topology.device.kernels[name] = {.flops_a_second = flops > 0 ? flops : no_limit,
-                                     .bytes_a_second = flops > 0 ? no_limit : std::max(bytes, 1.0),
+    topology.device.kernels[name] = {.flops_per_second = flops > 0 ? flops : no_limit,
+                                     .bytes_per_second = flops > 0 ? no_limit : std::max(bytes, 1.0),
                                      .source = source};
   }
   if (schedules.size() > 1) return;  // rounds of several ranks hold messages too

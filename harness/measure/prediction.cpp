@@ -38,7 +38,7 @@ bool are_equal(const std::vector<Step>& one, const std::vector<Step>& other) {
 /// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the
 /// link's overhead beside its bytes; the link's latency overlaps with the next block.
 int blocks_by_model(const Case& bench_case, const Topology& topology, int most) {
-  const bool one_node = bench_case.ranks <= topology.ranks_a_node;
+  const bool one_node = bench_case.ranks <= topology.ranks_per_node;
   const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;
   const double state = static_cast<double>(bench_case.workload->state_bytes());
   const double overhead = link.busy_seconds(0), rate = state / (link.busy_seconds(state) - overhead);
@@ -127,18 +127,18 @@ int best_blocks_on(const Case& bench_case, const Topology& topology) {
 
 std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const AlphaBeta& model,
                                        const Placement& placement) {
-  if (placement.ranks_a_node() == 0) return std::nullopt;
+  if (placement.ranks_per_node() == 0) return std::nullopt;
   Topology links;  // without costs but those of messages
   links.nodes = placement.hosts();
-  links.ranks_a_node = placement.ranks_a_node();
-  links.intra_node = {.latency_seconds = model.alpha_seconds, .bytes_a_second = model.beta};
-  links.inter_node = {.latency_seconds = model.between_alpha_seconds, .bytes_a_second = model.between_beta};
+  links.ranks_per_node = placement.ranks_per_node();
+  links.intra_node = {.latency_seconds = model.alpha_seconds, .bytes_per_second = model.beta};
+  links.inter_node = {.latency_seconds = model.between_alpha_seconds, .bytes_per_second = model.between_beta};
   constexpr double free = std::numeric_limits<double>::infinity();
-  const Rate step{.flops_a_second = free, .bytes_a_second = free};
+  const Rate step{.flops_per_second = free, .bytes_per_second = free};
   links.device = {.kernel = step, .copy = step, .combine = step, .kernels = {}};
-  if (model.product_flops_a_second > 0)
-    links.device.kernels[affine_combine] = {.flops_a_second = model.product_flops_a_second,
-                                            .bytes_a_second = free};
+  if (model.product_flops_per_second > 0)
+    links.device.kernels[affine_combine] = {.flops_per_second = model.product_flops_per_second,
+                                            .bytes_per_second = free};
   const ScheduleSource source = schedules_of(bench_case, blocks);
   if (unsupported_by_simulator(source, links)) return std::nullopt;
   return model.floor_seconds + simulate(source, links).bound_seconds;
@@ -170,7 +170,7 @@ std::string extrapolates(const ScheduleSource& source, const Simulation& simulat
       simulation.most_message_bytes > calibration.most_bytes)
     return fmt::format("messages of {} to {} B, {} to {} were measured", simulation.least_message_bytes,
                        simulation.most_message_bytes, calibration.least_bytes, calibration.most_bytes);
-  if (ranks > topology.ranks_a_node && calibration.most_nodes < 2)
+  if (ranks > topology.ranks_per_node && calibration.most_nodes < 2)
     return "between nodes, where nothing was measured";
   return {};
 }

@@ -117,7 +117,7 @@ double Probes::combine_seconds(std::int64_t bytes, int busy) {
   return seconds_of_one(bytes, apply);
 }
 
-double Probes::product_flops_a_second(std::int64_t heads, int busy) {
+double Probes::product_flops_per_second(std::int64_t heads, int busy) {
   const MapForm form{.kind = MapKind::affine, .share = row};
   double flops = 0;
   const double seconds = seconds_of_one(heads * row * row * element_bytes, [&](Schedule& s, int times) {

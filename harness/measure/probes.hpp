@@ -39,7 +39,7 @@ class Probes {
   /// Floating-point operations a second of affine maps of `heads` heads, with keys and values of
   /// 128, applied to states on the first `busy` ranks at once: those of the slowest rank, 0 if
   /// unknown.
-  double product_flops_a_second(std::int64_t heads, int busy);
+  double product_flops_per_second(std::int64_t heads, int busy);
   /// Seconds of a copy of `bytes` on the first `busy` ranks at once.
   double copy_seconds(std::int64_t bytes, int busy);
   /// Seconds of a round that contains a single small step.

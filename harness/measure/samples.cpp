@@ -18,8 +18,12 @@ constexpr std::int64_t poisoned = 64;
 /// Runs the rounds of one case and collects this process's times.
 class Rounds {
  public:
-  Rounds(Executor& executor, const Team& team, TimingMode timing, RoundWatch* watch)
-      : executor_(executor), team_(team), timing_(timing), watch_(watch), readings_before_(read_devices()) {}
+  Rounds(Executor& executor, const Team& team, Cadence cadence, RoundWatch* watch)
+      : executor_(executor),
+        team_(team),
+        cadence_(cadence),
+        watch_(watch),
+        readings_before_(read_devices()) {}
 
   void warm_up(int rounds) {
     for (int i = 0; i < rounds; ++i) {
@@ -30,7 +34,7 @@ class Rounds {
   }
 
   void run(int rounds) {
-    if (timing_ == TimingMode::streaming) return run_stream(rounds);
+    if (cadence_ == Cadence::streaming) return run_stream(rounds);
     for (int i = 0; i < rounds; ++i)
       samples_.seconds.push_back(run_once(fmt::format("round {} of {}", i + 1, rounds)));
   }
@@ -51,7 +55,7 @@ class Rounds {
   double run_once(const std::string& name) {
     if (watch_ != nullptr) watch_->before_round();
     executor_.synchronise();
-    mine_.push_back(timing_ == TimingMode::graph ? executor_.device()->replay() : executor_.run());
+    mine_.push_back(cadence_ == Cadence::graph ? executor_.device()->replay() : executor_.run());
     if (watch_ != nullptr) watch_->after_round(name);
     return team_.max(mine_.back());
   }
@@ -78,7 +82,7 @@ class Rounds {
 
   Executor& executor_;
   const Team& team_;
-  TimingMode timing_;
+  Cadence cadence_;
   RoundWatch* watch_;
   std::vector<double> readings_before_;
   std::vector<double> mine_;
@@ -126,20 +130,20 @@ void RoundWatch::after_round(const std::string& name) {
   seconds_ += monotonic_seconds() - start;
 }
 
-Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds,
+Samples measure_rounds(Executor& executor, const Team& team, Cadence cadence, int warmup, int rounds,
                        RoundWatch* watch) {
-  Rounds all(executor, team, timing, watch);
+  Rounds all(executor, team, cadence, watch);
   all.warm_up(warmup);
   all.run(rounds);
   return std::move(all).samples();
 }
 
-void run_untimed(Executor& executor, TimingMode timing) {
+void run_untimed(Executor& executor, Cadence cadence) {
   executor.synchronise();
-  switch (timing) {
-    case TimingMode::isolated: executor.run(); break;
-    case TimingMode::streaming: executor.stream(2); break;
-    case TimingMode::graph: executor.device()->replay(); break;
+  switch (cadence) {
+    case Cadence::isolated: executor.run(); break;
+    case Cadence::streaming: executor.stream(2); break;
+    case Cadence::graph: executor.device()->replay(); break;
   }
 }
 

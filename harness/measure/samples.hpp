@@ -79,11 +79,11 @@ class RoundWatch {
 
 /// Runs `warmup` rounds and then `rounds` measured ones. `watch`, if any, looks at each round that
 /// stands alone, and at a stream as a whole. Collective over `team`.
-Samples measure_rounds(Executor& executor, const Team& team, TimingMode timing, int warmup, int rounds,
+Samples measure_rounds(Executor& executor, const Team& team, Cadence cadence, int warmup, int rounds,
                        RoundWatch* watch = nullptr);
 
 /// Runs a round that nobody times, in the given cadence: two rounds of a stream, one replay of a
 /// graph.
-void run_untimed(Executor& executor, TimingMode timing);
+void run_untimed(Executor& executor, Cadence cadence);
 
 }  // namespace baton

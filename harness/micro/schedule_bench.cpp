@@ -57,7 +57,7 @@ void simulate_method(benchmark::State& state, const char* name) {
 void simulate_collective(benchmark::State& state, const char* name) {
   const int ranks = static_cast<int>(state.range(0)), blocks = static_cast<int>(state.range(1));
   const Collective& collective = find_collective(name);
-  const Split split{.ranks = ranks, .blocks = blocks, .ranks_a_node = 8};
+  const Split split{.ranks = ranks, .blocks = blocks, .ranks_per_node = 8};
   const ScheduleSource source{name, ranks, [&](int rank) { return build(collective, Shape{}, rank, split); }};
   simulate_all(state, source, "dgx-h100-2048x8.json");
 }

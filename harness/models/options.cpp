@@ -104,6 +104,7 @@ std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& r
 }
 
 void declare(Flags& flags, RawModels& raw) {
+  flags.begin(FlagGroup::what);
   flags.add("--model", raw.model, "tiny, one of those that --list shows, or a JSON file");
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
   flags
@@ -113,6 +114,7 @@ void declare(Flags& flags, RawModels& raw) {
   flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones");
   flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  flags.begin(FlagGroup::sizes);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has").range(0, 1024);
   flags.add("--width", raw.width, "numbers of a hidden state").range(0, 1 << 20);
@@ -122,6 +124,7 @@ void declare(Flags& flags, RawModels& raw) {
   flags.add("--mlp", raw.mlp, "numbers inside the MLP").range(0, 1 << 24);
   flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").range(0, 1 << 24);
   flags.add("--chunk", raw.chunk, "tokens of a chunk").range(0, 1 << 20);
+  flags.begin(FlagGroup::what);
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: a layer's are gathered while the one before it runs, and its gradients are "
             "reduce-scattered");
@@ -160,7 +163,9 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   RawModels own;
   CommonOptions common(
       "model_bench",
-      "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.");
+      "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.",
+      "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
+      "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
   Options& options = common.options();
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
@@ -172,7 +177,6 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   require_scan(own.scan, names);
   if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
   options.longest_name = longest_of(names_of(sp_methods()));
-  options.threads = 2;
   const bool on_gpus = takes_bf16(common.executors());
   std::vector<std::vector<std::shared_ptr<const Workload>>> groups;
   for (const std::int64_t tokens : own.tokens) {

@@ -28,7 +28,7 @@
 namespace baton {
 namespace {
 
-constexpr std::int64_t queries_a_rank = 8;
+constexpr std::int64_t queries_per_rank = 8;
 /// A factor of the tolerance of few tokens, whose rounding errors even out less than those of all.
 constexpr double of_few_tokens = 4;
 
@@ -110,7 +110,7 @@ SharedKeys::SharedKeys(const SampledRun& run, int layer)
 /// Draws queries from all parts of each rank's tokens, with their gradients; known to all
 /// processes.
 void SharedKeys::draw_queries() {
-  const std::int64_t count = std::min(queries_a_rank, shape_.tokens), group = shape_.group_heads();
+  const std::int64_t count = std::min(queries_per_rank, shape_.tokens), group = shape_.group_heads();
   const auto token = [&](std::int64_t i) {
     const std::int64_t first = i * shape_.tokens / count, end = (i + 1) * shape_.tokens / count;
     return first +
@@ -205,7 +205,7 @@ void SharedKeys::compare(Comparison& into) {
   }
   if (has_gradients()) compare_sums(into);
   into.heads = {queries_.front().head};
-  into.tokens = std::min(queries_a_rank, shape_.tokens);
+  into.tokens = std::min(queries_per_rank, shape_.tokens);
 }
 
 /// Compares the sums of k dk and v dv over all keys with those of q dq and o do over all queries,

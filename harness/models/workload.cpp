@@ -29,7 +29,7 @@ class ModelWorkload : public Workload {
   Schedule build_rank(int rank, const Split& split) const override {
     Stack stack = stack_;
     stack.layer.blocks = split.blocks;
-    return baton::build(stack, rank, split.ranks, split.ranks_a_node);
+    return baton::build(stack, rank, split.ranks, split.ranks_per_node);
   }
   /// Claims bytes and no hops. The chains of one layer's exchange begin where those of the layer
   /// before end on each rank, so the hops of a model are no sum of its layers'.
@@ -135,8 +135,8 @@ AxisValues ModelWorkload::axes() const {
           {"gate", to_string(has_linear ? s.gate : GateKind::none), in_record_alone},
           {"gates", "layer", in_record_alone},
           {"dtype", to_string(stack_.layer.dtype), in_record_alone},
-          {"flops_a_token", s.flops_a_token(0, stack_.has_head), in_record_alone},
-          {"flops_a_pair", s.flops_a_token(1, false) - s.flops_a_token(0, false), in_record_alone},
+          {"flops_per_token", s.flops_per_token(0, stack_.has_head), in_record_alone},
+          {"flops_per_pair", s.flops_per_token(1, false) - s.flops_per_token(0, false), in_record_alone},
           {"peak_flops", peak_flops_ > 0 ? AxisValue::Value(peak_flops_) : std::monostate(), in_record_alone},
           {"model", s.name},
           {"layers", s.count(), in_all, layers},

@@ -97,7 +97,7 @@ std::optional<Topology> read_machine(const Options& options) {
                        " needs a machine: --topology topologies/NAME.json");
     if (bench_case.ranks > topology->ranks())
       throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", bench_case.ranks,
-                                   topology->name, topology->nodes, topology->ranks_a_node,
+                                   topology->name, topology->nodes, topology->ranks_per_node,
                                    topology->ranks()));
   }
   return topology;

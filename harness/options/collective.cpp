@@ -112,6 +112,7 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
 void declare(Flags& flags, RawCollectives& raw) {
   // Multiplied by a factor of 2^20 it still fits in 64 bits.
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;
+  flags.begin(FlagGroup::what);
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
   flags.add("--direction", raw.direction, "scans in rank order or against it")
       .one_of(words_of(direction_choices));
@@ -120,6 +121,7 @@ void declare(Flags& flags, RawCollectives& raw) {
            "kinds of the maps that scans apply and gathers move: diagonal, a decay for each row; scalar, one "
            "for each head; affine, a matrix for each head, as models with a delta rule have")
       .list();
+  flags.begin(FlagGroup::sizes);
   Flag heads = flags.add("--heads", raw.shape.heads, "attention heads of a rank's state").size();
   flags.add("--d-k", raw.shape.d_k, "key channels of a head: rows of its state").size();
   flags.add("--d-v", raw.shape.d_v, "value channels of a head: columns of its state").size();
@@ -148,7 +150,9 @@ std::optional<Options> parse_collective_options(int argc, char** argv) {
   RawCollectives own;
   CommonOptions common(
       "collective_bench",
-      "Times the exchanges of sequence-parallel attention, verified, each beside its bound.");
+      "Times the exchanges of sequence-parallel attention, verified, each beside its bound.",
+      "  collective_bench --collectives all_scan,ring_scan,all_gather_scan -b 64K -e 16M -f 4 --launches 3\n"
+      "  collective_bench --executor simulator --topology topologies/dgx-h100-32x8.json --ranks 64,256");
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
   const std::vector<std::string> known = names_of(collectives());

@@ -10,6 +10,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/names.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/fields.hpp"
@@ -17,8 +18,8 @@
 namespace baton {
 namespace {
 
-const Choices<TimingMode> timing_choices{
-    {"isolated", TimingMode::isolated}, {"streaming", TimingMode::streaming}, {"graph", TimingMode::graph}};
+const Choices<Cadence> cadence_choices{
+    {"isolated", Cadence::isolated}, {"streaming", Cadence::streaming}, {"graph", Cadence::graph}};
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
@@ -79,62 +80,63 @@ void print_backends() {
 
 }  // namespace
 
-CommonOptions::CommonOptions(const std::string& program, const std::string& description)
-    : flags_(program, description +
-                          "\nGoogle Benchmark's own flags (--benchmark_filter, "
-                          "--benchmark_list_tests, --benchmark_out) work too."),
-      executors_{host_executor()} {
-  declare_axes();
-  declare_rounds();
-  declare_output();
-}
+CommonOptions::CommonOptions(const std::string& program, const std::string& description,
+                             const std::string& examples)
+    : flags_(program,
+             description +
+                 " Google Benchmark's own flags (--benchmark_filter, --benchmark_list_tests, "
+                 "--benchmark_out) work too.",
+             examples),
+      executors_{host_executor()} {}
 
 void CommonOptions::declare_axes() {
+  flags_.begin(FlagGroup::what);
   flags_.add("--executor,--executors", executors_, "executors that run the schedules").list();
-  if (launched_size() > 0) ranks_.assign(1, launched_size());
-  flags_.add("--ranks", ranks_, "rank counts; the largest is launched, or must be the world it runs in")
+  const int that_fit = std::clamp(static_cast<int>(cores_of_launch().size()), 2, 4);
+  axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
+  flags_.add("--ranks", axes_.ranks, "rank counts; the largest is launched, or must be the world it runs in")
       .list()
       .range(1, 16384);
+  flags_.add("--baseline", options_.baseline, "the row that all ratios refer to");
+  flags_.begin(FlagGroup::run);
   flags_
-      .add("--ranks-per-node", ranks_a_node_,
+      .add("--ranks-per-node", axes_.ranks_per_node,
            "ranks fill nodes of this size one after the other; 0: as they lie on hosts, or on the simulated "
            "machine")
       .range(0, 16384);
   flags_
-      .add("--ranks-per-gpu", executor_choices().ranks_a_gpu,
+      .add("--ranks-per-gpu", executor_choices().ranks_per_gpu,
            "ranks of executor peer that take turns on one GPU, for tests and a look at schedules: their "
-           "times are "
-           "no measure of a link")
+           "times are no measure of a link")
       .range(1, 64);
-  flags_.add(
-      "--topology", options_.topology,
-      "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
-  flags_.add("--calibrate", options_.calibrate,
-             "measure this machine first, write it to this file as a topology, and predict from it; with one "
-             "rank and --topology, its kernels alone, beside the links of that file");
+  flags_
+      .add("--threads-per-rank", axes_.threads_per_rank,
+           "of layers on processors: 2, one computes while the other exchanges; 1, one does both by turns; "
+           "0: 2 where every rank has two cores, else 1")
+      .range(0, 2);
   flags_.add("--blocks", blocks_, "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
       .list();
   flags_
-      .add("--cadence", timing_modes_,
+      .add("--cadence", cadences_,
            "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
            "recording that a GPU replays")
       .list();
-  flags_.add("--baseline", options_.baseline, "the row that all ratios refer to");
 }
 
 void CommonOptions::declare_rounds() {
+  flags_.begin(FlagGroup::run);
   flags_.add("-w,--warmup", options_.warmup, "rounds before the measured ones").range(0, 1000000);
   flags_.add("-n,--rounds", options_.rounds, "measured rounds").range(1, 1000000);
-  flags_.add("-N,--cycles", cycles_, "repetitions of the whole sweep, to see the machine drift")
+  flags_.add("-N,--cycles", axes_.cycles, "repetitions of the whole sweep, to see the machine drift")
       .range(1, 1000);
   flags_
       .add("--launches", options_.launches,
-           "run all cases in so many launches, one after the other, in alternating order; intervals then "
+           "launches of all cases, one after the other, in alternating order; intervals then "
            "cover launches")
       .range(1, 1000);
   flags_
       .add("--for", options_.most_seconds,
-           "more launches than --launches while they fit into so many seconds; 0: none more")
+           "seconds into which launches beyond --launches may fit; 0: no more than --launches")
       .range(0, 1000000);
   flags_.add("--of", launches_in_all_, "for launches that the bench starts itself").hidden();
   flags_.add("--session", options_.session, "a name that is written into every record");
@@ -150,7 +152,18 @@ void CommonOptions::declare_rounds() {
              "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
 }
 
+void CommonOptions::declare_simulator() {
+  flags_.begin(FlagGroup::simulator);
+  flags_.add(
+      "--topology", options_.topology,
+      "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
+  flags_.add("--calibrate", options_.calibrate,
+             "measure this machine first, write it to this file as a topology, and predict from it; with one "
+             "rank and --topology, its kernels alone, beside the links of that file");
+}
+
 void CommonOptions::declare_output() {
+  flags_.begin(FlagGroup::output);
   flags_.add("-J,--json", options_.journal, "append a JSON line for each case to this file");
   flags_.add("--csv", options_.csv, "append a line of comma-separated values for each case to this file");
   flags_.add("--wide", options_.wide, "print all columns, wider than a terminal, and ratios to --baseline");
@@ -170,6 +183,10 @@ void CommonOptions::declare_output() {
 }
 
 bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& print_list) {
+  declare_rounds();
+  declare_axes();
+  declare_simulator();
+  declare_output();
   std::vector<std::string> arguments(argv, argv + argc);
   options_.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
   if (!flags_.parse(std::move(arguments))) return false;
@@ -202,15 +219,15 @@ std::vector<std::string> CommonOptions::executors() const { return resolve_execu
 
 Options CommonOptions::with_cases(std::vector<std::vector<std::shared_ptr<const Workload>>> groups) const {
   Options options = options_;
-  options.cases = cases({.executors = executors(),
-                         .ranks = distinct(ranks_),
-                         .blocks = block_counts(blocks_),
-                         .timing_modes = resolve_values("cadence", timing_modes_, timing_choices),
-                         .cycles = cycles_,
-                         .ranks_a_node = ranks_a_node_,
-                         .ranks_a_gpu = executor_choices().ranks_a_gpu,
-                         .baseline = options.baseline,
-                         .comparison_groups = std::move(groups)});
+  Axes axes = axes_;
+  axes.executors = executors();
+  axes.ranks = distinct(axes_.ranks);
+  axes.blocks = block_counts(blocks_);
+  axes.cadences = resolve_values("cadence", cadences_, cadence_choices);
+  axes.ranks_per_gpu = executor_choices().ranks_per_gpu;
+  axes.baseline = options.baseline;
+  axes.comparison_groups = std::move(groups);
+  options.cases = cases(axes);
   return options;
 }
 

@@ -16,16 +16,17 @@ namespace baton {
 /// A bench's command line: the shared flags as the user wrote them, and those that the bench adds.
 class CommonOptions {
  public:
-  CommonOptions(const std::string& program, const std::string& description);
+  /// `examples` are commands that --help ends with, one a line.
+  CommonOptions(const std::string& program, const std::string& description, const std::string& examples);
 
   /// The flags, to which a bench adds its own.
   Flags& flags() { return flags_; }
   /// The settings that need no look-up, which a preset may set.
   Options& options() { return options_; }
 
-  /// Parses a command line. False if the answer was --help, --version, --list or --schema, which
-  /// has been printed: `print_list` prints what is registered, but for the backends. Throws
-  /// UsageError.
+  /// Parses a command line; a bench's own flags come first in --help. False if the answer was
+  /// --help, --version, --list or --schema, which has been printed: `print_list` prints what is
+  /// registered, but for the backends. Throws UsageError.
   bool parse(int argc, char** argv, const std::function<void()>& print_list);
 
   /// The names of the executors, which are all built in. Throws UsageError.
@@ -38,17 +39,17 @@ class CommonOptions {
  private:
   void declare_axes();
   void declare_rounds();
+  void declare_simulator();
   void declare_output();
   void settle();
 
   Flags flags_;
   Options options_;
   std::vector<std::string> executors_;
-  std::vector<int> ranks_{4};
+  // The axes whose values need no look-up; those that do are words below.
+  Axes axes_;
   std::vector<std::string> blocks_{"auto"};
-  std::vector<std::string> timing_modes_{"isolated"};
-  int cycles_ = 1;
-  int ranks_a_node_ = 0;
+  std::vector<std::string> cadences_{"isolated"};
   // Launches of the run as its director counts them, in the processes of a launch; 0 elsewhere.
   int launches_in_all_ = 0;
   std::vector<std::string> exported_;  // the format and the file of --export; empty without it

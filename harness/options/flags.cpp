@@ -7,84 +7,26 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <limits>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/flag_values.hpp"
 #include "harness/options/names.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
-
-/// Rules for the values of one flag.
-struct FlagRules {
-  /// The name of the flag in errors.
-  std::string name;
-  std::uint64_t least = 0;
-  std::uint64_t most = 0;
-  /// A description of values with a unit, such as 64K, for errors; empty if the flag takes no unit.
-  std::string sized;
-  /// The only words that the flag takes; empty for any.
-  std::vector<std::string> words;
-  /// A function that sets other values by the flag's word; may be empty.
-  std::function<void(const std::string&)> set;
-};
-
 namespace {
 
-[[noreturn]] void refuse(const FlagRules& rules, const std::string& word, const std::string& why) {
-  throw UsageError(fmt::format("{}: {} {}", rules.name, quoted(word), why));
-}
-
-bool is_digits(const std::string& word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-}
-
-/// The number in `digits` times `unit`. Digits are decimal, whatever their leading zeros. Throws
-/// UsageError outside of the flag's range.
-std::uint64_t within_range(const FlagRules& rules, const std::string& word, const std::string& digits,
-                           std::uint64_t unit) {
-  const bool is_negative = word[0] == '-';
-  std::uint64_t count = 0;
-  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  const bool fits = read.ec == std::errc{} && count <= rules.most / unit && count * unit >= rules.least &&
-                    (!is_negative || count == 0);
-  if (!fits) refuse(rules, word, fmt::format("is not in range {} to {}", rules.least, rules.most));
-  return count * unit;
-}
-
-std::uint64_t whole_number(const FlagRules& rules, const std::string& word) {
-  const std::string digits = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
-  if (!is_digits(digits)) refuse(rules, word, "is not a whole number");
-  return within_range(rules, word, digits, 1);
-}
-
-/// A number with a unit: B, K, KB, KiB, M and so on, all of them powers of 1024. Throws UsageError.
-std::uint64_t sized_number(const FlagRules& rules, const std::string& word) {
-  const std::string number = word.substr(word.rfind('-', 0) == 0 ? 1 : 0);
-  const std::size_t end = std::min(number.find_first_not_of("0123456789"), number.size());
-  std::string unit = CLI::detail::to_lower(number.substr(end));
-  if (unit.ends_with('b')) unit.pop_back();
-  if (unit.size() == 2 && unit.ends_with('i') && number.size() == end + 3) unit.pop_back();
-  const std::string units = "kmgtpe";
-  const std::size_t power = unit.empty() ? 0 : units.find(unit) + 1;
-  if (end == 0 || unit.size() > 1 || (power == 0 && !unit.empty()))
-    refuse(rules, word, "is not " + rules.sized);
-  return within_range(rules, word, number.substr(0, end), std::uint64_t{1} << (10 * power));
-}
-
 void read_word(const FlagRules& rules, const std::string& word, std::string& value) {
-  if (word.empty() || word.rfind("--", 0) == 0)
-    throw UsageError(fmt::format("{} needs a value, found {}", rules.name, quoted(word)));
-  if (!rules.words.empty() && std::find(rules.words.begin(), rules.words.end(), word) == rules.words.end())
-    refuse(rules, word, fmt::format("is not one of {}", fmt::join(rules.words, ", ")));
-  value = word;
+  value = word_in(rules, word);
 }
 
 template <class Number>
 void read_word(const FlagRules& rules, const std::string& word, Number& value) {
-  value = static_cast<Number>(rules.sized.empty() ? whole_number(rules, word) : sized_number(rules, word));
+  value = static_cast<Number>(number_in(rules, word));
 }
 
 template <class Value>
@@ -92,23 +34,11 @@ void read_words(const FlagRules& rules, const std::vector<std::string>& words, V
   read_word(rules, words.back(), value);
 }
 
-/// The parts of `word` between its commas, empty ones too.
-std::vector<std::string> parts_of(const std::string& word) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= word.size(); begin += parts.back().size() + 1)
-    parts.push_back(word.substr(begin, word.find(',', begin) - begin));
-  return parts;
-}
-
 /// Reads the values of several words, each of which may have several between commas.
 template <class Value>
 void read_words(const FlagRules& rules, const std::vector<std::string>& words, std::vector<Value>& values) {
-  constexpr std::size_t most_values = 4096;
   values.clear();
-  for (const std::string& word : words)
-    for (const std::string& part : parts_of(word)) read_word(rules, part, values.emplace_back());
-  if (values.size() > most_values)
-    throw UsageError(fmt::format("{}: {} values, at most {}", rules.name, values.size(), most_values));
+  for (const std::string& part : parts_of(rules, words)) read_word(rules, part, values.emplace_back());
 }
 
 std::string shown(const auto& value) { return fmt::format("{}", value); }
@@ -123,6 +53,36 @@ template <std::integral Number>
 constexpr std::uint64_t most_of<Number> = std::numeric_limits<Number>::max();
 template <std::integral Number>
 constexpr std::uint64_t most_of<std::vector<Number>> = std::numeric_limits<Number>::max();
+
+constexpr std::array group_titles{"What is compared", "Sizes", "How it runs", "Simulator", "Output"};
+
+std::string title_of(FlagGroup group) { return group_titles.at(static_cast<std::size_t>(group)); }
+
+/// Lays --help out: groups in their order, and lines that fit a terminal.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
+    std::string text = make_description(app) + make_usage(app, std::move(name));
+    for (const char* title : group_titles) {
+      const auto is_in = [title](const CLI::Option* option) { return option->get_group() == title; };
+      const std::vector<const CLI::Option*> options = app->get_options(is_in);
+      if (!options.empty()) text += make_group(title, false, options);
+    }
+    return text + make_footer(app);
+  }
+  /// The kind of value and the default: which flags exclude one another is for their errors to say.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return {};
+    const std::string value = option->get_default_str();
+    return " " + option->get_type_name() + (value.empty() ? "" : "=" + value);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    std::string text =
+        wrapped(option->get_description(), "", terminal_columns - static_cast<int>(get_column_width()));
+    text.pop_back();  // its line break
+    return text;
+  }
+};
 
 }  // namespace
 
@@ -191,12 +151,16 @@ Flag& Flag::presets(std::function<void(const std::string&)> set) {
   return *this;
 }
 
-Flags::Flags(const std::string& program, const std::string& description)
-    : app_(std::make_unique<CLI::App>(description, program)) {
+Flags::Flags(const std::string& program, const std::string& description, const std::string& examples)
+    : app_(std::make_unique<CLI::App>(wrapped(description, ""), program)) {
+  app_->formatter(std::make_shared<Help>());
+  app_->get_help_ptr()->group(title_of(FlagGroup::output));
+  if (!examples.empty()) app_->footer("Examples:\n" + examples);
   app_->option_defaults()->always_capture_default();
   app_->set_version_flag(
-      "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
-      "Print the version and the commit and exit");
+          "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
+          "Print the version and the commit and exit")
+      ->group(title_of(FlagGroup::output));
 }
 
 Flags::~Flags() = default;
@@ -211,14 +175,15 @@ Flag Flags::add(const std::string& names, Value& value, const std::string& help)
     return true;
   };
   CLI::Option* option = app_->add_option(names, read, help, false, [&value] { return shown(value); });
-  option->type_name(rules->most == 0 ? "TEXT" : "NUMBER")->allow_extra_args(false);
+  option->type_name(rules->most == 0 ? "TEXT" : "NUMBER")->allow_extra_args(false)->group(title_of(group_));
   rules->name = option->get_name();
   return {option, rules};
 }
 
 template <>
 Flag Flags::add(const std::string& names, bool& value, const std::string& help) {
-  return {app_->add_flag(names, value, help)->disable_flag_override(), std::make_shared<FlagRules>()};
+  CLI::Option* option = app_->add_flag(names, value, help)->disable_flag_override();
+  return {option->group(title_of(group_)), std::make_shared<FlagRules>()};
 }
 
 template Flag Flags::add(const std::string&, int&, const std::string&);

@@ -18,6 +18,9 @@ namespace baton {
 
 struct FlagRules;
 
+/// The parts of --help, in its order.
+enum class FlagGroup { what, sizes, run, simulator, output };
+
 /// One declared flag.
 class Flag {
  public:
@@ -53,10 +56,14 @@ class Flag {
 /// A command line under construction. Values that a flag refers to must outlive it.
 class Flags {
  public:
-  Flags(const std::string& program, const std::string& description);
+  /// `examples` are commands that --help ends with, one a line.
+  Flags(const std::string& program, const std::string& description, const std::string& examples = {});
   ~Flags();
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
+
+  /// Begins a part of --help, to which the flags that are declared next belong.
+  void begin(FlagGroup group) { group_ = group; }
 
   /// Declares a flag with the value in `value` as its default. Values are std::string, int,
   /// std::int64_t, std::uint64_t or vectors of the first three; a bool is a flag without a value.
@@ -72,6 +79,7 @@ class Flags {
   std::string unexpected(const std::string& word) const;
 
   std::unique_ptr<CLI::App> app_;
+  FlagGroup group_ = FlagGroup::what;
 };
 
 }  // namespace baton

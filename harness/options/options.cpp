@@ -10,8 +10,14 @@ namespace baton {
 int Options::processes() const {
   int most = 0;
   for (const Case& bench_case : cases)
-    if (find_backend(bench_case.executor).process_a_rank) most = std::max(most, bench_case.ranks);
+    if (find_backend(bench_case.executor).process_per_rank) most = std::max(most, bench_case.ranks);
   return dry_run ? 0 : most;
+}
+
+int Options::threads() const {
+  int most = 1;
+  for (const Case& bench_case : cases) most = std::max(most, bench_case.threads_per_rank);
+  return most;
 }
 
 int Options::calibrated_ranks() const {

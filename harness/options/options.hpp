@@ -51,14 +51,15 @@ struct Options {
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.
   int time_limit_seconds = 300;
-  /// Busy threads of a rank: one that communicates, and one that computes if there are kernels.
-  int threads = 1;
   /// Google Benchmark's arguments, after the program's name.
   std::vector<std::string> benchmark_arguments;
 
   /// The number of processes that the cases need: the most ranks of a backend with a process a
   /// rank, 0 if there is none.
   int processes() const;
+
+  /// The most busy threads that a process has in any case.
+  int threads() const;
 
   /// True if `calibrate` gets the links of `topology`, beside the kernels that one rank measures.
   bool calibrates_kernels_alone() const { return !calibrate.empty() && !topology.empty(); }

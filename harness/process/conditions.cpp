@@ -133,10 +133,10 @@ std::optional<double> HostLoad::other_load(const Team& team) {
   return std::clamp(others / seconds, 0.0, static_cast<double>(cores_.size()));
 }
 
-Conditions HostLoad::conditions(const Team& team, int threads_a_rank) {
+Conditions HostLoad::conditions(const Team& team, int threads_per_rank) {
   std::size_t hosts = 0;
   Conditions found;
-  found.busy_threads = most_on_a_host(team, hosts) * threads_a_rank;
+  found.busy_threads = most_on_a_host(team, hosts) * threads_per_rank;
   found.cores = static_cast<int>(-team.max(-static_cast<double>(cores_.size())));
   const std::optional<double> load = other_load(team);
   if (hosts == 1) found.other_load = load;

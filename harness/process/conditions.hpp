@@ -64,9 +64,9 @@ class HostLoad {
   /// Begins to watch the cores that the launch may use. Collective over the team.
   explicit HostLoad(const Team& team);
 
-  /// The conditions of a case whose ranks, `team`, have `threads_a_rank` busy threads each, and
+  /// The conditions of a case whose ranks, `team`, have `threads_per_rank` busy threads each, and
   /// which was just timed. Collective over the team.
-  Conditions conditions(const Team& team, int threads_a_rank);
+  Conditions conditions(const Team& team, int threads_per_rank);
 
  private:
   struct Reading {

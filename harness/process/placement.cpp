@@ -35,7 +35,7 @@ Placement::Placement(const std::vector<std::uint64_t>& numbers) {
   }
 }
 
-int Placement::ranks_a_node() const {
+int Placement::ranks_per_node() const {
   if (hosts() < 2) return 0;
   const int full = static_cast<int>(members_[0].size());
   for (int rank = 0; rank < ranks(); ++rank)
@@ -44,7 +44,7 @@ int Placement::ranks_a_node() const {
 }
 
 std::string Placement::words() const {
-  const int full = ranks_a_node();
+  const int full = ranks_per_node();
   if (hosts() == 1) return "1 host";
   if (full > 0 && ranks() % full == 0) return fmt::format("{} hosts of {}", hosts(), full);
   constexpr std::size_t most = 8;
@@ -55,7 +55,7 @@ std::string Placement::words() const {
 }
 
 std::string Placement::irregular() const {
-  if (hosts() < 2 || ranks_a_node() > 0) return {};
+  if (hosts() < 2 || ranks_per_node() > 0) return {};
   return fmt::format(
       "{}: they do not fill equal hosts one after the other, so schedules take all ranks as one node; "
       "mpirun --map-by slot and srun --distribution=block fill hosts",

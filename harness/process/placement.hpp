@@ -27,7 +27,7 @@ class Placement {
 
   /// The ranks on a full host if ranks fill hosts one after the other, equally many on each but the
   /// last, which may have fewer. 0 on a single host, and for any other placement.
-  int ranks_a_node() const;
+  int ranks_per_node() const;
 
   /// The hosts and their ranks in words, such as "4 hosts of 2", or "3 hosts (ranks 0-2, 3, 4-7)".
   std::string words() const;

@@ -49,7 +49,7 @@ std::string rate_of(const Record& record, Form) {
 std::string marked_name(const Record& record, Form) {
   const bool is_simulated = !find_backend(record.bench_case.executor).is_measured;
   const bool is_shared =
-      (record.conditions && record.conditions->oversubscribed()) || record.bench_case.ranks_a_gpu > 1;
+      (record.conditions && record.conditions->oversubscribed()) || record.bench_case.ranks_per_gpu > 1;
   return (is_simulated ? "~" : is_shared ? "!" : "") + record.bench_case.workload->name();
 }
 
@@ -121,7 +121,7 @@ const Shown shown[] = {
     {"pass", -8, [](const Record& r, Form) { return axes_of(r).text("pass"); }},
     {"mode", -12, [](const Record& r, Form) { return axes_of(r).text("mode"); }},
     {"line", -5, [](const Record& r, Form) { return axes_of(r).text("line"); }},
-    {"cadence", -9, [](const Record& r, Form) { return std::string(to_string(r.bench_case.timing)); }},
+    {"cadence", -9, [](const Record& r, Form) { return std::string(to_string(r.bench_case.cadence)); }},
     {"tokens", 6, [](const Record& r, Form) { return short_size(axes_of(r).whole("tokens")); }},
     {"state_bytes", 7, state},
     {"blocks", 4, blocks_that_ran},
@@ -173,7 +173,7 @@ std::string unit_in_tables(std::string_view unit) {
 }
 
 /// Tokens of a rank in a second.
-double tokens_a_second(const Record& record) {
+double tokens_per_second(const Record& record) {
   return static_cast<double>(axes_of(record).whole("tokens")) / record.shown().median;
 }
 
@@ -182,8 +182,8 @@ std::string mfu(const Record& record) {
   if (axes.real("peak_flops") <= 0) return no_value;
   const double sequence =
       static_cast<double>(axes.whole("tokens")) * (axes.text("line") == "full" ? record.bench_case.ranks : 1);
-  const double flops = axes.real("flops_a_token") + axes.real("flops_a_pair") * sequence;
-  return fmt::format("{:.1f}", 100 * tokens_a_second(record) * flops / axes.real("peak_flops"));
+  const double flops = axes.real("flops_per_token") + axes.real("flops_per_pair") * sequence;
+  return fmt::format("{:.1f}", 100 * tokens_per_second(record) * flops / axes.real("peak_flops"));
 }
 
 /// The ratio, with its interval if more than one round tells it.
@@ -228,7 +228,7 @@ Column step_time() {
 }
 
 Column token_rate() {
-  return {"tokens/s", "a rank", 8, [](const Record& record) { return number(tokens_a_second(record)); }};
+  return {"tokens/s", "a rank", 8, [](const Record& record) { return number(tokens_per_second(record)); }};
 }
 
 Column flops_utilisation() { return {"MFU", "%", 4, mfu}; }

@@ -57,7 +57,7 @@ void add_case(Values& values, const Record& record) {
   values.set("case", c.key());
   values.set("contest", axes.folded(in_contest));
   values.set("implementation", record.implementation);
-  values.set("ranks_a_node", record.ranks_a_node);
+  values.set("ranks_per_node", record.ranks_per_node);
   values.set("state_bytes", c.workload->state_bytes());
   values.set("blocks", record.blocks);
   if (c.blocks != auto_blocks) values.set("blocks_asked", c.blocks);
@@ -69,7 +69,7 @@ void add_cost(Values& values, const Record& record) {
     values.set("sent_matrix_bytes", record.matrices->sent_bytes);
     values.set("sent_state_bytes", record.cost->sent_bytes - record.matrices->sent_bytes);
     values.set("product_flops", record.matrices->product_flops);
-    values.set("product_flops_per_second", unless_zero(record.alpha_beta.product_flops_a_second));
+    values.set("product_flops_per_second", unless_zero(record.alpha_beta.product_flops_per_second));
   }
   values.set("hops", part(record.cost, &Cost::hops));
   values.set("messages", record.messages);

@@ -22,11 +22,11 @@ Verified sum(Verified before, const Verified& after) {
 }
 
 std::optional<double> Record::bound_seconds() const {
-  if (!cost || bench_case.ranks < 2 || bench_case.ranks_a_gpu > 1) return std::nullopt;
+  if (!cost || bench_case.ranks < 2 || bench_case.ranks_per_gpu > 1) return std::nullopt;
   if (known_bound_seconds) return known_bound_seconds;
   // In rounds back to back the hops of one round may overlap with the bytes of another, and an
   // empty round is read once.
-  if (bench_case.timing != TimingMode::isolated)
+  if (bench_case.cadence != Cadence::isolated)
     return alpha_beta.busy_seconds(cost->sent_bytes, product_flops());
   return alpha_beta.bound_seconds(cost->hops, cost->sent_bytes, product_flops());
 }

@@ -61,7 +61,7 @@ struct Record {
   int blocks = 1;
   /// Ranks on a full node, 0 for all on one: the number asked for, or that of the hosts or of the
   /// simulated machine.
-  int ranks_a_node = 0;
+  int ranks_per_node = 0;
   int warmup = 0;
   int rounds = 0;
   /// The reason why the case did not run; then there are no timings.

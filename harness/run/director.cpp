@@ -82,7 +82,7 @@ class Director {
         ledger_(new_file(folder_.path() + "/ledger")),
         standings_(options.cases, options.baseline),
         display_(options, ledger_, standings_, options.most_seconds > 0 ? 0 : launches_) {
-    command_ = launch_command(options.processes(), options.threads, argv);
+    command_ = launch_command(options.processes(), options.threads(), argv);
     command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
     if (!options.resume.empty())
       ledger_.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);

@@ -31,7 +31,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
   return {.bench_case = bench_case,
           .implementation = prepared.implementation,
           .blocks = prepared.blocks,
-          .ranks_a_node = prepared.bench_case.ranks_a_node,
+          .ranks_per_node = prepared.bench_case.ranks_per_node,
           .warmup = prepared.warmup,
           .rounds = prepared.rounds,
           .skipped = prepared.refusal.reason(),
@@ -139,7 +139,7 @@ CaseRunner& Experiment::runner(const Case& bench_case) {
 }
 
 std::unique_ptr<CaseRunner> Experiment::make_runner(const Backend& backend, int ranks) {
-  Team team = world_.team(backend.process_a_rank ? ranks : 1);
+  Team team = world_.team(backend.process_per_rank ? ranks : 1);
   const Refusal refusal = world_.all().first(backend.lacking(ranks).reason());
   if (refusal) return unavailable_runner(options_, refusal, std::move(team));
   if (backend.is_measured) return measured_runner(options_, topology_, backend.name, ranks, std::move(team));

@@ -8,8 +8,10 @@
 #include <set>
 
 #include "collectives/collective.hpp"
+#include "collectives/executors/launcher.hpp"
 #include "harness/cases/case.hpp"
 #include "harness/options/options.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
@@ -74,7 +76,11 @@ std::string layer(const AxisValues& a) {
 }
 
 std::string nodes(const AxisValues& a) {
-  return a.whole("ranks_a_node") > 0 ? fmt::format("{} ranks a node", a.whole("ranks_a_node")) : "";
+  return a.whole("ranks_per_node") > 0 ? fmt::format("{} ranks a node", a.whole("ranks_per_node")) : "";
+}
+
+std::string threads(const AxisValues& a) {
+  return a.whole("threads_per_rank") == 1 ? "one thread a rank, which computes and exchanges by turns" : "";
 }
 
 std::string repetition(const AxisValues& a) {
@@ -99,7 +105,8 @@ const std::vector<Fact>& facts_of_axes() {
       {{"map"}, maps},
       {{"tokens", "packed"}, tokens},
       {{"dtype", "gate", "gates", "chunk", "groups", "kernel"}, layer},
-      {{"ranks_a_node", "ranks_per_gpu"}, nodes},  // the lines of links tell of GPUs that are shared
+      {{"ranks_per_node", "ranks_per_gpu"}, nodes},  // the lines of links tell of GPUs that are shared
+      {{"threads_per_rank"}, threads},
       {{"cycle"}, repetition}};
   return all;
 }
@@ -150,11 +157,27 @@ std::string measured_lines(const Options& options) {
       "#   ");
 }
 
+/// A warning where the ranks of one host have more busy threads than cores; empty elsewhere.
+std::string crowded_line(const std::vector<Case>& cases) {
+  const int cores = static_cast<int>(cores_of_launch().size());
+  const Case* worst = nullptr;
+  for (const Case& one : cases)
+    if (const Backend& backend = find_backend(one.executor);
+        backend.process_per_rank && backend.tensors == Dtype::f32 && one.ranks * one.threads_per_rank > cores)
+      if (worst == nullptr || one.ranks > worst->ranks) worst = &one;
+  if (worst == nullptr || launcher().size_on_host < launcher().size) return {};
+  return wrapped(
+      fmt::format("# Warning: {} ranks keep {} threads busy on {} core{}. Threads wait for their turn, so "
+                  "that times compare nothing: ask for fewer --ranks.",
+                  worst->ranks, worst->ranks * worst->threads_per_rank, cores, cores == 1 ? "" : "s"),
+      "#   ");
+}
+
 std::string device_lines(const std::string& name, int ranks, const Device& device, const AlphaBeta& model) {
   std::string text =
       device.is_shared()
           ? fmt::format("# {}, {} ranks, up to {} on a GPU by turns: no time here is a measure of a link",
-                        name, ranks, executor_choices().ranks_a_gpu)
+                        name, ranks, executor_choices().ranks_per_gpu)
           : fmt::format("# {}, {} ranks: empty round {:.2f} us", name, ranks, model.floor_seconds * 1e6);
   if (ranks > 1 && !device.is_shared())
     text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", model.alpha_seconds * 1e6, model.beta * 1e-9);
@@ -220,7 +243,7 @@ std::string heading(const Options& options) {
   add(shared, shared_mode(cases));
   if (is_shared(cases, backend)) add(shared, backend(cases.front().axes()));
   if (!shared.empty()) text += wrapped("# " + shared, "#   ");
-  return any_measured ? text + measured_lines(options) : text;
+  return any_measured ? text + measured_lines(options) + crowded_line(cases) : text;
 }
 
 std::string contest_title(const std::vector<Case>& cases, const Case& one) {

@@ -70,7 +70,7 @@ class MeasuredRunner : public CaseRunner {
     placement_ = placement_of(this->team(), ranks);
     alpha_beta_ = measure_alpha_beta(*executor_, this->team(), placement_);
     if (has_affine_maps(options.cases, name))
-      alpha_beta_.product_flops_a_second = measure_products(*executor_, this->team(), ranks, 1);
+      alpha_beta_.product_flops_per_second = measure_products(*executor_, this->team(), ranks, 1);
     topology_ = topology;
     if (Calibrator::is_asked(options, ranks))
       calibrator_.emplace(options, *executor_, this->team(), placement_, name, topology);
@@ -92,12 +92,11 @@ class MeasuredRunner : public CaseRunner {
   Comparison checked_round(const Prepared& prepared, std::uint64_t seed);
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
   std::optional<double> bound_over_hosts(const Prepared& prepared) const;
-  Conditions conditions();
   double memory_for_oracles() const;
   int blocks_of(const Case& bench_case) const;
   Refusal too_large(const Case& bench_case, int blocks) const;
   Refusal refusal_of(const Prepared& prepared) const;
-  Refusal unsupported_timing(TimingMode timing) const;
+  Refusal unsupported_cadence(Cadence cadence) const;
   /// The topology for predictions of a case; null if there is none. That of a file describes an f32
   /// wire; that of a calibration the wire of this executor.
   const Topology* machine_of(const Prepared& prepared) const;
@@ -126,8 +125,8 @@ std::string MeasuredRunner::description() const {
   return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_});
 }
 
-Refusal MeasuredRunner::unsupported_timing(TimingMode timing) const {
-  if (timing != TimingMode::graph) return {};
+Refusal MeasuredRunner::unsupported_cadence(Cadence cadence) const {
+  if (cadence != Cadence::graph) return {};
   const Device* device = executor_->device();
   return device == nullptr ? name_ + " records no graphs" : device->replay_unsupported();
 }
@@ -148,24 +147,25 @@ Refusal MeasuredRunner::too_large(const Case& bench_case, int blocks) const {
 }
 
 Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {
-  Refusal refusal = unsupported_timing(prepared.bench_case.timing);
+  Refusal refusal = unsupported_cadence(prepared.bench_case.cadence);
   if (!refusal) refusal = executor_->unsupported(prepared.schedules);
   return team().first(refusal.reason());
 }
 
 const Topology* MeasuredRunner::machine_of(const Prepared& prepared) const {
   if (calibrator_) return &calibrator_->topology();
-  const bool fits = prepared.bench_case.ranks_a_gpu == 1 && prepared.wire == Dtype::f32;
+  const bool fits = prepared.bench_case.ranks_per_gpu == 1 && prepared.wire == Dtype::f32;
   return topology_ && fits ? &*topology_ : nullptr;
 }
 
 Prepared MeasuredRunner::prepare(const Case& asked) {
   Prepared prepared;
   Case& bench_case = prepared.bench_case = asked;
-  if (asked.ranks_a_node == 0) bench_case.ranks_a_node = placement_.ranks_a_node();
+  if (asked.ranks_per_node == 0) bench_case.ranks_per_node = placement_.ranks_per_node();
   prepared.warmup = options_.warmup;
   prepared.rounds = options_.rounds;
   prepared.alpha_beta = alpha_beta_;
+  executor_->use_threads(bench_case.threads_per_rank);
   if (const Device* device = executor_->device()) prepared.device_facts = device->facts();
   prepared.refusal = bench_case.workload->unsupported(bench_case.ranks);
   if (prepared.refusal) return prepared;
@@ -194,7 +194,7 @@ Prepared MeasuredRunner::prepare(const Case& asked) {
 Comparison MeasuredRunner::checked_round(const Prepared& prepared, std::uint64_t seed) {
   const Case& bench_case = prepared.bench_case;
   bench_case.workload->load(*executor_, prepared.schedules, seed, *oracles_);
-  run_untimed(*executor_, bench_case.timing);
+  run_untimed(*executor_, bench_case.cadence);
   return bench_case.workload->compare(*executor_, prepared.schedules, seed, *oracles_);
 }
 
@@ -216,8 +216,8 @@ Verified MeasuredRunner::verify(const Prepared& prepared) {
 Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Samples& samples) {
   constexpr int most_tries = 5;
   const Case& bench_case = prepared.bench_case;
-  if (!prepared.cost || ranks_ < 2 || bench_case.ranks_a_gpu > 1 ||
-      bench_case.timing != TimingMode::isolated || !find_backend(bench_case.executor).process_a_rank)
+  if (!prepared.cost || ranks_ < 2 || bench_case.ranks_per_gpu > 1 ||
+      bench_case.cadence != Cadence::isolated || !find_backend(bench_case.executor).process_per_rank)
     return {};
   const auto bound = [&] {
     return bound_over_hosts(prepared).value_or(
@@ -230,11 +230,12 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
   if (is_possible()) return {};
   for (int tries = 0; tries < most_tries && !is_possible(); ++tries) {
     alpha_beta_ = best_of(alpha_beta_, measure_alpha_beta(*executor_, team(), placement_));
-    double& products = alpha_beta_.product_flops_a_second;
+    double& products = alpha_beta_.product_flops_per_second;
     if (products > 0) products = std::max(products, measure_products(*executor_, team(), ranks_, 1));
   }
   executor_->prepare(prepared.schedules);
-  const bool shared = team().max(conditions().shared_cores() ? 1.0 : 0.0) > 0;  // ranks read loads apart
+  const Conditions load = load_->conditions(team(), bench_case.threads_per_rank);
+  const bool shared = team().max(load.shared_cores() ? 1.0 : 0.0) > 0;  // ranks read loads apart
   if (is_possible() || shared || team().rank() > 0) return {};
   return {.wrong = 1,
           .first = fmt::format("the median of {:.3g} us is below half of the bound of {:.3g} us", found * 1e6,
@@ -244,15 +245,9 @@ Comparison MeasuredRunner::compare_with_bound(const Prepared& prepared, const Sa
 /// The bound in seconds over several hosts; empty where one alpha and one beta tell the bound.
 std::optional<double> MeasuredRunner::bound_over_hosts(const Prepared& prepared) const {
   const Case& bench_case = prepared.bench_case;
-  if (!prepared.cost || prepared.wire != Dtype::f32 || bench_case.timing != TimingMode::isolated)
+  if (!prepared.cost || prepared.wire != Dtype::f32 || bench_case.cadence != Cadence::isolated)
     return std::nullopt;
   return baton::bound_over_hosts(bench_case, prepared.blocks, alpha_beta_, placement_);
-}
-
-/// The load of the host in the time just past. A rank whose work is on a device keeps one thread
-/// busy, which waits for it.
-Conditions MeasuredRunner::conditions() {
-  return load_->conditions(team(), executor_->device() == nullptr ? options_.threads : 1);
 }
 
 Timed MeasuredRunner::time(const Prepared& prepared) {
@@ -267,9 +262,9 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   const double before_rounds = monotonic_seconds();
   Timed timed;
   timed.samples =
-      measure_rounds(*executor_, team(), bench_case.timing, options_.warmup, options_.rounds, &watch);
+      measure_rounds(*executor_, team(), bench_case.cadence, options_.warmup, options_.rounds, &watch);
   const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();
-  timed.conditions = conditions();
+  timed.conditions = load_->conditions(team(), bench_case.threads_per_rank);
   Comparison found = sum(watch.found(), workload.compare(*executor_, prepared.schedules, seed, *oracles_));
   found = sum(std::move(found), checked_round(prepared, options_.seed));
   found = sum(std::move(found), compare_with_bound(prepared, timed.samples));

@@ -29,8 +29,8 @@ struct Options;
 
 /// A case with everything that is known before it runs.
 struct Prepared {
-  /// The case as it runs. On several nodes or hosts `ranks_a_node` is that of the machine or of the
-  /// placement unless the user set it.
+  /// The case as it runs. On several nodes or hosts `ranks_per_node` is that of the machine or of
+  /// the placement unless the user set it.
   Case bench_case;
   /// The reason why the case cannot run; empty if it can. With a reason nothing below
   /// `device_facts` is complete.

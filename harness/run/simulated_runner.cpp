@@ -23,7 +23,7 @@ namespace {
 
 AlphaBeta limit_of(const LinkModel& link) {
   const LinkLimit limit = link.limit();
-  return {limit.alpha_seconds, limit.bytes_a_second};
+  return {limit.alpha_seconds, limit.bytes_per_second};
 }
 
 std::string words(const AlphaBeta& limit) {
@@ -53,10 +53,10 @@ class SimulatedRunner : public CaseRunner {
 std::string SimulatedRunner::description() const {
   const std::string& stands_on = topology_.calibration.stands_on;
   std::string links = words(limit_of(topology_.intra_node));
-  if (ranks_ > topology_.ranks_a_node)
-    links += fmt::format(" in a node of {}; {} between nodes", topology_.ranks_a_node,
+  if (ranks_ > topology_.ranks_per_node)
+    links += fmt::format(" in a node of {}; {} between nodes", topology_.ranks_per_node,
                          words(limit_of(topology_.inter_node)));
-  if (ranks_ > topology_.ranks_a_node && topology_.spine)
+  if (ranks_ > topology_.ranks_per_node && topology_.spine)
     links += fmt::format(" on a rail, {} else", words(limit_of(*topology_.spine)));
   return wrapped(
       fmt::format("# simulator, {} ranks on {}: {}; {}", ranks_, topology_.name, links,
@@ -68,7 +68,7 @@ std::string SimulatedRunner::description() const {
 
 AlphaBeta SimulatedRunner::alpha_beta() const {
   AlphaBeta best = limit_of(topology_.intra_node);
-  if (ranks_ <= topology_.ranks_a_node) return best;
+  if (ranks_ <= topology_.ranks_per_node) return best;
   const auto improve = [&best](const AlphaBeta& other) {
     best = {std::min(best.alpha_seconds, other.alpha_seconds), std::max(best.beta, other.beta)};
   };
@@ -81,13 +81,13 @@ Prepared SimulatedRunner::prepare(const Case& bench_case) {
   Prepared prepared;
   prepared.bench_case = bench_case;
   Case& placed = prepared.bench_case;
-  if (placed.ranks_a_node == 0 && ranks_ > topology_.ranks_a_node)
-    placed.ranks_a_node = topology_.ranks_a_node;
+  if (placed.ranks_per_node == 0 && ranks_ > topology_.ranks_per_node)
+    placed.ranks_per_node = topology_.ranks_per_node;
   prepared.rounds = 1;
   prepared.alpha_beta = alpha_beta();
   prepared.topology = topology_.name;
   prepared.stands_on = topology_.calibration.stands_on;
-  if (placed.timing != TimingMode::isolated) {
+  if (placed.cadence != Cadence::isolated) {
     prepared.refusal = "a simulated round is isolated";
     return prepared;
   }
@@ -110,7 +110,7 @@ Verified SimulatedRunner::verify(const Prepared& prepared) {
   Case small = prepared.bench_case;
   small.ranks = std::min(ranks_, most_ranks);
   small.workload = small.workload->reduced(small.ranks);
-  if (small.ranks_a_node > 0) small.ranks_a_node = std::min(small.ranks_a_node, most_ranks / 4);
+  if (small.ranks_per_node > 0) small.ranks_per_node = std::min(small.ranks_per_node, most_ranks / 4);
   small.executor = "local";
   small.blocks = std::min(prepared.blocks, most_blocks);
   const auto local = find_executor(small.executor).make(small.ranks);

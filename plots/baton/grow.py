@@ -12,6 +12,7 @@ import json
 import pathlib
 
 from baton import checks
+from baton.upgrade import renamed
 
 
 def main(arguments):
@@ -21,7 +22,7 @@ def main(arguments):
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args(arguments)
     try:
-        grown_topology = grown(json.loads(options.calibration.read_text(encoding="utf-8")), options.ranks)
+        grown_topology = grown(renamed(json.loads(options.calibration.read_text(encoding="utf-8")), 3), options.ranks)
         options.out.write_text(json.dumps(grown_topology, indent=2) + "\n", encoding="utf-8")
     except (OSError, ValueError, KeyError) as error:
         raise checks.ResultsError(f"{options.calibration}: {error}") from error
@@ -32,7 +33,7 @@ def grown(topology, ranks):
     machine = topology["machine"]
     if machine["nodes"] != 1:
         raise ValueError(f"it has {machine['nodes']} nodes; only a single one can be repeated")
-    nodes = -(-ranks // machine["ranks_a_node"])
+    nodes = -(-ranks // machine["ranks_per_node"])
     between = {key: value for key, value in topology["links"]["intra_node"].items() if not key.startswith("node_")}
     between["source"] = "taken to be as the link within the machine: " + between["source"]
     return {**topology,

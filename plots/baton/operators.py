@@ -19,7 +19,7 @@ Row = collections.namedtuple("Row", "method gate scan")
 def measured(files, asked):
     """Returns the newest records of the operator, in the setting with most of the wanted points."""
     wanted = results.matching(results.newest(results.load(files, "operator")), **asked)
-    return results.widest(wanted, "ranks", "ranks_a_node", "tokens", "pass", "attention", "gate")
+    return results.widest(wanted, "ranks", "ranks_per_node", "tokens", "pass", "attention", "gate")
 
 
 def add_setting_options(parser):

@@ -12,7 +12,7 @@ import sys
 
 from baton import checks, schema
 from baton.checks import ResultsError
-from baton.upgrade import upgraded
+from baton.upgrade import renamed, upgraded
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
           "state_bytes", "blocks", "cadence", "warmup", "rounds", "machine", "commit", "time", "run")
@@ -30,7 +30,7 @@ BENCHES = {"collective": ("kind", "direction"),
 DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
 # What records that compete share. The bench's text of a contest has neither the machine nor where on it ranks lie.
-Group = collections.namedtuple("Group", "contest topology host machine ranks_a_node placement")
+Group = collections.namedtuple("Group", "contest topology host machine ranks_per_node placement")
 # What tells records of one group apart; `mode` and `scan` are empty for exchanges.
 Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
@@ -58,7 +58,7 @@ def _lines(path):
             raise ResultsError(f"{where}: a record is an object, this is {checks.shown(record)}")
         if "peer" not in record and not checks.is_text(record.get("bench")):
             raise ResultsError(f"{where}: bench: expected one line of text, found {checks.shown(record.get('bench'))}")
-        yield record, where
+        yield renamed(record), where
 
 
 @functools.cache  # each bench reads the file anew
@@ -86,20 +86,20 @@ def _checked(record, where):
 def group_of(record):
     """Returns the Group of a record."""
     if is_simulated(record):  # on the machine of its topology, wherever it was computed
-        return Group(record["contest"], record["topology"], "", "", schema.value(record, "ranks_a_node"), "")
+        return Group(record["contest"], record["topology"], "", "", schema.value(record, "ranks_per_node"), "")
     return Group(record["contest"], "", record["machine"].get("host", ""), machine_of(record),
-                 schema.value(record, "ranks_a_node"), record.get("hosts", {}).get("placement", ""))
+                 schema.value(record, "ranks_per_node"), record.get("hosts", {}).get("placement", ""))
 
 
 def alike(record, *free):
     """Returns what records share that differ in these axes alone, as the Group of a record without them.
 
-    Where `ranks_a_node` is among them, the record may lie anywhere on the hosts.
+    Where `ranks_per_node` is among them, the record may lie anywhere on the hosts.
     """
     group, parts = group_of(record), {text for key in free for text in (f"{key}:{record.get(key)}", str(record.get(key)))}
     contest = "/".join(part for part in group.contest.split("/") if part not in parts)
     group = group._replace(contest=contest)
-    return group._replace(ranks_a_node=0, placement="") if "ranks_a_node" in free else group
+    return group._replace(ranks_per_node=0, placement="") if "ranks_per_node" in free else group
 
 
 def machine_of(record):

@@ -216,11 +216,24 @@ def names_records(arguments):
     return any(word.startswith("-J") or word == "--json" or word.startswith("--json=") for word in arguments)
 
 
+def is_idle(arguments):
+    """True if the arguments of a bench measure nothing."""
+    idle = ("-h", "--help", "--version", "--list", "--schema", "--dry-run")
+    return any(word in idle or word.startswith("--benchmark_list_tests") for word in arguments)
+
+
 def leaves_records(arguments):
     """True if the arguments of a bench measure something and leave records in results/local."""
-    idle = ("-h", "--help", "--list", "--dry-run")
-    return not any(word in idle or word.startswith("--benchmark_list_tests") for word in arguments) \
-        and not names_records(arguments)
+    return not is_idle(arguments) and not names_records(arguments)
+
+
+def in_launches(arguments):
+    """The arguments of a bench with three launches, which an interval needs, unless they say how many or want one."""
+    flags = {word.partition("=")[0] for word in arguments}
+    counted, of_one = {"--launches", "--for"}, {"--trace", "--export", "--calibrate"}
+    if is_idle(arguments) or flags & (counted | of_one) or "simulator" in " ".join(arguments):
+        return arguments
+    return [*arguments, "--launches", "3"]
 
 
 # --- The command ----------------------------------------------------------------------------------------
@@ -240,7 +253,7 @@ def main(words):
         if options.part == "beyond":
             launcher.go_beyond(machine)
         elif options.part == "launch":
-            launcher.launch(options.arguments[0], options.arguments[1:])
+            launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))
         else:
             launcher.launch_all(options.part, LINES[options.part](machine))
     except Stopped as stopped:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of earlier versions, as the benches write them now: with their family, their contest and what else they lack.
+"""Records and topologies of earlier versions, as the benches write them now: with present keys, and with the family and
+the contest that older records lack.
 
 The benches make both texts of today's records (Case::contest). Nothing but this file says what they are of older ones.
 """
 
 from baton.schema import is_said
+
+RENAMED = {"ranks_a_node": "ranks_per_node", "flops_a_token": "flops_per_token", "flops_a_pair": "flops_per_pair",
+           "bytes_a_second": "bytes_per_second", "node_bytes_a_second": "node_bytes_per_second",
+           "flops_a_second": "flops_per_second"}
 
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
 
@@ -14,6 +19,13 @@ WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
         "operator": ("pass", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "groups", "dtype", "kernel"),
         "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
 NAMED = ("gates", "map", "kernel")
+
+
+def renamed(one, levels=1):
+    """Returns an object with present keys in place of old ones, at so many levels, and in the names of cases."""
+    if not isinstance(one, dict) or levels == 0:
+        return one.replace("ranks_a_node:", "ranks_per_node:") if isinstance(one, str) else one
+    return {RENAMED.get(key, key): renamed(value, levels - 1) for key, value in one.items()}
 
 
 def upgraded(record):
@@ -29,7 +41,7 @@ def upgraded(record):
         new["layout"] = record.get("layout") or ("contiguous" if record["contiguous"] else "other")
     new["family"] = "GPUs" if record.get("device") and new["wire_dtype"] == "f32" else record["executor"]
     rounds = () if record["executor"] == "simulator" else ("warmup", "rounds")
-    keys = ("family", "ranks", "ranks_a_node", "ranks_per_gpu", *WORK[record["bench"]], "cadence", *rounds)
+    keys = ("family", "ranks", "ranks_per_node", "ranks_per_gpu", *WORK[record["bench"]], "cadence", *rounds)
     new["contest"] = "/".join(filter(None, (part(new, key) for key in keys)))
     return new
 
@@ -37,7 +49,7 @@ def upgraded(record):
 def part(record, key):
     """An axis as the contest has it: a number with its key, a text alone, and nothing where it is not said."""
     asked = next((one for one in record.get("case", "").split("/") if one.startswith(f"{key}:")), "")
-    if key == "ranks_a_node" or asked and key in ("layers", "mlp"):
+    if key == "ranks_per_node" or asked and key in ("layers", "mlp"):
         return asked  # a record has what was found, and of layers their number alone
     if not is_said(record, key) or key == "kernel" and record[key] == "own":
         return ""

@@ -114,7 +114,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const std::str
   if (split.ranks == 1) return Cost{};
   // On a last node that is partly filled the longest chain of one scan may not end where the other
   // begins.
-  if (split.ranks_a_node > 0 && split.ranks % split.ranks_a_node != 0) return std::nullopt;
+  if (split.ranks_per_node > 0 && split.ranks % split.ranks_per_node != 0) return std::nullopt;
   const std::string scan = layer.scan.empty() ? own_scan : layer.scan;
   const Shape shape{layer.share.heads, layer.share.d_k, layer.share.d_v, layer.share.tokens};
   const auto once = claimed_scans(scan, shape, split, {Direction::forward, Direction::reverse});

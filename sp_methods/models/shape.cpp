@@ -38,7 +38,7 @@ std::int64_t ModelShape::parameters(bool has_head) const {
   return sum;
 }
 
-double ModelShape::flops_a_token(std::int64_t sequence, bool has_head) const {
+double ModelShape::flops_per_token(std::int64_t sequence, bool has_head) const {
   double flops = has_head ? 6.0 * static_cast<double>(vocabulary * width) : 0;
   for (const Attention kind : layers) {
     for (const Weight& weight : weights(kind))

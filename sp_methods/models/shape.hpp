@@ -83,7 +83,7 @@ struct ModelShape {
   /// backward: 6 for each weight of a matrix, 12 d_k d_v for a head of linear attention (k^T v and
   /// q S, 2 each, and twice that backward), 3 (d_k + d_v) sequence for one of causal softmax.
   /// Recomputation does not count.
-  double flops_a_token(std::int64_t sequence, bool has_head) const;
+  double flops_per_token(std::int64_t sequence, bool has_head) const;
   /// The number of layers that compute softmax attention.
   int softmax_layers() const {
     return static_cast<int>(std::count(layers.begin(), layers.end(), Attention::softmax));

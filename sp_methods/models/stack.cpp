@@ -237,8 +237,8 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
   return layers * exchange->sent_bytes + (stack.shards_weights ? (split.ranks - 1) * message : 0);
 }
 
-Schedule build(const Stack& stack, int rank, int ranks, int ranks_a_node) {
-  Schedule schedule(rank, ranks, ranks_a_node);
+Schedule build(const Stack& stack, int rank, int ranks, int ranks_per_node) {
+  Schedule schedule(rank, ranks, ranks_per_node);
   Recorder(schedule, stack).record();
   return schedule;
 }

@@ -76,6 +76,6 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
 /// Outputs: "y" and "d_x" [tokens, width], or with a head "losses" [tokens], "d_table",
 /// "d_last_norm" and "d_head"; "d_weights_0" ..; with an optimiser "new_weights_0",
 /// "new_first_moment_0", "new_second_moment_0" .. .
-Schedule build(const Stack& stack, int rank, int ranks, int ranks_a_node = 0);
+Schedule build(const Stack& stack, int rank, int ranks, int ranks_per_node = 0);
 
 }  // namespace baton

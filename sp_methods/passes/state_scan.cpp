@@ -29,7 +29,7 @@ MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& l
   const int rank = schedule.home_rank(), ranks = schedule.ranks();
   if (0 < rank && rank < ranks - 1) return {true, true};
   const Shape shape = shape_of_maps(layer, layer.share.heads / layer.groups);
-  const Split split{ranks, layer.blocks, schedule.ranks_a_node(), direction};
+  const Split split{ranks, layer.blocks, schedule.ranks_per_node(), direction};
   const Schedule alone = build(find_collective(scan), shape, rank, split);
   const Slice own = alone.buffer("own"), matrices = own.part(0, shape.decay_elements());
   const Slice states = own.part(matrices.count, shape.state_elements());

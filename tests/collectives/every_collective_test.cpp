@@ -54,8 +54,8 @@ class EveryCollective : public testing::Test {
 };
 
 /// Every collective under every shape and direction that it has.
-Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Shape>& shapes) {
-  Axes axes{.executors = {executor}, .timing_modes = {TimingMode::isolated}, .ranks_a_node = ranks_a_node};
+Axes axes_of(const std::string& executor, int ranks_per_node, const std::vector<Shape>& shapes) {
+  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_per_node = ranks_per_node};
   for (const Shape& shape : shapes)
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const Collective* collective : collectives())
@@ -68,7 +68,7 @@ Axes axes_of(const std::string& executor, int ranks_a_node, const std::vector<Sh
 /// more values than keys; matrices of one element; rows of 64 and 128, for which GPUs have tensor
 /// cores, also in blocks that are no whole tiles.
 void add_other_maps(const std::string& executor, std::vector<Case>& all) {
-  const bool is_local = !find_executor(executor).process_a_rank;
+  const bool is_local = !find_executor(executor).process_per_rank;
   std::vector<Shape> shapes;
   for (MapKind map : {MapKind::scalar, MapKind::affine})
     for (const auto& [heads, d_k, d_v] : {std::array{3, 5, 4}, {1, 8, 16}, {16, 6, 3}, {2, 1, 2}})
@@ -88,7 +88,7 @@ void add_other_maps(const std::string& executor, std::vector<Case>& all) {
 }
 
 std::vector<Case> all_cases(const std::string& executor) {
-  const bool is_local = !find_executor(executor).process_a_rank;
+  const bool is_local = !find_executor(executor).process_per_rank;
   // d_k != d_v; one head; one row, which no rank can share with another.
   Axes axes = axes_of(executor, 0, {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}});
   axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};
@@ -101,8 +101,8 @@ std::vector<Case> all_cases(const std::string& executor) {
   for (const Case& bench_case : cases(large)) all.push_back(bench_case);
   // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks
   // than rows.
-  for (int ranks_a_node : {1, 2, 3, 4}) {
-    Axes nodes = axes_of(executor, ranks_a_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
+  for (int ranks_per_node : {1, 2, 3, 4}) {
+    Axes nodes = axes_of(executor, ranks_per_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
     nodes.ranks = is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4};
     nodes.blocks = {1, 16};
     for (const Case& bench_case : cases(nodes)) all.push_back(bench_case);

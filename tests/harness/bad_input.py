@@ -50,10 +50,10 @@ class BadInput(unittest.TestCase):
 
     def test_machines_that_cannot_be(self):
         good = json.loads(machine_text())
-        del good["device"]["copy"]["bytes_a_second"]
+        del good["device"]["copy"]["bytes_per_second"]
         missing = json.dumps(good)
-        for text, words in ((missing, "device.copy.bytes_a_second: missing"),
-                            (machine_text(bytes_a_second=0), "links.intra_node.bytes_a_second: expected a number"),
+        for text, words in ((missing, "device.copy.bytes_per_second: missing"),
+                            (machine_text(bytes_per_second=0), "links.intra_node.bytes_per_second: expected a number"),
                             ("hello", "not JSON at line 1"), ("[" * 10_000_000, "more than 1 MiB"),
                             ("[" * 100_000, "brackets within brackets"), ("", "not JSON")):
             with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

@@ -13,7 +13,7 @@ SMALL = ["--heads", "1", "--d-k", "4", "--d-v", "4", "--tokens", "4", "-n", "3",
 
 
 def run(*arguments, launcher=(), bench=BENCH, **environment):
-    return subprocess.run([*launcher, bench, *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([*launcher, bench, *arguments], capture_output=True, text=True, timeout=1200,
                           env={**os.environ, **environment})
 
 
@@ -23,10 +23,10 @@ def mpirun(processes):
 
 def machine_text(**link):
     """A machine of two nodes with four ranks each; `link` changes the wires in the nodes."""
-    wire = {"latency_seconds": 1e-6, "overhead_seconds": 1e-7, "bytes_a_second": 1e9, "source": "made up"}
-    rate = {"flops_a_second": 1e9, "bytes_a_second": 1e9, "source": "made up"}
-    copy = {"bytes_a_second": 1e9, "source": "made up"}
+    wire = {"latency_seconds": 1e-6, "overhead_seconds": 1e-7, "bytes_per_second": 1e9, "source": "made up"}
+    rate = {"flops_per_second": 1e9, "bytes_per_second": 1e9, "source": "made up"}
+    copy = {"bytes_per_second": 1e9, "source": "made up"}
     return json.dumps({"name": "made up", "description": "For a test.",
-                       "machine": {"nodes": 2, "ranks_a_node": 4, "source": "made up"},
+                       "machine": {"nodes": 2, "ranks_per_node": 4, "source": "made up"},
                        "links": {"intra_node": {**wire, **link}, "inter_node": {**wire, "latency_seconds": 5e-6}},
                        "device": {"kernel": rate, "copy": copy, "combine": rate}})

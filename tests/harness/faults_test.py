@@ -85,7 +85,7 @@ def run(command, ranks, fault=""):
     """The exit code, the records and the last line of a run."""
     with tempfile.NamedTemporaryFile("r") as file:
         ended = subprocess.run([*command, "--ranks", str(ranks), "-J", file.name], capture_output=True, text=True,
-                               timeout=300, env={**os.environ, "BATON_FAULT": fault})
+                               timeout=1200, env={**os.environ, "BATON_FAULT": fault})
         return ended.returncode, [json.loads(line) for line in file], ended.stderr
 
 

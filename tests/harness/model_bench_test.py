@@ -44,7 +44,7 @@ class ModelBench(unittest.TestCase):
         self.assertEqual({one["beside"] for one in found}, {"sharded weights, head, optimizer"})
         self.assertTrue(all(one["wrong"] == 0 and one["sent_bytes"] > 0 for one in found))
 
-    def test_rows_have_tokens_a_second_and_utilisation(self):
+    def test_rows_have_tokens_per_second_and_utilisation(self):
         text = run("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--launches", "1", "-n", "3", "--peak", "0.01")
         for word in ("tokens/s", "MFU", "time over dp", "exposed", "memory", "tiny: 2 layers of width 128"):
             self.assertIn(word, text)

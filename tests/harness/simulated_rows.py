@@ -100,7 +100,7 @@ class Simulator(unittest.TestCase):
     def test_ranks_fill_the_nodes_of_the_machine(self):
         records, _ = self.records("--executor", "simulator", "--topology", self.machine, "--ranks", "2,8",
                                   "--collectives", "all_scan,hierarchical_scan", "--baseline", "all_scan", *SMALL)
-        self.assertEqual([r["ranks_a_node"] for r in records], [0, 0, 4, 4])
+        self.assertEqual([r["ranks_per_node"] for r in records], [0, 0, 4, 4])
         self.assertTrue(all(r["ratio"] for r in records))
 
     def test_operators_are_verified_at_another_size_and_say_so(self):

@@ -15,7 +15,7 @@ class WrongCollectives(unittest.TestCase):
     def run_bench(self, *arguments):
         with tempfile.NamedTemporaryFile("r") as file:
             ended = subprocess.run([BENCH, *arguments, *SMALL, "-J", file.name], capture_output=True, text=True,
-                                   timeout=60)
+                                   timeout=600)
             return ended, [json.loads(line) for line in file]
 
     def test_a_wrong_result_is_a_row_without_times_and_exit_code_4(self):

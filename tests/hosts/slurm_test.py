@@ -68,7 +68,7 @@ class UnderSlurm(unittest.TestCase):
     def assert_rows_on_four_hosts(self, records):
         self.assertEqual([record["name"] for record in records], ["all_scan", "hierarchical_scan"])
         for record in records:
-            self.assertEqual((record["wrong"], record["ranks"], record["ranks_a_node"]), (0, 8, 2))
+            self.assertEqual((record["wrong"], record["ranks"], record["ranks_per_node"]), (0, 8, 2))
             self.assertEqual(record["hosts"]["placement"], "4 hosts of 2")
 
     @in_a_cluster

@@ -54,7 +54,7 @@ class FourHosts(unittest.TestCase):
                                     *FEW_ROUNDS)
             for record in self.assert_verified(records, 15):
                 self.assertEqual(record["hosts"]["count"], 4)
-                self.assertEqual(record["ranks_a_node"], ranks // 4)
+                self.assertEqual(record["ranks_per_node"], ranks // 4)
 
     def test_layers_are_verified(self):
         for ranks in (4, 8):
@@ -85,7 +85,7 @@ class FourHosts(unittest.TestCase):
     def test_it_is_told_that_ranks_are_dealt_out(self):
         output, records = self.bench(8, "--collectives", "hierarchical_scan", *FEW_ROUNDS, slots=2, launcher=("--map-by", "node"))
         self.assertIn("4 hosts (ranks 0 4, 1 5, 2 6, 3 7): they do not fill equal hosts one after the other", unwrapped(output))
-        self.assertEqual(records[0]["ranks_a_node"], 0)
+        self.assertEqual(records[0]["ranks_per_node"], 0)
         self.assert_verified(records, 1)
 
     def calibrated(self, ranks, slots):
@@ -104,14 +104,14 @@ class FourHosts(unittest.TestCase):
 
     def test_a_calibration_has_two_classes_of_links_and_predicts(self):
         topology = self.calibrated(4, slots=2)
-        self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_a_node"]), (2, 2))
+        self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_per_node"]), (2, 2))
         self.assertEqual(topology["calibration"]["most_nodes"], 2)
         links = topology["links"]
         self.assertGreater(links["inter_node"]["measured_idle"][0]["seconds"], links["intra_node"]["measured_idle"][0]["seconds"])
 
     def test_a_calibration_of_two_hosts_of_one_rank_has_no_shared_card_and_predicts(self):
         topology = self.calibrated(2, slots=1)
-        self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_a_node"]), (2, 1))
+        self.assertEqual((topology["machine"]["nodes"], topology["machine"]["ranks_per_node"]), (2, 1))
         self.assertNotIn("node_measured", topology["links"]["inter_node"])
 
 

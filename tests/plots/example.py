@@ -100,8 +100,8 @@ def model(name="zeco", line="full", milliseconds=1.0, **changes):
     alone = line in ("dp", "split")
     return layer(name, milliseconds=milliseconds, **{
         "bench": "model", "mode": "compute_only" if alone else "overlapped", "scan": "" if alone else "all_scan",
-        "line": line, "model": "tiny", "layers": 2, "width": 128, "beside": "", "tokens": 256, "flops_a_token": 1e6,
-        "flops_a_pair": 0, "peak_flops": None, "attention": "linear", "dtype": "f32", "case": f"{name}/{line}/model",
+        "line": line, "model": "tiny", "layers": 2, "width": 128, "beside": "", "tokens": 256, "flops_per_token": 1e6,
+        "flops_per_pair": 0, "peak_flops": None, "attention": "linear", "dtype": "f32", "case": f"{name}/{line}/model",
         **changes})
 
 

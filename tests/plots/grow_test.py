@@ -21,10 +21,10 @@ def grow(path, *arguments):
 class Grow(unittest.TestCase):
     def test_has_as_many_machines_as_the_ranks_need(self):
         one = json.loads(ONE.read_text(encoding="utf-8"))
-        each = one["machine"]["ranks_a_node"]
+        each = one["machine"]["ranks_per_node"]
         done, many = grow(ONE, "--ranks", str(3 * each - 1))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual((many["machine"]["nodes"], many["machine"]["ranks_a_node"]), (3, each))
+        self.assertEqual((many["machine"]["nodes"], many["machine"]["ranks_per_node"]), (3, each))
         self.assertEqual(many["links"]["intra_node"], one["links"]["intra_node"])
         self.assertNotIn("node_measured", many["links"]["inter_node"])
         self.assertIn("taken to be", many["links"]["inter_node"]["source"])

@@ -173,13 +173,13 @@ class Choosing(unittest.TestCase):
 
     def test_where_ranks_lie_parts_groups(self):
         on = {"hosts": {"placement": "ranks 0 to 3 on a"}}
-        groups = {results.group_of(one) for one in read([record(), record(ranks_a_node=2), record(**on), record(machine={})])}
+        groups = {results.group_of(one) for one in read([record(), record(ranks_per_node=2), record(**on), record(machine={})])}
         self.assertEqual(len(groups), 4)
 
     def test_what_differs_in_free_axes_alone_is_alike(self):
-        one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_a_node=4, hosts={"placement": "4 on a, 4 on b"}),
+        one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_per_node=4, hosts={"placement": "4 on a, 4 on b"}),
                                     layer(which="forward")])
-        self.assertEqual(results.alike(one, "ranks", "ranks_a_node", "tokens"), results.alike(other, "ranks", "ranks_a_node", "tokens"))
+        self.assertEqual(results.alike(one, "ranks", "ranks_per_node", "tokens"), results.alike(other, "ranks", "ranks_per_node", "tokens"))
         self.assertNotEqual(results.alike(one, "ranks", "tokens"), results.alike(forward, "ranks", "tokens"))
         self.assertEqual(results.alike(one, "pass"), results.alike(forward, "pass"))
 

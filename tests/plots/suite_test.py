@@ -103,6 +103,11 @@ class Suite(unittest.TestCase):
             self.assertTrue(suite.names_records(words.split()), words)
         self.assertFalse(suite.names_records(["--list"]))
 
+    def test_a_question_has_three_launches_unless_it_says_how_many(self):
+        for words in ("--help", "--launches 2", "--launches=2", "--for 9", "--trace t.json", "--executor simulator"):
+            self.assertEqual(suite.in_launches(words.split()), words.split())
+        self.assertEqual(suite.in_launches(["--ranks", "2"]), ["--ranks", "2", "--launches", "3"])
+
     def test_only_what_measures_leaves_records(self):
         for words, code in ((["--ranks", "2"], 0), (["--help"], 1), (["--ranks", "2", "--dry-run"], 1), (["-J", "mine"], 1)):
             self.assertEqual(run("suite", "leaves", *words).returncode, code, words)

@@ -8,7 +8,7 @@ import zlib
 
 from baton import results
 from baton.report.sessions import session_of
-from baton.upgrade import upgraded
+from baton.upgrade import renamed, upgraded
 from plots.example import BENCHES, ROOT, InFolder, layer, model, on_gpus, record
 
 # Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
@@ -45,7 +45,7 @@ def contests_of(path):
     numbers, places = {}, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if "bench" in (one := json.loads(line)):
-            one = upgraded(one)
+            one = upgraded(renamed(one))
             places.append(numbers.setdefault((session_of(one), results.group_of(one)), len(numbers)))
     return len(numbers), f"{zlib.crc32(repr(places).encode()):08x}"
 
@@ -69,6 +69,12 @@ class Upgraded(unittest.TestCase):
         self.assertEqual(old["contest"], "mpi/ranks:4/both/linear/vector/gates:layer/tokens:1024/heads:4/d_k:128/d_v:128/"
                                          "chunk:64/groups:1/f32/isolated/warmup:5/rounds:2")
         self.assertEqual(upgraded(layer("ring_attention_zigzag"))["attention"], "softmax")
+
+    def test_keys_and_names_of_cases_have_their_present_words(self):
+        self.assertEqual(renamed({"ranks_a_node": 4, "case": "a/ranks_a_node:4/b", "machine": {"cores": 2}}),
+                         {"ranks_per_node": 4, "case": "a/ranks_per_node:4/b", "machine": {"cores": 2}})
+        self.assertEqual(renamed({"links": {"intra_node": {"bytes_a_second": 1}}}, 3),
+                         {"links": {"intra_node": {"bytes_per_second": 1}}})
 
     def test_layouts_had_another_key(self):
         self.assertEqual([upgraded(layer(contiguous=one))["layout"] for one in (True, False)], ["contiguous", "other"])

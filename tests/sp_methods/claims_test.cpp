@@ -28,7 +28,7 @@ std::string text(const SpMethod& method, const Layer& layer, const Split& split)
                      to_string(layer.pass), to_string(layer.mode),
                      fmt::format("{} {}", to_string(layer.rule), to_string(layer.share.gate)),
                      to_string(layer.dtype), layer.share.latent ? " latent" : "", layer.groups, layer.scan,
-                     split.ranks, split.ranks_a_node);
+                     split.ranks, split.ranks_per_node);
 }
 
 bool takes(const SpMethod& method, const Layer& layer, int ranks) {
@@ -46,7 +46,7 @@ bool compare(const SpMethod& method, Layer layer, const Split& split) {
   if (!takes(method, layer, split.ranks)) return true;
   const std::optional<Cost> claim = method.claim(layer, split);
   if (!claim) return false;
-  const Counts counts = check(method.name, build_all(method, layer, split.ranks, split.ranks_a_node));
+  const Counts counts = check(method.name, build_all(method, layer, split.ranks, split.ranks_per_node));
   EXPECT_EQ(claim->sent_bytes, counts.busiest_sent_bytes()) << text(method, layer, split);
   EXPECT_EQ(claim->hops, counts.hops) << text(method, layer, split);
   return true;
@@ -104,13 +104,13 @@ TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
     for (int ranks = 1; ranks <= most_ranks; ++ranks)
       for (const Pass pass : all_passes)
         for (const Rule rule : {Rule::decay, Rule::delta, Rule::low_rank})
-          for (const int ranks_a_node : {0, 3}) {
+          for (const int ranks_per_node : {0, 3}) {
             const Layer layer{.share = {8, 2, 9, 3, 8}, .rule = rule, .pass = pass, .scan = scan->name};
             const bool is_claimed =
-                compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3, .ranks_a_node = ranks_a_node});
+                compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3, .ranks_per_node = ranks_per_node});
             const bool has_two_scans_a_pass = GetParam()->positions != nullptr;
             EXPECT_TRUE(is_claimed ||
-                        (has_two_scans_a_pass && ranks_a_node > 0 && ranks % ranks_a_node != 0));
+                        (has_two_scans_a_pass && ranks_per_node > 0 && ranks % ranks_per_node != 0));
           }
   }
 }

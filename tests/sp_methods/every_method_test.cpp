@@ -247,7 +247,7 @@ void fit_heads(Problem& problem) {
 }
 
 std::vector<Problem> problems(const std::string& executor) {
-  const bool is_local = !find_executor(executor).process_a_rank;
+  const bool is_local = !find_executor(executor).process_per_rank;
   const bool is_on_devices = executor == "nccl" || executor == "peer";
   std::vector<Problem> of_all;
   for (const SpMethod* method : sp_methods()) {

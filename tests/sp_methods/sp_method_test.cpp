@@ -83,8 +83,8 @@ TEST(SpMethods, Lasp1ComputesBeforeItSendsAndItsReleaseReceivesBeforeItComputes)
 TEST(SpMethods, AnEmbeddedCollectiveSeesTheNodes) {
   Layer hierarchical = layer(Pass::both);
   hierarchical.scan = "hierarchical_scan_chain";
-  const auto hops = [&](int ranks_a_node) {
-    return check("zeco", build_all(find_method("zeco"), hierarchical, 4, ranks_a_node)).hops;
+  const auto hops = [&](int ranks_per_node) {
+    return check("zeco", build_all(find_method("zeco"), hierarchical, 4, ranks_per_node)).hops;
   };
   EXPECT_EQ(hops(0), 2 * 2);        // two_shot, there and back
   EXPECT_EQ(hops(2), 2 * (1 + 2));  // and one hop across

@@ -25,6 +25,7 @@ class Baton(CMakePackage, CudaPackage):  # noqa: F405
     depends_on("eigen@3.4:")  # noqa: F405
     depends_on("fmt")  # noqa: F405
     depends_on("googletest", type="build")  # noqa: F405
+    depends_on("hwloc@2:")  # noqa: F405
     depends_on("nlohmann-json")  # noqa: F405
     depends_on("openblas")  # noqa: F405
     depends_on("protobuf@3:3.21")  # noqa: F405

@@ -252,7 +252,7 @@ Refusal CudaExecutor::lacks_memory(std::span<const Schedule> schedules) const {
   std::size_t needed = 0, free = 0, total = 0;
   for (const Schedule& schedule : schedules) needed = std::max(needed, DeviceMemory::bytes(schedule));
   cuda(cudaMemGetInfo(&free, &total));
-  if (is_shared()) free /= executor_choices().ranks_a_gpu;  // the others allocate as much
+  if (is_shared()) free /= executor_choices().ranks_per_gpu;  // the others allocate as much
   free += held_bytes(schedules[ranks_.rank()]);
   if (needed < free) return {};
   char text[96];

@@ -58,7 +58,7 @@ Refusal lacks_gpus(int ranks) {
   const auto& [count, error] = gpus();
   if (count == 0) return "no GPU here" + (error.empty() ? "" : " (" + error + ")");
   const int here = launcher().size_on_host, needed = here > 0 ? std::min(here, ranks) : ranks;
-  const int a_gpu = executor_choices().ranks_a_gpu;
+  const int a_gpu = executor_choices().ranks_per_gpu;
   if ((needed + a_gpu - 1) / a_gpu <= count) return {};
   if (executor_choices().share_gpus())
     return std::to_string(needed) + " ranks on this host, " + std::to_string(a_gpu) +
@@ -67,7 +67,7 @@ Refusal lacks_gpus(int ranks) {
 }
 
 int take_gpu(const CudaRanks& ranks) {
-  const int gpu = ranks.rank_on_host() / executor_choices().ranks_a_gpu;
+  const int gpu = ranks.rank_on_host() / executor_choices().ranks_per_gpu;
   const auto& [count, error] = gpus();
   const bool lacks = gpu >= count;
   const std::string reason = ranks.first(lacks ? "rank " + std::to_string(ranks.rank()) +
@@ -96,7 +96,7 @@ unsigned multiprocessors() {
   int gpu = 0, count = 0;
   cuda(cudaGetDevice(&gpu));
   cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, gpu));
-  return static_cast<unsigned>(std::max(1, count / executor_choices().ranks_a_gpu));
+  return static_cast<unsigned>(std::max(1, count / executor_choices().ranks_per_gpu));
 }
 
 }  // namespace baton

@@ -12,7 +12,7 @@
 
 namespace baton {
 
-/// The processes of an executor, one a GPU or `ExecutorChoices::ranks_a_gpu` of them.
+/// The processes of an executor, one a GPU or `ExecutorChoices::ranks_per_gpu` of them.
 class CudaRanks : public Team {
  public:
   /// Collective over the first `ranks` processes of the run. Throws SystemError if one of

@@ -58,9 +58,9 @@ int grid(std::int64_t count) {
   int gpu = 0, processors = 0;
   cuda(cudaGetDevice(&gpu));
   cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, gpu));
-  constexpr int blocks_a_processor = 4;
+  constexpr int blocks_per_processor = 4;
   return static_cast<int>(
-      std::clamp<std::int64_t>((count + threads - 1) / threads, 1, processors * blocks_a_processor));
+      std::clamp<std::int64_t>((count + threads - 1) / threads, 1, processors * blocks_per_processor));
 }
 
 bool is_aligned(const void* pointer) {
@@ -72,7 +72,7 @@ bool overlap(std::span<const float> a, std::span<const float> b) {
 }
 
 /// Elements of a state that share a decay.
-std::int64_t elements_a_decay(const Combine& by) { return by.form.share * by.row; }
+std::int64_t elements_per_decay(const Combine& by) { return by.form.share * by.row; }
 
 template <class Pack>
 void launch_combine(cudaStream_t stream, std::span<float> into, std::span<const float> earlier,
@@ -80,7 +80,7 @@ void launch_combine(cudaStream_t stream, std::span<float> into, std::span<const 
                     float* into_decay, const float* earlier_decay) {
   constexpr std::int64_t width = sizeof(Pack) / sizeof(float);
   const std::int64_t count = static_cast<std::int64_t>(into.size()) / width;
-  const std::int64_t row = elements_a_decay(by) / width, before = by.form.first * by.row / width;
+  const std::int64_t row = elements_per_decay(by) / width, before = by.form.first * by.row / width;
   combine_kernel<<<grid(count), threads, 0, stream>>>(
       reinterpret_cast<Pack*>(into.data()), reinterpret_cast<const Pack*>(earlier.data()), later_decay.data(),
       reinterpret_cast<const Pack*>(later.data()), count, row, before, into_decay, earlier_decay);
@@ -111,7 +111,7 @@ void combine_on_device(cudaStream_t stream, const DeviceOperands& operands, cons
   const bool fuses = composes && !overlap(decay, later_decay);
   float* into_decay = fuses ? decay.data() : nullptr;
   const float* earlier_decay = fuses ? operands.reads[0].f32().data() : nullptr;
-  const bool is_wide = elements_a_decay(by) % 4 == 0 && by.form.first * by.row % 4 == 0 &&
+  const bool is_wide = elements_per_decay(by) % 4 == 0 && by.form.first * by.row % 4 == 0 &&
                        is_aligned(into.data()) && is_aligned(earlier.data()) && is_aligned(later.data());
   (is_wide ? launch_combine<float4> : launch_combine<float>)(stream, into, earlier, later_decay, later, by,
                                                              into_decay, earlier_decay);

@@ -11,8 +11,10 @@
 namespace baton {
 namespace {
 
+constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds of local work
+
 /// The number of cores that each of the `ranks_on_host` ranks of this host can have for itself.
-int cores_a_rank(int ranks_on_host) {
+int cores_per_rank(int ranks_on_host) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
@@ -23,7 +25,7 @@ int cores_a_rank(int ranks_on_host) {
 
 }  // namespace
 
-Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host)
+Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host, int threads)
     : schedule_(std::move(schedule)),
       memory_(schedule_),
       messages_(messages),
@@ -31,9 +33,9 @@ Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, i
       graph_(schedule_.steps()),
       feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
-      has_spare_core_(cores_a_rank(ranks_on_host) >= 2) {
+      has_spare_core_(cores_per_rank(ranks_on_host) >= 2) {
   for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
-  if (!schedule_.kernels().empty())
+  if (!schedule_.kernels().empty() && threads > 1)
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
       running_step.computes = index;
       recorder_.starts(index);
@@ -60,6 +62,8 @@ void Engine::run() {
     for (; !ready_messages_.empty(); ready_messages_.pop_front()) start_message(ready_messages_.front());
     if (!ready_urgent_.empty()) {
       run_next(ready_urgent_);
+    } else if (!ready_compute_.empty()) {
+      run_next(ready_compute_);
     } else if (!ready_local_.empty() && under_way_ == 0) {
       run_next(ready_local_);
     } else {
@@ -94,17 +98,16 @@ void Engine::run_local(int index) {
     run_native_(schedule_.natives()[step.body], operands_[index]);
   } else {
     run_on_host(schedule_, step, operands_[index]);
-    worked_ += step.writes.back().count;
+    worked_ += step.verb == Verb::compute ? elements_between_looks : step.writes.back().count;
   }
   recorder_.finishes(index);
   finish(index);
 }
 
-/// Lets messages progress after 16 Ki elements of local work, since a library without its own
+/// Lets messages progress after a kernel or some local work, since a library without its own
 /// threads moves data only inside its calls. Testing after every short step would cost more than it
 /// saves.
 void Engine::look_after_messages() {
-  constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds
   if (worked_ >= elements_between_looks && under_way_ > 0) finish_messages(false);
 }
 
@@ -150,10 +153,11 @@ void Engine::finish(int index) {
 
 void Engine::make_ready(int index) {
   const Step& step = schedule_.steps()[index];
-  if (step.verb == Verb::compute) return worker_->submit(index);
-  (step.is_message()       ? ready_messages_
-   : feeds_message_[index] ? ready_urgent_
-                           : ready_local_)
+  if (step.verb == Verb::compute && worker_) return worker_->submit(index);
+  (step.is_message()            ? ready_messages_
+   : step.verb == Verb::compute ? ready_compute_
+   : feeds_message_[index]      ? ready_urgent_
+                                : ready_local_)
       .push_back(index);
 }
 
@@ -175,7 +179,7 @@ void EngineExecutor::prepare_engine(std::vector<Schedule> schedules, Messages& m
                                     NativeRunner run_native) {
   engine_.reset();  // its memory first: two cases need not fit at once
   engine_ = std::make_unique<Engine>(std::move(schedules[team_.rank()]), messages, std::move(run_native),
-                                     ranks_on_host_);
+                                     ranks_on_host_, threads_);
 }
 
 }  // namespace baton

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of the executors with one process a rank, `mpi` and `tcp`: it runs one rank's schedule
 // over messages that travel on their own. They start as soon as their dependencies allow, copies
-// and combines run in between, and compute steps run on a separate thread.
+// and combines run in between, and compute steps run on a separate thread, the worker.
 //
 //   ready = the steps that wait for nothing
 //   until all steps are done:
 //     start every ready message; hand every ready compute step to the worker
 //     if a copy, combine or native is ready that some message waits for: run it
+//     else if there is no worker and a compute step is ready: run it
 //     else if no message is under way and any other is ready: run that
 //     else: wait until some message or compute step is done
 //     a step that is done makes ready the steps that waited for it alone
 //
-// The communicating thread never runs a kernel, so an exchange progresses during local work as it
-// would on a device with its own copy engine.
+// With a worker the communicating thread never runs a kernel, so an exchange progresses during
+// local work as it would on a device with its own copy engine. Where a rank has one core alone
+// there is none, and messages progress between kernels.
 #pragma once
 
 #include <cstddef>
@@ -62,9 +64,9 @@ using NativeRunner = std::function<void(const NativeCall& native, const HostOper
 /// One rank's prepared schedule.
 class Engine {
  public:
-  /// Makes the engine of one rank. `messages` must outlive it, and `ranks_on_host` of the
-  /// schedule's ranks run on this host.
-  Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host);
+  /// Makes the engine of one rank, which keeps one or two threads busy. `messages` must outlive it,
+  /// and `ranks_on_host` of the schedule's ranks run on this host.
+  Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host, int threads);
 
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }
@@ -103,10 +105,11 @@ class Engine {
   std::vector<int> blocked_by_;
   std::deque<int> ready_messages_;
   std::deque<int> ready_urgent_;           // copies, combines and natives that some message waits for
-  std::deque<int> ready_local_;            // those that none does: they would only hold up the other ranks
+  std::deque<int> ready_compute_;          // compute steps, where there is no worker
+  std::deque<int> ready_local_;            // the rest: they would only hold up the other ranks
   int under_way_ = 0;                      // messages that have started and not finished
   std::vector<int> completed_;             // scratch for Messages::finish
-  std::unique_ptr<ComputeWorker> worker_;  // only where there are compute steps; last, for it uses the memory
+  std::unique_ptr<ComputeWorker> worker_;  // null if one thread does all; last, for it uses the memory
 };
 
 /// The base of executors that run one rank by an engine.
@@ -119,6 +122,7 @@ class EngineExecutor : public Executor {
   void read(std::span<float> into, int, const Slice& from) const override {
     std::as_const(*engine_).memory().read(into, from);
   }
+  void use_threads(int per_rank) override { threads_ = per_rank; }
   double run() override;
   /// Runs one round and returns the times of its steps. On one host all ranks count from the
   /// earliest start; on several hosts each rank counts from its own start.
@@ -134,6 +138,7 @@ class EngineExecutor : public Executor {
  private:
   Team team_;
   int ranks_on_host_;
+  int threads_ = 2;
   std::unique_ptr<Engine> engine_;
 };
 

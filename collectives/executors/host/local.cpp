@@ -93,7 +93,7 @@ RegisteredExecutor add(const char* name, const char* summary, Dtype wire) {
   return RegisteredExecutor{{
       .name = name,
       .summary = summary,
-      .process_a_rank = false,
+      .process_per_rank = false,
       .make = [wire](int ranks) { return std::make_unique<LocalExecutor>(ranks, wire); },
       .wire = wire,
   }};

@@ -155,13 +155,14 @@ ClockOffset MpiExecutor::clock_offset(int from, int to) {
 const RegisteredExecutor registered{{
     .name = "mpi",
     .summary = "one process a rank over MPI, host memory",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<MpiExecutor>(ranks); },
     .lacks = [](int) -> Refusal {
       if (launcher().bootstrap != "tcp") return {};
       return "these processes were started without MPI; start them with mpirun, or take --executor tcp";
     },
     .runs_native = [](const std::string& name) { return mpi_natives().find(name) != nullptr; },
+    .most_threads = 2,
 }};
 
 }  // namespace

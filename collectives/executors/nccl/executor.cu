@@ -197,7 +197,7 @@ Refusal lacks_a_gpu_each(int ranks) {
 const RegisteredExecutor registered{{
     .name = "nccl",
     .summary = "one process a GPU, NCCL's send and receive between them",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
     .lacks = lacks_a_gpu_each,
     .tensors = Dtype::bf16,

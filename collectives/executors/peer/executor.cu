@@ -148,7 +148,7 @@ RegisteredExecutor registered(const char* name, const char* summary, ElementForm
   return RegisteredExecutor{{
       .name = name,
       .summary = summary,
-      .process_a_rank = true,
+      .process_per_rank = true,
       .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format, transport); },
       .lacks = lacks_gpus,
       .tensors = Dtype::bf16,

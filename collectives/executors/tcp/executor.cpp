@@ -96,9 +96,10 @@ ClockOffset TcpExecutor::clock_offset(int from, int to) {
 const RegisteredExecutor registered{{
     .name = "tcp",
     .summary = "one process a rank over TCP connections, host memory",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<TcpExecutor>(ranks); },
     .runs_native = [](const std::string& name) { return tcp_natives().find(name) != nullptr; },
+    .most_threads = 2,
 }};
 
 }  // namespace

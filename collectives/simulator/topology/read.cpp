@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topologies as JSON: the keys, the values that each may have, and the writing of them.
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/topology/json.hpp"
@@ -59,19 +60,19 @@ double read_rate(const JsonSection& parent, const std::string& key, const Curve&
 }
 
 LinkModel read_link(const JsonSection& link) {
-  link.only({"latency_seconds", "overhead_seconds", "bytes_a_second", "measured", "measured_idle", "moved_by",
-             "node_bytes_a_second", "node_measured", "source"});
+  link.only({"latency_seconds", "overhead_seconds", "bytes_per_second", "measured", "measured_idle",
+             "moved_by", "node_bytes_per_second", "node_measured", "source"});
   LinkModel read;
   read.measured = read_curve(link, "measured");
   read.measured_idle = read_curve(link, "measured_idle");
   read.node_measured = read_curve(link, "node_measured");
   read.latency_seconds = link.number("latency_seconds", seconds);
   read.overhead_seconds = link.number_or("overhead_seconds", seconds, 0);
-  read.bytes_a_second = read_rate(link, "bytes_a_second", read.measured);
+  read.bytes_per_second = read_rate(link, "bytes_per_second", read.measured);
   if (link.has("moved_by"))
     read.moved_by =
         link.word("moved_by", {"wire", "engine"}) == "engine" ? Transport::engine : Transport::wire;
-  read.node_bytes_a_second = link.number_or("node_bytes_a_second", rates, 0);
+  read.node_bytes_per_second = link.number_or("node_bytes_per_second", rates, 0);
   read.source = link.text("source");
   return read;
 }
@@ -88,15 +89,16 @@ enum class Work { computes, copies };
 
 Rate read_step(const JsonSection& step, Work work) {
   if (work == Work::copies)
-    step.only({"launch_seconds", "bytes_a_second", "measured", "node_measured", "source"});
+    step.only({"launch_seconds", "bytes_per_second", "measured", "node_measured", "source"});
   else
-    step.only({"launch_seconds", "flops_a_second", "bytes_a_second", "measured", "node_measured", "source"});
+    step.only(
+        {"launch_seconds", "flops_per_second", "bytes_per_second", "measured", "node_measured", "source"});
   Rate read;
   read.measured = read_curve(step, "measured");
   read.node_measured = read_curve(step, "node_measured");
   read.launch_seconds = step.number_or("launch_seconds", seconds, 0);
-  if (work == Work::computes) read.flops_a_second = read_rate(step, "flops_a_second", read.measured);
-  read.bytes_a_second = read_rate(step, "bytes_a_second", read.measured);
+  if (work == Work::computes) read.flops_per_second = read_rate(step, "flops_per_second", read.measured);
+  read.bytes_per_second = read_rate(step, "bytes_per_second", read.measured);
   read.source = step.text("source");
   return read;
 }
@@ -115,14 +117,15 @@ DeviceRates read_device(const JsonSection& device) {
 }
 
 void read_machine(Topology& topology, const JsonSection& machine) {
-  machine.only({"nodes", "ranks_a_node", "round_seconds", "streams", "source"});
+  machine.only({"nodes", "ranks_per_node", "round_seconds", "streams", "source"});
   const std::int64_t nodes = machine.whole_number("nodes", counts);
-  const std::int64_t ranks_a_node = machine.whole_number("ranks_a_node", counts);
-  if (nodes * ranks_a_node > most_ranks)
-    machine.refuse("ranks_a_node", "expected at most " + std::to_string(most_ranks) +
-                                       " ranks on all nodes, found " + std::to_string(nodes * ranks_a_node));
+  const std::int64_t ranks_per_node = machine.whole_number("ranks_per_node", counts);
+  if (nodes * ranks_per_node > most_ranks)
+    machine.refuse("ranks_per_node", "expected at most " + std::to_string(most_ranks) +
+                                         " ranks on all nodes, found " +
+                                         std::to_string(nodes * ranks_per_node));
   topology.nodes = static_cast<int>(nodes);
-  topology.ranks_a_node = static_cast<int>(ranks_a_node);
+  topology.ranks_per_node = static_cast<int>(ranks_per_node);
   topology.round_seconds = machine.number_or("round_seconds", seconds, 0);
   topology.streams = machine.has("streams") && machine.word("streams", {"yes", "no"}) == "yes";
   topology.source = machine.text("source");
@@ -153,9 +156,9 @@ ordered_json written(const LinkModel& link, const std::string& otherwise) {
   ordered_json json;
   json["latency_seconds"] = link.latency_seconds;
   json["overhead_seconds"] = link.overhead_seconds;
-  json["bytes_a_second"] = link.bytes_a_second;
+  json["bytes_per_second"] = link.bytes_per_second;
   json["moved_by"] = link.moved_by == Transport::engine ? "engine" : "wire";
-  if (link.node_bytes_a_second != 0) json["node_bytes_a_second"] = link.node_bytes_a_second;
+  if (link.node_bytes_per_second != 0) json["node_bytes_per_second"] = link.node_bytes_per_second;
   write_curve(json, "measured", link.measured);
   write_curve(json, "measured_idle", link.measured_idle);
   write_curve(json, "node_measured", link.node_measured);
@@ -166,8 +169,8 @@ ordered_json written(const LinkModel& link, const std::string& otherwise) {
 ordered_json written(const Rate& rate, Work work, const std::string& otherwise) {
   ordered_json json;
   json["launch_seconds"] = rate.launch_seconds;
-  if (work == Work::computes) json["flops_a_second"] = rate.flops_a_second;
-  json["bytes_a_second"] = rate.bytes_a_second;
+  if (work == Work::computes) json["flops_per_second"] = rate.flops_per_second;
+  json["bytes_per_second"] = rate.bytes_per_second;
   write_curve(json, "measured", rate.measured);
   write_curve(json, "node_measured", rate.node_measured);
   json["source"] = rate.source.empty() ? otherwise : rate.source;
@@ -176,7 +179,7 @@ ordered_json written(const Rate& rate, Work work, const std::string& otherwise) 
 
 ordered_json written_machine(const Topology& topology, const std::string& otherwise) {
   return {{"nodes", topology.nodes},
-          {"ranks_a_node", topology.ranks_a_node},
+          {"ranks_per_node", topology.ranks_per_node},
           {"round_seconds", topology.round_seconds},
           {"streams", topology.streams ? "yes" : "no"},
           {"source", topology.source.empty() ? otherwise : topology.source}};
@@ -210,10 +213,28 @@ ordered_json written(const Calibration& calibration) {
   return json;
 }
 
+/// Gives members of all objects in `json` that have a key of earlier versions their present one.
+void rename_old_keys(nlohmann::json& json) {
+  constexpr std::pair<const char*, const char*> renamed[] = {
+      {"ranks_a_node", "ranks_per_node"},
+      {"bytes_a_second", "bytes_per_second"},
+      {"node_bytes_a_second", "node_bytes_per_second"},
+      {"flops_a_second", "flops_per_second"},
+  };
+  for (const auto& [before, now] : renamed)
+    if (json.is_object() && json.contains(before) && !json.contains(now)) {
+      json[now] = json[before];
+      json.erase(before);
+    }
+  for (nlohmann::json& part : json)
+    if (part.is_structured()) rename_old_keys(part);
+}
+
 }  // namespace
 
 Topology parse_topology(const std::string& text, const std::string& name) {
-  const nlohmann::json json = parse_json(text, name);
+  nlohmann::json json = parse_json(text, name);
+  rename_old_keys(json);
   const JsonSection root(json, name, "");
   root.only({"name", "description", "machine", "links", "device", "calibration"});
   Topology topology;

@@ -36,7 +36,7 @@ struct Curve {
 /// of a row of messages.
 struct LinkLimit {
   double alpha_seconds = 0;
-  double bytes_a_second = 1;
+  double bytes_per_second = 1;
 };
 
 /// The cost of a message between two ranks. It occupies a port for `busy_seconds` and arrives
@@ -47,7 +47,7 @@ struct LinkModel {
   /// Seconds for which a message occupies its ports, whatever its size.
   double overhead_seconds = 0;
   /// Bytes a second of one port in one direction.
-  double bytes_a_second = 1;
+  double bytes_per_second = 1;
   /// Measured seconds for which a message occupies its ports. It replaces overhead and rate unless
   /// it is empty.
   Curve measured;
@@ -57,9 +57,9 @@ struct LinkModel {
   Transport moved_by = Transport::wire;
   /// Bytes a second, in each direction, of the resource that all ranks of a node share (a network
   /// card, a memory bus); 0 if they share none.
-  double node_bytes_a_second = 0;
+  double node_bytes_per_second = 0;
   /// Measured seconds for which a message occupies the shared resource of its node. It replaces
-  /// node_bytes_a_second unless it is empty.
+  /// node_bytes_per_second unless it is empty.
   Curve node_measured;
   /// The source of the numbers.
   std::string source;
@@ -80,8 +80,8 @@ struct LinkModel {
 /// The cost of a local step: a launch, and the larger of operations and bytes over their rates.
 struct Rate {
   double launch_seconds = 0;
-  double flops_a_second = 1;
-  double bytes_a_second = 1;
+  double flops_per_second = 1;
+  double bytes_per_second = 1;
   Curve measured;  // by bytes; takes the place of all three where it is not empty
   /// Measured seconds for which a step occupies the memory bus of its node, by bytes. If it is
   /// empty, the step does not use the bus.
@@ -135,7 +135,7 @@ struct Topology {
   std::string name;
   std::string description;
   int nodes = 1;
-  int ranks_a_node = 1;
+  int ranks_per_node = 1;
   /// Seconds of a round before its first step: the launch of a kernel, the exit from a barrier.
   double round_seconds = 0;
   /// True if messages, copies and combines pass on each element as soon as they have it; false if
@@ -153,8 +153,8 @@ struct Topology {
   DeviceRates device;
   Calibration calibration;
 
-  int ranks() const { return nodes * ranks_a_node; }
-  int node_of(int rank) const { return rank / ranks_a_node; }
+  int ranks() const { return nodes * ranks_per_node; }
+  int node_of(int rank) const { return rank / ranks_per_node; }
   const LinkModel& link(int from, int to) const;
 };
 
@@ -180,12 +180,12 @@ inline double Curve::seconds(double bytes) const {
 }
 
 inline double LinkModel::busy_seconds(double bytes) const {
-  return measured.empty() ? overhead_seconds + bytes / bytes_a_second : measured.seconds(bytes);
+  return measured.empty() ? overhead_seconds + bytes / bytes_per_second : measured.seconds(bytes);
 }
 
 inline double LinkModel::node_seconds(double bytes) const {
   if (!node_measured.empty()) return node_measured.seconds(bytes);
-  return node_bytes_a_second > 0 ? bytes / node_bytes_a_second : 0;
+  return node_bytes_per_second > 0 ? bytes / node_bytes_per_second : 0;
 }
 
 inline double LinkModel::latency(double bytes) const {
@@ -194,7 +194,7 @@ inline double LinkModel::latency(double bytes) const {
 }
 
 inline LinkLimit LinkModel::limit() const {
-  if (measured.empty() && measured_idle.empty()) return {message_seconds(0), bytes_a_second};
+  if (measured.empty() && measured_idle.empty()) return {message_seconds(0), bytes_per_second};
   std::vector<double> sizes{1 << 30};
   for (const Curve* curve : {&measured, &measured_idle})
     for (const Curve::Point& point : curve->points)
@@ -202,9 +202,9 @@ inline LinkLimit LinkModel::limit() const {
   LinkLimit limit{message_seconds(0), 1};
   for (const double bytes : sizes)
     if (const double busy = busy_seconds(bytes); busy > 0)
-      limit.bytes_a_second = std::max(limit.bytes_a_second, bytes / busy);
+      limit.bytes_per_second = std::max(limit.bytes_per_second, bytes / busy);
   for (const double bytes : sizes) {
-    const double beside = std::min(busy_seconds(0), busy_seconds(bytes) - bytes / limit.bytes_a_second);
+    const double beside = std::min(busy_seconds(0), busy_seconds(bytes) - bytes / limit.bytes_per_second);
     limit.alpha_seconds = std::min(limit.alpha_seconds, latency(bytes) + std::max(beside, 0.0));
   }
   return limit;
@@ -212,7 +212,7 @@ inline LinkLimit LinkModel::limit() const {
 
 inline double Rate::seconds(double flops, double bytes) const {
   if (!measured.empty()) return measured.seconds(bytes);
-  return launch_seconds + std::max(flops / flops_a_second, bytes / bytes_a_second);
+  return launch_seconds + std::max(flops / flops_per_second, bytes / bytes_per_second);
 }
 
 inline const Rate& DeviceRates::rate_of(const std::string& kernel_name) const {
@@ -222,7 +222,7 @@ inline const Rate& DeviceRates::rate_of(const std::string& kernel_name) const {
 
 inline const LinkModel& Topology::link(int from, int to) const {
   if (node_of(from) == node_of(to)) return intra_node;
-  const bool same_place = from % ranks_a_node == to % ranks_a_node;
+  const bool same_place = from % ranks_per_node == to % ranks_per_node;
   return spine && !same_place ? *spine : inter_node;
 }
 

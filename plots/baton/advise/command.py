@@ -2,29 +2,39 @@
 """Advises before there is a machine: which method is the fastest on a topology, by how much, and why."""
 
 import argparse
+import json
 import re
 import sys
+import textwrap
 
 from baton import fastest, program, results, stacks, words
 from baton.advise import candidates
-from baton.advise.simulator import Question, Refused, Simulator
+from baton.advise.simulator import Question, Refused, Simulator, topology_of
 
 USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
 tokens lie alike or move between layers. All times are simulated. docs/topologies.md says what the words mean."""
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
+COLUMNS = 100
 MOST_NAMES = 3  # of those that cannot be told from the fastest
 
 
 def main(arguments):
     options = arguments_of(arguments)
+    if options.check:
+        topology_of(options.topology)
+        return
     question = Question(options.topology, options.tokens, options.heads, options.kv_heads, options.width, options.ranks,
                         options.dtype, options.which)
     simulator = Simulator(options.programs, question)
-    records = simulator.all_methods()
-    told = lines(records, simulator.with_hidden_share, simulator.move())
-    print(program.printable("\n".join([*head(question, simulator.topology, records), *told]), sys.stdout))
+    records, move = simulator.all_methods(), simulator.move()
+    if options.json:
+        print(json.dumps({"question": question._asdict(), **all_times(records, move)}, indent=2))
+        return
+    said = [*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, move)]
+    print(program.printable("\n".join(textwrap.fill(one, COLUMNS, subsequent_indent="#   " if one[0] == "#" else " " * 9,
+                                                     break_on_hyphens=False, break_long_words=False) for one in said), sys.stdout))
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,6 +54,8 @@ def arguments_of(given):
                         help="default: both")
     parser.add_argument("--dtype", choices=("bf16", "f32"), default="bf16", help="of the tensors (default: bf16)")
     parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where the benches are")
+    parser.add_argument("--json", action="store_true", help="print the times of all candidates as JSON")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
     if options.ranks < 2:
         raise Refused("--ranks: one rank exchanges nothing, so there is nothing to advise; give 2 or more")
@@ -93,6 +105,14 @@ def lines(records, with_hidden_share, move=None):
         yield f"{title:<8} {sentence({one.name: one for one in found}, completed)}"
 
 
+def all_times(records, move):
+    """Returns the candidates of each line with their simulated seconds and ratios to the fastest, the fastest first."""
+    found = {title: sorted((candidates.seconds(one), one.name) for one in stacks_of)
+             for title, stacks_of in candidates.contests(records, move).items()}
+    return {title: [{"name": name, "seconds": seconds, "ratio": seconds / times[0][0]} for seconds, name in times]
+            for title, times in found.items()}
+
+
 def sentence(found, completed):
     """Says which of {name: Stack} is the fastest, by how much, and why."""
     best = fastest.of({name: candidates.seconds(one) for name, one in found.items()})
@@ -108,7 +128,8 @@ def sentence(found, completed):
 
 def by_how_much(best):
     if best.tied:
-        return f"no difference from {words.names(best.tied, MOST_NAMES)}"
+        more = " (--json has all times)" if len(best.tied) > MOST_NAMES + 1 else ""
+        return f"no difference from {words.names(best.tied, MOST_NAMES)}{more}"
     return f"{best.runner_up} takes ~{words.factor(best.margin, 2)} times as long"
 
 

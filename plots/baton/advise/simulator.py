@@ -10,8 +10,9 @@ import tempfile
 
 from baton import results, stacks
 from baton.operators import is_softmax
+from baton.upgrade import renamed
 
-FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": 1e18}  # a link that takes no time
+FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_per_second": 1e18}  # a link that takes no time
 
 # A layer on a machine. `tokens` are those of a rank; `kv_heads` are those of softmax layers, None for as many as `heads`.
 Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
@@ -89,7 +90,7 @@ def topology_of(path):
     """Returns the JSON of a topology file. Throws Refused; operator_bench says what else is wrong with it."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = renamed(json.load(file), 3)
     except OSError as error:
         raise Refused(f"--topology: cannot read {path}: {error.strerror}") from error
     except ValueError as error:

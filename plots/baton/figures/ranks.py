@@ -23,7 +23,7 @@ def main(options):
     asked = {key: getattr(options, key) for key in SETTING}
     timed = [record for record in results.newest(results.load(options.results, "collective"))
              if results.why_no_time(record) is None]
-    records = results.widest(results.matching(timed, **asked), "ranks", "ranks_a_node")
+    records = results.widest(results.matching(timed, **asked), "ranks", "ranks_per_node")
     lines = lines_by_method(records, options.names)
     if not lines:
         raise results.ResultsError(f"{', '.join(options.results)}: no timed record to draw")

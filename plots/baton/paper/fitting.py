@@ -92,16 +92,16 @@ def topology(one):
     """Returns a topology with one link for every hop: two cells cannot separate links within and between nodes."""
     of = "published cells of ZeCO's table 2 (second-hand) at 8 and 16 GPUs"
     by = f"fitted to the {of}: {one.call * 1e6:.1f} us a call, {one.rate * 1e-9:.1f} GB/s a hop"
-    link = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_a_second": one.rate, "moved_by": "wire",
+    link = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_per_second": one.rate, "moved_by": "wire",
             "source": f"{by}; latency and overhead are in the rate"}
-    rate = {"launch_seconds": 0, "flops_a_second": 1e18, "bytes_a_second": 1e18,
+    rate = {"launch_seconds": 0, "flops_per_second": 1e18, "bytes_per_second": 1e18,
             "source": "assumed free: what it costs is in the fitted hop"}
     return {"name": one.name, "description": f"256 GPUs on links that are all alike, {by}.",
-            "machine": {"nodes": 1, "ranks_a_node": 256, "round_seconds": one.call,
-                        "source": f"ranks_a_node: the paper's 256 GPUs, as one node. round_seconds: {by}."},
+            "machine": {"nodes": 1, "ranks_per_node": 256, "round_seconds": one.call,
+                        "source": f"ranks_per_node: the paper's 256 GPUs, as one node. round_seconds: {by}."},
             "links": {"intra_node": link},
             "device": {"kernel": rate, "combine": rate,
-                       "copy": {key: value for key, value in rate.items() if key != "flops_a_second"}},
+                       "copy": {key: value for key, value in rate.items() if key != "flops_per_second"}},
             "calibration": {"stands_on": of, "most_ranks": FITTED_RANKS[-1], "least_bytes": one.least_bytes,
                             "most_bytes": MAP_BYTES, "residual": one.residual}}
 

@@ -16,10 +16,10 @@ class Links:
         described = json.loads(files.reading(folder / f"{name}.json").read_text(encoding="utf-8"))
         inside = described["links"]["intra_node"]
         between = described["links"].get("inter_node", inside)  # a single node has no other link
-        self.ranks_a_node = described["machine"]["ranks_a_node"]
+        self.ranks_per_node = described["machine"]["ranks_per_node"]
         self.round = described["machine"].get("round_seconds", 0)
-        self.inside = inside["bytes_a_second"]
-        self.card = between["bytes_a_second"]
+        self.inside = inside["bytes_per_second"]
+        self.card = between["bytes_per_second"]
         self.inside_latency = inside["latency_seconds"]
         self.card_latency = between["latency_seconds"]
 
@@ -27,16 +27,16 @@ class Links:
         """Returns the least time of an all-gather: all bytes come in through a rank's port, those of other nodes
         through the cards of its node."""
         port = (ranks - 1) * own_bytes / self.inside
-        cards = max(0, ranks - self.ranks_a_node) * own_bytes / (self.ranks_a_node * self.card)
+        cards = max(0, ranks - self.ranks_per_node) * own_bytes / (self.ranks_per_node * self.card)
         return max(port, cards)
 
     def one_card_seconds(self, ranks, own_bytes):
         """Returns the time of a ring in the order of ranks: all bytes but a rank's own pass one card."""
-        return (ranks - 1) * own_bytes / (self.card if ranks > self.ranks_a_node else self.inside)
+        return (ranks - 1) * own_bytes / (self.card if ranks > self.ranks_per_node else self.inside)
 
     def chain_seconds(self, ranks, state_bytes):
         """Returns the least time of a chain in any number of blocks: every hop's latency, and the state once
         through the slowest link."""
-        crossings = (ranks - 1) // self.ranks_a_node
+        crossings = (ranks - 1) // self.ranks_per_node
         latencies = crossings * self.card_latency + (ranks - 1 - crossings) * self.inside_latency
         return latencies + state_bytes / (self.card if crossings else self.inside)

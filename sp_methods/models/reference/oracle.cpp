@@ -195,7 +195,7 @@ double model_oracle_flop(const ModelProblem& problem) {
   const double tokens = static_cast<double>(problem.all_tokens());
   const std::int64_t sequence = stack.is_alone() ? stack.tokens : problem.all_tokens();
   // The reference of linear attention does twice what a token costs.
-  return 2 * tokens * stack.shape.flops_a_token(sequence, stack.has_head);
+  return 2 * tokens * stack.shape.flops_per_token(sequence, stack.has_head);
 }
 
 }  // namespace baton

@@ -24,7 +24,7 @@ std::map<std::pair<int, int>, std::int64_t> sent_across(const char* name, const 
   for (const Schedule& schedule : build_all(find_collective(name), shape, split))
     for (const Step& step : schedule.steps())
       if (step.verb == Verb::send &&
-          step.peer / split.ranks_a_node != schedule.home_rank() / split.ranks_a_node)
+          step.peer / split.ranks_per_node != schedule.home_rank() / split.ranks_per_node)
         sent[{schedule.home_rank(), step.peer}] += step.reads[0].bytes();
   return sent;
 }
@@ -52,14 +52,14 @@ TEST(HierarchicalScan, NodesTalkOnRails) {
   for (const char* name : {"hierarchical_scan", "hierarchical_scan_chain"})
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const auto& [ends, bytes] :
-           sent_across(name, {.ranks = 12, .ranks_a_node = 3, .direction = direction}))
+           sent_across(name, {.ranks = 12, .ranks_per_node = 3, .direction = direction}))
         EXPECT_EQ(ends.first % 3, ends.second % 3) << name;
 }
 
 TEST(HierarchicalScan, ChainSendsAShareOfTheStateFromEveryOwnerToTheNextNode) {
   for (int blocks : {1, 6}) {
     const auto sent =
-        sent_across("hierarchical_scan_chain", {.ranks = 12, .blocks = blocks, .ranks_a_node = 3});
+        sent_across("hierarchical_scan_chain", {.ranks = 12, .blocks = blocks, .ranks_per_node = 3});
     EXPECT_EQ(sent.size(), 9u);  // three rails of three hops
     for (const auto& [ends, bytes] : sent) {
       EXPECT_EQ(ends.second, ends.first + 3);
@@ -70,7 +70,7 @@ TEST(HierarchicalScan, ChainSendsAShareOfTheStateFromEveryOwnerToTheNextNode) {
 
 TEST(HierarchicalScan, ChainCutsTheWholeStateIntoItsBlocks) {
   const auto messages_of_the_first = [](int blocks) {
-    const Split split{.ranks = 6, .blocks = blocks, .ranks_a_node = 3};
+    const Split split{.ranks = 6, .blocks = blocks, .ranks_per_node = 3};
     const auto schedule = build(find_collective("hierarchical_scan_chain"), shape, 0, split);
     return std::count_if(schedule.steps().begin(), schedule.steps().end(),
                          [](const Step& step) { return step.verb == Verb::send && step.peer == 3; });
@@ -82,8 +82,8 @@ TEST(HierarchicalScan, ChainCutsTheWholeStateIntoItsBlocks) {
 
 TEST(HierarchicalScan, DoublingNeedsTheLogarithmOfTheNodes) {
   const auto hops = [](int ranks) {
-    return check("hierarchical_scan",
-                 build_all(find_collective("hierarchical_scan"), shape, {.ranks = ranks, .ranks_a_node = 4}))
+    return check("hierarchical_scan", build_all(find_collective("hierarchical_scan"), shape,
+                                                {.ranks = ranks, .ranks_per_node = 4}))
         .hops;
   };
   EXPECT_EQ(hops(8), 1 + 2);
@@ -93,7 +93,7 @@ TEST(HierarchicalScan, DoublingNeedsTheLogarithmOfTheNodes) {
 
 TEST(HierarchicalScan, AFewRanksOnTheLastNodeOwnAllSlices) {
   std::set<int> senders, receivers;
-  for (const auto& [ends, bytes] : sent_across("hierarchical_scan", {.ranks = 7, .ranks_a_node = 5})) {
+  for (const auto& [ends, bytes] : sent_across("hierarchical_scan", {.ranks = 7, .ranks_per_node = 5})) {
     senders.insert(ends.first);
     receivers.insert(ends.second);
   }

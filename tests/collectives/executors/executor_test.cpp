@@ -13,7 +13,7 @@ namespace {
 using namespace baton;
 
 TEST(Executors, AreFoundByNameAndListedInItsOrder) {
-  EXPECT_TRUE(find_executor("mpi").process_a_rank);
+  EXPECT_TRUE(find_executor("mpi").process_per_rank);
   const auto all = executors();
   EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](auto* a, auto* b) { return a->name < b->name; }));
   EXPECT_NE(std::find(all.begin(), all.end(), &find_executor("local")), all.end());

@@ -73,12 +73,12 @@ TEST(Schedule, ANativeOfAScanIsToldTheFormOfItsMap) {
 
 TEST(Schedule, NodesAreThoseOfTheHomeRanksInScanOrder) {
   Schedule s(6, 7, 3);  // nodes {0, 1, 2}, {3, 4, 5}, {6}
-  EXPECT_EQ(s.ranks_a_node(), 3);
+  EXPECT_EQ(s.ranks_per_node(), 3);
   EXPECT_EQ(s.nodes().of(s.rank()), 2);
   const Reversed reversed(s);
   EXPECT_EQ(s.nodes().of(s.rank()), 0);
   EXPECT_EQ(s.nodes().end(0), 1);
-  EXPECT_EQ(Schedule(0, 7).ranks_a_node(), 7);
+  EXPECT_EQ(Schedule(0, 7).ranks_per_node(), 7);
 }
 
 TEST(Schedule, AmongSomeRanksTheseAreAll) {
@@ -231,16 +231,16 @@ TEST(Nodes, ThePartlyFilledOneComesFirstFromTheOtherEnd) {
 }
 
 TEST(Nodes, OneNodeHoldsAllWhereNothingElseIsSaid) {
-  for (int ranks_a_node : {0, 5, 9}) {
-    EXPECT_EQ(sizes({5, ranks_a_node, false}), std::vector{5});
-    EXPECT_EQ(Nodes(5, ranks_a_node, true).full_size(), 5);
+  for (int ranks_per_node : {0, 5, 9}) {
+    EXPECT_EQ(sizes({5, ranks_per_node, false}), std::vector{5});
+    EXPECT_EQ(Nodes(5, ranks_per_node, true).full_size(), 5);
   }
 }
 
 TEST(Nodes, ReversedRanksStayOnTheirNodes) {
   for (int ranks = 1; ranks <= 17; ++ranks)
-    for (int ranks_a_node = 0; ranks_a_node <= 18; ++ranks_a_node) {
-      const Nodes forward(ranks, ranks_a_node, false), reverse(ranks, ranks_a_node, true);
+    for (int ranks_per_node = 0; ranks_per_node <= 18; ++ranks_per_node) {
+      const Nodes forward(ranks, ranks_per_node, false), reverse(ranks, ranks_per_node, true);
       for (int rank = 0; rank < ranks; ++rank) {
         EXPECT_EQ(reverse.of(ranks - 1 - rank), forward.count() - 1 - forward.of(rank));
         for (const Nodes& nodes : {forward, reverse}) {

@@ -54,7 +54,7 @@ class ClosedForms : public testing::Test {
               bool streams = false) {
     Topology machine = uniform_machine(
         split.ranks,
-        {.latency_seconds = draw.latency, .overhead_seconds = draw.o, .bytes_a_second = draw.rate});
+        {.latency_seconds = draw.latency, .overhead_seconds = draw.o, .bytes_per_second = draw.rate});
     machine.streams = streams;
     const Simulation simulation = simulate(source_of(find_collective(name), draw.shape, split), machine);
     EXPECT_NEAR(simulation.seconds, seconds, 1e-9 * seconds)
@@ -213,7 +213,7 @@ TEST_F(ClosedForms, TwoShotInManyBlocksKeepsItsPortsBusy) {
     const Shape shape{.heads = 1, .d_k = 4 * (P * P - 2 * P - 2) * 16, .d_v = 64, .tokens = 1};
     const Split split{.ranks = P, .blocks = 16 * P};
     const Collective& two_shot = find_collective("two_shot");
-    const Topology machine = uniform_machine(P, {.bytes_a_second = 1e9});
+    const Topology machine = uniform_machine(P, {.bytes_per_second = 1e9});
     const double seconds = simulate(source_of(two_shot, shape, split), machine).seconds;
     const double bytes = static_cast<double>(two_shot.claim(shape, split)->sent_bytes) / 1e9;
     EXPECT_GE(seconds, bytes * (1 - 1e-9)) << P;

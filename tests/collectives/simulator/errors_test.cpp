@@ -14,7 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const LinkModel wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkModel wire{.latency_seconds = 100, .bytes_per_second = 1};
 
 std::string error_of(const ScheduleSource& source) {
   try {

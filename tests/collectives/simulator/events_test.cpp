@@ -19,8 +19,8 @@ constexpr double latency = 100, length = 40;  // of a message, in seconds; a sec
 
 /// Kernels take as many seconds as they have operations, other local steps no time.
 Topology streaming_machine(int ranks, double latency_seconds = latency) {
-  Topology topology = uniform_machine(ranks, {.latency_seconds = latency_seconds, .bytes_a_second = 1});
-  topology.device.kernel.flops_a_second = 1;
+  Topology topology = uniform_machine(ranks, {.latency_seconds = latency_seconds, .bytes_per_second = 1});
+  topology.device.kernel.flops_per_second = 1;
   topology.streams = true;
   return topology;
 }
@@ -94,7 +94,7 @@ TEST(StreamingMachine, ATrainIsAsLongAsItsSlowestCopy) {
   for (double copy_seconds : {10, 40, 80})
     for (int P : {2, 3, 7}) {
       Topology topology = streaming_machine(P);
-      topology.device.copy.bytes_a_second = 2 * length / copy_seconds;  // read and written
+      topology.device.copy.bytes_per_second = 2 * length / copy_seconds;  // read and written
       const auto copies = [](Schedule& s, const Slice& made, const Slice& came) { s.copy(made, came); };
       EXPECT_DOUBLE_EQ(rank_seconds(chain(P, copies), topology).back(),
                        (P - 1) * latency + (P == 2 ? length : std::max(length, copy_seconds)));
@@ -110,7 +110,7 @@ TEST(StreamingMachine, ATrainIsAsLongAsItsSlowestCombine) {
   for (double combine_seconds : {10, 80})
     for (int P : {3, 7}) {
       Topology topology = streaming_machine(P);
-      topology.device.combine.flops_a_second =
+      topology.device.combine.flops_per_second =
           2 * static_cast<double>(shape.state_elements()) / combine_seconds;
       const ScheduleSource scan = source_of(find_collective("ring_scan"), shape, {.ranks = P});
       EXPECT_DOUBLE_EQ(simulate(scan, topology).seconds,
@@ -147,7 +147,7 @@ TEST(StreamingMachine, ANodesMemoryIsPassedByOneMessageOfATrainAfterTheOther) {
   for (int P : {2, 3, 7}) {
     Topology topology = streaming_machine(P, short_latency);
     const auto seconds = [&](double shared_seconds) {
-      topology.intra_node.node_bytes_a_second = length / shared_seconds;
+      topology.intra_node.node_bytes_per_second = length / shared_seconds;
       return rank_seconds(chain(P, copies), topology).back();
     };
     EXPECT_DOUBLE_EQ(seconds(80), (P - 1) * 80 + short_latency) << "slower than a port";

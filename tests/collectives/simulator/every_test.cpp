@@ -16,19 +16,19 @@ using namespace baton;
 
 /// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node
 /// share.
-Topology two_levels(int ranks_a_node, int nodes) {
+Topology two_levels(int ranks_per_node, int nodes) {
   const LinkModel memory{.latency_seconds = 1e-6,
                          .overhead_seconds = 1e-7,
-                         .bytes_a_second = 1e10,
+                         .bytes_per_second = 1e10,
                          .moved_by = Transport::engine,
-                         .node_bytes_a_second = 2e10};
-  Topology topology = uniform_machine(ranks_a_node, memory, nodes);
+                         .node_bytes_per_second = 2e10};
+  Topology topology = uniform_machine(ranks_per_node, memory, nodes);
   topology.name = "two levels";
   topology.round_seconds = 1e-6;
-  topology.inter_node = {.latency_seconds = 5e-6, .bytes_a_second = 1e9, .node_bytes_a_second = 2e9};
+  topology.inter_node = {.latency_seconds = 5e-6, .bytes_per_second = 1e9, .node_bytes_per_second = 2e9};
   topology.spine = topology.inter_node;
   topology.spine->latency_seconds = 7e-6;
-  const Rate rate{.launch_seconds = 1e-7, .flops_a_second = 1e9, .bytes_a_second = 1e9};
+  const Rate rate{.launch_seconds = 1e-7, .flops_per_second = 1e9, .bytes_per_second = 1e9};
   topology.device = {.kernel = rate, .copy = rate, .combine = rate, .kernels = {}};
   return topology;
 }
@@ -57,11 +57,11 @@ void expect_simulates(const std::vector<Schedule>& schedules, const Topology& to
 /// Nodes of 1 to 3 ranks, the last one partly filled, and all on one.
 std::vector<Split> splits(int ranks) {
   std::vector<Split> splits;
-  for (int ranks_a_node : {0, 1, 2, 3})
+  for (int ranks_per_node : {0, 1, 2, 3})
     for (int blocks : {1, 5})
       for (Direction direction : {Direction::forward, Direction::reverse})
         splits.push_back(
-            {.ranks = ranks, .blocks = blocks, .ranks_a_node = ranks_a_node, .direction = direction});
+            {.ranks = ranks, .blocks = blocks, .ranks_per_node = ranks_per_node, .direction = direction});
   return splits;
 }
 
@@ -74,9 +74,9 @@ TEST_P(EveryRankCount, SimulatesEveryCollective) {
       if (split.direction == Direction::reverse && collective->kind != Kind::exclusive_scan) continue;
       const auto schedules = build_all(*collective, {.heads = 2, .d_k = 5, .d_v = 3, .tokens = 4}, split);
       if (!schedules[0].natives().empty()) continue;
-      SCOPED_TRACE(collective->name + ", " + std::to_string(split.ranks_a_node) + " ranks a node, " +
+      SCOPED_TRACE(collective->name + ", " + std::to_string(split.ranks_per_node) + " ranks a node, " +
                    std::to_string(split.blocks) + " blocks, " + to_string(split.direction));
-      const int on_a_node = split.ranks_a_node == 0 ? ranks : split.ranks_a_node;
+      const int on_a_node = split.ranks_per_node == 0 ? ranks : split.ranks_per_node;
       expect_simulates(schedules, two_levels(on_a_node, (ranks + on_a_node - 1) / on_a_node));
     }
 }

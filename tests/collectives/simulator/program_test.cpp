@@ -21,9 +21,9 @@ constexpr Shape shape{.heads = 1, .d_k = 12, .d_v = 3};
 DeviceRates rates() {
   constexpr double unbounded = 1e300;
   DeviceRates rates;
-  rates.copy = {.flops_a_second = unbounded, .bytes_a_second = 1};
-  rates.combine = rates.kernel = {.flops_a_second = 1, .bytes_a_second = unbounded};
-  rates.kernels["slow"] = {.flops_a_second = 0.1, .bytes_a_second = unbounded};
+  rates.copy = {.flops_per_second = unbounded, .bytes_per_second = 1};
+  rates.combine = rates.kernel = {.flops_per_second = 1, .bytes_per_second = unbounded};
+  rates.kernels["slow"] = {.flops_per_second = 0.1, .bytes_per_second = unbounded};
   return rates;
 }
 
@@ -55,9 +55,9 @@ TEST(Program, ACombineByMatricesTakesTwoOperationsAKeyOfEachElement) {
   DeviceRates some = rates();
   EXPECT_EQ(affine_seconds(some), 2 * 12 * (12 * 3));
   some.combine.measured.points = {{0, 0}, {1, 1}};
-  some.kernel.flops_a_second = 2;
+  some.kernel.flops_per_second = 2;
   EXPECT_EQ(affine_seconds(some), 12 * (12 * 3)) << "a curve over bytes says nothing of products";
-  some.kernels["affine_combine"] = {.flops_a_second = 4, .bytes_a_second = 1e300};
+  some.kernels["affine_combine"] = {.flops_per_second = 4, .bytes_per_second = 1e300};
   EXPECT_EQ(affine_seconds(some), 12 * (12 * 3) / 2);
   EXPECT_EQ(program_of("ring_scan", 1, {.ranks = 3}).matrix_seconds(), 0);
 }

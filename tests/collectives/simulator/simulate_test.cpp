@@ -17,18 +17,18 @@ using namespace baton;
 using testing::ElementsAre;
 
 /// Messages of `bytes` hold a port for `bytes` seconds and are there 100 s later.
-const LinkModel wire{.latency_seconds = 100, .bytes_a_second = 1};
+const LinkModel wire{.latency_seconds = 100, .bytes_per_second = 1};
 
 LinkModel engine(double latency) {
-  return {.latency_seconds = latency, .bytes_a_second = 1, .moved_by = Transport::engine};
+  return {.latency_seconds = latency, .bytes_per_second = 1, .moved_by = Transport::engine};
 }
 
 /// A machine whose kernels take as many seconds as they have operations, and copies one second a
 /// byte that they read.
 Topology timed_steps(int ranks, const LinkModel& link, int nodes = 1) {
   Topology topology = uniform_machine(ranks, link, nodes);
-  topology.device.kernel.flops_a_second = 1;
-  topology.device.copy.bytes_a_second = 2;
+  topology.device.kernel.flops_per_second = 1;
+  topology.device.copy.bytes_per_second = 2;
   return topology;
 }
 
@@ -94,18 +94,18 @@ TEST(Simulator, WhatAMessageWaitsForGoesFirst) {
 }
 
 /// On every rank of node 0 a message to its rail peer on node 1.
-std::vector<Schedule> rails(int ranks_a_node, int seconds) {
-  return record(2 * ranks_a_node, [=](Schedule& s) {
+std::vector<Schedule> rails(int ranks_per_node, int seconds) {
+  return record(2 * ranks_per_node, [=](Schedule& s) {
     const Slice x = seconds_long(s, "x", seconds);
-    if (s.rank() < ranks_a_node) s.send(s.rank() + ranks_a_node, x);
-    if (s.rank() >= ranks_a_node) s.recv(x, s.rank() - ranks_a_node);
+    if (s.rank() < ranks_per_node) s.send(s.rank() + ranks_per_node, x);
+    if (s.rank() >= ranks_per_node) s.recv(x, s.rank() - ranks_per_node);
   });
 }
 
 TEST(Simulator, TheRanksOfANodeShareItsCard) {
   LinkModel card = wire;
   const auto seconds = [&](double rate) {
-    card.node_bytes_a_second = rate;
+    card.node_bytes_per_second = rate;
     return simulate(source_of(rails(4, 40)), uniform_machine(4, card, 2)).seconds;
   };
   EXPECT_DOUBLE_EQ(seconds(0), 140) << "no card, nothing to share";
@@ -115,7 +115,7 @@ TEST(Simulator, TheRanksOfANodeShareItsCard) {
 
 TEST(Simulator, TheRanksOfANodeShareItsMemory) {
   LinkModel memory = engine(0);
-  memory.node_bytes_a_second = 2;
+  memory.node_bytes_per_second = 2;
   const auto pairs = record(8, [](Schedule& s) {
     const Slice x = seconds_long(s, "x", 40);
     if (s.rank() % 2 == 0) s.send(s.rank() + 1, x);
@@ -198,17 +198,17 @@ TEST(Simulator, ReadyMessagesLeaveInTheOrderOfTheText) {
 
 /// A scan on two levels with all that can queue, on slow memory and slow cards.
 Simulation busy_simulation(const std::vector<Schedule>& schedules) {
-  LinkModel link{.latency_seconds = 3, .overhead_seconds = 0.1, .bytes_a_second = 7};
-  link.node_bytes_a_second = 11;
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 0.1, .bytes_per_second = 7};
+  link.node_bytes_per_second = 11;
   Topology topology = uniform_machine(4, link, 4);
   topology.inter_node.latency_seconds = 17;
-  topology.device.combine.flops_a_second = topology.device.copy.bytes_a_second = 50;
+  topology.device.combine.flops_per_second = topology.device.copy.bytes_per_second = 50;
   return simulate(source_of(schedules), topology, true);
 }
 
 TEST(Simulator, IsTheSameEveryTime) {
   const Shape shape{.heads = 2, .d_k = 8, .d_v = 3};
-  const Split split{.ranks = 13, .blocks = 4, .ranks_a_node = 4};
+  const Split split{.ranks = 13, .blocks = 4, .ranks_per_node = 4};
   const auto schedules = build_all(find_collective("hierarchical_scan_chain"), shape, split);
   const Simulation one = busy_simulation(schedules), other = busy_simulation(schedules);
   EXPECT_EQ(one.seconds, other.seconds);
@@ -222,7 +222,7 @@ TEST(Simulator, IsTheSameEveryTime) {
 
 TEST(Simulator, TheTimelineIsPossible) {
   for (const char* name : {"all_scan", "two_shot", "hierarchical_scan", "bruck_all_gather"}) {
-    const Split split{.ranks = 13, .blocks = 4, .ranks_a_node = 4};
+    const Split split{.ranks = 13, .blocks = 4, .ranks_per_node = 4};
     const auto schedules = build_all(find_collective(name), {.heads = 2, .d_k = 8, .d_v = 3}, split);
     const Simulation simulation = busy_simulation(schedules);
     expect_possible(schedules, simulation.timeline);
@@ -252,7 +252,7 @@ TEST(Simulator, APortAndAnEngineDoOneThingAtATime) {
     if (!schedules[1].natives().empty()) continue;
     const auto timeline_on = [&](const LinkModel& link) {
       Topology topology = timed_steps(6, link);
-      topology.device.combine.flops_a_second = 1;
+      topology.device.combine.flops_per_second = 1;
       return simulate(source_of(schedules), topology, true).timeline;
     };
     const auto on_wires = [](Verb verb) { return verb == Verb::send ? 0 : verb == Verb::recv ? 1 : 2; };

@@ -14,16 +14,16 @@ namespace baton {
 /// A device whose local steps take no time.
 inline DeviceRates free_steps() {
   constexpr double unbounded = std::numeric_limits<double>::infinity();
-  const Rate free{.flops_a_second = unbounded, .bytes_a_second = unbounded};
+  const Rate free{.flops_per_second = unbounded, .bytes_per_second = unbounded};
   return {.kernel = free, .copy = free, .combine = free, .kernels = {}};
 }
 
 /// Nodes of equal ranks. Messages take `link` wherever they go, and local steps no time.
-inline Topology uniform_machine(int ranks_a_node, const LinkModel& link, int nodes = 1) {
+inline Topology uniform_machine(int ranks_per_node, const LinkModel& link, int nodes = 1) {
   Topology topology;
   topology.name = "uniform";
   topology.nodes = nodes;
-  topology.ranks_a_node = ranks_a_node;
+  topology.ranks_per_node = ranks_per_node;
   topology.intra_node = topology.inter_node = link;
   topology.device = free_steps();
   return topology;

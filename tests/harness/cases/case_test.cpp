@@ -16,8 +16,7 @@ namespace {
 using namespace baton;
 
 Axes axes_of(std::vector<std::string> names) {
-  Axes axes{
-      .executors = {"local"}, .ranks = {2, 3}, .blocks = {1, 4}, .timing_modes = {TimingMode::isolated}};
+  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .blocks = {1, 4}, .cadences = {Cadence::isolated}};
   axes.comparison_groups.emplace_back();
   for (const auto& name : names)
     axes.comparison_groups[0].push_back(
@@ -41,21 +40,41 @@ TEST(Cases, CyclesRepeatTheSweepUnderOtherNames) {
 
 TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
   Axes axes = axes_of({"ring_scan"});
-  EXPECT_EQ(cases(axes)[0].name().find("ranks_a_node"), std::string::npos);
-  axes.ranks_a_node = 2;
+  EXPECT_EQ(cases(axes)[0].name().find("ranks_per_node"), std::string::npos);
+  axes.ranks_per_node = 2;
   const Case bench_case = cases(axes)[0];
-  EXPECT_NE(bench_case.comparison_group().find("ranks:2/ranks_a_node:2/"), std::string::npos)
+  EXPECT_NE(bench_case.comparison_group().find("ranks:2/ranks_per_node:2/"), std::string::npos)
       << bench_case.comparison_group();
   EXPECT_EQ(bench_case.split(5).blocks, 5);
-  EXPECT_EQ(bench_case.split(5).ranks_a_node, 2);
+  EXPECT_EQ(bench_case.split(5).ranks_per_node, 2);
 }
 
 TEST(Cases, RanksThatShareAGpuAreAContestOfTheirOwn) {
   Case bench_case = cases(axes_of({"all_scan"}))[0];
   const std::string apart = bench_case.comparison_group();
-  bench_case.ranks_a_gpu = 2;
+  bench_case.ranks_per_gpu = 2;
   EXPECT_EQ(apart.find("ranks_per_gpu"), std::string::npos);
   EXPECT_NE(bench_case.comparison_group().find("/ranks_per_gpu:2/"), std::string::npos);
+}
+
+TEST(Cases, ThreadsOfARankAreAnAxisOfLayersThatCanHaveTwo) {
+  Layer layer;
+  layer.share = {.tokens = 8, .heads = 1, .d_k = 4, .d_v = 4, .chunk = 4};
+  const auto contest = [&](const char* executor, int threads) {
+    Axes axes = axes_of({"ring_scan"});
+    axes.executors = {executor};
+    axes.threads_per_rank = threads;
+    axes.comparison_groups = {{operator_workload(find_method("zeco"), layer, GateDraw::layer)}};
+    const Case one = cases(axes)[0];
+    return std::pair(one.threads_per_rank, one.contest().find("/threads_per_rank:1/") != std::string::npos);
+  };
+  EXPECT_EQ(contest("tcp", 1), std::pair(1, true));
+  EXPECT_EQ(contest("tcp", 2), std::pair(2, false)) << "as without the key";
+  EXPECT_EQ(contest("local", 2), std::pair(1, false)) << "which has one and no such axis";
+  Axes exchanges = axes_of({"ring_scan"});
+  exchanges.executors = {"tcp"};
+  exchanges.threads_per_rank = 2;
+  EXPECT_EQ(cases(exchanges)[0].threads_per_rank, 1);
 }
 
 TEST(Cases, TheBaselineLeadsEveryContest) {
@@ -143,7 +162,7 @@ TEST(Cases, ContestsAreThoseOfTheFamilyOnEveryExecutor) {
 }
 
 TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
-  Axes axes{.executors = {"local"}, .ranks = {2}, .blocks = {1}, .timing_modes = {TimingMode::isolated}};
+  Axes axes{.executors = {"local"}, .ranks = {2}, .blocks = {1}, .cadences = {Cadence::isolated}};
   axes.comparison_groups.emplace_back();
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::none};

@@ -191,8 +191,9 @@ TEST(Verify, ToleratesAtMostTenTimesTheErrorOfARoundingWire) {
   for (const Collective* scan : collectives())
     for (int ranks : {2, 4, 16, 64}) {
       if (scan->kind != Kind::exclusive_scan) continue;
-      for (int ranks_a_node : {0, 4}) {
-        auto schedules = build_all(*scan, large, {.ranks = ranks, .blocks = 2, .ranks_a_node = ranks_a_node});
+      for (int ranks_per_node : {0, 4}) {
+        auto schedules =
+            build_all(*scan, large, {.ranks = ranks, .blocks = 2, .ranks_per_node = ranks_per_node});
         auto executor = find_executor("local_bf16").make(ranks);
         if (executor->unsupported(schedules)) continue;
         const Subject subject{Kind::exclusive_scan, large, ranks, Direction::forward, 3};

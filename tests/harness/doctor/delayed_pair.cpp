@@ -27,7 +27,7 @@ class DelayedPair : public ForwardingExecutor {
 const RegisteredExecutor registered{{
     .name = "delayed_pair",
     .summary = "mpi with a slow link between ranks 0 and 2",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<DelayedPair>(ranks); },
 }};
 

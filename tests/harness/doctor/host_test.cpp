@@ -31,28 +31,6 @@ class Root : public testing::Test {
   const ScratchFolder scratch_;
 };
 
-TEST(Lists, OfCores) {
-  EXPECT_THAT(numbers_in("0-3,8,10-11"), ElementsAre(0, 1, 2, 3, 8, 10, 11));
-  EXPECT_THAT(numbers_in("5"), ElementsAre(5));
-  EXPECT_THAT(numbers_in(""), IsEmpty());
-}
-
-TEST_F(Root, TellsThePlacesOfCores) {
-  write("sys/devices/system/cpu/online", "0-1");
-  write("sys/devices/system/cpu/cpu1/topology/thread_siblings_list", "0-1");
-  write("sys/devices/system/cpu/cpu1/topology/physical_package_id", "3");
-  write("sys/devices/system/cpu/cpu1/cache/index3/shared_cpu_list", "0,1");
-  fs::create_directories(root() / "sys/devices/system/cpu/cpu1/node2");
-  const auto cores = cores_of_host(root());
-  ASSERT_EQ(cores.size(), 2u);
-  EXPECT_EQ(cores[0].physical, -1) << "not told";
-  EXPECT_EQ(cores[1].number, 1);
-  EXPECT_EQ(cores[1].physical, 0);
-  EXPECT_EQ(cores[1].package, 3);
-  EXPECT_EQ(cores[1].cache, 0);
-  EXPECT_EQ(cores[1].node, 2);
-}
-
 TEST_F(Root, TellsTheLoadOfCores) {
   write("proc/stat", "cpu  9 9 9 9 9 9 9 9\ncpu0 100 0 0 900 0 0 0 0\ncpu1 50 0 0 50 0 0 0 0\nintr 5");
   const auto before = core_ticks(root());
@@ -108,7 +86,6 @@ TEST_F(Root, TellsItsGpus) {
 
 TEST(ThisProcess, RunsOnACoreThatItMayUse) {
   EXPECT_THAT(allowed_cores(), Contains(current_core()));
-  EXPECT_FALSE(cores_of_host().empty());
   EXPECT_THAT(process_times(), Contains(testing::Key(getpid())));
 }
 

@@ -21,7 +21,7 @@ def mpirun(processes, *arguments):
 
 
 def run(*arguments, launcher=(), doctor=DOCTOR):
-    return subprocess.run([*launcher, doctor, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*launcher, doctor, *arguments], capture_output=True, text=True, timeout=1200)
 
 
 def examined(*arguments, repeats=5, **how):
@@ -102,7 +102,7 @@ class Doctor(unittest.TestCase):
 
     def test_ranks_that_cannot_be_examined_are_a_finding(self):
         environment = {**os.environ, "PATH": "/nonexistent"}
-        ended = subprocess.run([DOCTOR, "--json"], capture_output=True, text=True, timeout=60, env=environment)
+        ended = subprocess.run([DOCTOR, "--json"], capture_output=True, text=True, timeout=600, env=environment)
         self.assertEqual(ended.returncode, 1)
         self.assertIn("mpiexec", json.loads(ended.stdout)["findings"][0]["what"])
 

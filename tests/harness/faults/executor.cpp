@@ -104,7 +104,7 @@ void FaultyExecutor::write_garbage() {
 const RegisteredExecutor registered{{
     .name = "faulty",
     .summary = "mpi with the fault that BATON_FAULT names",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<FaultyExecutor>(ranks); },
     .runs_native = [](const std::string& name) { return find_executor("mpi").runs_native(name); },
     .shares_gpus = true,

@@ -42,7 +42,7 @@ TEST(Link, AnEmptyRoundIsPartOfTheBound) {
 TEST(Link, ProductsThatTakeLongerThanTheBytesAreTheBound) {
   AlphaBeta link{.alpha_seconds = 1e-6, .beta = 1e9};
   EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 1e9), 4e-6) << "no rate was measured";
-  link.product_flops_a_second = 1e12;
+  link.product_flops_per_second = 1e12;
   EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 5e5), 4e-6);
   EXPECT_DOUBLE_EQ(link.bound_seconds(3, 1000, 1e7), 13e-6);
 }

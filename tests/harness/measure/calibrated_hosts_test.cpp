@@ -28,15 +28,15 @@ Topology three_hosts() {
   Topology topology = uniform_machine(2,
                                       {.latency_seconds = 2e-7,
                                        .overhead_seconds = 4e-7,
-                                       .bytes_a_second = 5e9,
+                                       .bytes_per_second = 5e9,
                                        .moved_by = Transport::engine},
                                       3);
   topology.inter_node = {.latency_seconds = 5e-5,
                          .overhead_seconds = 4e-6,
-                         .bytes_a_second = 1.2e9,
-                         .node_bytes_a_second = 1.2e9};
-  topology.device.copy = {.bytes_a_second = 20e9};
-  topology.device.combine = {.flops_a_second = 1e15, .bytes_a_second = 20e9};
+                         .bytes_per_second = 1.2e9,
+                         .node_bytes_per_second = 1.2e9};
+  topology.device.copy = {.bytes_per_second = 20e9};
+  topology.device.combine = {.flops_per_second = 1e15, .bytes_per_second = 20e9};
   return topology;
 }
 
@@ -52,7 +52,7 @@ class CalibratedHosts : public testing::Test {
 
 TEST_F(CalibratedHosts, HaveALinkWithinAndALinkBetween) {
   EXPECT_EQ(found_.nodes, 3);
-  EXPECT_EQ(found_.ranks_a_node, 2);
+  EXPECT_EQ(found_.ranks_per_node, 2);
   EXPECT_EQ(found_.calibration.most_nodes, 3);
   for (const double bytes : {8.0, 5000.0, 1e6, 16e6}) {
     const double within = known_.intra_node.message_seconds(bytes);
@@ -82,7 +82,7 @@ TEST_F(CalibratedHosts, PredictsEveryCollective) {
   for (const Collective* collective : collectives())
     for (const int P : {4, 6}) {
       const ScheduleSource source =
-          source_of(*collective, shape, {.ranks = P, .blocks = 4, .ranks_a_node = 2});
+          source_of(*collective, shape, {.ranks = P, .blocks = 4, .ranks_per_node = 2});
       if (!source.build(0).natives().empty()) continue;
       const double known = simulate(source, known_).seconds, found = simulate(source, found_).seconds;
       EXPECT_NEAR(found, known, 0.15 * known) << collective->name << " on " << P;
@@ -94,7 +94,7 @@ TEST_F(CalibratedHosts, CanBeWrittenAndPredictWithinTheirNodes) {
   EXPECT_EQ(again.calibration.most_nodes, 3);
   const Shape shape{.heads = 2, .d_k = 32, .d_v = 64};
   const ScheduleSource source =
-      source_of(find_collective("ring_scan"), shape, {.ranks = 6, .ranks_a_node = 2});
+      source_of(find_collective("ring_scan"), shape, {.ranks = 6, .ranks_per_node = 2});
   EXPECT_THAT(extrapolates(source, simulate(source, again), again), IsEmpty());
   Topology unmeasured = again;
   unmeasured.calibration.most_nodes = 1;
@@ -120,7 +120,7 @@ TEST_F(CalibratedHosts, AlphaAndBetaAreMeasuredWithinAndBetween) {
 /// As three_hosts, with a rank on each.
 Topology hosts_of_one() {
   Topology topology = three_hosts();
-  topology.ranks_a_node = 1;
+  topology.ranks_per_node = 1;
   return topology;
 }
 
@@ -150,7 +150,7 @@ TEST(CalibratedHostsOfOne, OneWayIsNotChargedForBoth) {
   const World world{nullptr, nullptr};
   Topology known = hosts_of_one();
   known.inter_node.moved_by = Transport::engine;
-  known.inter_node.node_bytes_a_second = 0;
+  known.inter_node.node_bytes_per_second = 0;
   KnownMachine machine(known);
   const Topology found = calibrate(machine, world.all(), Placement({0, 1, 2}), "a test");
   for (const double bytes : {8.0, 5000.0, 1e6, 16e6}) {
@@ -164,7 +164,7 @@ Case case_of(const char* name, int ranks) {
                                           Direction::forward),
           .executor = "mpi",
           .ranks = ranks,
-          .ranks_a_node = 2};
+          .ranks_per_node = 2};
 }
 
 /// 6 ranks in a chain on 3 hosts: 3 hops within hosts and 2 between, and a state through each port.

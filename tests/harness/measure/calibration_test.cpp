@@ -47,15 +47,15 @@ const Placement on_one_host{std::vector<std::uint64_t>(ranks, 0)};
 Topology shared_memory() {
   Topology topology = uniform_machine(ranks, {.latency_seconds = 2e-7,
                                               .overhead_seconds = 4e-7,
-                                              .bytes_a_second = 5e9,
+                                              .bytes_per_second = 5e9,
                                               .moved_by = Transport::engine,
-                                              .node_bytes_a_second = 12e9});
+                                              .node_bytes_per_second = 12e9});
   topology.round_seconds = 3e-7;
   const Curve together{{{0, 0}, {30e9, 1}}};
-  topology.device.copy = {.launch_seconds = 1e-7, .bytes_a_second = 20e9, .node_measured = together};
+  topology.device.copy = {.launch_seconds = 1e-7, .bytes_per_second = 20e9, .node_measured = together};
   topology.device.combine = {
-      .launch_seconds = 2e-7, .flops_a_second = 1e15, .bytes_a_second = 20e9, .node_measured = together};
-  topology.device.kernel = {.launch_seconds = 0, .flops_a_second = 3e9, .bytes_a_second = 1e18};
+      .launch_seconds = 2e-7, .flops_per_second = 1e15, .bytes_per_second = 20e9, .node_measured = together};
+  topology.device.kernel = {.launch_seconds = 0, .flops_per_second = 3e9, .bytes_per_second = 1e18};
   return topology;
 }
 
@@ -91,7 +91,7 @@ TEST_F(Calibrated, AllRanksTogetherShareTheMemory) {
 
 TEST_F(Calibrated, WhatOneRankHasForItselfIsNotShared) {
   Topology apart = shared_memory();
-  apart.intra_node.node_bytes_a_second = 0;
+  apart.intra_node.node_bytes_per_second = 0;
   apart.device.copy.node_measured = apart.device.combine.node_measured = {};
   KnownMachine machine(apart);
   const Topology found = calibrate(machine, world_.all(), on_one_host, "a test");
@@ -119,10 +119,10 @@ TEST_F(Calibrated, LocalStepsTakeWhatTheyTake) {
 
 TEST_F(Calibrated, ProductsOfAffineMapsHaveTheirRate) {
   Topology topology = shared_memory();
-  topology.device.kernels[affine_combine] = {.flops_a_second = 3e9, .bytes_a_second = 1e18};
+  topology.device.kernels[affine_combine] = {.flops_per_second = 3e9, .bytes_per_second = 1e18};
   KnownMachine machine(topology);
   const Topology found = calibrate(machine, world_.all(), on_one_host, "a test");
-  EXPECT_NEAR(found.device.affine_combine().flops_a_second, 3e9, 3e7);
+  EXPECT_NEAR(found.device.affine_combine().flops_per_second, 3e9, 3e7);
   EXPECT_NEAR(measure_products(machine, world_.all(), ranks, 1), 3e9, 3e7);
 }
 
@@ -170,7 +170,7 @@ std::vector<Schedule> one_rank_with(const std::string& kernel) {
 
 /// One rank's kernels among the links of other machines.
 TEST_F(Calibrated, OneRankGivesItsKernelsToLinksFromElsewhere) {
-  Topology links = uniform_machine(8, {.latency_seconds = 1e-6, .bytes_a_second = 2e9}, 4);
+  Topology links = uniform_machine(8, {.latency_seconds = 1e-6, .bytes_per_second = 2e9}, 4);
   links.device.kernels["of_others"] = links.device.kernel;
   Topology mixed = awaiting_kernels(links, "my GPU", "my GPU, executor nccl");
   calibrate_kernels(mixed, machine_, world_.all(), one_rank_with("seen"), "measured in a test");
@@ -178,7 +178,7 @@ TEST_F(Calibrated, OneRankGivesItsKernelsToLinksFromElsewhere) {
   EXPECT_THAT(mixed.device.kernels, testing::ElementsAre(Key("seen"))) << "only what was measured here";
   expect_near(mixed.device.rate_of("seen").seconds(6e6, 0), 2e-3, "seen");
   EXPECT_EQ(mixed.ranks(), 32);
-  EXPECT_EQ(mixed.intra_node.bytes_a_second, 2e9);
+  EXPECT_EQ(mixed.intra_node.bytes_per_second, 2e9);
   EXPECT_EQ(mixed.name, "links of uniform, kernels of my GPU");
   EXPECT_EQ(mixed.calibration.stands_on, "kernels: my GPU, executor nccl; all else: uniform");
   EXPECT_EQ(mixed.calibration.most_ranks, 1);
@@ -208,11 +208,11 @@ TEST_F(Calibrated, TheResidualIsThatOfARound) {
 /// Accelerators with a port of 100 GB/s for each direction.
 Topology wired(bool streams) {
   Topology topology =
-      uniform_machine(ranks, {.latency_seconds = 2e-6, .overhead_seconds = 5e-7, .bytes_a_second = 100e9});
+      uniform_machine(ranks, {.latency_seconds = 2e-6, .overhead_seconds = 5e-7, .bytes_per_second = 100e9});
   topology.round_seconds = 4e-6;
   topology.streams = streams;
-  topology.device.copy = {.bytes_a_second = 2e12};
-  topology.device.combine = {.flops_a_second = 1e15, .bytes_a_second = 2e12};
+  topology.device.copy = {.bytes_per_second = 2e12};
+  topology.device.combine = {.flops_per_second = 1e15, .bytes_per_second = 2e12};
   return topology;
 }
 
@@ -237,7 +237,7 @@ TEST(CalibratedDevice, ThatStreamsHasItsLatencyAndItsRate) {
     expect_near(found.intra_node.latency(bytes), known.intra_node.latency(bytes), "latency");
     expect_near(found.intra_node.busy_seconds(bytes), known.intra_node.busy_seconds(bytes), "busy");
   }
-  expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
+  expect_near(found.intra_node.bytes_per_second, known.intra_node.bytes_per_second, "rate");
   EXPECT_TRUE(found.intra_node.node_measured.empty()) << "ports share nothing";
 }
 
@@ -252,7 +252,7 @@ TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
     expect_near(found.intra_node.message_seconds(bytes), message, std::to_string(bytes) + " bytes");
     expect_near(found.intra_node.busy_seconds(bytes), message, std::to_string(bytes) + " bytes' port");
   }
-  expect_near(found.intra_node.bytes_a_second, known.intra_node.bytes_a_second, "rate");
+  expect_near(found.intra_node.bytes_per_second, known.intra_node.bytes_per_second, "rate");
 }
 
 /// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not

@@ -18,12 +18,12 @@ using testing::IsEmpty;
 
 constexpr Shape shape{.heads = 2, .d_k = 32, .d_v = 64};  // 64 rows of 256 B
 
-Case case_of(const char* name, int ranks, int ranks_a_node = 0) {
+Case case_of(const char* name, int ranks, int ranks_per_node = 0) {
   return {.workload = collective_workload(find_collective(name), shape, Direction::forward),
           .executor = "simulator",
           .ranks = ranks,
           .blocks = auto_blocks,
-          .ranks_a_node = ranks_a_node};
+          .ranks_per_node = ranks_per_node};
 }
 
 double seconds_in(int blocks, const Case& bench_case, const Topology& topology) {
@@ -50,7 +50,7 @@ void expect_best(const Case& bench_case, const Topology& topology) {
 TEST(BestBlocks, AreTheFastestOfAllOnUniformNetworks) {
   for (double overhead : {0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-4})
     for (int ranks : {2, 3, 8, 32}) {
-      const LinkModel link{.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9};
+      const LinkModel link{.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_per_second = 1e9};
       expect_best(case_of("all_scan", ranks), uniform_machine(ranks, link));
     }
 }
@@ -58,31 +58,31 @@ TEST(BestBlocks, AreTheFastestOfAllOnUniformNetworks) {
 TEST(BestBlocks, AreTheFastestWhereEnginesAndLocalStepsCount) {
   Topology topology = uniform_machine(8, {.latency_seconds = 2e-7,
                                           .overhead_seconds = 3e-7,
-                                          .bytes_a_second = 5e9,
+                                          .bytes_per_second = 5e9,
                                           .moved_by = Transport::engine,
-                                          .node_bytes_a_second = 8e9});
+                                          .node_bytes_per_second = 8e9});
   expect_best(case_of("all_scan", 8), topology);
-  topology.device.combine = {.launch_seconds = 1e-6, .flops_a_second = 1e9, .bytes_a_second = 1e9};
+  topology.device.combine = {.launch_seconds = 1e-6, .flops_per_second = 1e9, .bytes_per_second = 1e9};
   expect_best(case_of("all_scan", 8), topology);
 }
 
 TEST(BestBlocks, AreTheFastestOnTwoLevels) {
   Topology topology =
-      uniform_machine(4, {.latency_seconds = 1e-6, .overhead_seconds = 1e-8, .bytes_a_second = 1e11}, 6);
-  topology.inter_node = {.latency_seconds = 5e-6, .overhead_seconds = 1e-7, .bytes_a_second = 1e9};
+      uniform_machine(4, {.latency_seconds = 1e-6, .overhead_seconds = 1e-8, .bytes_per_second = 1e11}, 6);
+  topology.inter_node = {.latency_seconds = 5e-6, .overhead_seconds = 1e-7, .bytes_per_second = 1e9};
   for (const char* name : {"all_scan", "hierarchical_scan_chain"})
     expect_best(case_of(name, 24, 4), topology);
 }
 
 TEST(BestBlocks, AreOneWhereEveryMessageCosts) {
-  const LinkModel slow{.latency_seconds = 0, .overhead_seconds = 1, .bytes_a_second = 1e12};
+  const LinkModel slow{.latency_seconds = 0, .overhead_seconds = 1, .bytes_per_second = 1e12};
   EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), uniform_machine(8, slow)), 1);
 }
 
 TEST(BestBlocks, AreOneOnAMachineThatStreams) {
   for (double overhead : {0.0, 1e-7, 1e-5}) {
     Topology topology =
-        uniform_machine(8, {.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_a_second = 1e9});
+        uniform_machine(8, {.latency_seconds = 1e-6, .overhead_seconds = overhead, .bytes_per_second = 1e9});
     topology.streams = true;
     EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), topology), 1);
     expect_best(case_of("all_scan", 8), topology);
@@ -91,7 +91,7 @@ TEST(BestBlocks, AreOneOnAMachineThatStreams) {
 
 TEST(BestBlocks, OfThousandsOfRanksCanBeSimulated) {
   constexpr int ranks = 16384;
-  const LinkModel link{.latency_seconds = 8e-6, .overhead_seconds = 35e-9, .bytes_a_second = 48e9};
+  const LinkModel link{.latency_seconds = 8e-6, .overhead_seconds = 35e-9, .bytes_per_second = 48e9};
   Case bench_case = case_of("all_scan", ranks);
   bench_case.workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward);
   const Topology topology = uniform_machine(ranks, link);
@@ -101,7 +101,7 @@ TEST(BestBlocks, OfThousandsOfRanksCanBeSimulated) {
 }
 
 TEST(Prediction, IsWhatTheSimulatorSays) {
-  const LinkModel link{.latency_seconds = 1e-6, .bytes_a_second = 1e9};
+  const LinkModel link{.latency_seconds = 1e-6, .bytes_per_second = 1e9};
   const Topology topology = uniform_machine(4, link);
   const Case bench_case = case_of("all_scan", 4);
   const auto prediction = predict(bench_case, 8, topology);

@@ -55,7 +55,7 @@ class CountingDevice : public CountingExecutor, public Device {
 TEST(Rounds, IsolatedOnesEachStartTogether) {
   const World world(nullptr, nullptr);
   CountingExecutor executor;
-  const Samples samples = measure_rounds(executor, world.all(), TimingMode::isolated, 2, 3);
+  const Samples samples = measure_rounds(executor, world.all(), Cadence::isolated, 2, 3);
   EXPECT_EQ(executor.calls, "srsrsrsrsr");
   EXPECT_EQ(samples.first_seconds, 1);
   EXPECT_EQ(samples.seconds, (std::vector<double>{3, 4, 5}));
@@ -65,7 +65,7 @@ TEST(Rounds, IsolatedOnesEachStartTogether) {
 TEST(Rounds, GraphsAreReplayedFromACommonStartEach) {
   const World world(nullptr, nullptr);
   CountingDevice executor;
-  const Samples samples = measure_rounds(executor, world.all(), TimingMode::graph, 1, 2);
+  const Samples samples = measure_rounds(executor, world.all(), Cadence::graph, 1, 2);
   EXPECT_EQ(samples.seconds, (std::vector<double>{0.5, 0.75}));
   EXPECT_EQ(executor.calls, "sgsgsg");
 }
@@ -73,7 +73,7 @@ TEST(Rounds, GraphsAreReplayedFromACommonStartEach) {
 TEST(Rounds, DevicesAreReadBeforeAndAfterButNotBetween) {
   const World world(nullptr, nullptr);
   CountingDevice executor;
-  const Samples samples = measure_rounds(executor, world.all(), TimingMode::isolated, 1, 2);
+  const Samples samples = measure_rounds(executor, world.all(), Cadence::isolated, 1, 2);
   EXPECT_EQ(samples.reading_names, (std::vector<std::string>{"temperature_celsius"}));
   EXPECT_EQ(samples.readings_before, (std::vector<std::vector<double>>{{31}}));
   EXPECT_EQ(samples.readings_after, (std::vector<std::vector<double>>{{32}}));
@@ -82,7 +82,7 @@ TEST(Rounds, DevicesAreReadBeforeAndAfterButNotBetween) {
 TEST(Rounds, AStreamStartsTogetherOnce) {
   const World world(nullptr, nullptr);
   CountingExecutor executor;
-  const Samples samples = measure_rounds(executor, world.all(), TimingMode::streaming, 0, 3);
+  const Samples samples = measure_rounds(executor, world.all(), Cadence::streaming, 0, 3);
   EXPECT_EQ(samples.seconds, (std::vector<double>{1, 2, 3}));
   EXPECT_FALSE(samples.first_seconds);
   EXPECT_EQ(executor.calls, "srrr");
@@ -124,11 +124,11 @@ class Faulty : public Executor {
 };
 
 /// What a watch of one warm-up round and five rounds finds.
-Comparison found(Faulty& executor, TimingMode timing = TimingMode::isolated,
+Comparison found(Faulty& executor, Cadence cadence = Cadence::isolated,
                  const std::vector<std::string>& vary = {}) {
   const World world(nullptr, nullptr);
   RoundWatch watch(executor, executor.schedules, vary);
-  measure_rounds(executor, world.all(), timing, 1, 5, &watch);
+  measure_rounds(executor, world.all(), cadence, 1, 5, &watch);
   return watch.found();
 }
 
@@ -153,7 +153,7 @@ TEST(RoundWatch, NamesTheRoundThatLeavesSomethingElse) {
 
 TEST(RoundWatch, LeavesOutOutputsThatVary) {
   Faulty executor([](Faulty&, int round) { return round < 4; });
-  EXPECT_EQ(found(executor, TimingMode::isolated, {"into"}).wrong, 0);
+  EXPECT_EQ(found(executor, Cadence::isolated, {"into"}).wrong, 0);
 }
 
 TEST(RoundWatch, FindsRoundsThatDoNothing) {
@@ -165,7 +165,7 @@ TEST(RoundWatch, FindsRoundsThatDoNothing) {
 
 TEST(RoundWatch, LooksAtAStreamAsAWhole) {
   Faulty executor([](Faulty&, int round) { return round < 1; });
-  const Comparison comparison = found(executor, TimingMode::streaming);
+  const Comparison comparison = found(executor, Cadence::streaming);
   EXPECT_EQ(comparison.wrong, 1);
   EXPECT_EQ(comparison.first,
             "the stream of 5 rounds left other results than warm-up round 1 of 1 on rank 1");

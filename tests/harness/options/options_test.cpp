@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/options.hpp"
 #include "harness/options/checks.hpp"
+#include "harness/process/conditions.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {
@@ -21,7 +24,8 @@ TEST(Options, DefaultsAreThePapers) {
   EXPECT_EQ(options->rounds, 50);
   EXPECT_EQ(options->cases.size(), collectives().size());
   EXPECT_EQ(options->cases[0].workload->state_bytes(), 2 << 20);
-  EXPECT_EQ(options->processes(), 4);
+  const int cores = static_cast<int>(cores_of_launch().size());
+  EXPECT_EQ(options->processes(), std::clamp(cores, 2, 4));
 }
 
 TEST(Options, SizesMakeALadderOfHeads) {
@@ -32,8 +36,8 @@ TEST(Options, SizesMakeALadderOfHeads) {
 }
 
 TEST(Options, RanksAreOnOneNodeUnlessToldOtherwise) {
-  EXPECT_EQ(parse({})->cases[0].ranks_a_node, 0);
-  EXPECT_EQ(parse({"--ranks-per-node", "3"})->cases[0].ranks_a_node, 3);
+  EXPECT_EQ(parse({})->cases[0].ranks_per_node, 0);
+  EXPECT_EQ(parse({"--ranks-per-node", "3"})->cases[0].ranks_per_node, 3);
 }
 
 TEST(Options, MulticastIsOffUnlessAskedFor) {
@@ -44,17 +48,17 @@ TEST(Options, MulticastIsOffUnlessAskedFor) {
 }
 
 TEST(Options, ExecutorsWithoutAGpuShareNone) {
-  EXPECT_EQ(parse({"--ranks-per-gpu", "2"})->cases[0].ranks_a_gpu, 1);
-  EXPECT_EQ(executor_choices().ranks_a_gpu, 2);
+  EXPECT_EQ(parse({"--ranks-per-gpu", "2"})->cases[0].ranks_per_gpu, 1);
+  EXPECT_EQ(executor_choices().ranks_per_gpu, 2);
   executor_choices() = {};
 }
 
 TEST(Options, CadencesAreWhatTheyAreCalled) {
   const auto options = parse({"--collectives", "two_shot", "--cadence", "graph,isolated,streaming"});
   ASSERT_EQ(options->cases.size(), 3u);
-  EXPECT_EQ(options->cases[0].timing, TimingMode::graph);
-  EXPECT_EQ(options->cases[1].timing, TimingMode::isolated);
-  EXPECT_EQ(options->cases[2].timing, TimingMode::streaming);
+  EXPECT_EQ(options->cases[0].cadence, Cadence::graph);
+  EXPECT_EQ(options->cases[1].cadence, Cadence::isolated);
+  EXPECT_EQ(options->cases[2].cadence, Cadence::streaming);
 }
 
 TEST(Options, MapsAreAnAxisOfWhatHasMaps) {

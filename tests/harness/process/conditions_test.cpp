@@ -17,9 +17,9 @@ const std::map<int, CoreTicks> two_cores{{0, {.busy = 125, .stolen = 0, .all = 6
                                          {1, {.busy = 240, .stolen = 3, .all = 743}}};
 
 TEST(Conditions, BusyTimeIsThatOfTheGivenCoresAlone) {
-  const auto ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
-  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0}).value(), 125 / ticks_a_second);
-  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0, 1}).value(), 365 / ticks_a_second);
+  const auto ticks_per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0}).value(), 125 / ticks_per_second);
+  EXPECT_DOUBLE_EQ(busy_seconds(two_cores, {0, 1}).value(), 365 / ticks_per_second);
 }
 
 TEST(Conditions, BusyTimeIsUnknownWhereACoreIsMissing) {

@@ -14,7 +14,7 @@ using testing::IsEmpty;
 TEST(Placement, HostsThatAreFilledOneAfterTheOtherAreNodes) {
   const Placement hosts({7, 7, 3, 3, 9, 9});
   EXPECT_EQ(hosts.hosts(), 3);
-  EXPECT_EQ(hosts.ranks_a_node(), 2);
+  EXPECT_EQ(hosts.ranks_per_node(), 2);
   EXPECT_EQ(hosts.host_of(4), 2);
   EXPECT_EQ(hosts.words(), "3 hosts of 2");
   EXPECT_THAT(hosts.irregular(), IsEmpty());
@@ -22,27 +22,27 @@ TEST(Placement, HostsThatAreFilledOneAfterTheOtherAreNodes) {
 
 TEST(Placement, TheLastHostMayHaveFewer) {
   const Placement hosts({7, 7, 7, 3});
-  EXPECT_EQ(hosts.ranks_a_node(), 3);
+  EXPECT_EQ(hosts.ranks_per_node(), 3);
   EXPECT_EQ(hosts.words(), "2 hosts (ranks 0-2, 3)");
   EXPECT_THAT(hosts.irregular(), IsEmpty());
 }
 
 TEST(Placement, OneHostIsNoNodeOfItsOwn) {
-  EXPECT_EQ(Placement({5, 5, 5}).ranks_a_node(), 0);
+  EXPECT_EQ(Placement({5, 5, 5}).ranks_per_node(), 0);
   EXPECT_THAT(Placement({5, 5, 5}).irregular(), IsEmpty());
   EXPECT_THAT(Placement({5, 5, 5}).across(), IsEmpty());
 }
 
 TEST(Placement, ARankAHostIsANodeOfOne) {
   const Placement hosts({1, 2, 3});
-  EXPECT_EQ(hosts.ranks_a_node(), 1);
+  EXPECT_EQ(hosts.ranks_per_node(), 1);
   EXPECT_THAT(hosts.within(), IsEmpty());
   EXPECT_THAT(hosts.across(), ElementsAre(ElementsAre(0, 1, 2)));
 }
 
 TEST(Placement, RanksThatAreDealtOutAreNamed) {
   const Placement hosts({1, 2, 1, 2});
-  EXPECT_EQ(hosts.ranks_a_node(), 0);
+  EXPECT_EQ(hosts.ranks_per_node(), 0);
   EXPECT_THAT(hosts.irregular(), HasSubstr("2 hosts (ranks 0 2, 1 3): they do not fill"));
   EXPECT_THAT(hosts.within(), ElementsAre(ElementsAre(0, 2), ElementsAre(1, 3)));
   EXPECT_THAT(hosts.across(), ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));

@@ -36,7 +36,7 @@ class LastWords(unittest.TestCase):
         wait_until_busy(processes_of(launched.pid).values(), seconds=0.3)
         return launched
 
-    def end_of(self, launched, code, timeout=60):
+    def end_of(self, launched, code, timeout=300):
         output, errors = launched.communicate(timeout=timeout)
         self.assertEqual(launched.returncode, code, errors)
         with open(self.path) as file:
@@ -69,7 +69,7 @@ class LastWords(unittest.TestCase):
         self.addCleanup(launched.kill)
         wait_until(lambda: 1 in processes_of(launched.pid), 60)
         os.kill(processes_of(launched.pid)[1], signal.SIGSTOP)
-        output, errors = launched.communicate(timeout=240)
+        output, errors = launched.communicate(timeout=900)
         self.assertIn(launched.returncode, (0, 5), errors)  # on a busy machine the case may take longer than it may
         # On a busy machine the rank may be stopped when it has started, and then in its case.
         self.assertIn("rank 1 is stopped", errors + output)
@@ -84,7 +84,7 @@ class LastWords(unittest.TestCase):
         self.assertTrue(any(line.startswith("# baton ") for line in launched.stdout))
         for process in processes_of(launched.pid).values():
             os.kill(process, signal.SIGSTOP)
-        output, _, records = self.end_of(launched, 5, timeout=180)  # 10 s, 20 s of grace and 10 s until SIGKILL
+        output, _, records = self.end_of(launched, 5, timeout=600)  # 10 s, 20 s of grace and 10 s until SIGKILL
         self.assertIn("failed: its processes said nothing for", output)
         self.assertEqual(records[0]["failed_rank"], 0)
 
@@ -145,7 +145,7 @@ class LastWords(unittest.TestCase):
             self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
             self.assertNotEqual(os.listdir(folder), [])
             launched.send_signal(signal.SIGTERM)
-            launched.communicate(timeout=60)
+            launched.communicate(timeout=300)
             self.assertEqual(launched.returncode, 130)
             wait_until(lambda: os.listdir(folder) == [], 5)
 
@@ -156,7 +156,7 @@ class UnderTheUsersLauncher(unittest.TestCase):
             path = folder + "/records.jsonl"
             command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", BENCH, "--collectives",
                        "two_shot,ring_scan", *SMALL, "-n", "1000000", "-T", "1", "-J", path]
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
             self.assertNotEqual(ended.returncode, 0)
             self.assertIn(f"the same command with --resume {path} goes on", ended.stderr)
 

@@ -89,7 +89,7 @@ TEST(Columns, TheShareOfTheBoundIsInPercent) {
 
 TEST(Columns, RoundsBackToBackAreBoundByBytesAlone) {
   Record record = timed_record({0.001});
-  record.bench_case.timing = TimingMode::streaming;
+  record.bench_case.cadence = Cadence::streaming;
   EXPECT_EQ(cell(record, "bound"), "209.7");
   EXPECT_EQ(cell(record, "cadence"), "streaming");
 }

@@ -60,12 +60,13 @@ Record record_of_cudnn() {
   return record;
 }
 
-/// A layer of latent keys and packed documents, as no method takes it.
+/// A layer of latent keys and packed documents, as no method takes it, on one thread a rank.
 Record record_of_mla() {
   Layer layer = small_layer();
   layer.share.kv_heads = 1;
   layer.share.latent = true;
   Record record = timed_record();
+  record.bench_case.executor = "tcp";
   record.standing.exposed_seconds = 1;
   record.bench_case.workload =
       operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer, {.mean = 7});
@@ -82,14 +83,14 @@ std::vector<Json> records_of_all_kinds() {
   wrong.verified.wrong = 1;
   wrong.verified.first_wrong = "element 5";
   Record shared = timed_record();
-  shared.bench_case.ranks_a_gpu = 2;
+  shared.bench_case.ranks_per_gpu = 2;
   shared.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5};
   shared.hosts = HostsOfRanks{.hosts = 2};
   Record affine = timed_record();
   affine.bench_case.workload =
       collective_workload(find_collective("all_scan"), Shape{.map = MapKind::affine}, Direction::forward);
   affine.matrices = MatrixCost{.sent_bytes = 1, .product_flops = 1};
-  affine.alpha_beta.product_flops_a_second = 1e12;
+  affine.alpha_beta.product_flops_per_second = 1e12;
   const KernelLibrary here =
       std::exchange(cudnn_library(),
                     {.lacking = [] { return Refusal{}; }, .version = [] { return std::string("9.19.0"); }});
@@ -125,8 +126,8 @@ TEST(Fields, AreWrittenInTheirOrder) {
 }
 
 TEST(Fields, AreAllWritten) {
-  const std::set<std::string_view> of_models{"mlp",    "model",         "line",         "layers",    "width",
-                                             "beside", "flops_a_token", "flops_a_pair", "peak_flops"};
+  const std::set<std::string_view> of_models{
+      "mlp", "model", "line", "layers", "width", "beside", "flops_per_token", "flops_per_pair", "peak_flops"};
   std::set<std::string> written;
   for (const Json& record : records_of_all_kinds())
     for (const std::string& key : keys_of(record)) written.insert(key);

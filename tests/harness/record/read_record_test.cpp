@@ -55,6 +55,15 @@ TEST(ReadRecord, MakesTheSameRows) {
   EXPECT_EQ(fitted.row(again(record)), fitted.row(record));
 }
 
+TEST(ReadRecord, TheMadeRowSaysSomethingInEveryColumnThatIsRead) {
+  const Record record = made_record();
+  Record bare;
+  bare.bench_case = record.bench_case;
+  for (const Column& column : wide_table(record.bench_case, 23, 1).answer)
+    if (column.title != "ratio" && column.title != "wrong")  // of other rows; and no made row has a time too
+      EXPECT_NE(column.cell(record), column.cell(bare)) << column.title;
+}
+
 TEST(ReadRecord, OfCasesWithoutTimesToo) {
   Record failed = made_record(), skipped = made_record(), wrong = made_record();
   failed.samples = skipped.samples = wrong.samples = {};

@@ -23,7 +23,7 @@ TEST(Record, TellsMatricesFromStatesAndBoundsTheirProducts) {
   EXPECT_EQ(unmeasured["sent_state_bytes"], record.cost->sent_bytes - (1 << 19));
   EXPECT_FALSE(unmeasured.contains("product_flops_per_second"));
   EXPECT_DOUBLE_EQ(unmeasured["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
-  record.alpha_beta.product_flops_a_second = 1e12;
+  record.alpha_beta.product_flops_per_second = 1e12;
   EXPECT_DOUBLE_EQ(to_json(record)["bound_seconds"], 3e-6 + 5e-3);
 }
 
@@ -83,7 +83,7 @@ TEST(Record, TellsWhatTheDevicesWereAndShowed) {
 TEST(Record, RanksThatShareAGpuHaveNoBound) {
   Record record = timed_record();
   EXPECT_FALSE(to_json(record).contains("ranks_per_gpu"));
-  record.bench_case.ranks_a_gpu = 2;
+  record.bench_case.ranks_per_gpu = 2;
   const auto json = to_json(record);
   EXPECT_EQ(json["ranks_per_gpu"], 2);
   EXPECT_TRUE(json["bound_seconds"].is_null());

@@ -129,7 +129,7 @@ TEST_F(Displayed, NoLineOfTheHeadingIsLongerThanATerminal) {
 TEST_F(Displayed, TheHeadingHasWhatAllCasesShare) {
   EXPECT_THAT(heading(options_), HasSubstr("exclusive scan, forward, isolated rounds, heads of 4 x 4"));
   EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "");
-  options_.cases[0].timing = TimingMode::streaming;
+  options_.cases[0].cadence = Cadence::streaming;
   EXPECT_THAT(heading(options_), Not(HasSubstr("isolated")));
   EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "streaming rounds");
   EXPECT_EQ(contest_title(options_.cases, options_.cases[1]), "isolated rounds");

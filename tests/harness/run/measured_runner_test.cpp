@@ -22,7 +22,7 @@ namespace {
 using namespace baton;
 using testing::HasSubstr;
 
-constexpr double alpha = 1e-6, bytes_a_second = 1e9;
+constexpr double alpha = 1e-6, bytes_per_second = 1e9;
 
 /// What the executor below tells of itself.
 struct MadeTimes {
@@ -48,7 +48,7 @@ class MadeUp : public ForwardingExecutor {
     return made_times().round_seconds;
   }
   double one_way_seconds(std::int64_t bytes, int, int) override {
-    const double best = alpha + static_cast<double>(bytes) / bytes_a_second;
+    const double best = alpha + static_cast<double>(bytes) / bytes_per_second;
     return has_run_ ? best : best * made_times().busy_link;
   }
 
@@ -59,7 +59,7 @@ class MadeUp : public ForwardingExecutor {
 const RegisteredExecutor registered{{
     .name = "made_up_times",
     .summary = "for the test of rounds that are too fast",
-    .process_a_rank = true,
+    .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<MadeUp>(ranks); },
 }};
 
@@ -71,7 +71,8 @@ class TooFast : public testing::Test {
     const Case bench_case{.workload = collective_workload(find_collective("all_scan"), Shape{1, 128, 512, 1},
                                                           Direction::forward),
                           .executor = "made_up_times",
-                          .ranks = 2};
+                          .ranks = 2,
+                          .threads_per_rank = threads_};
     const World world(nullptr, nullptr);
     const auto runner = measured_runner(options_, std::nullopt, bench_case.executor, 2, world.all());
     const Prepared prepared = runner->prepare(bench_case);
@@ -80,14 +81,13 @@ class TooFast : public testing::Test {
   }
   ~TooFast() override { made_times() = {}; }
 
-  // So few busy threads that no load of this machine excuses a row.
   Options options_ = [] {
     Options options;
     options.warmup = 1;
     options.rounds = 5;
-    options.threads = -1000;
     return options;
   }();
+  int threads_ = -1000;  // so few that no load of this machine excuses a row
 };
 
 TEST_F(TooFast, ARowBelowHalfOfItsBoundIsWrong) {
@@ -105,7 +105,7 @@ TEST_F(TooFast, ALinkThatWasBusyIsMeasuredAgain) {
 }
 
 TEST_F(TooFast, NothingIsSaidWhereThreadsWaitForCores) {
-  options_.threads = 1000;
+  threads_ = 1000;
   EXPECT_EQ(verdict(100e-6).wrong, 0);
 }
 

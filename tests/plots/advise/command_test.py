@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as a user runs it, with the bench in the environment variable BATON_BENCHES if there is one."""
 
+import json
 import os
 import pathlib
+import re
 import unittest
 
 from plots.example import ROOT, InFolder, run
@@ -32,18 +34,31 @@ class BadInput(InFolder):
             with self.subTest(changes):
                 self.assert_one_line(advise(self.folder, **changes), said)
 
+    def test_arguments_are_checked_without_the_benches(self):
+        done = run("advise", "--check", *(word for one in ASKED.items() for word in one))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assert_one_line(run("advise", "--check", "--topology", H200), "--tokens")
+
 
 @unittest.skipUnless(BENCHES, "BATON_BENCHES names no benches")
 class WithTheBench(InFolder):
     def test_three_lines_follow_the_remarks(self):
         done = advise(BENCHES[0].parent)
         self.assertEqual(done.returncode, 0, done.stderr)
-        said = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        said = [line for line in re.sub(r"\n +", " ", done.stdout).splitlines() if not line.startswith("#")]
         self.assertEqual([line.split()[0] for line in said], ["softmax", "linear", "hybrid"])
         for line in said:
             self.assertRegex(line, r"^\w+ +~\d\S* \w+ \w+.*; .*\. It sends \d\S* MiB in \d+ hops, .*; \w+.* sends .*\.$")
         self.assertIn(" + 3 zeco", said[2])
         self.assertRegex(said[2], r" \+ 3 zeco(;|_zigzag| \+ 4 moves| )")
+
+    def test_as_json_every_candidate_has_its_time(self):
+        done = run("advise", "--json", "--programs", BENCHES[0].parent, *(word for one in ASKED.items() for word in one))
+        found = json.loads(done.stdout)
+        self.assertEqual(list(found), ["question", "softmax", "linear", "hybrid"])
+        self.assertEqual(found["linear"][0]["ratio"], 1)
+        self.assertEqual(sorted(found["linear"], key=lambda one: one["seconds"]), found["linear"])
 
     def test_what_the_bench_refuses_is_one_line(self):
         self.assert_one_line(advise(BENCHES[0].parent, ranks=5), "5 ranks do not fit on h200-4")

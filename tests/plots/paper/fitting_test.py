@@ -64,7 +64,7 @@ class Program(InFolder):
             written = json.loads(text)
             self.assertEqual(f"{written['name']}.json", name)
             self.assertEqual(list(written["links"]), ["intra_node"])
-            self.assertEqual(written["machine"]["nodes"] * written["machine"]["ranks_a_node"], 256)
+            self.assertEqual(written["machine"]["nodes"] * written["machine"]["ranks_per_node"], 256)
             self.assertEqual(written["calibration"]["most_ranks"], 16)
             self.assertIn("second-hand", written["calibration"]["stands_on"])
 

@@ -100,7 +100,7 @@ class Simulations(InFolder):
     def test_the_machine_of_lasp2_has_nodes_for_all_its_ranks(self):
         simulations.write_wide(self.folder)
         machine = json.loads((self.folder / f"{lasp2_throughput.TOPOLOGY}.json").read_text(encoding="utf-8"))["machine"]
-        self.assertEqual(machine["nodes"] * machine["ranks_a_node"], max(lasp2_throughput.RANKS))
+        self.assertEqual(machine["nodes"] * machine["ranks_per_node"], max(lasp2_throughput.RANKS))
 
     def test_a_launch_that_fails_is_told_and_costs_its_own_records(self):
         for name in ALL:

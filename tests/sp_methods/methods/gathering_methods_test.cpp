@@ -26,8 +26,8 @@ Layer layer(Pass pass, Mode mode = Mode::overlapped) {
   return {.share = {tokens, heads, d, d, 8, GateKind::none}, .pass = pass, .mode = mode};
 }
 
-Counts counts_of(const std::string& method, const Layer& layer, int ranks, int ranks_a_node = 0) {
-  return check(method, build_all(find_method(method), layer, ranks, ranks_a_node));
+Counts counts_of(const std::string& method, const Layer& layer, int ranks, int ranks_per_node = 0) {
+  return check(method, build_all(find_method(method), layer, ranks, ranks_per_node));
 }
 
 /// arXiv 2512.20968: (a-1) u of queries, (b-1) 2u of keys and values, (a-1)(u + lse) of results.
@@ -55,9 +55,9 @@ TEST(MeshAttention, SendsOfTheOrderOfTheRootOfTheRanks) {
 
 /// The ring of flat ranks and that of the nodes bring the same blocks.
 TEST(DoubleRing, SendsEveryBlockOnceWhateverTheNodes) {
-  for (int ranks_a_node : {0, 1, 2, 4, 8})
+  for (int ranks_per_node : {0, 1, 2, 4, 8})
     for (const char* method : {"double_ring", "double_ring_zigzag"})
-      EXPECT_EQ(counts_of(method, layer(Pass::forward), 8, ranks_a_node).busiest_sent_bytes(), 7 * 2 * u);
+      EXPECT_EQ(counts_of(method, layer(Pass::forward), 8, ranks_per_node).busiest_sent_bytes(), 7 * 2 * u);
   const Layer backward = layer(Pass::backward);
   EXPECT_EQ(counts_of("double_ring", backward, 8).busiest_sent_bytes(), (7 + 8) * 2 * u);
   EXPECT_EQ(counts_of("double_ring", backward, 8, 1).busiest_sent_bytes(), (7 + 8) * 2 * u);
@@ -82,14 +82,15 @@ TEST(DoubleRing, IsOneRingWhereTheLastNodeIsPartlyFilled) {
 /// The claim is that of the count on nodes of any size.
 TEST(DoubleRing, ClaimsWhatIsCountedOnNodes) {
   for (int ranks = 1; ranks <= 12; ++ranks)
-    for (int ranks_a_node = 0; ranks_a_node <= ranks; ++ranks_a_node)
+    for (int ranks_per_node = 0; ranks_per_node <= ranks; ++ranks_per_node)
       for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
         for (Mode mode : {Mode::overlapped, Mode::exposed}) {
-          const Counts counts = counts_of("double_ring_zigzag", layer(pass, mode), ranks, ranks_a_node);
-          const auto claim = find_method("double_ring_zigzag")
-                                 .claim(layer(pass, mode), {.ranks = ranks, .ranks_a_node = ranks_a_node});
+          const Counts counts = counts_of("double_ring_zigzag", layer(pass, mode), ranks, ranks_per_node);
+          const auto claim =
+              find_method("double_ring_zigzag")
+                  .claim(layer(pass, mode), {.ranks = ranks, .ranks_per_node = ranks_per_node});
           EXPECT_EQ(*claim, (Cost{counts.busiest_sent_bytes(), counts.hops}))
-              << to_string(pass) << " " << to_string(mode) << " on " << ranks << " ranks, " << ranks_a_node
+              << to_string(pass) << " " << to_string(mode) << " on " << ranks << " ranks, " << ranks_per_node
               << " a node: claimed " << claim->hops << " hops, counted " << counts.hops;
         }
 }
@@ -97,19 +98,19 @@ TEST(DoubleRing, ClaimsWhatIsCountedOnNodes) {
 TEST(DoubleRing, IsRightOnNodes) {
   for (const char* name : {"double_ring", "double_ring_zigzag"})
     for (int ranks : {4, 6, 8})
-      for (int ranks_a_node : {1, 2, 3, 4})
+      for (int ranks_per_node : {1, 2, 3, 4})
         for (Mode mode : {Mode::overlapped, Mode::exposed}) {
           const SpMethod& method = find_method(name);
           Layer small = layer(Pass::both, mode);
           small.share = {6, 2, 5, 3, 8, GateKind::none};
-          auto schedules = build_all(method, small, ranks, ranks_a_node);
+          auto schedules = build_all(method, small, ranks, ranks_per_node);
           const auto executor = find_executor("local").make(ranks);
           executor->prepare(schedules);
           const LayerOracle oracle({Attention::softmax, small.share, ranks});
           write_layer(*executor, schedules, method, oracle);
           executor->run();
           const Comparison found = compare_layer(*executor, schedules, method, oracle);
-          EXPECT_EQ(found.wrong, 0) << name << " on " << ranks << " ranks, " << ranks_a_node
+          EXPECT_EQ(found.wrong, 0) << name << " on " << ranks << " ranks, " << ranks_per_node
                                     << " a node: " << found.first;
         }
 }

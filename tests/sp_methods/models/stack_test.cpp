@@ -103,7 +103,7 @@ TEST(ModelShape, CountsWeightsAndFlops) {
   const std::int64_t matrices = 10 * (6 + 6 + 10) + 10 * 10 + 3 * 10 * 20;
   EXPECT_EQ(shape.parameters(Attention::linear), matrices + 10 + 5 + 10);
   EXPECT_EQ(shape.parameters(true), matrices + 25 + 2 * 70 + 10);
-  EXPECT_EQ(shape.flops_a_token(0, false), 6.0 * static_cast<double>(matrices) + 12.0 * 2 * 3 * 5);
+  EXPECT_EQ(shape.flops_per_token(0, false), 6.0 * static_cast<double>(matrices) + 12.0 * 2 * 3 * 5);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ def winners_of(sources):
 
 def family_of(record):
     """Returns the family, or None if the record does not compete. Within a node the hierarchical scan is the two-shot."""
-    one_node = record["ranks"] <= Links(H100).ranks_a_node
+    one_node = record["ranks"] <= Links(H100).ranks_per_node
     family = FAMILIES.get(record["name"])
     return "two-shot" if family == "hierarchical" and one_node else family
 

@@ -122,7 +122,7 @@ def scan_text(sources, links, published, most):
     return (f"**All-Scan.** The published line is, by least squares, {call:.3f} ms + {hop * 1e3:.2f} us a "
             f"GPU. A hop on NVLink takes {links.inside_latency * 1e6:.1f} us and between nodes "
             f"{links.card_latency * 1e6:.1f} us, {mean_latency(links) * 1e6:.1f} us on the average over "
-            f"nodes of {links.ranks_a_node}, so the published cells are {theirs[few] / ours[few]:.0f} times "
+            f"nodes of {links.ranks_per_node}, so the published cells are {theirs[few] / ours[few]:.0f} times "
             f"our simulated one at {few} GPUs and {theirs[most] / ours[most]:.1f} times at {most}. What "
             f"would explain all of it is a constant {more_call * 1e3:.0f} us a call and {more_hop * 1e3:.1f} "
             "us a hop on top of the links: the size of launches and of a software path for every hop, not of "
@@ -131,7 +131,7 @@ def scan_text(sources, links, published, most):
 
 
 def mean_latency(links):
-    group = links.ranks_a_node
+    group = links.ranks_per_node
     return ((group - 1) * links.inside_latency + links.card_latency) / group
 
 

@@ -103,11 +103,11 @@ TEST(NcclGroups, AreFinerWhereAMessageWouldWaitBesideOneThatItNeeds) {
 /// Every split of a shape over some ranks that can make a difference to groups.
 std::vector<Split> splits(int ranks) {
   std::vector<Split> all;
-  for (int ranks_a_node : {0, 2, 3})
+  for (int ranks_per_node : {0, 2, 3})
     for (int blocks : {1, 3, 16})
       for (Direction direction : {Direction::forward, Direction::reverse})
         all.push_back(
-            {.ranks = ranks, .blocks = blocks, .ranks_a_node = ranks_a_node, .direction = direction});
+            {.ranks = ranks, .blocks = blocks, .ranks_per_node = ranks_per_node, .direction = direction});
   return all;
 }
 
@@ -124,8 +124,8 @@ void expect_groups(const Collective& collective, const Shape& shape, int ranks) 
   for (const Split& split : splits(ranks)) {
     if (split.direction == Direction::reverse && collective.kind != Kind::exclusive_scan) continue;
     EXPECT_TRUE(can_be_run(build_all(collective, shape, split)))
-        << collective.name << ", " << ranks << " ranks, " << split.ranks_a_node << " a node, " << split.blocks
-        << " blocks";
+        << collective.name << ", " << ranks << " ranks, " << split.ranks_per_node << " a node, "
+        << split.blocks << " blocks";
   }
 }
 

@@ -26,8 +26,8 @@ std::string error_of_file(const std::filesystem::path& path) {
 TEST(TopologyErrors, NameWhatIsMissing) {
   for (const char* key :
        {"name", "description", "machine", "machine/nodes", "machine/source", "links", "links/intra_node",
-        "links/inter_node", "links/intra_node/latency_seconds", "links/intra_node/bytes_a_second",
-        "links/intra_node/source", "device/kernel", "device/kernel/flops_a_second", "device/copy/source",
+        "links/inter_node", "links/intra_node/latency_seconds", "links/intra_node/bytes_per_second",
+        "links/intra_node/source", "device/kernel", "device/kernel/flops_per_second", "device/copy/source",
         "calibration/stands_on", "links/inter_node/measured/1/seconds"}) {
     std::string path = key;
     std::replace(path.begin(), path.end(), '/', '.');
@@ -38,15 +38,16 @@ TEST(TopologyErrors, NameWhatIsMissing) {
 }
 
 TEST(TopologyErrors, TellNumbersThatCannotBe) {
-  const std::string rate = "/links/intra_node/bytes_a_second", latency = "/links/inter_node/latency_seconds";
+  const std::string rate = "/links/intra_node/bytes_per_second",
+                    latency = "/links/inter_node/latency_seconds";
   EXPECT_EQ(error_with(rate, 0),
-            "my.json: links.intra_node.bytes_a_second: expected a number from 1.0 to 1e+18, found 0");
+            "my.json: links.intra_node.bytes_per_second: expected a number from 1.0 to 1e+18, found 0");
   EXPECT_EQ(error_with(latency, -1e-6),
             "my.json: links.inter_node.latency_seconds: expected a number from 0.0 to 3600.0, found -1e-06");
   for (const json& wrong :
        std::vector<json>{0, -1, 1e300, nullptr, "fast", true, json::array(), json::object()})
     EXPECT_THAT(error_with(rate, wrong),
-                HasSubstr("links.intra_node.bytes_a_second: expected a number from"));
+                HasSubstr("links.intra_node.bytes_per_second: expected a number from"));
   for (const json& wrong : std::vector<json>{0, -3, 2.5, 2.0, 1e30, std::uint64_t{1} << 63, "two", nullptr})
     EXPECT_THAT(error_with("/machine/nodes", wrong),
                 HasSubstr("machine.nodes: expected a whole number from"));
@@ -58,16 +59,16 @@ TEST(TopologyErrors, TellNumbersThatAreNoJson) {
     EXPECT_THAT(error_in(std::string(R"({"name": )") + number + "}"),
                 StartsWith("my.json: not JSON at line 1, "));
   EXPECT_EQ(
-      error_in(R"({"links": {"intra_node": {"bytes_a_second": 1e999}}})"),
-      "my.json: links.intra_node.bytes_a_second: expected a finite number, found one that is too large");
+      error_in(R"({"links": {"intra_node": {"bytes_per_second": 1e999}}})"),
+      "my.json: links.intra_node.bytes_per_second: expected a finite number, found one that is too large");
 }
 
 TEST(TopologyErrors, TellRanksThatDoNotFit) {
   json topology = valid();
   topology["machine"]["nodes"] = 1 << 20;
-  topology["machine"]["ranks_a_node"] = 1 << 20;
+  topology["machine"]["ranks_per_node"] = 1 << 20;
   EXPECT_EQ(error_in(topology.dump()),
-            "my.json: machine.ranks_a_node: expected at most 1048576 ranks on all "
+            "my.json: machine.ranks_per_node: expected at most 1048576 ranks on all "
             "nodes, found 1099511627776");
 }
 
@@ -88,7 +89,7 @@ TEST(TopologyErrors, TellUnknownKeysAndWhichThereAre) {
   EXPECT_THAT(error_with("/links/intra_node/latency", 1),
               HasSubstr("links.intra_node: unknown key \"latency\", expected of latency_seconds, "));
   EXPECT_THAT(error_with("/comment", "hello"), HasSubstr("my.json: unknown key \"comment\""));
-  EXPECT_THAT(error_with("/device/copy/flops_a_second", 1), HasSubstr("device.copy: unknown key"));
+  EXPECT_THAT(error_with("/device/copy/flops_per_second", 1), HasSubstr("device.copy: unknown key"));
   EXPECT_EQ(error_in(R"({"machine": {"nodes": 1, "nodes": 2}})"),
             "my.json: machine.nodes: given twice, expected once");
 }

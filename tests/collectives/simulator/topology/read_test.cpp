@@ -24,7 +24,7 @@ class Draw {
     t.name = "drawn";
     t.description = "quoted \" and \\ and \xC3\xA9";
     t.nodes = whole(1, 40);
-    t.ranks_a_node = whole(1, 40);
+    t.ranks_per_node = whole(1, 40);
     t.round_seconds = number(0, 1);
     t.streams = number(0, 1) < 0.5;
     t.source = text();
@@ -33,7 +33,7 @@ class Draw {
     if (t.nodes > 1 && whole(0, 1)) t.spine = link();
     t.device.kernel = rate();
     t.device.copy = rate();
-    t.device.copy.flops_a_second = 1;
+    t.device.copy.flops_per_second = 1;
     t.device.combine = rate();
     for (int i = whole(0, 3); i > 0; --i) t.device.kernels["kernel " + std::to_string(i)] = rate();
     if (whole(0, 1))
@@ -60,11 +60,11 @@ class Draw {
     LinkModel link;
     link.latency_seconds = number(0, 1);
     link.overhead_seconds = number(0, 1);
-    link.bytes_a_second = number(1, 1e12);
+    link.bytes_per_second = number(1, 1e12);
     link.measured = curve();
     link.measured_idle = curve();
     link.moved_by = whole(0, 1) ? Transport::wire : Transport::engine;
-    link.node_bytes_a_second = whole(0, 1) * number(1, 1e12);
+    link.node_bytes_per_second = whole(0, 1) * number(1, 1e12);
     link.node_measured = curve();
     link.source = text();
     return link;
@@ -73,8 +73,8 @@ class Draw {
   Rate rate() {
     Rate rate;
     rate.launch_seconds = number(0, 1);
-    rate.flops_a_second = number(1, 1e15);
-    rate.bytes_a_second = number(1, 1e13);
+    rate.flops_per_second = number(1, 1e15);
+    rate.bytes_per_second = number(1, 1e13);
     rate.measured = curve();
     rate.node_measured = curve();
     rate.source = text();
@@ -95,9 +95,9 @@ void expect_same(const Curve& a, const Curve& b) {
 void expect_same(const LinkModel& a, const LinkModel& b) {
   EXPECT_EQ(a.latency_seconds, b.latency_seconds);
   EXPECT_EQ(a.overhead_seconds, b.overhead_seconds);
-  EXPECT_EQ(a.bytes_a_second, b.bytes_a_second);
+  EXPECT_EQ(a.bytes_per_second, b.bytes_per_second);
   EXPECT_EQ(a.moved_by, b.moved_by);
-  EXPECT_EQ(a.node_bytes_a_second, b.node_bytes_a_second);
+  EXPECT_EQ(a.node_bytes_per_second, b.node_bytes_per_second);
   expect_same(a.measured_idle, b.measured_idle);
   EXPECT_EQ(a.source, b.source);
   expect_same(a.measured, b.measured);
@@ -106,8 +106,8 @@ void expect_same(const LinkModel& a, const LinkModel& b) {
 
 void expect_same(const Rate& a, const Rate& b) {
   EXPECT_EQ(a.launch_seconds, b.launch_seconds);
-  EXPECT_EQ(a.flops_a_second, b.flops_a_second);
-  EXPECT_EQ(a.bytes_a_second, b.bytes_a_second);
+  EXPECT_EQ(a.flops_per_second, b.flops_per_second);
+  EXPECT_EQ(a.bytes_per_second, b.bytes_per_second);
   EXPECT_EQ(a.source, b.source);
   expect_same(a.measured, b.measured);
   expect_same(a.node_measured, b.node_measured);
@@ -133,7 +133,7 @@ void expect_same(const Topology& a, const Topology& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.description, b.description);
   EXPECT_EQ(a.nodes, b.nodes);
-  EXPECT_EQ(a.ranks_a_node, b.ranks_a_node);
+  EXPECT_EQ(a.ranks_per_node, b.ranks_per_node);
   EXPECT_EQ(a.round_seconds, b.round_seconds);
   EXPECT_EQ(a.streams, b.streams);
   EXPECT_EQ(a.source, b.source);
@@ -179,13 +179,20 @@ TEST(TopologyText, IsNotWrittenWhereNobodyCouldReadIt) {
               HasSubstr("device.copy.source"));
 }
 
+TEST(TopologyText, MayHaveTheKeysOfEarlierVersions) {
+  std::string old = valid().dump();
+  for (std::size_t at; (at = old.find("_per_")) != std::string::npos;) old.replace(at, 5, "_a_");
+  EXPECT_THAT(old, HasSubstr("ranks_a_node"));
+  expect_same(parse_topology(old, "old"), parse_topology(valid().dump(), "new"));
+}
+
 TEST(TopologyText, MayLeaveOutWhatHasADefault) {
   const Topology topology = parse_topology(valid().dump(), "mine");
   EXPECT_EQ(topology.round_seconds, 0);
   EXPECT_FALSE(topology.streams);
   EXPECT_EQ(topology.intra_node.overhead_seconds, 0);
   EXPECT_EQ(topology.intra_node.moved_by, Transport::wire);
-  EXPECT_EQ(topology.intra_node.node_bytes_a_second, 0);
+  EXPECT_EQ(topology.intra_node.node_bytes_per_second, 0);
   EXPECT_EQ(topology.device.copy.launch_seconds, 0);
   EXPECT_DOUBLE_EQ(topology.inter_node.busy_seconds(800), 2e-6);
   EXPECT_FALSE(topology.spine);

@@ -56,7 +56,7 @@ TEST(TopologyCurve, OfAStraightLineIsThatLineEverywhere) {
 }
 
 TEST(TopologyLink, TakesOverheadAndRateOrWhatWasMeasured) {
-  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_per_second = 10};
   EXPECT_DOUBLE_EQ(link.busy_seconds(100), 12);
   EXPECT_DOUBLE_EQ(link.message_seconds(100), 15);
   link.measured = bent;
@@ -65,7 +65,7 @@ TEST(TopologyLink, TakesOverheadAndRateOrWhatWasMeasured) {
 }
 
 TEST(TopologyLink, TakesAsLongOnAnIdleNetworkAsWasMeasuredThere) {
-  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_a_second = 10};
+  LinkModel link{.latency_seconds = 3, .overhead_seconds = 2, .bytes_per_second = 10};
   link.measured_idle = {{{100, 50}, {200, 51}}};
   EXPECT_DOUBLE_EQ(link.message_seconds(150), 50.5);
   EXPECT_DOUBLE_EQ(link.latency(150), 50.5 - 17);
@@ -75,21 +75,21 @@ TEST(TopologyLink, TakesAsLongOnAnIdleNetworkAsWasMeasuredThere) {
 TEST(TopologyLink, HoldsWhatANodeSharesByRateOrAsMeasured) {
   LinkModel link;
   EXPECT_EQ(link.node_seconds(100), 0);
-  link.node_bytes_a_second = 20;
+  link.node_bytes_per_second = 20;
   EXPECT_DOUBLE_EQ(link.node_seconds(100), 5);
   link.node_measured = bent;
   EXPECT_DOUBLE_EQ(link.node_seconds(150), 15);
 }
 
 TEST(TopologyRate, HoldsTheMemoryOfItsNodeOnlyWhereThatWasMeasured) {
-  Rate rate{.launch_seconds = 1, .flops_a_second = 10, .bytes_a_second = 100};
+  Rate rate{.launch_seconds = 1, .flops_per_second = 10, .bytes_per_second = 100};
   EXPECT_EQ(rate.node_seconds(150), 0);
   rate.node_measured = bent;
   EXPECT_DOUBLE_EQ(rate.node_seconds(150), 15);
 }
 
 TEST(TopologyRate, IsALaunchAndTheSlowerOfOperationsAndBytes) {
-  Rate rate{.launch_seconds = 1, .flops_a_second = 10, .bytes_a_second = 100};
+  Rate rate{.launch_seconds = 1, .flops_per_second = 10, .bytes_per_second = 100};
   EXPECT_DOUBLE_EQ(rate.seconds(50, 100), 6);
   EXPECT_DOUBLE_EQ(rate.seconds(10, 300), 4);
   EXPECT_DOUBLE_EQ(rate.seconds(0, 0), 1);
@@ -99,16 +99,16 @@ TEST(TopologyRate, IsALaunchAndTheSlowerOfOperationsAndBytes) {
 
 TEST(TopologyDevice, KnowsKernelsByNameAndHasOneRateForTheRest) {
   DeviceRates device;
-  device.kernel.flops_a_second = 7;
-  device.kernels["scores"].flops_a_second = 8;
-  EXPECT_EQ(device.rate_of("scores").flops_a_second, 8);
-  EXPECT_EQ(device.rate_of("score").flops_a_second, 7);
+  device.kernel.flops_per_second = 7;
+  device.kernels["scores"].flops_per_second = 8;
+  EXPECT_EQ(device.rate_of("scores").flops_per_second, 8);
+  EXPECT_EQ(device.rate_of("score").flops_per_second, 7);
 }
 
 TEST(TopologyLink, BetweenTwoRanksIsThatOfTheirPlaces) {
   Topology topology;
   topology.nodes = 3;
-  topology.ranks_a_node = 4;
+  topology.ranks_per_node = 4;
   topology.spine.emplace();
   for (int from = 0; from < topology.ranks(); ++from)
     for (int to = 0; to < topology.ranks(); ++to) {
@@ -188,7 +188,7 @@ TEST(ShippedTopologies, LookLikeTheExampleOfTheDocumentation) {
   const Topology example =
       parse_topology(text.substr(start, text.find("```", start) - start), "docs/topologies.md");
   EXPECT_EQ(example.ranks(), 8);
-  EXPECT_EQ(example.inter_node.node_bytes_a_second, 12e9);
+  EXPECT_EQ(example.inter_node.node_bytes_per_second, 12e9);
 }
 
 TEST(ShippedTopologies, AreAllInTheDocumentation) {

@@ -29,13 +29,13 @@ inline std::string error_in(const std::string& text) {
 inline nlohmann::json valid() {
   return nlohmann::json::parse(R"({
     "name": "mine", "description": "two hosts",
-    "machine": {"nodes": 2, "ranks_a_node": 4, "source": "counted"},
-    "links": {"intra_node": {"latency_seconds": 1e-6, "bytes_a_second": 1e9, "source": "measured"},
+    "machine": {"nodes": 2, "ranks_per_node": 4, "source": "counted"},
+    "links": {"intra_node": {"latency_seconds": 1e-6, "bytes_per_second": 1e9, "source": "measured"},
               "inter_node": {"latency_seconds": 1e-5, "source": "measured",
                              "measured": [{"bytes": 8, "seconds": 1e-6}, {"bytes": 800, "seconds": 2e-6}]}},
-    "device": {"kernel": {"flops_a_second": 1e12, "bytes_a_second": 1e11, "source": "measured"},
-               "copy": {"bytes_a_second": 1e11, "source": "measured"},
-               "combine": {"flops_a_second": 1e12, "bytes_a_second": 1e11, "source": "measured"}},
+    "device": {"kernel": {"flops_per_second": 1e12, "bytes_per_second": 1e11, "source": "measured"},
+               "copy": {"bytes_per_second": 1e11, "source": "measured"},
+               "combine": {"flops_per_second": 1e12, "bytes_per_second": 1e11, "source": "measured"}},
     "calibration": {"stands_on": "me", "most_ranks": 8, "least_bytes": 8, "most_bytes": 800, "residual": 0}})");
 }
 
