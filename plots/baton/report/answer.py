@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer: from the contests of a session to lines of at most 100 columns, 15 of them if that can be.
+"""The answer: from the contests of a session to lines of at most 100 columns, WANTED_LINES of them if that can be.
 
 A sentence never says more than the intervals do, and no simulated number stands under a measured heading. If the
 sentences need more lines, those of the least worth are left out and counted; the page has them all. Findings, caveats
@@ -13,7 +13,7 @@ from baton import cases, words
 from baton.report import axes, certainty, choice, findings, growth
 from baton.report.contests import FOR_CHECKS
 
-WANTED_LINES, COLUMNS, INDENT = 15, 100, 12
+WANTED_LINES, COLUMNS, INDENT = 18, 100, 12
 SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
 SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Left out", "Failures", "Verified"
@@ -21,7 +21,7 @@ SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Le
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
 MUST = 100
-(ON_PROCESSORS, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, DECIDE, TWO_RANKS, SOFTMAX, COST,
+(ON_PROCESSORS, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, TWO_RANKS, SOFTMAX, COST, DECIDE,
  NEAR, EXCHANGE_LASP2) = range(12)
 
 
@@ -132,13 +132,13 @@ def of_model(session):
     if contest is None:
         untold = any(record["bench"] == "model" for record in session.measured)
         return [Sentence(MODEL, nothing(session, "model"), MUST)] if untold else []
-    return [Sentence(MODEL, title(contest), MUST), Sentence(MODEL, findings.winner(contest), MUST),
+    return [Sentence(MODEL, title(contest, "heads", "dtype", "threads_per_rank"), MUST), Sentence(MODEL, findings.winner(contest), MUST),
             Sentence(MODEL, findings.throughput(contest), COST)]
 
 
-def title(contest):
-    """The contest in words, with the number of those compared."""
-    return f"{axes.heading(contest)}; {len(contest.competitors)} compared."
+def title(contest, *without):
+    """The contest in words, without the axes named, and with the number of those compared."""
+    return f"{axes.heading(contest, *without)}; {len(contest.competitors)} compared."
 
 
 def nothing(session, bench):

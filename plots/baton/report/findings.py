@@ -24,7 +24,7 @@ def winner(contest):
         return f"{label(first)} alone was measured: {words.time_of(first)}."
     behind = f"{words.times(runner_up.ratio_to(first))} as long"
     if not ranks.judged:
-        return f"One launch shows no winner: {label(first)} took least, {words.time_of(first)}, and {label(runner_up)} {behind}."
+        return f"One launch cannot tell a winner: {label(first)} took least, {words.time_of(first)}, and {label(runner_up)} {behind}."
     if ranking.has_winner(ranks):
         return f"Fastest: {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {behind}."
     if len(ranks.tied) == 1:
@@ -58,7 +58,7 @@ def over_lasp2(contest):
         return ""
     name = f"LASP-2 ({contest.label_of(lasp2)})"
     if lasp2 is ranks.first:
-        return "" if contest.is_layer else "That is the exchange of LASP-2."
+        return "" if contest.is_layer else f"{contest.label_of(lasp2)} is a form of LASP-2's exchange."
     untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
             f"{untold}.")
@@ -72,38 +72,39 @@ def over_bound(contest):
 
 
 def everywhere(contest, found):
-    """Over all sizes, ranks and cadences of the same executors: who is fastest or always slower, and where one wins."""
+    """Over all sizes, ranks and cadences of the same executors: who is never slower than another, and who always is."""
     places = [one for one in (contest, *choice.others(found, contest)) if ranking.rank(one).judged]
     if len(places) < 2:
         return ""
-    behind, wins = collections.defaultdict(list), collections.defaultdict(list)
+    best, behind, wins = collections.Counter(), collections.defaultdict(list), collections.defaultdict(list)
     for place in places:
         ranks = ranking.rank(place)
+        best.update(place.label_of(row) for row in (ranks.first, *ranks.tied))
         for row in ranks.beaten:
             behind[place.label_of(row)].append(row.ratio_to(ranks.first).value)
         if ranking.has_winner(ranks):
             wins[place.label_of(ranks.first)].append(difference(place, contest))
-    always = [name for name, won in wins.items() if len(won) == len(places)]
-    if always:
-        return f"{where(places)}: {always[0]} is fastest."
-    slower = {name: ratios for name, ratios in behind.items() if len(ratios) == len(places)}
-    told = [f"{name} always takes {span(ratios)} times as long as the fastest"
-            for name, ratios in sorted(slower.items(), key=lambda one: (not ranking.is_lasp2(one[0]), -min(one[1])))[:2]]
-    told += [f"{name} wins at {words.names(won, 2)}" for name, won in wins.items()]
-    untold = len(places) - sum(map(len, wins.values()))
-    told += [f"several tie at {f'{untold} of them' if wins else 'each'}"] * bool(untold)
-    return f"{where(places)}: {'; '.join(told)}."
+    always = [name for name, places_won in wins.items() if len(places_won) == len(places)]
+    level = [name for name, number in best.items() if number == len(places)]
+    slower = sorted((name for name, ratios in behind.items() if len(ratios) == len(places)),
+                    key=lambda name: (not ranking.is_lasp2(name), -min(behind[name])))[:2]
+    parts = [f"{where(places)}, {always[0]} is fastest" if always else
+             f"Any of {words.names(level)}: {where(places, 'at none of the')} is another one faster beyond the launches' spread"
+             if len(level) > 1 else f"{where(places)}, none is always among the fastest"]
+    if slower:
+        parts.append(f"not {words.names(slower)}, {span([one for name in slower for one in behind[name]])} times as long everywhere")
+    parts += [f"{name} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
+    return f"{'; '.join(parts)}."
 
 
-def where(places):
-    """All places of a comparison in words, such as `At all 6 sizes, 64 KiB to 16 MiB`."""
+def where(places, before="At all"):
+    """All places of a comparison in words, such as `At all 6 sizes (64 KiB to 16 MiB)`."""
     sizes = sorted({one["state_bytes"] for one in places})
-    number = "both" if len(places) == 2 else f"all {len(places)}"
     if len(sizes) == len(places):
-        return f"At {number} sizes, {captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])}"
+        return f"{before} {len(sizes)} sizes ({captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])})"
     axes = [word for word, values in (("sizes", sizes), ("ranks", {one["ranks"] for one in places}),
                                       ("cadences", {one["cadence"] for one in places})) if len(values) > 1]
-    return f"At {number} {words.names(axes) or 'settings'}"
+    return f"{before} {len(places)} {words.names(axes) or 'settings'}"
 
 
 def span(ratios):
@@ -125,7 +126,7 @@ def of_two_ranks(contest):
     """Why exchanges of two ranks tie."""
     if contest["ranks"] > 2 or not ranking.rank(contest).tied:
         return ""
-    return "Between two ranks every scan but a gather sends one message; from three ranks on they differ."
+    return "Between two ranks most scans send one and the same message; from three ranks on they differ."
 
 
 def near(contest):
@@ -135,8 +136,8 @@ def near(contest):
     if found is None:
         return ""
     ratio, most = found
-    told = f"{words.names(names)} lie within {words.percent(ratio - 1)} of a layer's time"
-    return told + (f", at most {words.percent(most - 1)}." if most else " in one launch.")
+    told = f"The slowest of {words.names(names)} takes {words.percent(ratio - 1)} longer than the fastest"
+    return told + (f", and at most {words.percent(most - 1)}." if most else ", in one launch.")
 
 
 def cost_of_exchange(contest):
@@ -161,7 +162,7 @@ def throughput(contest):
     if record.get("peak_flops"):
         flops = record["flops_per_token"] + record["flops_per_pair"] * record["tokens"] * record["ranks"]
         told += f", {words.percent(speed * flops / record['peak_flops'])} of the peak"
-    return f"{told}, and takes {words.times(best.ratio_to(local))} as long as dp." if local else f"{told}."
+    return f"{told}, and takes {words.times(best.ratio_to(local))} as long as without an exchange (dp)." if local else f"{told}."
 
 
 def matters(contest):
@@ -176,7 +177,7 @@ def matters(contest):
         return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
     low, high = (max(end, 0) for end in cost.interval)
     if high < MATTERS:
-        return f"{exchange} at most {words.percent(high)} of a layer's time: it hardly matters."
+        return f"{exchange} at most {words.percent(high)} of a layer's time, so it hardly matters."
     share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)
     between = f"{exchange} {share} of a layer's time:"
-    return f"{between} it matters." if low > MATTERS else f"{between} these launches do not say whether it matters."
+    return f"{between} it matters." if low > MATTERS else f"{between} whether the exchange matters is open."
