@@ -69,11 +69,11 @@ def of_collective_bench(machine):
         return
     if machine.cores >= 16:
         yield f"--collectives {MAIN_SCANS} --ranks {listed(many[3:])} --baseline all_gather_scan --for 60"
-    yield f"--collectives {MAIN_SCANS} --ranks {many[-1]} -b 64K -e 16M -f 4 --baseline all_gather_scan --for 60"
+    yield f"--collectives {MAIN_SCANS} --ranks {many[-1]} -b 64K -e 16M -f 4 --baseline all_gather_scan --for 45"
 
 
 def of_operator_bench(machine):
-    """The papers' methods with few tokens; all passes and modes of every method. A rank of a layer keeps two cores busy."""
+    """The papers' methods with few tokens; all passes and modes of every method. A rank keeps two cores busy, or the one it has."""
     layers = f"--methods {MAIN_METHODS} --baseline local"
     on_gpus = f"--dtype bf16 --tokens 16384 --heads 16 --mode all -J {RESULTS}/gpu_operators.jsonl --for 75"
     ranks = powers_of_two(machine.cores // 2)
@@ -82,13 +82,13 @@ def of_operator_bench(machine):
     elif machine.gpus == 1:
         yield f"--executor nccl --methods local --ranks 1 --topology {GPU_LINKS} --calibrate {GPU_CALIBRATION} {on_gpus}"
     yield f"{layers} --tokens 512 --heads 4 --mode all --ranks {listed(ranks[-1:] if machine.gpus else ranks)} --for 45"
-    # On fewer than four cores layers compare nothing, so that one line shows them.
-    if machine.gpus == 0 and machine.cores >= 4:
-        yield f"--methods all --tokens 256 --heads 4 --ranks {ranks[-1]} --baseline local --for 60"
+    if machine.gpus == 0:
+        rounds = "" if machine.cores >= 4 else "--rounds 30 "  # for an answer within minutes
+        yield f"--methods all --tokens 256 --heads 4 {rounds}--ranks {ranks[-1]} --baseline local --for 45"
 
 
 def of_model_bench(machine):
-    """A small model, forward and backward, under the papers' methods. A rank keeps two cores busy."""
+    """A small model, forward and backward, under the papers' methods."""
     ranks = powers_of_two(min(machine.cores // 2, 8))
     yield (f"--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks {ranks[-1]} -J {RESULTS}/{RECORDS[MODEL]} --for 10")
 

@@ -65,7 +65,7 @@ class Suite(unittest.TestCase):
 
     def test_ranks_of_a_layer_have_two_cores_each_where_there_are_four(self):
         self.assertEqual(value(lines("operator_bench", cores=16)[0], "--ranks"), "2,4,8")
-        self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=2)], ["2"])
+        self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=2)], ["2", "2"])
         self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=4)], ["2", "2"])
 
     def test_a_model_takes_ten_seconds_and_has_a_file_of_its_own(self):
