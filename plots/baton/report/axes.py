@@ -139,5 +139,5 @@ def tell_apart(found):
     for group in groups.values():
         apart = tuple(axis for axis in axes_of(group) if len({value_of(one, axis) for one in group}) > 1)
         for one in group:
-            one.apart = apart
+            one.apart = tuple(axis for axis in apart if axis != "rounds") or apart  # rounds only where nothing else differs
     return found
