@@ -136,7 +136,7 @@ def by_how_much(best):
 def sends(candidate):
     """Says what the busiest rank sends, in how many messages that wait for one another, and how much of it is hidden."""
     share = candidates.hidden_share(candidate)
-    hidden = "takes next to no time" if share is None else f"{percent(share)} hidden"
+    hidden = "takes next to no time" if share is None else f"{percent(max(share, 0))} hidden"
     return (f"sends {words.digits(stacks.total(candidate, 'sent_bytes') / MIB)} MiB in "
             f"{stacks.total(candidate, 'hops')} hops, {hidden}")
 

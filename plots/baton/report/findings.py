@@ -76,24 +76,31 @@ def everywhere(contest, found):
     places = [one for one in (contest, *choice.others(found, contest)) if ranking.rank(one).judged]
     if len(places) < 2:
         return ""
-    best, behind, wins = collections.Counter(), collections.defaultdict(list), collections.defaultdict(list)
+    labels, best = {}, collections.Counter()
+    behind, wins = collections.defaultdict(list), collections.defaultdict(list)
     for place in places:
         ranks = ranking.rank(place)
-        best.update(place.label_of(row) for row in (ranks.first, *ranks.tied))
+        for row in place.competitors:  # a label may be shorter where fewer rows are
+            labels.setdefault(row.name, place.label_of(row))
+        best.update(row.name for row in (ranks.first, *ranks.tied))
         for row in ranks.beaten:
-            behind[place.label_of(row)].append(row.ratio_to(ranks.first).value)
+            behind[row.name].append(row.ratio_to(ranks.first).value)
         if ranking.has_winner(ranks):
-            wins[place.label_of(ranks.first)].append(difference(place, contest))
-    always = [name for name, places_won in wins.items() if len(places_won) == len(places)]
-    level = [name for name, number in best.items() if number == len(places)]
+            wins[ranks.first.name].append(difference(place, contest))
+    always = [labels[name] for name, places_won in wins.items() if len(places_won) == len(places)]
+    level = [labels[name] for name, number in best.items() if number == len(places)]
     slower = sorted((name for name, ratios in behind.items() if len(ratios) == len(places)),
-                    key=lambda name: (not ranking.is_lasp2(name), -min(behind[name])))[:2]
-    parts = [f"{where(places)}, {always[0]} is fastest" if always else
-             f"Any of {words.names(level)}: {where(places, 'at none of the')} is another one faster beyond the launches' spread"
-             if len(level) > 1 else f"{where(places)}, none is always among the fastest"]
+                    key=lambda name: (not ranking.is_lasp2(name.name), -min(behind[name])))[:2]
+    if always:
+        parts = [f"{where(places)}, {always[0]} is fastest"]
+    elif len(level) > 1:
+        parts = [f"Any of {words.names(level)}: {where(places, 'at none of the')} is another one faster beyond the launches' spread"]
+    else:
+        parts = [f"{where(places)}, {level[0] if level else 'none'} is {'' if level else 'always '}among the fastest"]
     if slower:
-        parts.append(f"not {words.names(slower)}, {span([one for name in slower for one in behind[name]])} times as long everywhere")
-    parts += [f"{name} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
+        ratios = [ratio for name in slower for ratio in behind[name]]
+        parts.append(f"not {words.names(labels[name] for name in slower)}, {span(ratios)} times as long everywhere")
+    parts += [f"{labels[name]} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
     return f"{'; '.join(parts)}."
 
 

@@ -96,6 +96,13 @@ class Exchanges(unittest.TestCase):
         text = told(scans(), *made)
         self.assertIn("At all 2 sizes (64 KiB to 2 MiB), none is always among the fastest; not all_gather_scan, 1.5 to 1.8 times as long everywhere; all_scan wins at 2 MiB; two_shot wins at 64 KiB.", text)
 
+    def test_one_row_is_the_same_at_sizes_with_fewer_executors(self):
+        both = [gpu_scan(name, time, executor=executor) for name, time in (("all_scan", 10), ("two_shot", 20))
+                for executor in ("peer", "nccl")]
+        small = [gpu_scan(name, time, state_bytes=65536, size=65536) for name, time in (("all_scan", 5), ("two_shot", 9), ("x", 8))]
+        text = told(*both, *small)
+        self.assertIn("all_scan on peer is among the fastest; not two_shot on peer, 1.8 to 2 times as long everywhere", text)
+
     def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
         text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
                     scan("all_gather_scan", 110, run="b", factors=(1, 0.8, 1.2)))

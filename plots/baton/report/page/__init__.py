@@ -60,7 +60,7 @@ def paragraphs(session):
 def paragraph(heading, text):
     if heading == answer.HEAD:
         return Paragraph("where", "", text)
-    kinds = {answer.SIMULATED: "simulated", answer.CERTAINTY: "doubt", answer.FAILED: "lost"}
+    kinds = {answer.CERTAINTY: "doubt", answer.FAILED: "lost"}
     return Paragraph(kinds.get(heading, ""), heading, text)
 
 
