@@ -207,6 +207,9 @@ AxisValues OperatorWorkload::axes() const {
   const bool has_modes = method_.sequence == Sequence::cut;
   // The word of a rule with matrices says the kind of its gates.
   const bool has_word = has_matrices(layer_.rule);
+  const AttentionFlops flops =
+      attention_flops(method_.attention, layer_.rule, share.heads, share.d_k, share.d_v);
+  const double passes = layer_.pass == Pass::forward ? 1 : layer_.pass == Pass::backward ? 2 : 3;
   return {{"bench", "operator", in_record_alone},
           {"name", method_.name, in_name},
           {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
@@ -217,6 +220,8 @@ AxisValues OperatorWorkload::axes() const {
           {"attention", attention(), has_word ? in_all : in_contest},
           {"gate", to_string(share.gate), has_word ? in_record_alone : in_all},
           {"gates", to_string(gates_)},
+          {"flops_per_token", passes * flops.per_token, in_record_alone},
+          {"flops_per_pair", passes * flops.per_pair, in_record_alone},
           {"tokens", share.tokens},
           {"packed", packing_.mean},
           {"heads", share.heads},

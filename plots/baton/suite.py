@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./run bench` measures, and how: part by part, since ./run builds each bench just before its launches.
 
-Each line of arguments runs in three launches or more, as many as fit into its --for. The suite fits the machine: the
-cores that this shell may use, and its GPUs.
+Each line of arguments runs in three launches or more, as many as fit into its --for. The suite fits the machine: its
+GPUs, or the cores that this shell may use where there are none.
 """
 
 import argparse
@@ -26,6 +26,7 @@ COLLECTIVE, OPERATOR, MODEL = BENCHES = ("collective_bench", "operator_bench", "
 RECORDS = {COLLECTIVE: "collectives.jsonl", OPERATOR: "operators.jsonl", MODEL: "models.jsonl"}
 MAIN_SCANS = "all_scan,ring_scan,all_gather_scan,recursive_doubling,two_shot"
 MAIN_METHODS = "zeco,lasp1,lasp2,local"
+GPU_LAYER = "--dtype bf16 --tokens 16384 --heads 16"
 SIMULATED_RANKS = "2,4,8,16,32,64,128,256"
 
 SKIPPED, INTERRUPTED = 6, 130  # exit codes of a bench: all its rows were skipped; Ctrl-C
@@ -57,40 +58,46 @@ def listed(numbers):
 def of_collective_bench(machine):
     """Every exchange over few ranks at the paper's shape; the main ones over more ranks, and over sizes. A rank of an
     exchange keeps one core busy. All-gathers among many ranks would take most of the time."""
-    few, many = powers_of_two(min(machine.cores, 8)), powers_of_two(machine.cores)
-    if machine.gpus > 1:
-        yield (f"--executor peer,nccl --collectives all --ranks {listed(powers_of_two(machine.gpus))} -b 128K -e 32M -f 16 "
-               "--tokens 256 --cadence isolated,graph --baseline all_gather_scan "
-               f"-J {RESULTS}/gpu_collectives.jsonl --for 120")
-    # Beside GPUs the processors are no more than a comparison.
-    ranks = few[-1:] if machine.gpus else few
-    yield f"--collectives all --ranks {listed(ranks)} --tokens 512 --baseline all_gather_scan --for 30"
     if machine.gpus:
+        if machine.gpus > 1:
+            yield (f"--executor peer,nccl --collectives all --ranks {listed(powers_of_two(machine.gpus))} -b 128K -e 32M -f 16 "
+                   "--tokens 256 --cadence isolated,graph --baseline all_gather_scan --for 120")
         return
+    few, many = powers_of_two(min(machine.cores, 8)), powers_of_two(machine.cores)
+    yield f"--collectives all --ranks {listed(few)} --tokens 512 --baseline all_gather_scan --for 30"
     if machine.cores >= 16:
         yield f"--collectives {MAIN_SCANS} --ranks {listed(many[3:])} --baseline all_gather_scan --for 60"
     yield f"--collectives {MAIN_SCANS} --ranks {many[-1]} -b 64K -e 16M -f 4 --baseline all_gather_scan --for 45"
 
 
 def of_operator_bench(machine):
-    """The papers' methods with few tokens; all passes and modes of every method. A rank keeps two cores busy, or the one it has."""
-    layers = f"--methods {MAIN_METHODS} --baseline local"
-    on_gpus = f"--dtype bf16 --tokens 16384 --heads 16 --mode all -J {RESULTS}/gpu_operators.jsonl --for 75"
+    """The papers' methods with few tokens; all passes and modes of every method. A rank keeps two cores busy, or the one it has.
+
+    On GPUs the papers' methods with many tokens, and the work of one GPU in each kind of layer.
+    """
+    layers = f"--methods {MAIN_METHODS} --baseline local --mode all"
+    if machine.gpus:
+        if machine.gpus > 1:
+            yield f"--executor peer {layers} --ranks {listed(powers_of_two(machine.gpus))} {GPU_LAYER} --for 75"
+        yield (f"--executor nccl --methods local --attention linear,gdn,kda --pass forward,both --ranks 1 {GPU_LAYER} "
+               f"--topology {GPU_LINKS} --calibrate {GPU_CALIBRATION} --for 30")
+        yield f"--executor nccl --methods ring_attention_softmax --pass forward,both --ranks 1 {GPU_LAYER} --for 15"
+        return
     ranks = powers_of_two(machine.cores // 2)
-    if machine.gpus > 1:
-        yield f"--executor peer {layers} --ranks {listed(powers_of_two(machine.gpus))} {on_gpus}"
-    elif machine.gpus == 1:
-        yield f"--executor nccl --methods local --ranks 1 --topology {GPU_LINKS} --calibrate {GPU_CALIBRATION} {on_gpus}"
-    yield f"{layers} --tokens 512 --heads 4 --mode all --ranks {listed(ranks[-1:] if machine.gpus else ranks)} --for 45"
-    if machine.gpus == 0:
-        rounds = "" if machine.cores >= 4 else "--rounds 30 "  # for an answer within minutes
-        yield f"--methods all --tokens 256 --heads 4 {rounds}--ranks {ranks[-1]} --baseline local --for 45"
+    rounds = "" if machine.cores >= 4 else "--rounds 30 "  # for an answer within minutes
+    yield f"{layers} --tokens 512 --heads 4 --ranks {listed(ranks)} --for 45"
+    yield f"--methods all --tokens 256 --heads 4 {rounds}--ranks {ranks[-1]} --baseline local --for 45"
 
 
 def of_model_bench(machine):
-    """A small model, forward and backward, under the papers' methods."""
+    """A small model, forward and backward, under the papers' methods; on GPUs a block of a model of 1.3 billion weights."""
+    if machine.gpus:
+        methods = "zeco,lasp1,lasp2" if machine.gpus > 1 else "zeco --lines dp"
+        yield (f"--executor nccl --model gla-1b-h16 --layers 1 --tokens 16384 --methods {methods} --rounds 20 "
+               f"--ranks {max(powers_of_two(machine.gpus)) if machine.gpus > 1 else 1} --for 20")
+        return
     ranks = powers_of_two(min(machine.cores // 2, 8))
-    yield (f"--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks {ranks[-1]} -J {RESULTS}/{RECORDS[MODEL]} --for 10")
+    yield f"--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks {ranks[-1]} --for 10"
 
 
 LINES = {COLLECTIVE: of_collective_bench, OPERATOR: of_operator_bench, MODEL: of_model_bench}
@@ -102,25 +109,21 @@ def calibrating(machine):
             f"--calibrate {CALIBRATION} --launches 1 -J /dev/null")
 
 
-def simulated_gpus():
-    """More GPUs than the one that was measured."""
-    return (f"--executor simulator --topology {GPU_CALIBRATION} --ranks {SIMULATED_RANKS} --methods {MAIN_METHODS} --dtype bf16 "
-            f"--tokens 16384 --heads 16 --mode all --baseline local --launches 1 -J {RESULTS}/simulated_gpu_operators.jsonl")
-
-
-def simulated(bench):
-    """More ranks than the machine has, from its own calibration."""
+def simulated(bench, machine):
+    """More ranks than the machine has: GPUs like its own on the links of another machine, or cores from its calibration."""
     what = {COLLECTIVE: f"--collectives {MAIN_SCANS} --baseline all_gather_scan -J {RESULTS}/simulated_collectives.jsonl",
-            OPERATOR: f"--methods {MAIN_METHODS} --heads 4 --baseline local -J {RESULTS}/simulated_operators.jsonl"}[bench]
-    return f"--executor simulator --topology {MACHINE} --ranks {SIMULATED_RANKS} --tokens 512 --launches 1 {what}"
+            OPERATOR: f"--methods {MAIN_METHODS} --baseline local -J {RESULTS}/simulated_operators.jsonl"}[bench]
+    shape = "--tokens 512" if bench == COLLECTIVE else GPU_LAYER if machine.gpus else "--tokens 512 --heads 4"
+    topology = GPU_CALIBRATION if machine.gpus else MACHINE
+    return f"--executor simulator --topology {topology} --ranks {SIMULATED_RANKS} {shape} --launches 1 {what}"
 
 
 def how_long(machine):
     lines = [line.split() for bench in BENCHES for line in LINES[bench](machine)]
     seconds = sum(int(words[words.index("--for") + 1]) for words in lines)
-    seconds += CALIBRATING_SECONDS * (2 if machine.gpus else 1)
-    return (f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {machine.cores} cores and "
-            f"{machine.gpus} GPUs")
+    seconds += CALIBRATING_SECONDS
+    where = f"{machine.gpus} GPU{'s' * (machine.gpus > 1)}" if machine.gpus else f"{machine.cores} core{'s' * (machine.cores > 1)}"
+    return f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {where}"
 
 
 # --- Launches -------------------------------------------------------------------------------------------
@@ -198,13 +201,13 @@ class Launcher:
     def go_beyond(self, machine):
         """Traces the ends of the answer, calibrates, and simulates more ranks than there are here."""
         self.trace_ends()
-        if machine.gpus == 1 and has_content(GPU_CALIBRATION):
-            self.logged("simulated-gpus", OPERATOR, simulated_gpus())
-        self.logged("calibrating", OPERATOR, calibrating(machine))
-        if has_content(CALIBRATION):
-            grow.main([str(CALIBRATION), "--out", str(MACHINE)])
+        if not machine.gpus:
+            self.logged("calibrating", OPERATOR, calibrating(machine))
+            if has_content(CALIBRATION):
+                grow.main([str(CALIBRATION), "--out", str(MACHINE)])
+        if has_content(GPU_CALIBRATION if machine.gpus else MACHINE):
             for bench in (COLLECTIVE, OPERATOR):
-                self.logged(f"simulated-{bench}", bench, simulated(bench))
+                self.logged(f"simulated-{bench}", bench, simulated(bench, machine))
 
 
 def has_content(path):

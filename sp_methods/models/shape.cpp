@@ -43,8 +43,8 @@ double ModelShape::flops_per_token(std::int64_t sequence, bool has_head) const {
   for (const Attention kind : layers) {
     for (const Weight& weight : weights(kind))
       if (!weight.is_vector) flops += 6.0 * static_cast<double>(weight.count());
-    flops += kind == Attention::linear ? 12.0 * static_cast<double>(heads * d_k * d_v)
-                                       : 3.0 * static_cast<double>(heads * (d_k + d_v) * sequence);
+    const AttentionFlops forward = attention_flops(kind, Rule::decay, heads, d_k, d_v);
+    flops += 3 * (forward.per_token + forward.per_pair * static_cast<double>(sequence));
   }
   return flops;
 }

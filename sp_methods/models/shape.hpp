@@ -80,8 +80,7 @@ struct ModelShape {
   std::int64_t parameters(bool has_head) const;
 
   /// Floating-point operations that one token of a sequence of `sequence` tokens needs forward and
-  /// backward: 6 for each weight of a matrix, 12 d_k d_v for a head of linear attention (k^T v and
-  /// q S, 2 each, and twice that backward), 3 (d_k + d_v) sequence for one of causal softmax.
+  /// backward: 6 for each weight of a matrix, and three times what attention needs forward.
   /// Recomputation does not count.
   double flops_per_token(std::int64_t sequence, bool has_head) const;
   /// The number of layers that compute softmax attention.

@@ -32,7 +32,8 @@ class DryRun(unittest.TestCase):
     def run_dry(self, program, line):
         topology = ROOT / "topologies/dgx-h100-32x8.json"  # in place of the one that calibrating makes
         line = re.sub(r"--calibrate \S+ ", "", line)  # which a dry run refuses, since it would measure nothing
-        words = [topology if word == "results/local/machine.json" else word for word in line.split()]
+        made = (str(suite.MACHINE), str(suite.GPU_CALIBRATION))
+        words = [topology if word in made else word for word in line.split()]
         done = subprocess.run([BENCHES[program], *words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, f"{program} {line}\n{done.stderr}")
 
@@ -52,8 +53,8 @@ class DryRun(unittest.TestCase):
         for cores in (2, 16):
             self.run_dry("operator_bench", suite.calibrating(suite.Machine(cores, 0)))
         for program in ("collective_bench", "operator_bench"):
-            self.run_dry(program, suite.simulated(program))
-        self.run_dry("operator_bench", suite.simulated_gpus().replace(str(suite.GPU_CALIBRATION), str(suite.MACHINE)))
+            for gpus in (0, 1):
+                self.run_dry(program, suite.simulated(program, suite.Machine(16, gpus)))
 
 
 class Suite(unittest.TestCase):
@@ -68,33 +69,31 @@ class Suite(unittest.TestCase):
         self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=2)], ["2", "2"])
         self.assertEqual([value(line, "--ranks") for line in lines("operator_bench", cores=4)], ["2", "2"])
 
-    def test_a_model_takes_ten_seconds_and_has_a_file_of_its_own(self):
+    def test_a_model_takes_seconds(self):
         for cores, ranks in ((2, "2"), (8, "4"), (40, "8")):
             line, = lines("model_bench", cores=cores)
             self.assertEqual((value(line, "--ranks"), value(line, "--for")), (ranks, "10"))
-            self.assertEqual(value(line, "-J"), "results/local/models.jsonl")
 
-    def test_gpus_come_first_and_have_files_of_their_own(self):
-        for program, gpus, executor in (("collective_bench", 2, "peer,nccl"), ("operator_bench", 4, "peer"),
-                                        ("operator_bench", 1, "nccl")):
-            first = lines(program, cores=16, gpus=gpus)[0]
-            self.assertEqual(value(first, "--executor"), executor)
-            self.assertTrue(value(first, "-J").startswith("results/local/gpu_"), first)
+    def test_processors_are_not_measured_beside_gpus(self):
+        for gpus in (1, 2, 4):
+            for program in ("collective_bench", "operator_bench", "model_bench"):
+                for line in lines(program, cores=16, gpus=gpus):
+                    self.assertIn(value(line, "--executor"), ("peer,nccl", "peer", "nccl"))
 
-    def test_one_gpu_has_no_exchange(self):
-        self.assertNotIn("nccl", " ".join(lines("collective_bench", cores=16, gpus=1)))
+    def test_one_gpu_has_no_exchange_and_a_line_of_each_kind_of_attention(self):
+        self.assertEqual(lines("collective_bench", cores=16, gpus=1), [])
+        linear, softmax = lines("operator_bench", cores=16, gpus=1)
+        self.assertEqual((value(linear, "--attention"), value(softmax, "--ranks")), ("linear,gdn,kda", "1"))
 
     def test_every_line_has_a_time_and_the_sum_is_said(self):
-        for gpus in (0, 1, 2):
-            machine = {"cores": 16, "gpus": gpus}
+        for gpus, where in ((0, "16 cores"), (1, "1 GPU"), (2, "2 GPUs")):
             seconds = [int(value(line, "--for")) for program in ("collective_bench", "operator_bench", "model_bench")
-                       for line in lines(program, **machine)]
-            total = sum(seconds) + (60 if gpus else 30)  # tracing, calibrating and simulating: also of GPUs
-            self.assertIn(f"about {total // 60} min {total % 60} s", suite.how_long(suite.Machine(**machine)))
+                       for line in lines(program, cores=16, gpus=gpus)]
+            total = sum(seconds) + suite.CALIBRATING_SECONDS  # tracing, calibrating and simulating
+            self.assertRegex(suite.how_long(suite.Machine(16, gpus)), f"about {total // 60} min {total % 60} s .*, on {where}$")
 
     def test_no_line_writes_two_kinds_of_records_into_one_file(self):
-        simulated = [suite.simulated(program) for program in ("collective_bench", "operator_bench")]
-        for line in simulated:
+        for line in (suite.simulated(program, suite.Machine(16, 0)) for program in ("collective_bench", "operator_bench")):
             self.assertIn("/simulated_", value(line, "-J"))
             self.assertIn("256", value(line, "--ranks"))
 

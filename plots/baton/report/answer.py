@@ -10,7 +10,7 @@ import collections
 import textwrap
 
 from baton import cases, words
-from baton.report import axes, certainty, choice, findings, growth
+from baton.report import axes, certainty, choice, findings, growth, one_gpu
 from baton.report.contests import FOR_CHECKS
 
 WANTED_LINES, COLUMNS, INDENT = 18, 100, 12
@@ -21,8 +21,8 @@ SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Le
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
 MUST = 100
-(ON_PROCESSORS, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, TWO_RANKS, SOFTMAX, COST, DECIDE,
- NEAR, EXCHANGE_LASP2) = range(12)
+(OTHER_FAMILY, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, TWO_RANKS, SOFTMAX, COST,
+ DECIDE, NEAR, EXCHANGE_LASP2) = range(13)
 
 
 def lines(session):
@@ -34,6 +34,10 @@ def lines(session):
             break
         kept.remove(min(optional, key=lambda one: one.worth))
         left += 1
+    if not any(one.worth in (SIMULATED_EXCHANGE, SIMULATED_LAYER) for one in kept):  # which it stands before
+        left += len(kept)
+        kept = [one for one in kept if one.worth != SIMULATED_ON]
+        left -= len(kept)
     layouts = [laid_out(counted(kept, left), layout) for layout in (SENTENCES, TITLES, JOINED)]
     return next((found for found in layouts if len(found) <= WANTED_LINES), layouts[-1])
 
@@ -62,15 +66,13 @@ def sentences(session):
     """Returns all Sentences of a session, in the order of the answer."""
     exchanges, layers = choice.exchanges(session), choice.layers(session)
     exchange, layer = choice.the_exchange(exchanges), choice.the_layer(layers)
-    alone = choice.layer_of_one_gpu(session)
+    alone = one_gpu.sentences(one_gpu.works(session))
     used = [one for one in (exchange, layer) if one]
-    found = [Sentence(HEAD, head(session, used), MUST)]
-    if alone:
-        found.append(Sentence(ONE_GPU, of_one_gpu(alone), MUST))
-    if session.measured:
+    found = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
+    if used or session.measured and not alone:
         found += of_exchange(session, exchange, exchanges) + of_layer(session, layer) + of_model(session)
-    found += [Sentence(SIMULATED, text, worth) for text, worth in
-              zip(growth.sentences(session), (SIMULATED_EXCHANGE, MUST if alone else SIMULATED_LAYER, PREDICTIONS))]
+    worths = (MUST, MUST, MUST, PREDICTIONS) if alone else (SIMULATED_ON, SIMULATED_EXCHANGE, SIMULATED_LAYER, PREDICTIONS)
+    found += [Sentence(SIMULATED, text, worth) for text, worth in zip(growth.sentences(session), worths)]
     found += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
     failed = certainty.failures(session)
     return [*found, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
@@ -92,26 +94,15 @@ def head(session, used):
     return told + "; [low, high]: 95 % interval over launches" * (most > 1) + "."
 
 
-def of_one_gpu(contest):
-    """What one GPU can tell: the time of a layer without any exchange."""
-    row = min(contest.local_rows, key=lambda row: row.median)
-    return (f"{axes.passes(contest.way).capitalize()} of {contest['tokens']} tokens, {axes.heads(contest)}, {contest.dtype}, take "
-            f"{words.time_of(row)} on one {contest.group.machine} without any exchange. It takes two GPUs to measure an exchange.")
-
-
 def of_exchange(session, contest, found):
     if contest is None:
         return [Sentence(EXCHANGE, nothing(session, "collective"), MUST)]
-    processors = choice.the_exchange(choice.on_other_family(found, contest))
-    beside = ""
-    if processors:
-        ranks = words.count(processors["ranks"], "rank")
-        beside = f"On {processors.run_by} ({ranks}): {findings.winner(processors)}"
+    others = choice.the_exchange(choice.on_other_family(found, contest))
+    beside = f"On {others.run_by} ({words.count(others['ranks'], 'rank')}): {findings.winner(others)}" if others else ""
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
             Sentence(EXCHANGE, findings.winner(contest), MUST), Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
             Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS), Sentence(EXCHANGE, findings.to_decide(contest), DECIDE),
-            Sentence(EXCHANGE, findings.over_bound(contest), BOUND),
-            Sentence(EXCHANGE, beside, ON_PROCESSORS)]
+            Sentence(EXCHANGE, findings.over_bound(contest), BOUND), Sentence(EXCHANGE, beside, OTHER_FAMILY)]
 
 
 def of_layer(session, contest):

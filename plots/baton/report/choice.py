@@ -66,14 +66,6 @@ def ends(session):
             yield subject, contest, [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
 
 
-def layer_of_one_gpu(session):
-    """A layer's local work on one GPU, both passes if it can be, where no layer ran on several GPUs; else None."""
-    found = [contest for contest in session.contests if contest.is_layer and not contest.is_model
-             and contest.on_gpus and contest.kind == LINEAR]
-    told = [] if any(contest["ranks"] > 1 for contest in found) else [one for one in found if one.local_rows]
-    return max(told, key=lambda one: one.way == "both", default=None)
-
-
 def softmax_layer(session, layer):
     """The contest of softmax attention of the same pass and shape as `layer`, or the best there is, or None."""
     found = layers(session, attention=SOFTMAX)
@@ -89,5 +81,5 @@ def others(found, chosen):
 
 
 def on_other_family(found, chosen):
-    """The contests on processors where the chosen one ran on GPUs."""
+    """The contests by other executors than the chosen one's: on processors beside GPUs, by tcp beside mpi."""
     return [contest for contest in found if contest["family"] != chosen["family"]]

@@ -4,7 +4,7 @@
 import collections
 import math
 
-from baton import captions, estimates, words
+from baton import captions, estimates, limits, words
 from baton.report import choice, ranking
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LEVEL
 
@@ -164,11 +164,9 @@ def cost_of_exchange(contest):
 def throughput(contest):
     """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
     best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
-    speed = record["tokens"] / best.median
-    told = f"{contest.label_of(best)} makes {speed:,.0f} tokens/s a rank"
-    if record.get("peak_flops"):
-        flops = record["flops_per_token"] + record["flops_per_pair"] * record["tokens"] * record["ranks"]
-        told += f", {words.percent(speed * flops / record['peak_flops'])} of the peak"
+    told = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
+    if limit := limits.of(record):
+        told += f", {words.percent(limit.seconds / best.median)} of the peak"
     return f"{told}, and takes {words.times(best.ratio_to(local))} as long as without an exchange (dp)." if local else f"{told}."
 
 

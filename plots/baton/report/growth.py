@@ -12,14 +12,16 @@ OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows
 
 
 def sentences(session):
-    """Returns three sentences: on the exchange, on the layer, and on the errors of predictions; empty where nothing was
-    simulated."""
-    found = [("exchange", series(choice.exchanges(session, simulated=True))),
-             ("layer", series(choice.layers(session, simulated=True)))]
-    told = [sentence(subject, contests, reservation(session, contests)) if contests else "" for subject, contests in found]
+    """Returns four sentences: on the machine, on the exchange, on the layer, and on the errors of predictions; empty where
+    nothing was simulated."""
+    found = {"exchange": series(choice.exchanges(session, simulated=True)), "layer": series(choice.layers(session, simulated=True))}
+    machines = {one.group.topology for contests in found.values() for one in contests}
+    where = f"~ On {', '.join(machines)}." if len(machines) == 1 else ""
+    told = [sentence(subject, contests, reservation(session, contests), not where) if contests else ""
+            for subject, contests in found.items()]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
-    return [*told, off if any(told) else ""]
+    return [where, *told, off if any(told) else ""]
 
 
 def reservation(session, contests):
@@ -52,13 +54,13 @@ def series(found):
     return [contest for _, contest in sorted(max(groups.values(), default={}, key=worth).items())]
 
 
-def sentence(subject, contests, before=""):
-    """Who leads at which ranks, and how far LASP-2 is behind at the most of them."""
+def sentence(subject, contests, before, is_alone):
+    """Who leads at which ranks, and how far LASP-2 is behind at the most of them; with the machine if `is_alone`."""
     last = contests[-1]
     told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
             for number, (names, ranks) in enumerate(leaders(contests))]
     size = "" if last.is_layer else f" of {captions.binary_size(last['state_bytes'])}"
-    text = f"~ {before}{subject}{size} on {last.group.topology}: {'; '.join(told)}"
+    text = f"~ {before}{subject}{size}{f' on {last.group.topology}' * is_alone}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
         text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last['ranks']}"
@@ -87,8 +89,9 @@ def leaders(contests):
 
 
 def typical_error(records):
-    """The geometric mean error of the predictions that stand beside measured rows, or None without any."""
+    """The geometric mean error of the predictions that stand beside measured rows, or None without any. One rank exchanges
+    nothing, so that a calibration predicts only the times that it was made of."""
     errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
               if record.get("predicted_seconds") and record.get("median_seconds")
-              and record["executor"] != results.SIMULATOR and not is_oversubscribed(record)]
+              and record["ranks"] > 1 and record["executor"] != results.SIMULATOR and not is_oversubscribed(record)]
     return math.expm1(sum(errors) / len(errors)) if errors else None

@@ -161,17 +161,28 @@ class Layers(unittest.TestCase):
 
 
 class OneGpu(unittest.TestCase):
-    """A machine of one GPU, whose processors are measured beside it."""
+    """A machine of one GPU: its layers and its model, and what is simulated of more."""
 
-    on_gpu = dict(executor="nccl", ranks=1, device={"gpu": "Example GPU"}, dtype="bf16")
+    on_gpu = dict(executor="nccl", ranks=1, device={"gpu": "NVIDIA H100 80GB HBM3"}, dtype="bf16", tokens=16384, heads=16)
+    linear = dict(flops_per_token=3 * 4.0 * 16 * 128 * 128, flops_per_pair=0, tensor_bytes=335e6)
 
-    def test_its_layer_is_told_before_processors_and_more_gpus_are_simulated(self):
+    def test_each_layer_stands_beside_what_the_data_sheet_allows_and_more_gpus_are_simulated(self):
         more = [simulated(layer(name, milliseconds, ranks=ranks, dtype="bf16")) for ranks in (2, 256)
                 for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
-        found = paragraphs(local(0.826, **self.on_gpu), scans(noise=0.2), methods(noise=0.2), *more)
-        self.assertEqual(list(found)[:3], ["ANSWER", "One GPU", "Exchange"])
-        self.assertRegex(found["One GPU"], r"826 us \[\d+, \d+\] on one Example GPU without any exchange")
+        softmax = layer("ring_attention_softmax", 7.0, scan="", gate="none", attention="softmax", flops_per_token=0,
+                        flops_per_pair=3 * 256.0 * 16, **self.on_gpu)
+        found = paragraphs(local(1.05, **self.on_gpu, **self.linear), local(2.0, **self.on_gpu, attention="gdn"), softmax, *more)
+        self.assertEqual(list(found), ["ANSWER", "One GPU", "~ Simulated", "Verified"])
+        self.assertRegex(found["One GPU"], r"which takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Beside each time, percent")
+        self.assertRegex(found["One GPU"], r"Linear: both 1\.05 ms \[1\.\d+, 1\.\d+\], 10 % of memory\. GDN: both 2\.00 ms \[[^]]*\]\.")
+        self.assertRegex(found["One GPU"], r"Softmax: both 7\.00 ms \[[^]]*\], 48 % of peak\.$")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
+
+    def test_a_calibration_does_not_boast_of_predicting_itself(self):
+        more = [simulated(layer(name, time, ranks=2)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
+        alone = local(1.0, predicted_seconds=1.1e-3, **self.on_gpu)
+        self.assertNotIn("Predictions", told(alone, *more))
+        self.assertIn("Predictions", told(alone, scan(predicted_seconds=1.1e-4), *more))
 
     def test_two_gpus_leave_room_for_more_ranks(self):
         on_gpus = {"executor": "peer", "device": {"gpu": "Example GPU of a long name"}, "dtype": "bf16", "ranks": 2}
@@ -185,13 +196,13 @@ class OneGpu(unittest.TestCase):
     def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
                 for one in simulated(layer(name, milliseconds, ranks=256))]
-        apart = "~ of processors, not of these GPUs: layer on 32 x Example CPU, mpi"
+        apart = "~ On 32 x Example CPU, mpi. ~ of processors, not of these GPUs: layer"
         self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
         self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
 
     def test_rates_of_ranks_that_shared_cores_are_said(self):
         more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
-        doubt = "~ from rates of ranks that shared cores: layer on"
+        doubt = "~ from rates of ranks that shared cores: layer"
         self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
         self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
 

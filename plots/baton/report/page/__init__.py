@@ -11,7 +11,7 @@ import string
 import markupsafe
 
 from baton import files, pages, words
-from baton.report import answer
+from baton.report import answer, one_gpu
 from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
 
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
@@ -33,7 +33,7 @@ def html(sessions, out):
     kept = strips.Strips()
     of_tables = list(tables.tables(sessions, letters, kept.add))
     return pages.made(
-        "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, where=where(sessions),
+        "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, question=question(sessions),
         answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of(session)),
                   "paragraphs": paragraphs(session)} for session, letter in zip(sessions, letters)],
         figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
@@ -43,9 +43,11 @@ def html(sessions, out):
         strips=markupsafe.Markup(kept.json(again.command)))
 
 
-def where(sessions):
+def question(sessions):
     machines = list(dict.fromkeys(machine for session in sessions for machine in session.machines[:1]))
-    return words.names(machines, len(machines)) or "a simulated machine"
+    if all(map(one_gpu.works, sessions)):
+        return f"What one GPU can tell: {words.names(machines, len(machines)).removeprefix('1 x ')}"
+    return f"Which exchange is fastest on {words.names(machines, len(machines)) or 'a simulated machine'}?"
 
 
 def paragraphs(session):

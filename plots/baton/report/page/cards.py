@@ -10,10 +10,13 @@ import collections
 from matplotlib import ticker
 
 from baton import style, words
-from baton.report import answer, choice, growth, ranking
+from baton.report import answer, choice, growth, one_gpu, ranking
 
 # `finding` is the sentence that answers the question, `details` are the others, and `svg` is None without rows.
 Card = collections.namedtuple("Card", "question title finding details svg link")
+
+# A row of a figure: its name, its rows.Row and its colour.
+Point = collections.namedtuple("Point", "name row colour")
 
 QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHANGE: "Which exchange is fastest?",
              answer.LAYER: "Which method is fastest in a layer?", answer.MODEL: "Which method is fastest in a model?",
@@ -34,8 +37,9 @@ def of(session):
     for heading, question in QUESTIONS.items():
         if texts := sentences[heading]:
             contest = about.get(heading)
-            title = "" if not contest else answer.title(contest) if heading == answer.SIMULATED else texts.pop(0)
-            yield Card(question, title, texts[0], texts[1:], ranked(contest) if contest else None, "#cases" if contest else "")
+            svg = ranked(contest) if contest else works(session) if heading == answer.ONE_GPU else None
+            title = "" if not svg else answer.title(contest) if heading == answer.SIMULATED else texts.pop(0)
+            yield Card(question, title, texts[0], texts[1:], svg, "#cases" if svg else "")
 
 
 def contests(session):
@@ -50,18 +54,29 @@ def ranked(contest):
     """Returns the figure of a contest as SVG."""
     ranks = ranking.rank(contest)
     rows = [ranks.first, *sorted([*ranks.tied, *ranks.beaten], key=lambda row: row.median)][:style.MOST_LINES]
-    bottom = TOP + ROW * len(rows)
-    drawn, axes = style.placed_axes(WIDTH, bottom + BOTTOM, LEFT, TOP, WIDTH - RIGHT, bottom)
-    ends = [end for row in rows for end in (row.median, *(row.interval or ()))]
-    low, high = min(ends), min(max(ends), FAR * rows[-1].median)
+    return drawn([Point(contest.label_of(row), row, TIED if ranks.judged and row not in ranks.beaten else OTHER) for row in rows],
+                 f"Times of {answer.title(contest)}")
+
+
+def works(session):
+    """Returns the figure of the layers on one GPU as SVG, those with both passes alone, or None if there are none."""
+    found = [one for one in one_gpu.works(session) if one.contest.way == "both" and not one.contest.is_model]
+    points = [Point(one_gpu.work_of(one.contest), one.row, OTHER) for one in sorted(found, key=lambda one: one.row.median)]
+    return drawn(points, "Times of layers on one GPU, both passes") if points else None
+
+
+def drawn(points, title):
+    """Returns a figure of Points, one below the other, as SVG."""
+    bottom = TOP + ROW * len(points)
+    figure, axes = style.placed_axes(WIDTH, bottom + BOTTOM, LEFT, TOP, WIDTH - RIGHT, bottom)
+    ends = [end for _, row, _ in points for end in (row.median, *(row.interval or ()))]
+    low, high = min(ends), min(max(ends), FAR * points[-1].row.median)
     margin = 0.04 * (high - low) or 0.1 * high
     axes.set(xlim=(max(0, low - margin), high + margin), ylim=(bottom, TOP))
     shape(axes, high)
     notes = {}
-    for number, row in enumerate(rows):
+    for number, (name, row, colour) in enumerate(points):
         middle = TOP + ROW * (number + 0.5)
-        colour = TIED if ranks.judged and row not in ranks.beaten else OTHER
-        name = contest.label_of(row)
         axes.text(-0.02, middle, name if len(name) <= LETTERS else f"{name[:LETTERS - 1]}…", ha="right", va="center",
                   fontsize=TEXT, color=colour, transform=axes.get_yaxis_transform())
         if row.interval:
@@ -70,7 +85,7 @@ def ranked(contest):
         axes.plot([row.median], [middle], marker="o", markersize=7, markerfacecolor="white" if row.is_simulated else colour,
                   markeredgecolor=colour, linestyle="none", gid=gid)
         notes[gid] = f"{name}: {words.time_of(row)}"
-    return style.inlined(drawn, f"Times of {answer.title(contest)}", notes)
+    return style.inlined(figure, title, notes)
 
 
 def shape(axes, high):

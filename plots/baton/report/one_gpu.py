@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one GPU can tell: the time of layers and of a model without any exchange, beside what its data sheet allows."""
+
+import collections
+
+from baton import limits, words
+from baton.report import axes
+from baton.report.contests import LINEAR, SOFTMAX
+
+# The timed row of a layer or model on one GPU, its contest, and its limits.Limit or None.
+Work = collections.namedtuple("Work", "contest row limit")
+ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
+
+
+def works(session):
+    """The Works of a session, by their attention or model and by pass; none if anything was measured on several GPUs."""
+    found = [one for one in session.contests if not one.is_simulated and one.on_gpus]
+    if any(one["ranks"] > 1 for one in found):
+        return []
+    chosen = {}
+    for contest in sorted(found, key=lambda one: one["tokens"]):
+        rows = [row for row in contest.rows if row.is_timed]
+        if contest.is_layer and rows:
+            row = min(rows, key=lambda one: one.median)
+            chosen[work_of(contest), contest.way] = Work(contest, row, limits.of(row.records[-1]))
+    return sorted(chosen.values(), key=lambda one: (one.contest.is_model, *(ORDER.get(word, len(ORDER)) for word in
+                                                                            (one.contest.kind, one.contest.way))))
+
+
+def work_of(contest):
+    if contest.is_model:
+        return f"{words.count(contest['layers'], 'block')} of {contest['model']}"
+    return axes.work(contest).removesuffix(" attention")
+
+
+def sentences(found):
+    """What they have in common, and a sentence for each attention and model."""
+    if not found:
+        return []
+    first = found[0].contest
+    by_work = collections.defaultdict(list)
+    for one in found:
+        by_work[work_of(one.contest)].append(one)
+    shape = ", ".join([f"{first['tokens']} tokens", axes.heads(first), *filter(None, [first.dtype])])
+    of_sheet = " Beside each time, percent of the data sheet's memory rate or peak." * any(one.limit for one in found)
+    return [f"Layers without an exchange, which takes two GPUs: {shape}.{of_sheet}",
+            *(f"{name}: {'; '.join(clauses(them))}." for name, them in by_work.items())]
+
+
+def clauses(found):
+    """A time for each pass, with its share of what limits it; of tokens in a second too, where it is a model."""
+    by = ""
+    for contest, row, limit in found:
+        told = f"{contest.way} {words.time_of(row)}"
+        told += f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
+        if limit:
+            told += f", {words.percent(limit.seconds / row.median, 0)}" + f" of {limit.by}" * (limit.by != by)
+            by = limit.by
+        yield told
