@@ -56,14 +56,15 @@ const char* to_string(Rule rule);
 /// deltanet, for a gate a channel, a gate a head or none; rwkv7 for a low-rank rule.
 const char* attention_name(Attention attention, Rule rule, GateKind gate);
 
-/// The floating-point operations that attention needs forward, of all heads. Backward it needs twice
-/// as many. What a kernel computes beyond the recurrence does not count.
+/// The floating-point operations that attention needs forward, of all heads. Backward it needs
+/// twice as many. What a kernel computes beyond the recurrence does not count.
 struct AttentionFlops {
-  /// For a token: 2 d_k d_v a head for each product with the state and for what is added to it, so
-  /// twice that for gated linear attention, thrice for a delta rule, four times for a low-rank rule.
+  /// For a token: 2 d_k d_v a head for each product with the state and for what is added to it.
+  /// That is twice for gated linear attention, thrice for a delta and four times for a low-rank
+  /// rule.
   double per_token = 0;
-  /// For a token and each token of its sequence: d_k + d_v a head of causal softmax attention, half
-  /// of what all pairs need.
+  /// For a token and each token of its sequence: d_k + d_v a head of causal softmax attention,
+  /// half of what all pairs need.
   double per_pair = 0;
 };
 /// Returns them for `heads` query heads with keys of `d_k` and values of `d_v` channels.

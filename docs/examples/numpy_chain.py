@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of messages in NumPy, beside all_scan: torchrun --nproc-per-node 4 numpy_chain.py -b 256K -e 16M
+"""A chain of messages in NumPy, beside all_scan: python3 numpy_chain.py --ranks 4 -b 256K -e 16M
 
   into = state that the rank before sends;  the next rank gets decay * into + state
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain and a gather in torch over gloo: torchrun --nproc-per-node 4 torch_gloo.py -b 256K -e 16M"""
+"""A chain and a gather in torch over gloo: python3 torch_gloo.py --ranks 4 -b 256K -e 16M"""
 
 import torch
 import torch.distributed as dist
@@ -30,5 +30,6 @@ def torch_gather(call):
         call.into.copy_(before)
 
 
+baton.start_ranks()
 dist.init_process_group("gloo")
 baton.main()

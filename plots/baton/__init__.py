@@ -7,10 +7,10 @@
 
     @baton.native("my_scan")     an exchange of one's own, timed and verified as Baton's are
     def my_scan(call): ...
-    baton.main()                 collective_bench, started by torchrun
+    baton.main()                 collective_bench on ranks of this host, or on torchrun's
 """
 
-from baton.native import main, native
+from baton.native import main, native, start_ranks
 from baton.records import Error, Records, read
 
-__all__ = ["Error", "Records", "main", "native", "read"]
+__all__ = ["Error", "Records", "main", "native", "read", "start_ranks"]

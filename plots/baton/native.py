@@ -3,7 +3,7 @@
 
     @baton.native("my_scan", bytes="N", hops="P-1")
     def my_scan(call): ...
-    baton.main()                     # torchrun --nproc-per-node 4 mine.py --collectives all_scan,my_scan -b 256K -e 16M
+    baton.main()                     # python3 mine.py --ranks 4 --collectives all_scan,my_scan -b 256K -e 16M
 
 The harness makes the inputs, starts all ranks together, times a call of the function on each rank, takes the slowest rank,
 compares the results with a serial fold before, in and after the timed rounds, and prints the table.
@@ -13,12 +13,10 @@ import ast
 import operator
 import sys
 
-from baton import devices
+from baton import devices, ranks
 from baton.records import Error
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
-NOT_LAUNCHED = ("start this program with torchrun --nproc-per-node RANKS PROGRAM, or set RANK, WORLD_SIZE, MASTER_ADDR and "
-                "MASTER_PORT for each process")
 
 _names = []
 
@@ -53,17 +51,24 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python", view
 def main(arguments=None):
     """Runs collective_bench with these arguments, or those of the program, and ends the program with its exit code.
 
-    Without --collectives it runs all_scan and the natives of this program.
+    Without --collectives it runs all_scan and the natives of this program. Starts the ranks first, as start_ranks does.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not any(word.split("=")[0] in ("--collectives", "--list", "--help", "--version") for word in arguments):
         arguments += ["--collectives", ",".join(["all_scan", *_names])]
-    if not _harness().is_launched():
-        sys.exit(f"baton: {NOT_LAUNCHED}")
+    start_ranks(arguments)
     if devices.missing and {"nccl", "peer"} & set(",".join(arguments).replace("=", ",").split(",")):
         print(f"baton: executors of GPUs are not there: {devices.missing}", file=sys.stderr)
     sys.stdout.flush()
     sys.exit(_harness().run([sys.argv[0], *arguments]))
+
+
+def start_ranks(arguments=None):
+    """Runs this program once for each rank that --ranks asks for, on this host, and ends it; returns if this is such a rank, or
+    one that torchrun or another launcher started. To be called before anything that needs the ranks, such as torch.distributed.
+    """
+    if not _harness().is_launched():
+        sys.exit(ranks.run(ranks.wanted(sys.argv[1:] if arguments is None else arguments)))
 
 
 def _harness():

@@ -92,7 +92,7 @@ def of_operator_bench(machine):
 def of_model_bench(machine):
     """A small model, forward and backward, under the papers' methods; on GPUs a block of a model of 1.3 billion weights."""
     if machine.gpus:
-        methods = "zeco,lasp1,lasp2" if machine.gpus > 1 else "zeco --lines dp"
+        methods = "zeco,lasp1,lasp2 --lines dp,full" if machine.gpus > 1 else "zeco --lines dp"
         yield (f"--executor nccl --model gla-1b-h16 --layers 1 --tokens 16384 --methods {methods} --rounds 20 "
                f"--ranks {max(powers_of_two(machine.gpus)) if machine.gpus > 1 else 1} --for 20")
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in torch, started by torchrun itself: torch_test.py FOLDER_OF_THE_WHEEL
+"""The examples in torch, started by themselves and by torchrun: torch_test.py FOLDER_OF_THE_WHEEL
 
 The Python is the one in PATH, or that of BATON_TORCH_PYTHON. It must have torch, and the wheel must be for it.
 """
@@ -46,13 +46,13 @@ class Torch(unittest.TestCase):
             raise unittest.SkipTest("the wheel is for another Python")
         assert installed.returncode == 0, installed.stderr
 
-    def rows(self, ranks, example, *words):
-        """What is recorded of each row of an example that torchrun starts."""
+    def rows(self, ranks, example, *words, launcher=None):
+        """What is recorded of each row of an example, which starts its ranks itself if there is no launcher."""
         path = ROOT / "docs/examples" / example
         self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), 26)
         environment = {**os.environ, "PYTHONPATH": self.package, "OMP_NUM_THREADS": "1"}
-        done = python("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, path, *SHORT, *words,
-                      env=environment, cwd=self.folder.name, timeout=240)
+        command = [*launcher, "--nproc-per-node", ranks, path] if launcher else [path, "--ranks", ranks]
+        done = python(*command, *SHORT, *words, env=environment, cwd=self.folder.name, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         told = python("-c", ROWS, env=environment, cwd=self.folder.name)
         os.remove(f"{self.folder.name}/records.jsonl")
@@ -63,6 +63,10 @@ class Torch(unittest.TestCase):
 
     def test_numpy(self):
         self.assert_timed(self.rows(2, "numpy_chain.py"), ("all_scan", "my_scan"), 2)
+
+    def test_gloo_under_torchrun(self):
+        found = self.rows(2, "torch_gloo.py", launcher=("-m", "torch.distributed.run", "--standalone"))
+        self.assert_timed(found, ("all_scan", "gloo_chain", "torch_gather"), 2)
 
     def test_gloo_and_functional_collectives(self):
         self.assert_timed(self.rows(3, "torch_gloo.py"), ("all_scan", "gloo_chain", "torch_gather"), 3)

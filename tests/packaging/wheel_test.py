@@ -73,10 +73,13 @@ class Wheel(unittest.TestCase):
         module = self.in_venv("import baton._harness as module; print(module.__file__)").stdout.strip()
         self.assertNotIn("libmpi", subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout)
 
-    def test_a_program_without_a_launcher_says_how_to_start_it(self):
-        told = self.in_venv("import baton; baton.main()")
-        self.assertEqual(told.returncode, 1)
-        self.assertRegex(told.stderr, r"^baton: start this program with torchrun [^\n]*\n$")
+    def test_a_program_without_a_launcher_starts_its_ranks(self):
+        if not self.has_numpy:
+            self.skipTest("numpy cannot be had here")
+        told = self.in_venv(WRONG, "--ranks", "3", "--collectives", "wrong_scan,all_scan", "--heads", "1", "-n", "5", "-J", "own.jsonl")
+        self.assertEqual(told.returncode, 4, told.stdout + told.stderr)
+        rows = self.in_venv("import baton; print([(r['name'], r['ranks']) for r in baton.read('own.jsonl')])")
+        self.assertEqual(rows.stdout, "[('wrong_scan', 3), ('all_scan', 3)]\n", rows.stderr)
 
     def test_the_example_is_a_verified_row_beside_all_scan(self):
         lines = (ROOT / "docs/examples/numpy_chain.py").read_text().splitlines()
