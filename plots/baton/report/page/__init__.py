@@ -14,6 +14,7 @@ from baton import files, pages, words
 from baton.report import answer, one_gpu
 from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
 
+MOST_PAGES = 20  # that a page links to
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
 
 # A figure of the page; `svg` is None where the session `title` has none.
@@ -39,8 +40,14 @@ def html(sessions, out):
         figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
         at_first=AT_FIRST,
         tables=of_tables, traces=[one for session in sessions for one in trace_files.of_contests(session)],
-        sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)],
+        sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)], beside=beside(out),
         strips=markupsafe.Markup(kept.json(again.command)))
+
+
+def beside(out):
+    """The names of the other pages in the folder of `out`, the newest first."""
+    others = [path for path in pathlib.Path(out).parent.glob("*.html") if path.name != pathlib.Path(out).name]
+    return [path.name for path in sorted(others, key=lambda path: -path.stat().st_mtime)][:MOST_PAGES]
 
 
 def question(sessions):

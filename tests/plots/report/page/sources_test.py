@@ -37,6 +37,11 @@ class Sources(InFolder):
         self.assertEqual(len(links), 1)
         self.assertTrue((self.folder / "out" / urllib.parse.unquote(links[0])).is_file(), links)
 
+    def test_pages_of_a_folder_lead_to_one_another(self):
+        self.page_of(scan())
+        (self.folder / "out" / "my question.html").write_text("", encoding="utf-8")
+        self.assertIn('<a href="my%20question.html">my question</a>', self.page_of(scan()))
+
     def test_a_trace_of_the_fastest_is_drawn_and_the_other_is_asked_for(self):
         records = scan(case="fast") + scan("ring_scan", 150, case="slow")
         self.assertNotIn("One round, no statistic", self.page_of(records))
