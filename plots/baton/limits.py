@@ -10,7 +10,7 @@ import functools
 import json
 import pathlib
 
-MEMORY, TENSOR_CORES = "memory", "peak"
+MEMORY, TENSOR_CORES = "bandwidth", "FLOP/s"
 
 # `seconds` is the least time, and `by` what takes it.
 Limit = collections.namedtuple("Limit", "seconds by")

@@ -140,7 +140,7 @@ def verified(session):
         return ""
     simulated = sum(row.is_simulated for row in ran)
     measured = len(ran) - simulated
-    parts = [f"all {measured} measured rows" if measured > 1 else "the one measured row"] * bool(measured)
+    parts = [f"all {measured} measured rows are right" if measured > 1 else "the one measured row is right"] * bool(measured)
     parts += [f"{simulated}{' more' * bool(measured)} {'was' if simulated == 1 else 'were'} simulated"] * bool(simulated)
     return f"{'; '.join(parts) or 'nothing ran'}.".capitalize()
 

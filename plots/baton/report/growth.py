@@ -8,6 +8,7 @@ from baton import captions, cases, results, words
 from baton.report import choice, ranking
 from baton.report.contests import is_oversubscribed
 
+MACHINE = "~ Simulated machine: "
 OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
 
 
@@ -16,7 +17,7 @@ def sentences(session):
     nothing was simulated."""
     found = {"exchange": series(choice.exchanges(session, simulated=True)), "layer": series(choice.layers(session, simulated=True))}
     machines = {one.group.topology for contests in found.values() for one in contests}
-    where = f"~ On {', '.join(machines)}." if len(machines) == 1 else ""
+    where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 else ""
     told = [sentence(subject, contests, reservation(session, contests), not where) if contests else ""
             for subject, contests in found.items()]
     error = typical_error(session.records)
@@ -63,14 +64,15 @@ def sentence(subject, contests, before, is_alone):
     text = f"~ {before}{subject}{size}{f' on {last.group.topology}' * is_alone}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
     if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
-        text += f"; LASP-2 ~{words.factor(lasp2.ratio_to(first).value)} times as long at {last['ranks']}"
+        name = "LASP-2" if last.is_layer else f"LASP-2 ({lasp2.name.name})"
+        text += f"; {name} ~{words.factor(lasp2.ratio_to(first).value)} times as long as {first.name.name} at {last['ranks']}"
     return text + "."
 
 
 def clause(names):
     if len(names) == 1:
         return f"{names[0]} fastest"
-    return f"{words.names(names, 3)} within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
+    return f"{words.names(names, 3)} tie within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
 
 
 def leaders(contests):

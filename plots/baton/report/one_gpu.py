@@ -7,6 +7,7 @@ from baton import limits, words
 from baton.report import axes
 from baton.report.contests import LINEAR, SOFTMAX
 
+PASSES = {"forward": "forward", "backward": "backward alone", "both": "training"}
 # The timed row of a layer or model on one GPU, its contest, and its limits.Limit or None.
 Work = collections.namedtuple("Work", "contest row limit")
 ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
@@ -42,18 +43,16 @@ def sentences(found):
     for one in found:
         by_work[work_of(one.contest)].append(one)
     shape = ", ".join([f"{first['tokens']} tokens", axes.heads(first), *filter(None, [first.dtype])])
-    of_sheet = " Beside each time, percent of the data sheet's memory rate or peak." * any(one.limit for one in found)
-    return [f"Layers without an exchange, which takes two GPUs: {shape}.{of_sheet}",
-            *(f"{name}: {'; '.join(clauses(them))}." for name, them in by_work.items())]
+    of_sheet = ", percent are of the data sheet's bandwidth or FLOP/s" * any(one.limit for one in found)
+    return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training is forward and backward{of_sheet}.",
+            *(f"{name}: {of_passes(them)}." for name, them in by_work.items())]
 
 
-def clauses(found):
-    """A time for each pass, with its share of what limits it; of tokens in a second too, where it is a model."""
-    by = ""
-    for contest, row, limit in found:
-        told = f"{contest.way} {words.time_of(row)}"
-        told += f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
-        if limit:
-            told += f", {words.percent(limit.seconds / row.median, 0)}" + f" of {limit.by}" * (limit.by != by)
-            by = limit.by
-        yield told
+def of_passes(found):
+    """The time of each pass, of a model with its tokens in a second, and what share of its time the data sheet's rate allows."""
+    times = [f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}" +
+             f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model for contest, row, _ in found]
+    shares = [words.percent(limit.seconds / row.median, 0).removesuffix(" %") for _, row, limit in found if limit]
+    if len(shares) < len(found):
+        return ", ".join(times)
+    return f"{', '.join(times)}: {words.names(shares)} % of {words.names(dict.fromkeys(limit.by for *_, limit in found))}"

@@ -169,13 +169,14 @@ class OneGpu(unittest.TestCase):
     def test_each_layer_stands_beside_what_the_data_sheet_allows_and_more_gpus_are_simulated(self):
         more = [simulated(layer(name, milliseconds, ranks=ranks, dtype="bf16")) for ranks in (2, 256)
                 for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
-        softmax = layer("ring_attention_softmax", 7.0, scan="", gate="none", attention="softmax", flops_per_token=0,
-                        flops_per_pair=3 * 256.0 * 16, **self.on_gpu)
+        softmax = [one for milliseconds, way, passes in ((7.0, "both", 3), (2.0, "forward", 1))
+                   for one in layer("ring_attention_softmax", milliseconds, scan="", gate="none", attention="softmax",
+                                    flops_per_token=0, flops_per_pair=passes * 256.0 * 16, **self.on_gpu, **{"pass": way})]
         found = paragraphs(local(1.05, **self.on_gpu, **self.linear), local(2.0, **self.on_gpu, attention="gdn"), softmax, *more)
         self.assertEqual(list(found), ["ANSWER", "One GPU", "~ Simulated", "Verified"])
-        self.assertRegex(found["One GPU"], r"which takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Beside each time, percent")
-        self.assertRegex(found["One GPU"], r"Linear: both 1\.05 ms \[1\.\d+, 1\.\d+\], 10 % of memory\. GDN: both 2\.00 ms \[[^]]*\]\.")
-        self.assertRegex(found["One GPU"], r"Softmax: both 7\.00 ms \[[^]]*\], 48 % of peak\.$")
+        self.assertRegex(found["One GPU"], r"takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Training is forward and backward, percent")
+        self.assertRegex(found["One GPU"], r"Linear: training 1\.05 ms \[[^]]*\]: 10 % of bandwidth\. GDN: training 2\.00 ms \[[^]]*\]\.")
+        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\], training 7\.00 ms \[[^]]*\]: 56 and 48 % of FLOP/s\.$")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
 
     def test_a_calibration_does_not_boast_of_predicting_itself(self):
@@ -196,7 +197,7 @@ class OneGpu(unittest.TestCase):
     def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
                 for one in simulated(layer(name, milliseconds, ranks=256))]
-        apart = "~ On 32 x Example CPU, mpi. ~ of processors, not of these GPUs: layer"
+        apart = "~ Simulated machine: 32 x Example CPU, mpi. ~ of processors, not of these GPUs: layer"
         self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
         self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
 

@@ -61,7 +61,7 @@ class Failed(unittest.TestCase):
     def test_a_skipped_row_is_no_failure(self):
         skipped = [{**failed()[0], "skipped": "not here"}]
         del skipped[0]["failed"]
-        self.assertIn("Verified All 2 measured rows.", told(rivals(), skipped))
+        self.assertIn("Verified All 2 measured rows are right.", told(rivals(), skipped))
 
 
 if __name__ == "__main__":

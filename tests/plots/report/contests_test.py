@@ -189,20 +189,20 @@ class Simulated(unittest.TestCase):
 
     def test_where_it_changes_as_ranks_grow(self):
         mark = paragraphs(rivals(), *self.growing())["~ Simulated"]
-        self.assertEqual(mark, "~ On somewhere-32x8. ~ exchange of 2 MiB: all_scan fastest at 16 ranks; "
-                               "two_shot fastest at 64 to 256; LASP-2 ~2.50 times as long at 256.")
+        self.assertEqual(mark, "~ Simulated machine: somewhere-32x8. ~ exchange of 2 MiB: all_scan fastest at 16 ranks; "
+                               "two_shot fastest at 64 to 256; LASP-2 (all_gather_scan) ~2.50 times as long as two_shot at 256.")
 
     def test_methods_that_only_part_at_more_ranks(self):
         made = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks, times in ((4, (1, 1.01)), (64, (1, 2)))
                 for name, milliseconds in zip(("zeco", "lasp2"), times)]
-        self.assertEqual(paragraphs(rivals(), *made)["~ Simulated"], "~ On somewhere-32x8. ~ layer: zeco and lasp2 within "
-                         "10 % at 4 ranks; zeco fastest at 64; LASP-2 ~2.00 times as long "
+        self.assertEqual(paragraphs(rivals(), *made)["~ Simulated"], "~ Simulated machine: somewhere-32x8. ~ layer: zeco and lasp2 tie within "
+                         "10 % at 4 ranks; zeco fastest at 64; LASP-2 ~2.00 times as long as zeco "
                          "at 64.")
 
     def test_what_the_model_cannot_tell_is_no_change(self):
         made = [simulated(scan(name, microseconds, ranks=ranks)) for ranks, times in ((16, (10, 10.5)), (64, (10.5, 10)))
                 for name, microseconds in zip(("all_scan", "two_shot"), times)]
-        self.assertIn("all_scan and two_shot within 10 % at 16 to 64 ranks.", paragraphs(rivals(), *made)["~ Simulated"])
+        self.assertIn("all_scan and two_shot tie within 10 % at 16 to 64 ranks.", paragraphs(rivals(), *made)["~ Simulated"])
 
     def test_a_simulated_session_measured_nothing(self):
         found = paragraphs(*self.growing())

@@ -38,7 +38,8 @@ def of(session):
         if texts := sentences[heading]:
             contest = about.get(heading)
             svg = ranked(contest) if contest else works(session) if heading == answer.ONE_GPU else None
-            title = "" if not svg else answer.title(contest) if heading == answer.SIMULATED else texts.pop(0)
+            is_titled = heading != answer.SIMULATED or texts[0].startswith(growth.MACHINE)
+            title = "" if not svg else texts.pop(0) if is_titled else answer.title(contest)
             yield Card(question, title, texts[0], texts[1:], svg, "#cases" if svg else "")
 
 
@@ -92,7 +93,7 @@ def shape(axes, high):
     unit = words.time_unit(high)
     axes.xaxis.set_major_locator(ticker.MaxNLocator(5, steps=(1, 2, 5, 10)))
     axes.xaxis.set_major_formatter(lambda tick, _: words.in_unit(tick, unit, False))
-    axes.set_xlabel(f"{unit[0]} a round", fontsize=TEXT, loc="right")
+    axes.set_xlabel(unit[0], fontsize=TEXT, loc="right")
     axes.tick_params(labelsize=TEXT, length=0)
     style.add_grid(axes, "x")
     axes.spines[:].set_visible(False)
