@@ -55,4 +55,4 @@ def of_passes(found):
     shares = [words.percent(limit.seconds / row.median, 0).removesuffix(" %") for _, row, limit in found if limit]
     if len(shares) < len(found):
         return ", ".join(times)
-    return f"{', '.join(times)}: {words.names(shares)} % of {words.names(dict.fromkeys(limit.by for *_, limit in found))}"
+    return f"{', '.join(times)}: {', '.join(shares)} % of {words.names(dict.fromkeys(limit.by for *_, limit in found))}"

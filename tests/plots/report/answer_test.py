@@ -176,7 +176,7 @@ class OneGpu(unittest.TestCase):
         self.assertEqual(list(found), ["ANSWER", "One GPU", "~ Simulated", "Verified"])
         self.assertRegex(found["One GPU"], r"takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Training is forward and backward, percent")
         self.assertRegex(found["One GPU"], r"Linear: training 1\.05 ms \[[^]]*\]: 10 % of bandwidth\. GDN: training 2\.00 ms \[[^]]*\]\.")
-        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\], training 7\.00 ms \[[^]]*\]: 56 and 48 % of FLOP/s\.$")
+        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\], training 7\.00 ms \[[^]]*\]: 56, 48 % of FLOP/s\.$")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
 
     def test_a_calibration_does_not_boast_of_predicting_itself(self):
