@@ -2,6 +2,7 @@
 """What `./run` refuses, it refuses in one line before it installs or builds anything."""
 
 import pathlib
+import re
 import subprocess
 import unittest
 
@@ -20,6 +21,16 @@ class Refusals(unittest.TestCase):
         self.assertIn("paper takes no argument but --local", self.refused("paper", "--all"))
         self.assertIn("CMakePresets.json has no preset 'x'", self.refused("test", "--preset", "x"))
         self.assertIn("doctor has no '--rank'; it takes --ranks N", self.refused("doctor", "--ranks", "2", "--rank"))
+
+    def test_the_doctor_takes_every_flag_of_its_own(self):
+        """`run` knows them without a build, so it has them a second time."""
+        source = (ROOT / "harness/doctor/main.cpp").read_text(encoding="utf-8")
+        flags = {flag for names in re.findall(r'add\(\s*"(--[\w,-]+)"', source) for flag in names.split(",")} - {"--answer"}  # hidden
+        self.assertLessEqual({"--ranks", "--executors", "--json"}, flags)
+        body = re.search(r"^doctor\(\) \{.*?\n\}", (ROOT / "run").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[0]
+        for flag in flags:
+            script = f"die() {{ exit 2; }}; steps() {{ exit 7; }}\n{body}\ndoctor {flag}"
+            self.assertEqual(subprocess.run(["bash", "-c", script], check=False).returncode, 7, flag)
 
 
 if __name__ == "__main__":

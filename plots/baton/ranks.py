@@ -34,7 +34,9 @@ def run(size):
             processes.append(subprocess.Popen([sys.executable, *sys.orig_argv[1:]], env={**os.environ, **own}))
         return first_failure(processes)
     except KeyboardInterrupt:  # which the ranks have heard too
-        return max(process.wait() for process in processes) or 130
+        for process in processes:
+            process.wait()
+        return 130
     finally:
         for process in processes:
             process.kill()

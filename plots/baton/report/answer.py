@@ -27,23 +27,22 @@ MUST = 100
 
 def lines(session):
     """Returns the answer of a session as lines for a terminal."""
-    kept, left = [one for one in sentences(session) if one.text], 0
-    while len(laid_out(counted(kept, left), JOINED)) > WANTED_LINES:
+    found = [one for one in sentences(session) if one.text]
+    kept = list(found)
+    while len(laid_out(counted(kept, found), JOINED)) > WANTED_LINES:
         optional = [one for one in kept if one.worth < MUST]
         if not optional:
             break
         kept.remove(min(optional, key=lambda one: one.worth))
-        left += 1
-    if not any(one.worth in (SIMULATED_EXCHANGE, SIMULATED_LAYER) for one in kept):  # which it stands before
-        left += len(kept)
+    if not any(one.worth in (SIMULATED_EXCHANGE, SIMULATED_LAYER) for one in kept):  # it stands before them
         kept = [one for one in kept if one.worth != SIMULATED_ON]
-        left -= len(kept)
-    layouts = [laid_out(counted(kept, left), layout) for layout in (SENTENCES, TITLES, JOINED)]
-    return next((found for found in layouts if len(found) <= WANTED_LINES), layouts[-1])
+    layouts = [laid_out(counted(kept, found), layout) for layout in (SENTENCES, TITLES, JOINED)]
+    return next((lines_of for lines_of in layouts if len(lines_of) <= WANTED_LINES), layouts[-1])
 
 
-def counted(kept, left):
-    """The sentences, and before the failures how many others were left out."""
+def counted(kept, found):
+    """The sentences that are kept, and before the last one how many of those that were found are left out."""
+    left = len(found) - len(kept)
     text = f"{words.count(left, 'sentence')}; the page has {'it' if left == 1 else 'them'}."
     return [*kept[:-1], *[Sentence(LEFT_OUT, text, MUST)] * bool(left), kept[-1]]
 
