@@ -41,7 +41,8 @@ def _asked(record):
 def model_words(record):
     """Returns the model of a record in words, and what it has beside its blocks."""
     beside = f", {record['beside']}" if record["beside"] else ""
-    return f"{record['model']}: {record['layers']} layers of width {record['width']}{beside}"
+    layers = "1 layer" if record["layers"] == 1 else f"{record['layers']} layers"
+    return f"{record['model']}: {layers} of width {record['width']}{beside}"
 
 
 def crowded_ranks(records):

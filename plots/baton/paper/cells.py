@@ -121,14 +121,5 @@ def signed(percent):
 
 def digits(value):
     """Returns three significant digits, without an exponent."""
-    if value == 0:
-        return "0"
-    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    if whole >= 3:
-        return f"{value:,.0f}"
-    places = 3 - whole
-    scaled = abs(value)
-    while whole == 0 and scaled < 0.1:
-        scaled *= 10
-        places += 1
-    return f"{value:.{places}f}"
+    exponent = int(f"{abs(value):.2e}".partition("e")[2]) if value else 2
+    return f"{value:,.{max(2 - exponent, 0)}f}"

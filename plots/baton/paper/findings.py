@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the page finds, made of the records: a sentence, what it stands on, and a small figure each.
 
-A sentence says that two times differ only if their intervals do. A finding whose records are missing is left out.
+Measured times are ranked as the answer of a session ranks them (report/ranking.py). A finding whose records are missing
+is left out.
 """
 
-from baton import captions, exchanges, operators, results
+from baton import captions, exchanges, operators, results, words
 from baton.paper import cells, goals
 from baton.paper.cells import digits
 from baton.paper.page import Figure, Finding, Line
 from baton.paper.sections import disputed_volumes, scaling, winners, zeco_operators, zeco_table2
 from baton.paper.sections import measured_against_predicted as prediction
-from baton.paper.sources import H100, MANY_H100, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
+from baton.paper.sources import H100, MANY_H100, PAPER_RANKS, by, published_cells, timed_cells, where_measured
+from baton.report import choice, ranking
 
 US, MS = 1e6, 1e3
 
@@ -26,24 +28,10 @@ def of(sources):
 # --- Words ------------------------------------------------------------------------------------------------
 
 
-def times_as_long(one, base):
-    """Says how much longer a record took than another, or that they cannot be told apart."""
-    low, high = one["ci95_seconds"]
-    base_low, base_high = base["ci95_seconds"]
-    if low <= base_high and base_low <= high:
-        return "a time that cannot be told apart"
-    return f"{one['median_seconds'] / base['median_seconds']:.1f} times as long"
-
-
 def listed(parts):
     """Joins words to `a, b and c`."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def launches_of(records):
-    count = max(record.get("launches", 1) for record in records)
-    return f"{count} launches" if count > 1 else "one launch, so the next may differ by more than an interval"
 
 
 def span(values, unit=""):
@@ -52,9 +40,15 @@ def span(values, unit=""):
     return " to ".join(shown) + unit
 
 
-def interval(record, scale):
-    low, high = record["ci95_seconds"]
-    return low * scale, record["median_seconds"] * scale, high * scale
+def in_launches(row):
+    """Says in how many launches a row was measured."""
+    return f"Measured in {words.count(len(row.launches), 'launch', 'launches')}."
+
+
+def ends(row, scale):
+    """Returns (low, middle, high) of a row's time over launches; one launch has no interval."""
+    low, high = row.interval or (row.median, row.median)
+    return low * scale, row.median * scale, high * scale
 
 
 # --- An exchange on GPUs --------------------------------------------------------------------------------
@@ -63,34 +57,46 @@ RIVALS = {exchanges.LASP2: "LASP-2 by one ncclAllGather", exchanges.LASP1: "LASP
 
 
 def exchange(sources):
-    """Says how long All-Scan takes on the machine with most GPUs, beside its bound and its rivals."""
-    found = [(ranks, machine, sweep) for machine, records in sources.measured.items()
-             for (ranks, cadence), sweep in exchanges.sweeps(filter(exchanges.on_gpus, records)).items()
-             if cadence == goals.CADENCE and sweep.at(exchanges.BASE, goals.PAPER_STATE)]
+    """Says how long All-Scan takes on the machine with most GPUs, beside its bound and its rivals.
+
+    Most GPUs count before most launches, since between two GPUs nearly all scans send one message.
+    """
+    found = [(machine, session, one) for machine, sessions in sources.sessions.items() for session in sessions
+             for one in choice.exchanges(session) if one.on_gpus and one["cadence"] == goals.CADENCE
+             and one["state_bytes"] == goals.PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
-    ranks, machine, sweep = max(found, key=lambda one: one[:2])
-    scan = sweep.at(exchanges.BASE, goals.PAPER_STATE)
-    rivals = {title: record for one, title in RIVALS.items()
-              if (record := sweep.at(one, goals.PAPER_STATE)) and not sweep.elsewhere(record, scan)}
-    bound_of = scan["bound_seconds"]
-    share = f", at {100 * bound_of / scan['median_seconds']:.0f} % of its bound" if bound_of else ""
-    told = listed([f"{title} takes {times_as_long(record, scan)}" for title, record in rivals.items()]) + ". " \
-        if rivals else ""
+    machine, session, contest = max(found, key=lambda one: (one[2]["ranks"], ranking.rank(one[2]).judged))
+    scan = contest.row_of(*exchanges.BASE)
+    share = f", at {100 * scan.bound_share:.0f} % of its bound" if scan.bound else ""
+    rivals = {title: row for one, title in RIVALS.items() if (row := contest.row_of(*one))}
+    sizes = [one for one in choice.exchanges(session) if choice.alike(contest, one)]
     lines = [Line(exchanges.title(one).split(",")[0], one.name, cells.MEASURED, {
-        size: interval(record, US) for size in sweep.sizes()
-        if (record := sweep.at(one, size)) and not sweep.elsewhere(record)})
+        place["state_bytes"]: ends(row, US) for place in sizes if (row := place.row_of(*one))})
         for one in (exchanges.BASE, *RIVALS)]
     bound = Line("bound of All-Scan", "", cells.DERIVED, {
-        size: (record["bound_seconds"] * US,) * 3 for size in sweep.sizes()
-        if (record := sweep.at(exchanges.BASE, size)) and record["bound_seconds"]})
+        place["state_bytes"]: (row.bound * US,) * 3 for place in sizes
+        if (row := place.row_of(*exchanges.BASE)) and row.bound})
     return Finding(
-        f"On {ranks} × {scan['device']['gpu']} All-Scan hands on {captions.binary_size(goals.PAPER_STATE)} of state in "
-        f"{digits(scan['median_seconds'] * US)} µs{share}.",
-        f"{told}Measured, medians of {launches_of([scan])}.", "Exchanges between GPUs",
+        f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
+        f"{captions.binary_size(goals.PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
+        f"{beside(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs",
         Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",
                [line for line in (*lines, bound) if line.points],
                "Time of an exchange against the size of the state, with 95 % intervals, and the bound of All-Scan."))
+
+
+def beside(scan, rivals):
+    """Says how many times as long as a row each of {title: row} takes, or that the launches cannot tell."""
+    if not rivals:
+        return ""
+    ratios = {title: row.ratio_to(scan) for title, row in rivals.items()}
+    if not all(ratio.interval for ratio in ratios.values()):
+        told = listed([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
+        return f"In one launch, which tells no winner, {told}. "
+    return listed([f"{title} takes " + (f"{words.times(ratios[title])} as long" if ranking.is_slower(row, scan)
+                                        else "a time that cannot be told apart")
+                   for title, row in rivals.items()]) + ". "
 
 
 # --- A layer on GPUs ------------------------------------------------------------------------------------
@@ -99,47 +105,48 @@ LAYERS = ("zeco", "lasp1", "lasp2")
 
 
 def layer(sources):
-    """Says what the exchange of each method adds to a layer, on the machine with most GPUs."""
-    groups = []
-    for (machine, executor, cadence), records in sources.here(
-            bench="operator", dtype=zeco_operators.DTYPE, tokens=zeco_operators.TOKENS[0], **{"pass": "both"}):
-        alone = [record for record in records if record.get("device") and not results.crowded(record)]
-        for run in sorted({record["run"] for record in alone}):
-            stood = {one["name"]: one for one in having(alone, run=run) if operators.stands_for_its_method(one)}
-            if {operators.LOCAL, *LAYERS} <= set(stood):
-                groups.append((stood["local"]["ranks"], executor == "peer", run, machine, executor, cadence, stood))
-    if not groups:
+    """Says what the exchange of each method adds to a layer, on the machine with most launches, then with most GPUs."""
+    found = [(machine, one) for machine, sessions in sources.sessions.items() for session in sessions
+             for one in choice.layers(session) if one.on_gpus and one.way == "both"
+             and one.dtype == zeco_operators.DTYPE and one["tokens"] == zeco_operators.TOKENS[0]
+             and all(ranking.named(one, name) for name in LAYERS) and one.local_of(one.best)]
+    if not found:
         return None
-    ranks, _, _, *where, stood = max(groups, key=lambda one: one[:3])
-    added = {name: overhead(stood[name], stood[operators.LOCAL]) for name in LAYERS}
+    machine, contest = max(found, key=lambda one: (
+        len(one[1].local_of(one[1].best).launches), one[1]["ranks"], one[1].record["time"]))
+    rows = {name: ranking.named(contest, name) for name in LAYERS}
+    local = contest.local_of(contest.best)
+    added = {name: overhead(row, local) for name, row in rows.items()}
     order = sorted(LAYERS, key=lambda name: added[name][1])
-    titles = operators.TITLES
-    alike = [f"{titles[one]} and {titles[other]}" for one, other in zip(order, order[1:])
-             if added[one][2] >= added[other][0]]
-    none = [titles[name] for name in order if added[name][0] <= 0]
-    doubts = f"{listed(alike)} cannot be told apart. " if alike else ""
-    doubts += f"What {listed(none)} adds cannot be told from nothing. " if none else ""
-    told = listed([f"{signed(added[name][1])}{'' if place else ' longer'} with {titles[name]}"
+    told = listed([f"{signed(added[name][1])}{'' if place else ' longer'} with {operators.TITLES[name]}"
                    for place, name in enumerate(order)])
-    apart = signed(added[order[-1]][1] - added[order[0]][1])
     return Finding(
-        f"A whole layer on {ranks} × {stood['local']['device']['gpu']} takes {told} than without an exchange.",
-        f"The methods are {apart} of a layer apart. {doubts}Forward and backward, {zeco_operators.TOKENS[0] // 1024}K tokens a GPU. Measured, medians of "
-        f"{launches_of(stood.values())}.", "Layers on GPUs",
-        Figure("finding_layer", "", f"% over the layer without an exchange; measured: {where_measured(*where)}",
-               "finding_bars", [(titles[name], name, added[name]) for name in order],
+        f"A whole layer on {contest['ranks']} × {results.machine_of(contest.record)} takes {told} than without an exchange.",
+        f"{apart(contest, local, rows, order)}Forward and backward, {contest['tokens'] // 1024}K tokens a GPU. "
+        f"{in_launches(local)}", "Layers on GPUs",
+        Figure("finding_layer", "", "% over the layer without an exchange; measured: "
+               f"{where_measured(machine, local.name.executor, contest['cadence'])}",
+               "finding_bars", [(operators.TITLES[name], name, added[name]) for name in order],
                "What the exchange adds to the time of a layer, by method, with 95 % intervals."))
 
 
-def overhead(one, local):
+def overhead(row, local):
     """Returns (low, middle, high) of the percent by which a layer takes longer than the local one."""
-    low, high = one["ci95_seconds"]
-    local_low, local_high = local["ci95_seconds"]
-    if one.get("baseline") == operators.LOCAL and one.get("ratio_ci95"):
-        ends = one["ratio_ci95"]
-    else:
-        ends = low / local_high, high / local_low
-    return tuple(100 * (ratio - 1) for ratio in (ends[0], one["median_seconds"] / local["median_seconds"], ends[1]))
+    ratio = row.ratio_to(local)
+    low, high = ratio.interval or (ratio.value, ratio.value)
+    return tuple(100 * (value - 1) for value in (low, ratio.value, high))
+
+
+def apart(contest, local, rows, order):
+    """Says which of {name: row} the launches tell apart, and which from the layer without an exchange."""
+    if not ranking.rank(contest).judged:
+        return "One launch tells no winner. "
+    titles = operators.TITLES
+    alike = [f"{titles[one]} and {titles[other]}" for one, other in zip(order, order[1:])
+             if not ranking.is_slower(rows[other], rows[one])]
+    none = [titles[name] for name in order if not ranking.is_slower(rows[name], local)]
+    doubts = f"{', nor can '.join([f'{alike[0]} cannot be told apart', *alike[1:]])}. " if alike else ""
+    return doubts + (f"What {listed(none)} adds cannot be told from nothing. " if none else "")
 
 
 def signed(percent):

@@ -7,6 +7,7 @@ import pathlib
 from baton import files, results
 from baton.paper import cells
 from baton.paper.published import FOLDER, load_cells
+from baton.report import sessions
 
 RESULTS = FOLDER.parent
 LOCAL = "local"  # the folder of the records of this checkout, which the page has only if asked
@@ -19,14 +20,18 @@ A100_PAIR, A10 = "dgx-a100-2x8-100g", "pcie-4xa10"
 
 class Sources:
     """All records and cells: {name of a machine: its records}, {name of a CSV: rows}, and of each machine what other
-    projects measured there: rows of the scripts of peers/, and {name of a file: text} of outputs kept as they came."""
+    projects measured there: rows of the scripts of peers/, and {name of a file: text} of outputs kept as they came.
 
-    def __init__(self, simulated, measured, published, peers=None, texts=None):
+    `measured` has one record of each case, `sessions` has every launch of it: {name of a machine: [sessions.Session]}.
+    """
+
+    def __init__(self, simulated, measured, published, peers=None, texts=None, sessions=None):
         self.simulated = simulated
         self.measured = measured
         self.published = published
         self.peers = peers or {}
         self.texts = texts or {}
+        self.sessions = sessions or {}
 
     def on(self, topology, **wanted):
         """Returns the simulated records of one topology, timed or skipped."""
@@ -63,7 +68,8 @@ def load(simulated, machines, published, with_local=False):
         published={path.stem: load_cells(path) for path in sorted(published.glob("*.csv"))},
         peers={folder.name: results.load_peers(sorted(folder.glob("*.jsonl"))) for folder in folders},
         texts={folder.name: {path.stem: load_text(path) for path in sorted(folder.glob("*.txt"))}
-               for folder in folders})
+               for folder in folders},
+        sessions={folder.name: sessions.every(folder) for folder in folders if next(folder.glob("*.jsonl"), None)})
 
 
 def load_text(path):

@@ -132,6 +132,10 @@ class Contest:
         return min(same, key=lambda other: (other.name.blocks != row.name.blocks, other.name.blocks != AUTO),
                    default=None)
 
+    def row_of(self, name, executor):
+        """The fastest competitor of this name on this executor, or None."""
+        return next((row for row in self.competitors if (row.name.name, row.name.executor) == (name, executor)), None)
+
     def local_of(self, row):
         """The timed layer without any exchange on the same executor, or None."""
         return next((other for other in self.rows if other.is_timed and other.name.name == LOCAL

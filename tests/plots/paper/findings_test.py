@@ -5,7 +5,8 @@ import unittest
 
 from baton.paper import findings
 from baton.paper.sources import Sources
-from plots.example import layer, local, on_gpus, record
+from baton.report.sessions import Session
+from plots.example import layer, local, on_gpus, read, record
 
 MIB = 2**20
 H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"
@@ -13,7 +14,16 @@ SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "dev
 
 
 def sources(measured=(), simulated=(), published=()):
-    return Sources(list(simulated), {"mine": list(measured)}, {"zeco_table2": list(published)})
+    measured = [{**one, "machine": {**one["machine"], "cores": 64}} for one in measured]
+    session = Session("s", "mine", read(measured))
+    return Sources(list(simulated), {"mine": measured}, {"zeco_table2": list(published)},
+                   sessions={"mine": [session]})
+
+
+def launched(made, *factors):
+    """These records once for each launch, whose times are these many times as long."""
+    return [{**one, "run": f"r{number}", "launch": number, "seconds": [factor * second for second in one["seconds"]]}
+            for number, factor in enumerate(factors, 1) for one in made]
 
 
 def simulated(name, ranks, milliseconds, topology=H100):
@@ -25,65 +35,67 @@ def cell(method, gpus, value):
 
 
 class Exchange(unittest.TestCase):
-    def found(self, lasp2_microseconds, **changes):
-        gather = on_gpus("nccl_all_gather_scan", "nccl", microseconds=lasp2_microseconds, **changes)
-        return findings.exchange(sources([on_gpus(), gather]))
+    def found(self, *lasp2_microseconds):
+        gather = [on_gpus("nccl_all_gather_scan", "nccl", microseconds=time, run=f"r{launch}", launch=launch)
+                  for launch, time in enumerate(lasp2_microseconds, 1)]
+        return findings.exchange(sources([*launched([on_gpus()], *[1] * len(gather)), *gather]))
 
     def test_time_bound_and_ratio(self):
-        found = self.found(33)
+        found = self.found(33, 33.1, 32.9)
         self.assertEqual(found.sentence,
                          "On 4 × Example GPU All-Scan hands on 2 MiB of state in 10.0 µs, at 91 % of its bound.")
-        self.assertIn("LASP-2 by one ncclAllGather takes 3.3 times as long. Measured, medians of one launch", found.detail)
+        self.assertIn("LASP-2 by one ncclAllGather takes 3.30 [3.28, 3.32] times as long. Measured in 3 launches.", found.detail)
 
-    def test_touching_intervals_are_no_difference(self):
-        self.assertIn("takes a time that cannot be told apart", self.found(11).detail)
+    def test_what_the_launches_cannot_tell_is_no_difference(self):
+        self.assertIn("takes a time that cannot be told apart", self.found(11, 9.5, 10.2).detail)
 
-    def test_another_launch_is_no_rival(self):
-        found = self.found(33, run="b")
-        self.assertNotIn("LASP-2", found.detail)
-        self.assertEqual([line.label for line in found.figure.data], ["All-Scan", "bound of All-Scan"])
+    def test_one_launch_tells_no_winner(self):
+        self.assertIn("In one launch, which tells no winner, LASP-2 by one ncclAllGather took 3.30 times as long. Measured "
+                      "in 1 launch.", self.found(33).detail)
 
-    def test_several_launches_are_counted(self):
-        self.assertIn("medians of 3 launches.", findings.exchange(sources([on_gpus(launches=3)])).detail)
+    def test_the_most_gpus_count_first(self):
+        made = [*launched([on_gpus(ranks=2)], 1, 1, 1), on_gpus(ranks=8, launch=4)]
+        self.assertIn("On 8 ×", findings.exchange(sources([*made, *(one | {"name": "all_scan"} for one in made)])).sentence)
 
     def test_without_a_bound_there_is_no_share(self):
-        self.assertTrue(findings.exchange(sources([on_gpus(bound_seconds=None)])).sentence.endswith("in 10.0 µs."))
+        made = [on_gpus(bound_seconds=None), on_gpus("all_scan", bound_seconds=None)]
+        self.assertTrue(findings.exchange(sources(made)).sentence.endswith("in 10.0 µs."))
 
     def test_ranks_that_share_a_gpu_tell_nothing(self):
-        self.assertIsNone(findings.exchange(sources([on_gpus(ranks_per_gpu=4)])))
+        made = [on_gpus(name, ranks_per_gpu=4) for name in ("all_scan_fused", "all_scan")]
+        self.assertIsNone(findings.exchange(sources(made)))
 
     def test_processors_tell_nothing_of_gpus(self):
-        self.assertIsNone(findings.exchange(sources([record()])))
+        self.assertIsNone(findings.exchange(sources([record(), record("ring_scan")])))
 
 
 class Layer(unittest.TestCase):
     @staticmethod
-    def layers(zeco, lasp1, lasp2, half=0.001, **changes):
+    def layers(zeco, lasp1, lasp2):
         times = {"zeco": zeco, "lasp1": lasp1, "lasp2": lasp2}
+        return [local(milliseconds=1, **SHAPE), *(layer(name, milliseconds=time, **SHAPE) for name, time in times.items())]
 
-        def ends(time):
-            return {"ci95_seconds": [(time - half) / 1e3, (time + half) / 1e3]}
-
-        return [local(milliseconds=1, **ends(1), **SHAPE),
-                *(layer(name, milliseconds=time, **ends(time), **{**SHAPE, **changes}) for name, time in times.items())]
+    def found(self, *times):
+        return findings.layer(sources(launched(self.layers(*times), 1, 1.1, 0.9)))
 
     def test_the_overhead_of_each_the_least_first(self):
-        found = findings.layer(sources(self.layers(1.04, 1.02, 1.08)))
+        found = self.found(1.04, 1.02, 1.08)
         self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes 2.0 % longer with LASP-1, 4.0 % with ZeCO "
                                          "and 8.0 % with LASP-2 than without an exchange.")
-        self.assertIn("The methods are 6.0 % of a layer apart.", found.detail)
         self.assertNotIn("told apart", found.detail)
 
     def test_what_cannot_be_told_apart_is_said(self):
-        found = findings.layer(sources(self.layers(1.020, 1.021, 1.08)))
-        self.assertIn("ZeCO and LASP-1 cannot be told apart.", found.detail)
+        self.assertIn("ZeCO and LASP-1 cannot be told apart. ", self.found(1.020, 1.021, 1.08).detail)
+        self.assertIn("ZeCO and LASP-1 cannot be told apart, nor can LASP-1 and LASP-2. ", self.found(1.020, 1.021, 1.022).detail)
 
     def test_what_may_be_nothing_is_said(self):
-        found = findings.layer(sources(self.layers(1.0005, 1.02, 1.08)))
-        self.assertIn("What ZeCO adds cannot be told from nothing.", found.detail)
+        self.assertIn("What ZeCO adds cannot be told from nothing.", self.found(1.0005, 1.02, 1.08).detail)
 
-    def test_one_launch_must_have_them_all(self):
-        self.assertIsNone(findings.layer(sources(self.layers(1.04, 1.02, 1.08, run="b"))))
+    def test_one_launch_tells_no_winner(self):
+        self.assertIn("One launch tells no winner. ", findings.layer(sources(self.layers(1.04, 1.02, 1.08))).detail)
+
+    def test_one_session_must_have_them_all(self):
+        self.assertIsNone(findings.layer(sources(self.layers(1.04, 1.02, 1.08)[:-1])))
 
 
 class Simulations(unittest.TestCase):
