@@ -96,7 +96,7 @@ RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, SEARCH, librari
 RULES["sp_methods/models/kernels/device"] = rule(*DEVICE.headers, SEARCH, "sp_methods/models/kernels/",
                                                  libraries=SYSTEM | {"CUDA", "cuBLAS"})
 RULES["harness/doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
-                               libraries=SYSTEM | {"fmt", "JSON"})
+                               "harness/record/cells.hpp", libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))

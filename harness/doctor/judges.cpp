@@ -10,6 +10,7 @@
 #include "harness/doctor/links.hpp"
 #include "harness/doctor/placement.hpp"
 #include "harness/doctor/slowness.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton::doctor {
 namespace {
@@ -38,8 +39,8 @@ void add_missing_executors(std::vector<Finding>& findings, const Readings& readi
   if (!is_built)
     findings.push_back(
         {.about = "build",
-         .what = fmt::format("this host has {} GPU{}, and the build no executor for them (nccl, peer)", gpus,
-                             gpus == 1 ? "" : "s"),
+         .what = fmt::format("this host has {}, and the build no executor for them (nccl, peer)",
+                             quantity(gpus, "GPU")),
          .advice = "install nvcc 12.4 or newer and NCCL 2.28 or newer, then ./run bench builds them"});
 }
 

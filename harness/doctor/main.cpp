@@ -25,6 +25,7 @@
 #include "harness/process/system.hpp"
 #include "harness/process/watchdog.hpp"
 #include "harness/process/world.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton::doctor {
 namespace {
@@ -107,7 +108,7 @@ int direct(const Settings& settings, char** argv) {
   std::vector<std::string> command = launch_command(ranks, 1, argv);
   command.insert(command.end(), {"--answer", answer});
   if (isatty(STDERR_FILENO) != 0)
-    fmt::print(stderr, "examining {} rank{}, well below a minute ...\n", ranks, ranks == 1 ? "" : "s");
+    fmt::print(stderr, "examining {}, well below a minute ...\n", quantity(ranks, "rank"));
   const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [] { return true; }});
   if (end.interrupted) return ExitCode::interrupted;
   if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());

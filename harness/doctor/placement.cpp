@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/record/cells.hpp"
+
 namespace baton::doctor {
 
 std::vector<const RankReadings*> ranks_on(const Readings& readings, const HostReadings& host) {
@@ -80,13 +82,12 @@ std::vector<int> numbers_of(const Ranks& ranks) {
 Finding crowded(const Readings& readings, const HostReadings& host) {
   const Ranks ranks = ranks_on(readings, host);
   const std::size_t cores = cores_of(ranks).size();
-  return {
-      .about = "binding",
-      .ranks = numbers_of(ranks),
-      .what = fmt::format("{} ranks share {} core{} of a host: they wait for one another, and their times "
-                          "prove nothing",
-                          ranks.size(), cores, cores == 1 ? "" : "s"),
-      .advice = fmt::format("take at most {} rank{} a host (--ranks)", cores, cores == 1 ? "" : "s")};
+  return {.about = "binding",
+          .ranks = numbers_of(ranks),
+          .what = fmt::format("{} ranks share {} of a host: they wait for one another, and their times "
+                              "prove nothing",
+                              ranks.size(), quantity(cores, "core")),
+          .advice = fmt::format("take at most {} a host (--ranks)", quantity(cores, "rank"))};
 }
 
 bool overlap(const std::set<int>& a, const std::set<int>& b) {

@@ -6,17 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "harness/doctor/judges.hpp"
 #include "harness/doctor/placement.hpp"
 #include "harness/doctor/slowness.hpp"
 #include "harness/process/system.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton::doctor {
 namespace {
 
-constexpr std::size_t columns = 100;
 /// The most ranks whose links are shown as numbers, and the most whose links are shown as
 /// characters.
 constexpr int most_in_numbers = 12, most_in_characters = 90;
@@ -27,8 +26,7 @@ std::string headline(const std::vector<Finding>& findings) {
     return one.weight == Finding::Weight::problem;
   });
   if (problems == 0) return "This machine is fit to measure on: no problem was found.\n";
-  return fmt::format("This machine is NOT fit to measure on: {} problem{}.\n", problems,
-                     problems == 1 ? "" : "s");
+  return fmt::format("This machine is NOT fit to measure on: {}.\n", quantity(problems, "problem"));
 }
 
 std::string listed(const std::vector<Finding>& findings) {
@@ -37,8 +35,8 @@ std::string listed(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
     const bool is_problem = finding.weight == Finding::Weight::problem;
     const std::string mark = is_problem ? fmt::format("{:2}.", ++number) : "note";
-    text += fmt::format("\n{:4} {}\n", mark, wrapped("     " + finding.what, 5).substr(5));
-    text += wrapped("     Do: " + finding.advice, 9) + "\n";
+    text += wrapped(fmt::format("\n{:4} {}", mark, finding.what), "     ");
+    text += fmt::format("     {}", wrapped("Do: " + finding.advice, "         ", terminal_columns - 5));
   }
   return text;
 }
@@ -120,17 +118,14 @@ std::string matrix_of_characters(const LinkReadings& links) {
     larges.push_back(typical(pair.large_seconds));
   }
   const double latency = typical(latencies, 1), large = typical(larges, 1);
-  std::string text =
-      "\n" +
-      wrapped(fmt::format(
-                  "Links of {}: the usual pair takes {} for {} bytes and {} for {} MiB ({:.1f} GB/s). How "
+  std::string text = wrapped(
+      fmt::format("\nLinks of {}: the usual pair takes {} for {} bytes and {} for {} MiB ({:.1f} GB/s). How "
                   "many times as long a pair takes, above the diagonal {} bytes, below it {} MiB: '.' "
                   "below 1.5, '#' 10 and more",
                   links.executor, shown_seconds(latency), links.small_bytes, shown_seconds(large),
                   links.large_bytes >> 20, static_cast<double>(links.large_bytes) / large * 1e-9,
                   links.small_bytes, links.large_bytes >> 20),
-              0) +
-      "\n";
+      "");
   for (int row = 0; row < links.ranks; ++row) {
     text += fmt::format("{:>6} ", row);
     for (int column = 0; column < links.ranks; ++column) {
@@ -168,35 +163,18 @@ const char* word(Finding::Weight weight) { return weight == Finding::Weight::pro
 
 }  // namespace
 
-std::string wrapped(const std::string& text, int indent) {
-  std::string lines;
-  std::string line = text.substr(0, text.find_first_not_of(' '));
-  std::istringstream words(text);
-  bool is_first = true;
-  for (std::string word; words >> word; is_first = false) {
-    if (!is_first && line.size() + 1 + word.size() > columns) {
-      lines += line + "\n";
-      line = std::string(static_cast<std::size_t>(indent), ' ') + word;
-    } else {
-      line += (is_first ? "" : " ") + word;
-    }
-  }
-  return lines + line;
-}
-
 std::string text_report(const Readings& readings, const std::vector<Finding>& findings) {
   std::string text = headline(findings) + listed(findings);
-  text += "\n" + wrapped(fmt::format("Examined: {}; {}; build {} {}", readings.machine,
-                                     counted("rank",
-                                             [&] {
-                                               std::vector<int> all;
-                                               for (const RankReadings& rank : readings.ranks)
-                                                 all.push_back(rank.rank);
-                                               return all;
-                                             }()),
-                                     readings.build.type, readings.build.commit),
-                         4);
-  text += "\n";
+  text += wrapped(fmt::format("\nExamined: {}; {}; build {} {}", readings.machine,
+                              counted("rank",
+                                      [&] {
+                                        std::vector<int> all;
+                                        for (const RankReadings& rank : readings.ranks)
+                                          all.push_back(rank.rank);
+                                        return all;
+                                      }()),
+                              readings.build.type, readings.build.commit),
+                  "    ");
   if (!readings.ranks.empty()) text += ranks_table(readings);
   text += devices_table(readings);
   for (const LinkReadings& links : readings.links)

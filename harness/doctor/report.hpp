@@ -16,7 +16,4 @@ std::string text_report(const Readings& readings, const std::vector<Finding>& fi
 /// The report as one JSON object with the keys "fit", "findings" and "readings".
 std::string json_report(const Readings& readings, const std::vector<Finding>& findings);
 
-/// The text in lines of at most 100 columns; all but the first begin with `indent` blanks.
-std::string wrapped(const std::string& text, int indent);
-
 }  // namespace baton::doctor

@@ -14,6 +14,7 @@
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
 #include "harness/options/names.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
 namespace {
@@ -137,8 +138,8 @@ void print_list() {
   fmt::print("models\n");
   for (const std::string& name : model_names()) {
     const ModelShape shape = find_model(name);
-    fmt::print("  {:<25} {} layers of width {}, {} heads of {} x {}, {:.2f} billion weights\n", name,
-               shape.count(), shape.width, shape.heads, shape.d_k, shape.d_v,
+    fmt::print("  {:<25} {} of width {}, {} heads of {} x {}, {:.2f} billion weights\n", name,
+               quantity(shape.count(), "layer"), shape.width, shape.heads, shape.d_k, shape.d_v,
                static_cast<double>(shape.parameters(true)) * 1e-9);
   }
   fmt::print("methods\n");

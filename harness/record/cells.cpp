@@ -63,11 +63,16 @@ std::string with_interval(const Ratio& ratio) {
   return fmt::format("{} [{},{}]", number(ratio.value), number(ratio.ci95[0]), number(ratio.ci95[1]));
 }
 
+std::string quantity(std::int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string wrapped(const std::string& text, const std::string& indent, int columns) {
-  std::istringstream words(text);
-  std::string all, line;
+  const std::string before = text.substr(0, text.find_first_not_of(' '));
+  std::istringstream words(text.substr(before.size()));
+  std::string all, line = before;
   for (std::string word; std::getline(words, word, ' ');) {
-    const bool is_first = line.empty() || line == indent;
+    const bool is_first = line == before || line == indent;
     if (!is_first && width_of(line) + 1 + width_of(word) > columns) {
       all += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
       line = indent + word;

@@ -36,9 +36,12 @@ std::string size_of(const Case& c);
 /// A ratio with its interval, such as "1.234 [1.100,1.300]".
 std::string with_interval(const Ratio& ratio);
 
-/// `text` in lines of at most `columns` characters, broken at spaces; each line after the first
-/// begins with `indent`. A word that is longer than a line has a line of its own. Ends with a line
-/// break.
+/// `text` in lines of at most `columns` characters, broken at spaces; the first keeps the spaces
+/// that it begins with, and each line after it begins with `indent`. A word that is longer than a
+/// line has a line of its own. Ends with a line break.
 std::string wrapped(const std::string& text, const std::string& indent, int columns = terminal_columns);
+
+/// Such as "1 rank" and "4 ranks".
+std::string quantity(std::int64_t count, const std::string& noun);
 
 }  // namespace baton

@@ -12,6 +12,7 @@
 #include "harness/process/output.hpp"
 #include "harness/process/placement.hpp"
 #include "harness/process/system.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
 
@@ -24,8 +25,8 @@ Calibrator::Calibrator(const Options& options, Executor& executor, const Team& t
                        const std::optional<Topology>& links)
     : options_(options), executor_(executor), team_(team), ranks_(placement.ranks()) {
   const std::string on = placement.hosts() > 1 ? " on " + placement.words() : "";
-  const std::string stands_on = fmt::format("{}, executor {}, {} {}{}, commit {}, {}", machine(), name,
-                                            ranks_, ranks_ == 1 ? "rank" : "ranks", on, commit(), utc_now());
+  const std::string stands_on = fmt::format("{}, executor {}, {}{}, commit {}, {}", machine(), name,
+                                            quantity(ranks_, "rank"), on, commit(), utc_now());
   if (options.calibrates_kernels_alone()) {
     topology_ = awaiting_kernels(links.value(), machine(), stands_on);
     return;  // kept when there are kernels

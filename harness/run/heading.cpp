@@ -31,8 +31,8 @@ std::string with_spaces(std::string word) {
 std::string subject(const AxisValues& a) {
   const std::string beside = a.text("beside").empty() ? "" : ", " + a.text("beside");
   if (a.has("model"))
-    return fmt::format("{}: {} layers of width {}{}", a.text("model"), a.whole("layers"), a.whole("width"),
-                       beside);
+    return fmt::format("{}: {} of width {}{}", a.text("model"), quantity(a.whole("layers"), "layer"),
+                       a.whole("width"), beside);
   return a.has("attention") ? a.text("attention") + " attention" : with_spaces(a.text("kind"));
 }
 
@@ -167,9 +167,9 @@ std::string crowded_line(const std::vector<Case>& cases) {
       if (worst == nullptr || one.ranks > worst->ranks) worst = &one;
   if (worst == nullptr || launcher().size_on_host < launcher().size) return {};
   return wrapped(
-      fmt::format("# Warning: {} ranks keep {} threads busy on {} core{}. Threads wait for their turn, so "
+      fmt::format("# Warning: {} ranks keep {} threads busy on {}. Threads wait for their turn, so "
                   "that times compare nothing: ask for fewer --ranks.",
-                  worst->ranks, worst->ranks * worst->threads_per_rank, cores, cores == 1 ? "" : "s"),
+                  worst->ranks, worst->ranks * worst->threads_per_rank, quantity(cores, "core")),
       "#   ");
 }
 
@@ -178,7 +178,8 @@ std::string device_lines(const std::string& name, int ranks, const Device& devic
       device.is_shared()
           ? fmt::format("# {}, {} ranks, up to {} on a GPU by turns: no time here is a measure of a link",
                         name, ranks, executor_choices().ranks_per_gpu)
-          : fmt::format("# {}, {} ranks: empty round {:.2f} us", name, ranks, model.floor_seconds * 1e6);
+          : fmt::format("# {}, {}: empty round {:.2f} us", name, quantity(ranks, "rank"),
+                        model.floor_seconds * 1e6);
   if (ranks > 1 && !device.is_shared())
     text += fmt::format(", alpha {:.2f} us, beta {:.1f} GB/s", model.alpha_seconds * 1e6, model.beta * 1e-9);
   if (model.message_beta > 0)

@@ -83,8 +83,8 @@ std::string Progress::line(const Ledger& ledger, int launches) const {
   std::string text = launches == 1 ? "" : fmt::format("launch {}", ledger.launch());
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
-  text += fmt::format("case {} of {} ({} on {}, {} ranks, {}{})", settled + 1, cases_.size(),
-                      c.workload->name(), c.executor, c.ranks, size_of(c), is_layer ? " tokens" : "");
+  text += fmt::format("case {} of {} ({} on {}, {}, {}{})", settled + 1, cases_.size(), c.workload->name(),
+                      c.executor, quantity(c.ranks, "rank"), size_of(c), is_layer ? " tokens" : "");
   const auto left = seconds_left(ledger, launches);
   return left ? text + ": about " + duration(*left) + " left" : text;
 }

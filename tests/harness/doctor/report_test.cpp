@@ -70,11 +70,6 @@ TEST(Text, ShowsManyRanksAsCharacters) {
   EXPECT_THAT(text, HasSubstr("     3 3..-............\n"));
 }
 
-TEST(Text, WrapsBetweenWords) {
-  const std::string text = wrapped("  " + std::string(60, 'a') + " " + std::string(60, 'b'), 4);
-  EXPECT_EQ(text, "  " + std::string(60, 'a') + "\n    " + std::string(60, 'b'));
-}
-
 TEST(Json, HasTheFindingsAndTheReadings) {
   const Readings readings = ill(3);
   const auto json = nlohmann::json::parse(json_report(readings, findings_of(readings)));

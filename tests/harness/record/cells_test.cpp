@@ -32,6 +32,12 @@ TEST(Cells, LinesBreakAtSpaces) {
   EXPECT_EQ(wrapped(text, "", 100), text + "\n");
   EXPECT_EQ(wrapped("a_word_that_is_too_long b", "  ", 10), "a_word_that_is_too_long\n  b\n");
   EXPECT_EQ(wrapped("padded   cells", "", 100), "padded   cells\n");
+  EXPECT_EQ(wrapped("  1. first", "    ", 6), "  1.\n    first\n");
+}
+
+TEST(Cells, OneThingIsNoPlural) {
+  EXPECT_EQ(quantity(1, "rank"), "1 rank");
+  EXPECT_EQ(quantity(0, "rank") + ", " + quantity(2, "rank"), "0 ranks, 2 ranks");
 }
 
 TEST(Cells, CharactersCountAndNotBytes) { EXPECT_EQ(wrapped("ä · ö ü", "", 7), "ä · ö ü\n"); }
