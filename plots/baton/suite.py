@@ -61,7 +61,7 @@ def of_collective_bench(machine):
     if machine.gpus:
         if machine.gpus > 1:
             yield (f"--executor peer,nccl --collectives all --ranks {listed(powers_of_two(machine.gpus))} -b 128K -e 32M -f 16 "
-                   "--tokens 256 --cadence isolated,graph --baseline all_gather_scan --for 120")
+                   "--tokens 256 --cadence isolated,graph --baseline all_gather_scan --for 135")
         return
     few, many = powers_of_two(min(machine.cores, 8)), powers_of_two(machine.cores)
     yield f"--collectives all --ranks {listed(few)} --tokens 512 --baseline all_gather_scan --for 30"
@@ -73,15 +73,18 @@ def of_collective_bench(machine):
 def of_operator_bench(machine):
     """The papers' methods with few tokens; all passes and modes of every method. A rank keeps two cores busy, or the one it has.
 
-    On GPUs the papers' methods with many tokens, and the work of one GPU in each kind of layer.
+    On GPUs the papers' methods with many tokens, and the work of one GPU: in each kind of layer where there is only one,
+    else in gated linear layers, which the simulator needs.
     """
     layers = f"--methods {MAIN_METHODS} --baseline local --mode all"
     if machine.gpus:
-        if machine.gpus > 1:
-            yield f"--executor peer {layers} --ranks {listed(powers_of_two(machine.gpus))} {GPU_LAYER} --for 75"
-        yield (f"--executor nccl --methods local --attention linear,gdn,kda --pass forward,both --ranks 1 {GPU_LAYER} "
-               f"--topology {GPU_LINKS} --calibrate {GPU_CALIBRATION} --for 30")
-        yield f"--executor nccl --methods ring_attention_softmax --pass forward,both --ranks 1 {GPU_LAYER} --for 15"
+        alone = machine.gpus == 1
+        if not alone:
+            yield f"--executor peer {layers} --ranks {listed(powers_of_two(machine.gpus))} {GPU_LAYER} --for 130"
+        yield (f"--executor nccl --methods local --attention linear{',gdn,kda' * alone} --pass forward,both --ranks 1 "
+               f"{GPU_LAYER} --topology {GPU_LINKS} --calibrate {GPU_CALIBRATION} --for {45 if alone else 25}")
+        if alone:
+            yield f"--executor nccl --methods ring_attention_softmax --pass forward,both --ranks 1 {GPU_LAYER} --for 20"
         return
     ranks = powers_of_two(machine.cores // 2)
     rounds = "" if machine.cores >= 4 else "--rounds 30 "  # for an answer within minutes
@@ -92,9 +95,9 @@ def of_operator_bench(machine):
 def of_model_bench(machine):
     """A small model, forward and backward, under the papers' methods; on GPUs a block of a model of 1.3 billion weights."""
     if machine.gpus:
-        methods = "zeco,lasp1,lasp2 --lines dp,full" if machine.gpus > 1 else "zeco --lines dp"
+        methods = "zeco --lines dp --for 30" if machine.gpus == 1 else "zeco,lasp1,lasp2 --lines dp,full --for 120"
         yield (f"--executor nccl --model gla-1b-h16 --layers 1 --tokens 16384 --methods {methods} --rounds 20 "
-               f"--ranks {max(powers_of_two(machine.gpus)) if machine.gpus > 1 else 1} --for 20")
+               f"--ranks {powers_of_two(machine.gpus)[-1] if machine.gpus > 1 else 1}")
         return
     ranks = powers_of_two(min(machine.cores // 2, 8))
     yield f"--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks {ranks[-1]} --for 10"
