@@ -13,7 +13,8 @@ AXES = ("ranks", "state_bytes", "tokens", "packed", "pass", "direction", "map", 
 TITLES = {"state_bytes": "size", "packed": "documents of", "direction": "direction", "map": "maps", "kv_heads": "heads of keys",
           "latent": "keys", "wire_dtype": "wire", "ranks_per_node": "ranks per node", "ranks_per_gpu": "ranks per GPU"}
 VALUES = {"state_bytes": words.size, "packed": lambda mean: str(mean or "all tokens"),
-          "kv_heads": lambda count: str(count or "all"), "latent": lambda latent: "latent" if latent else "with values"}
+          "kv_heads": lambda count: str(count or "all"), "ranks_per_node": lambda count: str(count or "all"),
+          "latent": lambda latent: "latent" if latent else "with values"}
 # Those that tables always show.
 ALWAYS = {"collective": ("ranks", "state_bytes"), "operator": ("ranks", "tokens", "pass"), "model": ("ranks", "tokens")}
 OF_LAYERS, OF_EXCHANGES = ("pass", "dtype", "kernel"), ("direction", "map")

@@ -21,7 +21,7 @@ Point = collections.namedtuple("Point", "name row colour")
 QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHANGE: "Which exchange is fastest?",
              answer.LAYER: "Which method is fastest in a layer?", answer.MODEL: "Which method is fastest in a model?",
              answer.SIMULATED: "And on more devices?"}
-WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 440, 150, 14, 6, 19, 34, 10.5  # points
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 330, 140, 14, 6, 19, 34, 10.5  # points
 LETTERS = 24  # of a name
 FAR = 3  # times the largest median, where intervals are cut
 TIED, OTHER = "#00664a", "#57606a"

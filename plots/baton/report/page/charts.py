@@ -28,8 +28,7 @@ def against_size(contests_of_session):
         axis = "tokens" if group[0].is_layer else "state_bytes"
         unit, title = (str, "tokens a rank") if axis == "tokens" else (words.size, "bytes of a rank's state")
         if len({one[axis] for one in group}) > 1:
-            yield from chart(Subject(shared, axes.importance(group[0])), group, axis,
-                             axes.heading(group[0], "state_bytes", "tokens", "heads"), title, unit)
+            yield from chart(Subject(shared, axes.importance(group[0])), group, axis, ("state_bytes", *FREE[SIZE]), title, unit)
 
 
 def against_ranks(contests_of_session):
@@ -43,8 +42,7 @@ def against_ranks(contests_of_session):
             continue
         group = group + [one for other in joined.get(shared, ()) for one in groups[other]]
         if len({one["ranks"] for one in group}) > 1:
-            yield from chart(Subject(shared, axes.importance(group[0])[:-1]), group, "ranks", axes.heading(group[0], "ranks"),
-                             "ranks", str)
+            yield from chart(Subject(shared, axes.importance(group[0])[:-1]), group, "ranks", FREE[RANKS], "ranks", str)
 
 
 def modelled(one, other):
@@ -63,8 +61,8 @@ def grouped(contests_of_session, kind):
     return groups.items()
 
 
-def chart(subject, group, axis, title, x_title, unit):
-    """Yields the chart of a group of contests, if two methods have lines in it."""
+def chart(subject, group, axis, hidden, x_title, unit):
+    """Yields the chart of a group of contests, if two methods have lines in it. Its title is without the axes `hidden`."""
     found, names = collect(group, axis)
     found = {one: points for one, points in found.items() if len(points) > 1}
     if len({one[:-1] for one in found}) < 2:
@@ -75,11 +73,13 @@ def chart(subject, group, axis, title, x_title, unit):
     made = [lines.Line(names[one], looks.look(one.name).colour, one.simulated,
                        [point[:5] for point in sorted(found[one])]) for one in kept]
     both = len({one.simulated for one in kept}) > 1
-    about = f"{axes.subject(group[0])}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
+    first = next(one for one in group if both or one.is_simulated == kept[0].simulated)
+    about = f"{axes.subject(first)}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
+    about += " local is the layer without an exchange, which competes with none." * any(one.name == LOCAL for one in kept)
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (lines.OVERSUBSCRIBED in marks)
     about += " Rings: of another launch or commit than the other points." * (lines.ELSEWHERE in marks)
-    yield subject, lines.Chart(title, about, x_title, unit, made, left_out, lines.OVERSUBSCRIBED in marks and "" not in marks)
+    yield subject, lines.Chart(axes.heading(first, *hidden), about, x_title, unit, made, left_out, lines.OVERSUBSCRIBED in marks and "" not in marks)
 
 
 def collect(group, axis):
@@ -129,7 +129,7 @@ def common_origin(group):
 
 
 def layers(contests_of_session):
-    """Yields (Subject, Chart) of each contest of layers."""
+    """Yields (Subject, Chart) of each contest of layers that has a method without its exchange, which splits its time."""
     for contest in contests_of_session:
         if not contest.is_layer or not contest.competitors:
             continue
@@ -138,9 +138,9 @@ def layers(contests_of_session):
         order = sorted(rows, key=lambda row: row.name.name not in PAPERS)
         kept = order[:style.MOST_LINES]
         made = [bar(contest, row) for row in rows if row in kept]
-        about = (f"{axes.subject(contest)}. Full: local work alone; light: what the exchange adds; stroke: the "
-                 "exchange exposed.")
-        about += " Grey: not split." * any(one.local is None for one in made)
+        if not any(one.local for one in made):
+            continue
+        about = f"{axes.subject(contest)}."
         about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
         main = common_origin([contest])
         others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]

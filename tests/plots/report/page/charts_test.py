@@ -7,7 +7,7 @@ import unittest
 from baton import looks
 from baton.report import page
 from baton.report.page import bars, charts, lines
-from plots.report.example import SIMULATED_ON, crowded, scan, session
+from plots.report.example import SIMULATED_ON, crowded, local, scan, session
 from plots.report.page import pages
 from plots.report.page.pages import layers, scans, simulated_each
 
@@ -90,14 +90,20 @@ class Lines(unittest.TestCase):
     def test_one_method_alone_is_no_figure(self):
         self.assertEqual(list(charts.against_size(session(scans(names=("all_scan",))).contests)), [])
 
+    def test_lines_that_are_all_simulated_say_so_in_the_title(self):
+        found = session(local(1.0, ranks=1, case="local"), *[simulated_each(layers(ranks=ranks)) for ranks in (2, 4)])
+        titles = [chart.title for _, chart in charts.against_ranks(found.contests)]
+        self.assertTrue(titles and all(title.startswith("~ ") for title in titles), titles)
+
 
 class Bars(unittest.TestCase):
-    def test_linear_and_softmax_layers_have_figures_of_their_own(self):
-        made = [chart for _, chart in charts.layers(session(layers()).contests)]
-        self.assertEqual(sorted(len(chart.bars) for chart in made), [1, 4])
+    def test_a_layer_that_no_row_splits_has_no_figure(self):
+        found = session(layers())
+        self.assertIn("softmax", {contest.kind for contest in found.contests})
+        self.assertEqual([len(chart.bars) for _, chart in charts.layers(found.contests)], [4])
 
     def test_a_bar_has_its_local_work_and_its_exposed_exchange(self):
-        linear = next(chart for _, chart in charts.layers(session(layers()).contests) if len(chart.bars) > 1)
+        linear = next(chart for _, chart in charts.layers(session(layers()).contests))
         zeco = next(bar for bar in linear.bars if bar.name == "zeco")
         self.assertLess(zeco.local, zeco.seconds)
         self.assertLess(zeco.seconds, zeco.exposed)
