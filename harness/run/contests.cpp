@@ -26,6 +26,19 @@ std::tuple<int, int, double> rank_of(const Record& record) {
   return {group, record.skipped.empty() ? 1 : 2, 0};
 }
 
+/// The bound of case `index` over all launches that timed it, in seconds: the geometric mean, as of its
+/// times, since each launch measures the link anew. Nothing if a launch has none.
+std::optional<double> bound_over_launches(const Ledger& ledger, int index) {
+  std::vector<double> bounds;
+  for (int launch = 1; launch <= ledger.launch(); ++launch) {
+    const Outcome* outcome = ledger.outcome(launch, index);
+    if (outcome == nullptr || outcome->state != Outcome::State::timed) continue;
+    if (!outcome->row.known_bound_seconds) return std::nullopt;
+    bounds.push_back(*outcome->row.known_bound_seconds);
+  }
+  return over_launches(bounds).value;
+}
+
 struct Row {
   int index;
   Record record;
@@ -68,6 +81,7 @@ std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vect
     if (!record.is_timed()) continue;
     record.standing = standings.standing(launch, index);
     record.over_launches = standings.over_launches(index);
+    record.known_bound_seconds = bound_over_launches(ledger, index);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return rank_of(a.record) < rank_of(b.record); });

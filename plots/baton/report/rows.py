@@ -71,8 +71,9 @@ class Row:
 
     @property
     def bound(self):
-        """Seconds that the row's own traffic takes at least: the median over launches, or None."""
-        return self.case.median_of("bound_seconds")
+        """Seconds that the row's own traffic takes at least, or None: the geometric mean over launches, as of its times."""
+        bounds = [record["bound_seconds"] for record in self.records if record.get("bound_seconds")]
+        return statistics.geometric_mean(bounds) if bounds else None
 
     @property
     def bound_share(self):

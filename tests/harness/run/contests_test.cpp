@@ -63,6 +63,14 @@ TEST_F(Contests, RatiosAreFormedLaunchByLaunch) {
   EXPECT_NEAR(ranked[1].place.ratio->value, std::sqrt(2.0 * 4.0), 1e-12);
 }
 
+TEST_F(Contests, TheBoundIsOfAllLaunchesAsTheTimeIs) {
+  for (const int launch : {1, 2}) {
+    ledger_.start_launch(launch);
+    run_.times(0, {1}, launch == 1 ? 0.2 : 0.8);
+  }
+  EXPECT_NEAR(*rows(0)[0].known_bound_seconds, 0.4, 1e-12);
+}
+
 TEST_F(Contests, RowsWithoutTimesComeLast) {
   ledger_.start_launch(1);
   run_.skips(0, "for a reason");

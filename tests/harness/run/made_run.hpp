@@ -28,8 +28,9 @@ struct MadeRun {
   const Options& options;
   Ledger& ledger;
 
-  void times(int index, std::vector<double> seconds) const {
+  void times(int index, std::vector<double> seconds, double bound_seconds = 1) const {
     Record record = record_of(index);
+    record.known_bound_seconds = bound_seconds;
     record.samples.seconds = std::move(seconds);
     record.summary = summarise(record.samples.seconds);
     end(index, record);
