@@ -218,8 +218,8 @@ Column bound_share() {
 }
 
 Column against_the_fastest() {
-  return {"against the", "fastest", 19, [](const Record& record) {
-            return record.place.is_best ? "fastest" : with_interval_if_known(record.place.ratio, record);
+  return {"against the", "lowest", 19, [](const Record& record) {
+            return record.place.is_best ? "lowest" : with_interval_if_known(record.place.ratio, record);
           }};
 }
 

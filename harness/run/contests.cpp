@@ -26,8 +26,8 @@ std::tuple<int, int, double> rank_of(const Record& record) {
   return {group, record.skipped.empty() ? 1 : 2, 0};
 }
 
-/// The bound of case `index` over all launches that timed it, in seconds: the geometric mean, as of its
-/// times, since each launch measures the link anew. Nothing if a launch has none.
+/// The bound of case `index` over all launches that timed it, in seconds: the geometric mean, as of
+/// its times, since each launch measures the link anew. Nothing if a launch has none.
 std::optional<double> bound_over_launches(const Ledger& ledger, int index) {
   std::vector<double> bounds;
   for (int launch = 1; launch <= ledger.launch(); ++launch) {

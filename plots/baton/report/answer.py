@@ -9,7 +9,7 @@ and failures stay whole, however many lines they take.
 import collections
 import textwrap
 
-from baton import cases, words
+from baton import captions, cases, words
 from baton.report import axes, certainty, choice, findings, growth, one_gpu
 from baton.report.contests import FOR_CHECKS
 
@@ -21,8 +21,8 @@ SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Le
 # A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
 Sentence = collections.namedtuple("Sentence", "heading text worth")
 MUST = 100
-(OTHER_FAMILY, PREDICTIONS, LAYER_LASP2, BOUND, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, TWO_RANKS, SOFTMAX, COST,
- DECIDE, NEAR, EXCHANGE_LASP2) = range(13)
+(OTHER_FAMILY, PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, SOFTMAX,
+ COST, DECIDE, NEAR, EXCHANGE_LASP2, OTHER_EXECUTORS, TWO_RANKS) = range(15)
 
 
 def lines(session):
@@ -99,9 +99,20 @@ def of_exchange(session, contest, found):
     others = choice.the_exchange(choice.on_other_family(found, contest))
     beside = f"On {others.run_by} ({words.count(others['ranks'], 'rank')}): {findings.winner(others)}" if others else ""
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
-            Sentence(EXCHANGE, findings.winner(contest), MUST), Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
-            Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS), Sentence(EXCHANGE, findings.to_decide(contest), DECIDE),
+            Sentence(EXCHANGE, winner_at_size(contest, found), MUST),
+            Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS),
+            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
+            Sentence(EXCHANGE, findings.on_other_executors(contest), OTHER_EXECUTORS),
+            Sentence(EXCHANGE, findings.to_decide(contest), DECIDE),
             Sentence(EXCHANGE, findings.over_bound(contest), BOUND), Sentence(EXCHANGE, beside, OTHER_FAMILY)]
+
+
+def winner_at_size(contest, found):
+    """Who is fastest, with the size where a sentence on all sizes stands before it."""
+    told = findings.winner(contest)
+    if not findings.everywhere(contest, found):
+        return told
+    return f"At {captions.binary_size(contest['state_bytes'])} {told[:1].lower()}{told[1:]}"
 
 
 def of_layer(session, contest):
@@ -111,7 +122,7 @@ def of_layer(session, contest):
     if contest is None:
         return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
     return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
-            Sentence(LAYER, findings.to_decide(contest), DECIDE),
+            Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF), Sentence(LAYER, findings.to_decide(contest), DECIDE),
             Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
             Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 

@@ -9,7 +9,7 @@ from baton.report.contests import METHODS, is_oversubscribed
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
-OTHER_LOAD = 0.05  # of the cores, by other processes; half a core at least
+OTHER_LOAD, BUSY = 0.05, 0.3  # of the cores, by other processes: half a core at least, and what no time stands
 CLOCK_FELL = 0.95  # of the highest clock of the session
 # NVML's reasons for lowered clocks that are none: the GPU was idle, or an application chose its clocks.
 HARMLESS = 0x1 | 0x2
@@ -20,7 +20,8 @@ def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
-    found = [left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
+    found = ["The run was interrupted, so rows are missing." if session.interrupted else "",
+             left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
              load(timed), few_launches(used)]
     return [text for text in found if text]
 
@@ -126,7 +127,8 @@ def load(timed):
     worst = max(loads, default=None)
     if worst is None or worst[0] < max(0.5, OTHER_LOAD * worst[1]):
         return ""
-    return f"Other processes used up to {worst[0]:.1f} of {worst[1]} cores meanwhile."
+    told = f"Other processes used up to {worst[0]:.1f} of {worst[1]} cores meanwhile"
+    return f"{told}: free them and measure again." if worst[0] > BUSY * worst[1] else f"{told}."
 
 
 def rows_that_ran(session):
@@ -140,7 +142,8 @@ def verified(session):
         return ""
     simulated = sum(row.is_simulated for row in ran)
     measured = len(ran) - simulated
-    parts = [f"all {measured} measured rows are right" if measured > 1 else "the one measured row is right"] * bool(measured)
+    parts = [f"all {measured} measured rows computed the right values" if measured > 1
+             else "the one measured row computed the right values"] * bool(measured)
     parts += [f"{simulated}{' more' * bool(measured)} {'was' if simulated == 1 else 'were'} simulated"] * bool(simulated)
     return f"{'; '.join(parts) or 'nothing ran'}.".capitalize()
 
@@ -156,5 +159,7 @@ def failures(session):
     size = "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     reason = " ".join(row.reason.split())
-    return (f"{count} of {words.count(len(rows_that_ran(session)), 'row')}, among them {name} ({row.name.executor}, {contest['ranks']} ranks, "
-            f"{size}{contest['cadence']}): {reason}.")
+    ran = len(rows_that_ran(session))
+    others = f" The other {ran - len(lost)} computed the right values." if ran > len(lost) else ""
+    return (f"{count} of {words.count(ran, 'row')}{', among them' if len(lost) > 1 else ':'} {name} ({row.name.executor}, "
+            f"{contest['ranks']} ranks, {size}{contest['cadence']}): {reason}.{others}")

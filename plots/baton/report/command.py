@@ -18,6 +18,8 @@ it that have some. docs/reading_results.md says what the words of the answer mea
 def main(arguments):
     options = arguments_of(arguments)
     found = sessions.read(options.places, options.session)
+    for session in found:
+        session.interrupted = options.interrupted
     if options.traces:
         from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
         for bench, run in (one for session in found for one in trace_files.wanted(session)):
@@ -37,6 +39,8 @@ def arguments_of(given):
     parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
     parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
     parser.add_argument("--session", metavar="S", help="answer this session, or all (default: the newest of each place)")
+    parser.add_argument("--interrupted", action="store_true", help="say that the run ended before its time, which no record "
+                        "tells")
     parser.add_argument("--traces", action="store_true", help="print the runs that leave the traces which the page "
                         "shows, of the fastest and of the slowest, and end")
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write the page to this file")

@@ -30,8 +30,9 @@ def winner(contest):
     if len(ranks.tied) == 1:
         return (f"A tie: {label(first)}, {words.time_of(first)}, and {label(ranks.tied[0])}, which takes "
                 f"{words.times(ranks.tied[0].ratio_to(first))} as long.")
+    launches = "" if contest.is_simulated else f" in {words.count(len(first.launches), 'launch', 'launches')}"
     return (f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; "
-            f"{words.names(map(label, ranks.tied))} are as fast within the launches' spread.")
+            f"{words.names(map(label, ranks.tied))} cannot be told from it{launches}.")
 
 
 def to_decide(contest):
@@ -44,7 +45,7 @@ def to_decide(contest):
     if ratio.value <= ranking.NO_DIFFERENCE or ratio.estimate is None:
         return ""
     needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value), range(3, MOST_LAUNCHES + 1))
-    return f"About {max(needed, ratio.launches + 1)} launches would separate {names}, if both stay as they are." if needed else ""
+    return f"About {max(needed, ratio.launches + 1)} launches in all would separate {names}, if both stay as they are." if needed else ""
 
 
 def runner_up_of(ranks):
@@ -56,9 +57,9 @@ def over_lasp2(contest):
     ranks, lasp2 = ranking.rank(contest), ranking.lasp2_of(contest)
     if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is runner_up_of(ranks):
         return ""
-    name = f"LASP-2 ({contest.label_of(lasp2)})"
+    name = "LASP-2" if contest.is_layer else f"The fastest form of LASP-2's gather here, {contest.label_of(lasp2)},"
     if lasp2 is ranks.first:
-        return "" if contest.is_layer else f"{contest.label_of(lasp2)} is a form of LASP-2's exchange."
+        return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
     untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
             f"{untold}.")
@@ -68,7 +69,11 @@ def over_bound(contest):
     """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
     ranks = ranking.rank(contest)
     row = next((one for one in (ranks.first, *ranks.tied, *ranks.beaten) if one.bound_share is not None), None)
-    return f"{contest.label_of(row)} reaches {words.percent(row.bound_share, 0)} of what the link allows." if row else ""
+    if row is None:
+        return ""
+    if row.bound_share > 1:
+        return f"{contest.label_of(row)} is as fast as the link was measured to be."
+    return f"{contest.label_of(row)} reaches {words.percent(row.bound_share, 0)} of what the link allows."
 
 
 def everywhere(contest, found):
@@ -92,26 +97,26 @@ def everywhere(contest, found):
     slower = sorted((name for name, ratios in behind.items() if len(ratios) == len(places)),
                     key=lambda name: (not ranking.is_lasp2(name.name), -min(behind[name])))[:2]
     if always:
-        parts = [f"{where(places)}, {always[0]} is fastest"]
-    elif len(level) > 1:
-        parts = [f"Any of {words.names(level)}: {where(places, 'at none of the')} is another one faster beyond the launches' spread"]
+        told = f"{where(places)}, {always[0]} is fastest."
+    elif level:
+        told = f"{where(places)}, {words.names(level)} {'are' if len(level) > 1 else 'is'} among the fastest."
     else:
-        parts = [f"{where(places)}, {level[0] if level else 'none'} is {'' if level else 'always '}among the fastest"]
+        told = f"{where(places)}, none is always among the fastest."
     if slower:
         ratios = [ratio for name in slower for ratio in behind[name]]
-        parts.append(f"not {words.names(labels[name] for name in slower)}, {span(ratios)} times as long everywhere")
-    parts += [f"{labels[name]} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
-    return f"{'; '.join(parts)}."
+        told += f" Always slower: {words.names(labels[name] for name in slower)}, {span(ratios)} times as long."
+    won = [f"{labels[name]} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
+    return told + (f" {'; '.join(won)}." if won else "")
 
 
-def where(places, before="At all"):
+def where(places):
     """All places of a comparison in words, such as `At all 6 sizes (64 KiB to 16 MiB)`."""
     sizes = sorted({one["state_bytes"] for one in places})
     if len(sizes) == len(places):
-        return f"{before} {len(sizes)} sizes ({captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])})"
+        return f"At all {len(sizes)} sizes ({captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])})"
     axes = [word for word, values in (("sizes", sizes), ("ranks", {one["ranks"] for one in places}),
                                       ("cadences", {one["cadence"] for one in places})) if len(values) > 1]
-    return f"{before} {len(places)} {words.names(axes) or 'settings'}"
+    return f"At all {len(places)} settings" + (f" of {words.names(axes)}" if axes else "")
 
 
 def span(ratios):
@@ -133,7 +138,7 @@ def of_two_ranks(contest):
     """Why exchanges of two ranks tie."""
     if contest["ranks"] > 2 or not ranking.rank(contest).tied:
         return ""
-    return "Between two ranks most scans send one and the same message; from three ranks on they differ."
+    return "Between two ranks most scans send one and the same message, so they tie; from three ranks on they differ."
 
 
 def near(contest):
@@ -144,7 +149,23 @@ def near(contest):
         return ""
     ratio, most = found
     told = f"The slowest of {words.names(names)} takes {words.percent(ratio - 1)} longer than the fastest"
-    return told + (f", and at most {words.percent(most - 1)}." if most else ", in one launch.")
+    return told + (f", and at most {words.percent(most - 1)}, all of them compared at once." if most else ", in one launch.")
+
+
+def exchanges_of(contest):
+    """Which exchange each method of a layer has, such as `zeco all_scan`."""
+    scans = {row.name.name: row.name.scan for row in contest.competitors if row.name.scan}
+    return f"Their exchanges of states: {', '.join(f'{name} {scan}' for name, scan in scans.items())}." if len(scans) > 1 else ""
+
+
+def on_other_executors(contest):
+    """The fastest of each executor of a contest but the first one's: by a library's messages beside stores into memory."""
+    best = {}
+    for row in contest.competitors:
+        best.setdefault(row.name.executor, row)
+    first, *others = best.values()
+    return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {words.times(row.ratio_to(first))} as long."
+                    for row in others)
 
 
 def cost_of_exchange(contest):

@@ -43,16 +43,26 @@ def sentences(found):
     for one in found:
         by_work[work_of(one.contest)].append(one)
     shape = ", ".join([f"{first['tokens']} tokens", axes.heads(first), *filter(None, [first.dtype])])
-    of_sheet = ", percent are of the data sheet's bandwidth or FLOP/s" * any(one.limit for one in found)
-    return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training is forward and backward{of_sheet}.",
+    return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training: forward and backward{of_sheet(by_work)}.",
             *(f"{name}: {of_passes(them)}." for name, them in by_work.items())]
 
 
 def of_passes(found):
     """The time of each pass, of a model with its tokens in a second, and what share of its time the data sheet's rate allows."""
-    times = [f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}" +
-             f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model for contest, row, _ in found]
-    shares = [words.percent(limit.seconds / row.median, 0).removesuffix(" %") for _, row, limit in found if limit]
-    if len(shares) < len(found):
-        return ", ".join(times)
-    return f"{', '.join(times)}: {', '.join(shares)} % of {words.names(dict.fromkeys(limit.by for *_, limit in found))}"
+    return ", ".join(
+        f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}"
+        + f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
+        + (f" ({words.percent(limit.seconds / row.median, 0)})" if limit else "") for contest, row, limit in found)
+
+
+def of_sheet(by_work):
+    """What the percentages are of, such as `bandwidth, of Softmax of its FLOP/s`; empty without any."""
+    limited = collections.defaultdict(dict)
+    for name, found in by_work.items():
+        for one in filter(lambda one: one.limit, found):
+            limited[one.limit.by][name] = True
+    if not limited:
+        return ""
+    (first, _), *others = limited.items()
+    others = "".join(f", for {words.names(names)} of its {by}" for by, names in others)
+    return f"; (%): share of the data sheet's {first}{others}"

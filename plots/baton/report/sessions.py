@@ -16,11 +16,11 @@ ALL = "all"  # the name that asks for every session
 
 
 class Session:
-    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from, and `others`
-    the names of sessions of that place that nobody asked for."""
+    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from, `others`
+    the names of sessions of that place that nobody asked for, and `interrupted` whether it ended before its time."""
 
     def __init__(self, name, place, records):
-        self.name, self.place, self.records, self.others = name, place, records, []
+        self.name, self.place, self.records, self.others, self.interrupted = name, place, records, [], False
 
     @functools.cached_property
     def contests(self):

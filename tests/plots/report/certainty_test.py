@@ -50,8 +50,8 @@ class Less(unittest.TestCase):
 
 class Failed(unittest.TestCase):
     def test_a_case_that_hung_is_named(self):
-        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows, among them ring_scan (mpi, 4 ranks, "
-                         "2 MiB, isolated): exceeded its limit of 60 s.")
+        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows: ring_scan (mpi, 4 ranks, "
+                         "2 MiB, isolated): exceeded its limit of 60 s. The other 2 computed the right values.")
 
     def test_a_wrong_row_comes_first(self):
         wrong = [{**one, "wrong": 7} for one in scan("two_shot")]
@@ -61,7 +61,7 @@ class Failed(unittest.TestCase):
     def test_a_skipped_row_is_no_failure(self):
         skipped = [{**failed()[0], "skipped": "not here"}]
         del skipped[0]["failed"]
-        self.assertIn("Verified All 2 measured rows are right.", told(rivals(), skipped))
+        self.assertIn("Verified All 2 measured rows computed the right values.", told(rivals(), skipped))
 
 
 if __name__ == "__main__":

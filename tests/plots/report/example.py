@@ -93,3 +93,21 @@ def paragraphs(*groups):
 def report(*arguments, encoding="utf-8"):
     """What the command says, as a user runs it."""
     return example.run("report", *arguments, PYTHONIOENCODING=encoding)
+
+
+SCANS = (("all_scan", 100), ("two_shot", 110), ("all_gather_scan", 150))
+
+
+def scans(noise=0.001, **changes):
+    made = [scan(name, microseconds, noise * microseconds / 100, **changes) for name, microseconds in SCANS]
+    return [one for group in made for one in group]
+
+
+def methods(zeco=1.020, lasp1=1.025, lasp2=1.030, noise=0.001, exchange=0.03, **changes):
+    """A layer of 1 ms of local work, in all modes; the times are in milliseconds."""
+    made = local(1.0, **changes)
+    for number, (name, overlapped) in enumerate({"zeco": zeco, "lasp1": lasp1, "lasp2": lasp2}.items()):
+        made += layer(name, overlapped, noise * number, **changes)
+        made += layer(name, 1.0 + exchange, noise, mode="exposed", **changes)
+        made += layer(name, 1.0, mode="compute_only", **{"scan": "", **changes})
+    return made

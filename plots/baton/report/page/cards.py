@@ -21,7 +21,7 @@ Point = collections.namedtuple("Point", "name row colour")
 QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHANGE: "Which exchange is fastest?",
              answer.LAYER: "Which method is fastest in a layer?", answer.MODEL: "Which method is fastest in a model?",
              answer.SIMULATED: "And on more devices?"}
-WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 330, 140, 14, 6, 19, 34, 10.5  # points
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 340, 152, 14, 6, 19, 34, 10.5  # points
 LETTERS = 24  # of a name
 FAR = 3  # times the largest median, where intervals are cut
 TIED, OTHER = "#00664a", "#57606a"
@@ -40,6 +40,8 @@ def of(session):
             svg = ranked(contest) if contest else works(session) if heading == answer.ONE_GPU else None
             is_titled = heading != answer.SIMULATED or texts[0].startswith(growth.MACHINE)
             title = "" if not svg else texts.pop(0) if is_titled else answer.title(contest)
+            title += f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * bool(
+                contest and len(contest.competitors) > style.MOST_LINES)
             yield Card(question, title, texts[0], texts[1:], svg, "#cases" if svg else "")
 
 
@@ -54,7 +56,8 @@ def contests(session):
 def ranked(contest):
     """Returns the figure of a contest as SVG."""
     ranks = ranking.rank(contest)
-    rows = [ranks.first, *sorted([*ranks.tied, *ranks.beaten], key=lambda row: row.median)][:style.MOST_LINES]
+    rows = sorted([ranks.first, *ranks.tied, *ranks.beaten], key=lambda row: row.median)
+    rows = [*rows[:style.MOST_LINES - 1], rows[-1]] if len(rows) > style.MOST_LINES else rows
     return drawn([Point(contest.label_of(row), row, TIED if ranks.judged and row not in ranks.beaten else OTHER) for row in rows],
                  f"Times of {answer.title(contest)}")
 
@@ -71,9 +74,8 @@ def drawn(points, title):
     bottom = TOP + ROW * len(points)
     figure, axes = style.placed_axes(WIDTH, bottom + BOTTOM, LEFT, TOP, WIDTH - RIGHT, bottom)
     ends = [end for _, row, _ in points for end in (row.median, *(row.interval or ()))]
-    low, high = min(ends), min(max(ends), FAR * points[-1].row.median)
-    margin = 0.04 * (high - low) or 0.1 * high
-    axes.set(xlim=(max(0, low - margin), high + margin), ylim=(bottom, TOP))
+    high = min(max(ends), FAR * points[-1].row.median)
+    axes.set(xlim=(0, 1.04 * high), ylim=(bottom, TOP))
     shape(axes, high)
     notes = {}
     for number, (name, row, colour) in enumerate(points):

@@ -15,7 +15,7 @@ Cell = collections.namedtuple("Cell", "text sort kind told", defaults=("", "", "
 TableRow = collections.namedtuple("TableRow", "cells is_first number")
 Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
 
-MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the fastest", "% of bound", "verified"
+MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the lowest", "% of bound", "verified"
 ABOUT = {MEDIAN: "over launches", AGAINST: "of those it is compared with", BOUND: "the least time that the links allow, of the median",
          VERIFIED: "elements, or tokens x heads"}
 MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
@@ -115,7 +115,7 @@ def against(contest, row, ranked):
         return Cell("")
     ratio = row.ratio_to(ranked.first)
     if row is ranked.first:
-        return Cell("fastest" if ranked.judged and not ranked.tied else "least", 1, "best",
+        return Cell("fastest" if ranked.judged and not ranked.tied else "lowest", 1, "best",
                     "" if not ranked.tied else "cannot be told apart from those marked ≈")
     tied = row in ranked.tied and ranked.judged
     told = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")

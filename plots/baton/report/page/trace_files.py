@@ -22,12 +22,15 @@ def of_contests(session):
     for subject, contest, ends in choice.ends(session):
         figures, missing = [], []
         for end, row in ends:
-            record, title = row.records[-1], f"The {end} {subject}: {contest.label_of(row)}"
+            record, title = row.records[-1], f"The {subject} with the {MEDIANS[end]} median: {contest.label_of(row)}"
             if record.get("case") in rounds:
                 figures.append(figure(rounds[record["case"]], title))
             else:
                 missing.append((title.replace(":", ",", 1), again.command(record, "--trace", file_of(end, subject))))
         yield OfContest(axes.heading(contest), figures, missing)
+
+
+MEDIANS = {"fastest": "lowest", "slowest": "highest"}
 
 
 def figure(one, title):

@@ -48,7 +48,7 @@ class Sources(InFolder):
         (self.folder / "some results" / "fast.json").write_text(json.dumps(trace("fast")), encoding="utf-8")
         (self.folder / "some results" / "torn.json").write_text('{"traceEvents":[', encoding="utf-8")
         page = self.page_of(records)
-        self.assertIn("The fastest exchange: all_scan", page)
+        self.assertIn("The exchange with the lowest median: all_scan", page)
         self.assertIn("--trace results/local/slowest_exchange.json", page)
         self.assertNotIn("fastest_exchange.json", page)
 

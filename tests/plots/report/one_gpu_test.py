@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the answer says where one GPU measured layers alone, and what is simulated of more."""
+
+import unittest
+
+from plots.report.example import (
+    crowded,
+    gpu_scan,
+    layer,
+    local,
+    methods,
+    paragraphs,
+    scan,
+    scans,
+    simulated,
+    told,
+)
+
+
+class OneGpu(unittest.TestCase):
+    """A machine of one GPU: its layers and its model, and what is simulated of more."""
+
+    on_gpu = dict(executor="nccl", ranks=1, device={"gpu": "NVIDIA H100 80GB HBM3"}, dtype="bf16", tokens=16384, heads=16)
+    linear = dict(flops_per_token=3 * 4.0 * 16 * 128 * 128, flops_per_pair=0, tensor_bytes=335e6)
+
+    def test_each_layer_stands_beside_what_the_data_sheet_allows_and_more_gpus_are_simulated(self):
+        more = [simulated(layer(name, milliseconds, ranks=ranks, dtype="bf16")) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        softmax = [one for milliseconds, way, passes in ((7.0, "both", 3), (2.0, "forward", 1))
+                   for one in layer("ring_attention_softmax", milliseconds, scan="", gate="none", attention="softmax",
+                                    flops_per_token=0, flops_per_pair=passes * 256.0 * 16, **self.on_gpu, **{"pass": way})]
+        found = paragraphs(local(1.05, **self.on_gpu, **self.linear), local(2.0, **self.on_gpu, attention="gdn"), softmax, *more)
+        self.assertEqual(list(found), ["ANSWER", "One GPU", "~ Simulated", "Verified"])
+        self.assertRegex(found["One GPU"], r"takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Training: forward and backward; \(%\): share of the data sheet's bandwidth, for Softmax of its FLOP/s\.")
+        self.assertRegex(found["One GPU"], r"Linear: training 1\.05 ms \[[^]]*\] \(10 %\)\. GDN: training 2\.00 ms \[[^]]*\]\.")
+        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\] \(56 %\), training 7\.00 ms \[[^]]*\] \(48 %\)\.$")
+        self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
+
+    def test_a_calibration_does_not_boast_of_predicting_itself(self):
+        more = [simulated(layer(name, time, ranks=2)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
+        alone = local(1.0, predicted_seconds=1.1e-3, **self.on_gpu)
+        self.assertNotIn("Predictions", told(alone, *more))
+        self.assertIn("Predictions", told(alone, scan(predicted_seconds=1.1e-4), *more))
+
+    def test_two_gpus_leave_room_for_more_ranks(self):
+        on_gpus = {"executor": "peer", "device": {"gpu": "Example GPU of a long name"}, "dtype": "bf16", "ranks": 2}
+        more = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks in (2, 256)
+                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
+        found = paragraphs(gpu_scan("all_scan_fused", 12, 0.1), gpu_scan("auto_scan", 12.1, -0.1),
+                           gpu_scan("all_gather_scan_direct", 15), methods(**on_gpus), scans(), *more)
+        self.assertIn("hardly matters", found["Layer"])
+        self.assertIn("~ Simulated", found)
+
+    def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
+        more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
+                for one in simulated(layer(name, milliseconds, ranks=256))]
+        apart = "~ Simulated machine: 32 x Example CPU, mpi. ~ of processors, not of these GPUs: layer"
+        self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
+        self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
+
+    def test_rates_of_ranks_that_shared_cores_are_said(self):
+        more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
+        doubt = "~ from rates of ranks that shared cores: layer"
+        self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
+        self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
+
+    def test_several_gpus_need_no_such_words(self):
+        made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]
+        self.assertNotIn("One GPU", paragraphs(local(0.826, **self.on_gpu), made))
+
+
+if __name__ == "__main__":
+    unittest.main()
