@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/executors/launcher.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
+#include <sstream>
+#include <string_view>
 
 #include "collectives/schedule/errors.hpp"
 
@@ -87,7 +95,8 @@ void use_slurm(Launcher& found, const Variables& all) {
   found.rank = all.number("SLURM_PROCID", 0, found.size - 1);
   found.size_on_host = all.first_number({"SLURM_STEP_TASKS_PER_NODE"});
   const char* nodes = all.has("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST" : "SLURM_NODELIST";
-  found.address = all.has("MASTER_ADDR") ? all.text("MASTER_ADDR") : first_host(all.text(nodes));
+  found.hosts = hosts_in(all.text(nodes));
+  found.address = all.has("MASTER_ADDR") ? all.text("MASTER_ADDR") : found.hosts.front();
   const unsigned step = static_cast<unsigned>(all.first_number({"SLURM_JOB_ID"})) * 7 +
                         static_cast<unsigned>(all.first_number({"SLURM_STEP_ID"}));
   found.port = first_port + static_cast<int>(step % blocks) * ports_per_block;
@@ -98,6 +107,57 @@ std::uint64_t run_of(const Launcher& found, const Variables& all) {
                             all.text("TORCHELASTIC_RUN_ID") + ":" + all.text("SLURM_JOB_ID") + ":" +
                             all.text("SLURM_STEP_ID");
   return std::hash<std::string>{}(words);
+}
+
+/// The words of a file that its owner, this user, alone can read.
+std::string secret_in(const std::string& path) {
+  const int opened = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not hang it
+  struct stat found {};
+  const bool is_file = opened >= 0 && fstat(opened, &found) == 0 && S_ISREG(found.st_mode);
+  const bool is_private = found.st_uid == geteuid() && (found.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  std::array<char, 4096> words;
+  const ssize_t count = is_file && is_private ? read(opened, words.data(), words.size()) : 0;
+  if (opened >= 0) close(opened);
+  if (!is_file) throw UsageError("BATON_SECRET_FILE '" + path + "' is no file that can be read");
+  if (!is_private)
+    throw UsageError("BATON_SECRET_FILE '" + path + "' is not this user's alone: chmod 600 makes it so");
+  std::string secret(words.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
+  if (secret.empty()) throw UsageError("BATON_SECRET_FILE '" + path + "' is empty");
+  return secret;
+}
+
+/// True for 32 hexadecimal digits in five groups: torchrun --standalone draws such a run id.
+bool is_drawn(const std::string& id) {
+  constexpr std::string_view form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::ranges::equal(id, form, [](char c, char wanted) {
+    return wanted == '-' ? c == '-' : std::isxdigit(static_cast<unsigned char>(c)) != 0;
+  });
+}
+
+/// The secret of the run. Without one that the user gives, a run id that nobody can guess is one.
+std::string secret_of(const Variables& all) {
+  if (all.has("BATON_SECRET")) return all.text("BATON_SECRET");
+  if (all.has("BATON_SECRET_FILE")) return secret_in(all.text("BATON_SECRET_FILE"));
+  const std::string id = all.text("TORCHELASTIC_RUN_ID");
+  return is_drawn(id) ? id : "";
+}
+
+/// Adds the hosts of one entry of a list: "rack[1-2]-n[07-09,12]" has eight.
+void add_hosts(const std::string& entry, std::vector<std::string>& all) {
+  const auto left = entry.find('['), right = entry.find(']', left);
+  if (left == std::string::npos || right == std::string::npos) return all.push_back(entry);
+  std::istringstream ranges(entry.substr(left + 1, right - left - 1));
+  for (std::string range; std::getline(ranges, range, ',');) {
+    const std::string first = range.substr(0, range.find('-')), last = range.substr(range.find('-') + 1);
+    const int begin = std::atoi(first.c_str()),
+              end = std::min(std::atoi(last.c_str()), begin + most_processes);
+    for (int number = begin; number <= end; ++number) {
+      const std::string digits = std::to_string(number);
+      const std::string zeros(first.size() - std::min(first.size(), digits.size()), '0');
+      add_hosts(entry.substr(0, left) + zeros + digits + entry.substr(right + 1), all);
+    }
+  }
 }
 
 }  // namespace
@@ -117,6 +177,7 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
   if (found.bootstrap != "tcp") return found;
   if (all.has("BATON_PORT")) found.port = all.number("BATON_PORT", 1, most_port);
   found.run = run_of(found, all);
+  found.secret = secret_of(all);
   return found;
 }
 
@@ -130,14 +191,18 @@ double seconds_to_meet() {
   return given == nullptr ? 60 : std::max(1.0, std::atof(given));
 }
 
-std::string first_host(const std::string& list) {
-  const auto end = list.find_first_of(",[");
-  std::string host = list.substr(0, end);
-  if (end == std::string::npos || list[end] == ',') return host;
-  const auto close = list.find(']', end);
-  const std::string first = list.substr(end + 1, list.find_first_of(",-]", end) - end - 1);
-  if (close == std::string::npos) return host + first;
-  return host + first + list.substr(close + 1, list.find(',', close) - close - 1);
+std::vector<std::string> hosts_in(const std::string& list) {
+  std::vector<std::string> all;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t end = 0; end <= list.size(); ++end) {  // a comma in brackets is none between hosts
+    const char c = end < list.size() ? list[end] : ',';
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (c != ',' || (depth > 0 && end < list.size())) continue;
+    add_hosts(list.substr(begin, end - begin), all);
+    begin = end + 1;
+  }
+  return all;
 }
 
 }  // namespace baton

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace baton {
 
@@ -27,8 +28,12 @@ struct Launcher {
   /// Host at which rank 0 listens, if `bootstrap` is "tcp".
   std::string address;
   int port = 0;
-  /// A number that differs between runs that might meet at one port.
+  /// A number that differs between runs that might meet at one port. It is made of public words.
   std::uint64_t run = 0;
+  /// What the processes of the run alone know, if `bootstrap` is "tcp"; empty if nothing is.
+  std::string secret;
+  /// The hosts of the run beside that of rank 0, as far as the launcher names them.
+  std::vector<std::string> hosts;
 };
 
 /// Reads the launcher's variables by `variable`, which returns null for one that is not set. Throws
@@ -41,7 +46,7 @@ const Launcher& launcher();
 /// Seconds that the processes of a run wait for one another: BATON_MEETING_SECONDS, or 60.
 double seconds_to_meet();
 
-/// The first host of a list as Slurm writes it: "n[07-09,12],m1" begins with "n07".
-std::string first_host(const std::string& list);
+/// The hosts of a list as Slurm writes it: "n[07-09,12],m1" has n07, n08, n09, n12 and m1.
+std::vector<std::string> hosts_in(const std::string& list);
 
 }  // namespace baton

@@ -9,7 +9,10 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "collectives/executors/tcp/door.hpp"
+#include "collectives/executors/tcp/proof.hpp"
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/errors.hpp"
 
@@ -20,6 +23,12 @@ namespace {
 struct Place {
   std::array<char, 256> address{};
   int port = 0;
+};
+
+/// What a rank says first on a connection. The number is drawn by rank 0, and only ranks know it.
+struct Introduction {
+  Number number{};
+  int rank = 0;
 };
 
 /// True if each of the ranks of this host can have a core for itself.
@@ -41,8 +50,11 @@ Mesh::Mesh(const Team& team) : team_(team), has_own_core_(have_own_cores(team)) 
 void Mesh::connect_all(const Team& team) {
   constexpr double seconds = 30;
   const Deadline deadline(seconds);
-  const Socket door = Socket::listen_at(0);
-  Place place{.port = door.is_valid() ? door.port() : 0};
+  Introduction self{.number = fresh_number(), .rank = team.rank()};
+  team.broadcast(&self.number, sizeof self.number);
+  Socket listening = Socket::listen_at(0);
+  Place place{.port = listening.is_valid() ? listening.port() : 0};
+  Door door(std::move(listening), sizeof self);
   const std::string address = the_bootstrap()->address();
   std::strncpy(place.address.data(), address.c_str(), place.address.size() - 1);
   const auto places = team.gather(place);
@@ -52,21 +64,25 @@ void Mesh::connect_all(const Team& team) {
     const bool is_here = hosts[rank] == hosts[team.rank()];
     const std::string host = is_here ? "127.0.0.1" : places[rank].address.data();
     Socket made = Socket::connect_to(host, places[rank].port, deadline);
-    const int self = team.rank();
     if (!made.is_valid() || !made.send_all(&self, sizeof self))
-      failed = "rank " + std::to_string(self) + " cannot connect to rank " + std::to_string(rank) + " at " +
-               host + ":" + std::to_string(places[rank].port);
+      failed = "rank " + std::to_string(self.rank) + " cannot connect to rank " + std::to_string(rank) +
+               " at " + host + ":" + std::to_string(places[rank].port);
     links_[rank].connect(std::move(made));
   }
   failed = team.first(failed);  // before anyone waits for a connection that will not come
   if (!failed.empty()) throw SystemError(failed);
-  for (int guests = team.rank() + 1; guests < team.size(); ++guests) {
-    Socket guest = door.accept(deadline);
-    int rank = 0;
-    if (!guest.is_valid() || !guest.receive_all(&rank, sizeof rank, deadline) || rank <= team.rank() ||
-        rank >= team.size())
-      throw SystemError("rank " + std::to_string(team.rank()) + " was connected to by no rank of this run");
-    links_[rank].connect(std::move(guest));
+  for (int missing = team.size() - 1 - team.rank(); missing > 0;) {
+    if (deadline.is_over())
+      throw SystemError("rank " + std::to_string(team.rank()) + " was not connected to by " +
+                        std::to_string(missing) + " ranks of this run");
+    for (Guest& guest : door.listen(deadline.milliseconds())) {
+      Introduction of;
+      std::memcpy(&of, guest.said.data(), sizeof of);
+      const bool is_known = of.number == self.number && of.rank > team.rank() && of.rank < team.size();
+      if (!is_known || links_[of.rank].socket().is_valid()) continue;
+      links_[of.rank].connect(std::move(guest.socket));
+      --missing;
+    }
   }
 }
 

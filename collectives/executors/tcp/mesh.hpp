@@ -2,7 +2,8 @@
 // A connection between every two ranks of executor `tcp`, and the messages of its engine over them.
 //
 //   connect:  each rank listens at a port of its own; all tell all their addresses and ports; each
-//             connects to the ranks before it, and lets the ranks behind it in
+//             connects to the ranks before it, and lets the ranks behind it in, which say a number
+//             that this team alone knows
 //   wait:     look at all connections for 50 us if the rank has a core for itself; then sleep until
 //             one of them can go on
 #pragma once

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "collectives/executors/timing.hpp"
@@ -34,18 +35,16 @@ bool wait_for(int descriptor, short events, int milliseconds) {
   return ready > 0;
 }
 
-std::string text_of(const sockaddr_storage& address, socklen_t length) {
+std::string text_of(const sockaddr* address, socklen_t length) {
   std::array<char, NI_MAXHOST> text{};
-  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, text.data(), text.size(), nullptr, 0,
-                  NI_NUMERICHOST) != 0)
-    return {};
+  if (getnameinfo(address, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) return {};
   const std::string found = text.data(), mapped = "::ffff:";  // IPv4 within IPv6
   return found.rfind(mapped, 0) == 0 ? found.substr(mapped.size()) : found;
 }
 
 /// A socket of `family` that listens at `port` on all interfaces.
 Socket listen_of(int family, int port) {
-  Socket made(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Socket made(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1, off = 0;
   setsockopt(made.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in6 six{};
@@ -63,20 +62,32 @@ Socket listen_of(int family, int port) {
   return listens ? std::move(made) : Socket();
 }
 
-/// Connects to one of the addresses of a host.
-Socket connect_one(const addrinfo& to, const Deadline& deadline) {
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+/// The addresses of a host at `port`, as a list that may be empty.
+Addresses find(const std::string& host, int port, int flags) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) found = nullptr;
+  return {found, freeaddrinfo};
+}
+
+Socket begin(const addrinfo& to) {
   Socket made(socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made.is_valid()) return {};
-  if (connect(made.descriptor(), to.ai_addr, to.ai_addrlen) != 0) {
-    int error = errno;
-    socklen_t length = sizeof error;
-    if (error != EINPROGRESS || !wait_for(made.descriptor(), POLLOUT, deadline.milliseconds())) return {};
-    getsockopt(made.descriptor(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return {};
-  }
-  fcntl(made.descriptor(), F_SETFL, fcntl(made.descriptor(), F_GETFL) & ~O_NONBLOCK);
-  send_at_once(made.descriptor());
+  if (made.is_valid() && connect(made.descriptor(), to.ai_addr, to.ai_addrlen) != 0 && errno != EINPROGRESS)
+    return {};
   return made;
+}
+
+/// True if both ends are this socket. Linux does that if nobody listens at a port that it has just
+/// given to the socket.
+bool is_connected_to_itself(int descriptor) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_length = sizeof own, peer_length = sizeof peer;
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &own_length);
+  getpeername(descriptor, reinterpret_cast<sockaddr*>(&peer), &peer_length);
+  return own_length == peer_length && std::memcmp(&own, &peer, own_length) == 0;
 }
 
 /// The result of a transfer that returned `count`: 0 if it would have blocked, else `count`.
@@ -103,17 +114,31 @@ Socket Socket::listen_at(int port) {
 }
 
 Socket Socket::connect_to(const std::string& host, int port, const Deadline& deadline) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return {};
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
-    if (Socket made = connect_one(*one, deadline); made.is_valid()) return made;
+  const Addresses addresses = find(host, port, 0);
+  for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next)
+    if (Socket made = begin(*one); made.is_valid() &&
+                                   wait_for(made.descriptor(), POLLOUT, deadline.milliseconds()) &&
+                                   made.end_connecting())
+      return made;
   return {};
 }
 
-Socket Socket::accept(const Deadline& deadline) const {
-  if (!wait_for(descriptor_, POLLIN, deadline.milliseconds())) return {};
+Socket Socket::begin_connecting(const std::string& address, int port) {
+  const Addresses one = find(address, port, AI_NUMERICHOST);
+  return one ? begin(*one) : Socket();
+}
+
+bool Socket::end_connecting() const {
+  int error = 0;
+  socklen_t length = sizeof error;
+  if (getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &length) != 0 || error != 0) return false;
+  if (is_connected_to_itself(descriptor_)) return false;
+  fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);
+  send_at_once(descriptor_);
+  return true;
+}
+
+Socket Socket::accept() const {
   Socket made(accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
   if (made.is_valid()) send_at_once(made.descriptor());
   return made;
@@ -130,14 +155,14 @@ std::string Socket::own_address() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &length);
-  return text_of(address, length);
+  return text_of(reinterpret_cast<const sockaddr*>(&address), length);
 }
 
 std::string Socket::peer_address() const {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   getpeername(descriptor_, reinterpret_cast<sockaddr*>(&address), &length);
-  return text_of(address, length);
+  return text_of(reinterpret_cast<const sockaddr*>(&address), length);
 }
 
 bool Socket::send_all(const void* data, std::size_t bytes) const {
@@ -175,6 +200,14 @@ ssize_t Socket::send_some(const void* data, std::size_t bytes) const noexcept {
 ssize_t Socket::receive_some(void* data, std::size_t bytes) const noexcept {
   const ssize_t count = recv(descriptor_, data, bytes, MSG_DONTWAIT);
   return count == 0 ? -1 : some(count);
+}
+
+std::vector<std::string> addresses_of(const std::string& host) {
+  std::vector<std::string> all;
+  const Addresses found = find(host, 0, 0);
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next)
+    all.push_back(text_of(one->ai_addr, one->ai_addrlen));
+  return all;
 }
 
 bool is_loopback(const std::string& address) { return address == "::1" || address.rfind("127.", 0) == 0; }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace baton {
 
@@ -39,8 +40,13 @@ class Socket {
   static Socket listen_at(int port);
   /// Connects within the deadline; invalid if nobody listens there. Messages leave at once.
   static Socket connect_to(const std::string& host, int port, const Deadline& deadline);
-  /// The next connection that comes in; invalid if none does within the deadline.
-  Socket accept(const Deadline& deadline) const;
+  /// Begins to connect to a numeric address, and does not wait. The socket can be written once it
+  /// is connected or refused, which `end_connecting` tells.
+  static Socket begin_connecting(const std::string& address, int port);
+  /// True if the connection stands.
+  bool end_connecting() const;
+  /// A connection that has come in; invalid, with errno of accept(2), if there is none.
+  Socket accept() const;
 
   bool is_valid() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
@@ -71,5 +77,8 @@ class Socket {
 
 /// True for an address of the machine itself, such as 127.0.0.1.
 bool is_loopback(const std::string& address);
+
+/// The numeric addresses of a host; none if its name is not known.
+std::vector<std::string> addresses_of(const std::string& host);
 
 }  // namespace baton

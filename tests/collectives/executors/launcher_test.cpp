@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -85,6 +88,7 @@ TEST(Launcher, OfSlurmMeetsAtTheFirstHost) {
   EXPECT_EQ(found.size, 8);
   EXPECT_EQ(found.size_on_host, 4);
   EXPECT_EQ(found.address, "n07");
+  EXPECT_THAT(found.hosts, testing::ElementsAre("n07", "n08"));
   EXPECT_NE(found.port, launcher_in(with(step, {{"SLURM_STEP_ID", "4"}})).port) << "steps of a job at once";
 }
 
@@ -103,12 +107,60 @@ TEST(Launcher, RefusesNumbersThatAreNone) {
   EXPECT_THAT(refusal({{"BATON_PORT", "29500 "}}), HasSubstr("BATON_PORT"));
 }
 
-TEST(FirstHost, OfListsAsSlurmWritesThem) {
-  EXPECT_EQ(first_host("localhost"), "localhost");
-  EXPECT_EQ(first_host("a1,a2"), "a1");
-  EXPECT_EQ(first_host("n[07-09,12],m1"), "n07");
-  EXPECT_EQ(first_host("n[3,5]"), "n3");
-  EXPECT_EQ(first_host("rack[1-2]-n,m"), "rack1-n");
+TEST(HostsIn, OfListsAsSlurmWritesThem) {
+  using testing::ElementsAre;
+  EXPECT_THAT(hosts_in("localhost"), ElementsAre("localhost"));
+  EXPECT_THAT(hosts_in("a1,a2"), ElementsAre("a1", "a2"));
+  EXPECT_THAT(hosts_in("n[07-09,12],m1"), ElementsAre("n07", "n08", "n09", "n12", "m1"));
+  EXPECT_THAT(hosts_in("n[099-101]"), ElementsAre("n099", "n100", "n101"));
+  EXPECT_THAT(hosts_in("rack[1-2]-n[3,5],m"),
+              ElementsAre("rack1-n3", "rack1-n5", "rack2-n3", "rack2-n5", "m"));
+}
+
+/// A file of some words with the permissions `mode`, which goes with this value.
+class SecretFile {
+ public:
+  SecretFile(const std::string& words, mode_t mode) {
+    const int opened = mkstemp(path_.data());
+    EXPECT_EQ(write(opened, words.data(), words.size()), static_cast<ssize_t>(words.size()));
+    fchmod(opened, mode);
+    close(opened);
+  }
+  ~SecretFile() { unlink(path_.c_str()); }
+  SecretFile(const SecretFile&) = delete;
+  SecretFile& operator=(const SecretFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = testing::TempDir() + "secret-XXXXXX";
+};
+
+TEST(Secret, IsWhatTheUserGivesOrNobodyCanGuess) {
+  const Variables drawn = with(torch, {{"TORCHELASTIC_RUN_ID", "0f8fad5b-d9cb-469f-a165-70867728950e"}});
+  const SecretFile file("of a file\n", 0600);
+  EXPECT_EQ(launcher_in(torch).secret, "");
+  EXPECT_EQ(launcher_in(with(torch, {{"TORCHELASTIC_RUN_ID", "none"}})).secret, "") << "a word that all know";
+  EXPECT_EQ(launcher_in(drawn).secret, drawn.at("TORCHELASTIC_RUN_ID"));
+  EXPECT_EQ(launcher_in(with(drawn, {{"BATON_SECRET_FILE", file.path()}})).secret, "of a file");
+  EXPECT_EQ(launcher_in(with(drawn, {{"BATON_SECRET", "words"}, {"BATON_SECRET_FILE", file.path()}})).secret,
+            "words");
+  EXPECT_EQ(launcher_in(with(drawn, {{"BATON_SECRET", ""}})).secret, "") << "without, on purpose";
+}
+
+TEST(Secret, IsReadFromAFileOfTheUserAlone) {
+  const auto refusal = [](const std::string& path) -> std::string {
+    try {
+      launcher_in(with(torch, {{"BATON_SECRET_FILE", path}}));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal(testing::TempDir() + "no such file"), HasSubstr("is no file"));
+  const SecretFile shared("words", 0640), empty("\n", 0600);
+  EXPECT_THAT(refusal(shared.path()), HasSubstr("is not this user's alone"));
+  EXPECT_THAT(refusal(empty.path()), HasSubstr("is empty"));
+  EXPECT_THAT(refusal(testing::TempDir()), HasSubstr("is no file"));
 }
 
 }  // namespace
