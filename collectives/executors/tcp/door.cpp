@@ -25,8 +25,8 @@ std::vector<Guest> Door::listen(int milliseconds, std::span<const int> others) {
   return have_spoken;
 }
 
-/// Lets in all who are outside. If there are too many, those who have been silent for longest leave:
-/// a rank among them comes again.
+/// Lets in all who are outside. If there are too many, those who have been silent for longest
+/// leave: a rank among them comes again.
 void Door::let_in() {
   constexpr std::size_t most = 256;
   while (true) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port at which the ranks of a run come in, and strangers too. All guests are listened to at once,
-// so that one who is silent keeps nobody waiting.
+// A port at which the ranks of a run come in, and strangers too. All guests are listened to at
+// once, so that one who is silent keeps nobody waiting.
 #pragma once
 
 #include <poll.h>

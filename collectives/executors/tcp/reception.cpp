@@ -57,7 +57,7 @@ Star Reception::receive_all(double seconds) {
     if (const std::size_t count = missing().size(); count < fewest) fewest = count, quiet = 0;
     if (monotonic_seconds() < next_tick) continue;
     next_tick = monotonic_seconds() + tick;
-    if ((quiet += tick) > seconds) give_up(seconds);
+    if ((quiet += tick) >= seconds) give_up(seconds);
     for (Seat& seat : seats_) say(seat, {Notice::Kind::wait});
   }
   return take_seats(seconds);

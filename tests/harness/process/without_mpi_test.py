@@ -81,7 +81,7 @@ class Meeting(unittest.TestCase):
 
     def test_missing_ranks_are_named_once(self):
         errors = self.errors(5, (0, 1, 3))
-        self.assertRegex(errors[0], r"^baton: ranks 2, 4 of 5 did not come to 127\.0\.0\.1:\d+ within 2 s: [^\n]*\n$")
+        self.assertRegex(errors[0], r"^baton: ranks 2, 4 of 5 did not come to 127\.0\.0\.1:\d+, where no rank came for 2 s: [^\n]*\n$")
         self.assertEqual((errors[1], errors[3]), ("", ""))
 
     def test_a_missing_rank_0_is_named_by_those_that_look_for_it(self):
