@@ -109,7 +109,7 @@ int direct(const Settings& settings, char** argv) {
   command.insert(command.end(), {"--answer", answer});
   if (isatty(STDERR_FILENO) != 0)
     fmt::print(stderr, "examining {}, well below a minute ...\n", quantity(ranks, "rank"));
-  const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [] { return true; }});
+  const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [](bool) { return true; }});
   if (end.interrupted) return ExitCode::interrupted;
   if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
   if (const std::string text = text_in(answer); !text.empty()) {

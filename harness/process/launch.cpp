@@ -21,8 +21,8 @@
 #include <string_view>
 #include <thread>
 
-#include "collectives/executors/host/process_state.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/started_ranks.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -125,30 +125,10 @@ class ErrorLines {
   std::string death_;
 };
 
-/// The processes whose parent is `process`, by default the calling thread.
-std::vector<pid_t> children(const std::string& process = "thread-self") {
-  const std::string task = process == "thread-self" ? "" : "/task/" + process;
-  std::ifstream file("/proc/" + process + task + "/children");
-  std::vector<pid_t> all;
-  for (pid_t child = 0; file >> child;) all.push_back(child);
-  return all;
-}
-
-/// Reports the ranks that a launcher of MPI has started and that are stopped.
-void report_stopped_ranks(pid_t launcher, ErrorLines& lines) {
-  constexpr std::string_view rank = "OMPI_COMM_WORLD_RANK=";
-  for (const pid_t child : children(std::to_string(launcher))) {
-    if (state_of(child) != ProcessState::stopped) continue;
-    std::ifstream environment("/proc/" + std::to_string(child) + "/environ");
-    for (std::string variable; std::getline(environment, variable, '\0');)
-      if (variable.rfind(rank, 0) == 0) lines.report("rank " + variable.substr(rank.size()) + " is stopped");
-  }
-}
-
 /// Kills the processes that the launch left: ranks whose launcher died become children of this
 /// process.
 void end_orphans() {
-  for (std::vector<pid_t> left = children(); !left.empty(); left = children())
+  for (std::vector<pid_t> left = children_of(); !left.empty(); left = children_of())
     for (const pid_t child : left) {
       kill(child, SIGKILL);
       waitpid(child, nullptr, 0);
@@ -197,8 +177,8 @@ class GrowingFile {
 
 /// Reads the errors of the launcher until it closes its end, and waits for it. Returns its wait
 /// status.
-int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followed) {
-  constexpr int longest_pause = 10000;  // milliseconds
+int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, const Followed& followed) {
+  constexpr int longest_pause = 10000, pause_at_start = 20, pause_at_end = 1000;  // milliseconds
   constexpr std::chrono::seconds patience{10};
   const GrowingFile file(followed.file);
   std::array<char, 4096> buffer;
@@ -208,16 +188,22 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, const Followed& followe
     while (passed_on < interrupts) kill(launcher, ++passed_on < 3 ? SIGTERM : SIGKILL);
   };
   // Without events of its own the output tells only that its reader has left.
-  std::array<pollfd, 3> sources{
-      pollfd{errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {followed.go_on ? STDOUT_FILENO : -1, 0, 0}};
+  std::vector<pollfd> sources{
+      {errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {followed.go_on ? STDOUT_FILENO : -1, 0, 0}};
   while (true) {
-    const int ready = poll(sources.data(), sources.size(), longest_pause);
+    const int pause = !ranks.are_all_known()   ? pause_at_start
+                      : ranks.have_all_ended() ? pause_at_end
+                                               : longest_pause;
+    sources.resize(3);
+    ranks.add_to(sources);
+    const int ready = poll(sources.data(), sources.size(), pause);
+    ranks.look();
     pass_on_interrupts();
     file.forget_events();
     const auto now = std::chrono::steady_clock::now();
     if (asked_to_end && now - *asked_to_end >= patience) kill(launcher, SIGKILL);
-    if (!asked_to_end && followed.go_on && !followed.go_on()) {
-      report_stopped_ranks(launcher, lines);
+    if (!asked_to_end && followed.go_on && !followed.go_on(ranks.are_gone())) {
+      for (const int rank : ranks.stopped()) lines.report("rank " + std::to_string(rank) + " is stopped");
       kill(launcher, SIGTERM);
       asked_to_end = now;
       sources[2].fd = -1;
@@ -272,14 +258,17 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
   close(pipe_ends[1]);
   if (launcher < 0) throw SystemError("cannot start " + command[0] + ": " + std::strerror(errno));
   ErrorLines lines;
-  const int status = watch(launcher, pipe_ends[0], lines, followed);
+  StartedRanks ranks(launcher, followed.ranks);
+  const int status = watch(launcher, pipe_ends[0], lines, ranks, followed);
   close(pipe_ends[0]);
   end_orphans();
   return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
           .interrupted = interrupts > interrupts_before,
           .reports = lines.reports(),
           .signal = lines.signal(),
-          .death = lines.death(),
+          .death = lines.death().empty() && ranks.first_ended() >= 0
+                       ? "rank " + std::to_string(ranks.first_ended()) + " ended first"
+                       : lines.death(),
           .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 

@@ -41,17 +41,21 @@ struct LaunchEnd {
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
-  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)"; may be empty.
+  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)", or the rank that
+  /// ended before the others where the launcher does not say that; may be empty.
   std::string death;
   double seconds = 0;
 };
 
 /// A file that a launch writes, and a function that is called whenever it has grown, at least every
-/// ten seconds, and when the reader of the standard output leaves. False ends the launch: by
-/// SIGTERM, and by SIGKILL if it still runs after ten seconds. An empty function does nothing.
+/// ten seconds, and when the reader of the standard output leaves. It is told whether all ranks
+/// ended seconds ago. False ends the launch: by SIGTERM, and by SIGKILL if it still runs after ten
+/// seconds. An empty function does nothing.
 struct Followed {
   std::string file;
-  std::function<bool()> go_on;
+  std::function<bool(bool ranks_are_gone)> go_on;
+  /// The number of ranks, 0 if the launch has no launcher of MPI.
+  int ranks = 0;
 };
 
 /// Runs `command`, follows it and waits for its end. Its standard error passes through, but for

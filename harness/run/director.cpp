@@ -119,8 +119,8 @@ class Director {
   void give_up_like(int index);
   std::vector<std::string> command_of_launch() const;
   int interrupted();
-  bool follow();
-  bool is_overdue();
+  bool follow(bool ranks_are_gone);
+  bool is_overdue(bool ranks_are_gone);
   int summary() const;
   std::string missing() const;
 
@@ -143,13 +143,14 @@ std::optional<int> Director::run_launches(int launch) {
     ledger_.start_launch(launch);
     const std::size_t ended_before = ledger_.ended();
     silence_.clear();
-    LaunchEnd end =
-        run_launch(command_of_launch(), {folder_.path() + "/ledger", [this] { return follow(); }});
-    follow();
+    LaunchEnd end = run_launch(
+        command_of_launch(),
+        {folder_.path() + "/ledger", [this](bool gone) { return follow(gone); }, options_.processes()});
+    follow(false);
     display_.clear();
+    const std::string report = end.reports.empty() ? end.death : end.reports.front();
     if (!silence_.empty())
-      end.reports.insert(end.reports.begin(),
-                         silence_ + (end.reports.empty() ? "" : "; " + end.reports.front()));
+      end.reports.insert(end.reports.begin(), silence_ + (report.empty() ? "" : "; " + report));
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
@@ -186,24 +187,24 @@ void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain)
 
 /// Prints what the launch has measured since the last call. False if it must end: nobody reads its
 /// output, or it is overdue.
-bool Director::follow() {
+bool Director::follow(bool ranks_are_gone) {
   ledger_.read_on();
   display_.refresh();
-  return !reader_left() && !has_lost_output() && !is_overdue();
+  return !reader_left() && !has_lost_output() && !is_overdue(ranks_are_gone);
 }
 
-/// True if the launch has said nothing for too long: its processes have not met, or a case exceeds
-/// its time limit, which the processes themselves end unless all of them hang.
-bool Director::is_overdue() {
+/// True if the launch has said nothing for too long: its processes have not met, or are gone and
+/// their launcher hangs, or a case exceeds its time limit, which they themselves end if they can.
+bool Director::is_overdue(bool ranks_are_gone) {
   constexpr double patience = 20;  // seconds beyond the limit of a case
   if (ledger_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
   heard_bytes_ = ledger_.bytes();
   const double limit = options_.time_limit_seconds, quiet = monotonic_seconds() - heard_at_;
-  const bool is_in_case = ledger_.unfinished().has_value();
   const double most = ledger_.have_met() ? limit + patience : std::max(limit, seconds_to_meet());
-  if (limit == 0 || quiet < most || (ledger_.have_met() && !is_in_case)) return false;
-  silence_ = fmt::format("its processes {} for {:.0f} s",
-                         ledger_.have_met() ? "said nothing" : "did not all start", quiet);
+  const bool is_left = ranks_are_gone && !ledger_.have_met();
+  if (!is_left && (limit == 0 || quiet < most || (ledger_.have_met() && !ledger_.unfinished()))) return false;
+  const char* what = ledger_.have_met() ? "said nothing" : is_left ? "are gone" : "did not all start";
+  silence_ = fmt::format("its processes {} for {:.0f} s", what, quiet);
   return true;
 }
 

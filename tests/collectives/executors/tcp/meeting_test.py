@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -148,6 +149,18 @@ class Secrets(unittest.TestCase):
             self.assertEqual(set(codes.values()), {1}, errors)
             self.assertRegex(errors[0], r"^baton: rank 2 of 3 did not come to [^\n]*\n$")
             self.assertRegex(errors[2], r"^baton: rank 2 was not let in by rank 0 at [^\n]* another secret: [^\n]*\n$")
+
+    def test_a_host_without_libcrypto_says_so_and_needs_none_without_a_secret(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("libcrypto.so.3", "libcrypto.so.1.1", "libcrypto.so"):
+                pathlib.Path(folder, name).write_text("no library")
+            for secret, code, said in (("words", 1, r"^baton: this run has a secret, and this host no libcrypto [^\n]*\n$"), ("", 0, "^$")):
+                run = Run(2, BATON_SECRET=secret, LD_LIBRARY_PATH=folder)
+                run.start(0, 1)
+                codes, errors = run.ends()
+                self.assertEqual(set(codes.values()), {code}, errors)
+                for text in errors.values():
+                    self.assertRegex(text, said)
 
     def test_rank_0_with_another_secret_is_not_believed(self):
         run = Run(2, BATON_SECRET="words that nobody knows", BATON_MEETING_SECONDS="2")
