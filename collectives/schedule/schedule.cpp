@@ -13,6 +13,14 @@ std::vector<Slice> slices(const Map& map) {
   return map.is_state() ? std::vector{map.state} : std::vector{map.decay, map.state};
 }
 
+/// True if a step that makes `into` would write elements of `operand` that it may still read. An
+/// operand may be made in its own place, element by element.
+bool spoils(const Map& into, const Map& operand) {
+  return (into.state.overlaps(operand.state) && into.state != operand.state) ||
+         (into.decay.overlaps(operand.decay) && into.decay != operand.decay) ||
+         into.state.overlaps(operand.decay) || into.decay.overlaps(operand.state);
+}
+
 /// The most elements of a buffer. Up to here sizes are exact in a double and in a 64-bit byte
 /// count.
 constexpr std::int64_t most_elements = std::int64_t{1} << 50;
@@ -71,6 +79,7 @@ void Schedule::copy(const Slice& into, const Slice& from, Source source) {
   if (into.count != from.count)
     fail("copies " + std::to_string(from.count) + " elements into " + std::to_string(into.count), source);
   if (into.dtype != from.dtype) fail("copies elements of one type into those of another", source);
+  if (into.overlaps(from) && into != from) fail("copies a slice onto a part of itself", source);
   if (!into.empty()) add_step(Verb::copy, {into}, {from}, source);
 }
 
@@ -101,6 +110,8 @@ void Schedule::combine(const Map& into, const Map& earlier, const Map& later, So
     fail("combines maps of different shapes, or not of f32", source);
   if (!into.is_state() && (later.form.first > 0 || later.rows() % later.form.share > 0))
     fail("composes maps that are cut within a head", source);
+  if (spoils(into, into) || spoils(into, earlier) || spoils(into, later))
+    fail("combines into a part of its operands: it may write in the place of one, or beside them", source);
   auto reads = slices(earlier);
   reads.push_back(later.decay);
   reads.push_back(later.state);

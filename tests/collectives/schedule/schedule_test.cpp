@@ -219,6 +219,22 @@ std::vector<int> sizes(const Nodes& nodes) {
   return all;
 }
 
+TEST(Schedule, AStepWritesInThePlaceOfAnOperandOrBesideThem) {
+  Schedule s(0, 1);
+  const Slice all = s.scratch("all", 32);
+  const auto map = [&](std::int64_t at) { return Map{all.part(at, 2), all.part(at + 2, 4), 2}; };
+  s.copy(all.part(0, 4), all.part(4, 4));
+  s.combine(map(0), map(0), map(8));
+  s.combine(map(8), map(0), map(8));
+  s.combine(map(16), map(0), map(8));
+  EXPECT_EQ(s.steps().size(), 4U);
+  EXPECT_THAT(error_of([&] { s.copy(all.part(0, 4), all.part(1, 4)); }), HasSubstr("a part of itself"));
+  for (const std::int64_t into : {1, 6, 7, 12})
+    EXPECT_THAT(error_of([&] { s.combine(map(into), map(0), map(8)); }), HasSubstr("part of its operands"));
+  const Map inside{all.part(20, 2), all.part(18, 4), 2};
+  EXPECT_THAT(error_of([&] { s.combine(inside, map(0), map(8)); }), HasSubstr("part of its operands"));
+}
+
 TEST(Nodes, AreFilledOneAfterTheOther) {
   EXPECT_EQ(sizes({7, 3, false}), (std::vector{3, 3, 1}));
   EXPECT_EQ(sizes({6, 3, false}), (std::vector{3, 3}));
