@@ -40,8 +40,8 @@ void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRa
 auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
 
 auto facts_of(const Task& task) {
-  return std::tuple(task.verb, task.peer_offset, task.sequence, task.feeds_message, task.bytes, task.seconds,
-                    task.node_seconds);
+  return std::tuple(task.verb, task.peer_offset, task.sequence, task.feeds_message, task.dtype, task.bytes,
+                    task.seconds, task.node_seconds);
 }
 
 struct JoinedSteps {
@@ -120,7 +120,9 @@ void Program::add_task(const Schedule& schedule, const Step& step, const DeviceR
   if (step.is_message()) {
     task.peer_offset = step.peer - schedule.home_rank();
     task.sequence = step.sequence;
-    task.bytes = step.verb == Verb::send ? step.reads[0].bytes() : step.writes[0].bytes();
+    const Slice& slice = step.verb == Verb::send ? step.reads[0] : step.writes[0];
+    task.dtype = slice.dtype;
+    task.bytes = slice.bytes();
     if (step.verb == Verb::send) count(task.bytes);
   } else {
     cost(task, schedule, step, device);
@@ -219,8 +221,8 @@ void check_messages(const ScheduleSource& source, const std::vector<std::shared_
     if (partner < 0)
       fail(source, rank, i,
            "rank " + std::to_string(peer) + " has no " + to_string(other_end) + " for this message");
-    if (other.tasks()[partner].bytes != task.bytes)
-      fail(source, rank, i, "rank " + std::to_string(peer) + " has another size for this message");
+    if (other.tasks()[partner].bytes != task.bytes || other.tasks()[partner].dtype != task.dtype)
+      fail(source, rank, i, "rank " + std::to_string(peer) + " has another size or type for this message");
   }
 }
 

@@ -27,6 +27,8 @@ struct Task {
   Verb verb = Verb::copy;
   /// True for a local step that a message waits for.
   bool feeds_message = false;
+  /// Type of the elements of a message.
+  Dtype dtype = Dtype::f32;
   /// Rank of a message's peer minus this rank.
   std::int32_t peer_offset = 0;
   /// Number of a message among the messages between its two ranks.

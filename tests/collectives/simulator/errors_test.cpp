@@ -45,6 +45,15 @@ TEST(SimulatorErrors, AMessageOfTwoSizesIsAnError) {
                     HasSubstr("rank 1 has another size")));
 }
 
+TEST(SimulatorErrors, AMessageOfTwoTypesIsAnError) {
+  const auto text = [](Schedule& s) {
+    if (s.rank() == 0) s.send(1, s.scratch("x", 4, Dtype::bf16));
+    if (s.rank() == 1) s.recv(s.scratch("x", 2), 0);
+  };
+  EXPECT_THAT(error_of(source_of(record(2, text))),
+              AllOf(HasSubstr("test: rank 0, step 0"), HasSubstr("another size or type")));
+}
+
 TEST(SimulatorErrors, ADeadlockIsAnError) {
   const auto text = [](Schedule& s) {
     const Slice x = s.scratch("x", 4);
