@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated machines that are simple enough for a closed form.
+// Simulated machines: those that are simple enough for a closed form, and one that has every part
+// of a machine.
 #pragma once
 
 #include <limits>
@@ -26,6 +27,25 @@ inline Topology uniform_machine(int ranks_per_node, const LinkModel& link, int n
   topology.ranks_per_node = ranks_per_node;
   topology.intra_node = topology.inter_node = link;
   topology.device = free_steps();
+  return topology;
+}
+
+/// Nodes with a memory that an engine moves, rails, a spine and a card that all ranks of a node
+/// share.
+inline Topology two_levels(int ranks_per_node, int nodes) {
+  const LinkModel memory{.latency_seconds = 1e-6,
+                         .overhead_seconds = 1e-7,
+                         .bytes_per_second = 1e10,
+                         .moved_by = Transport::engine,
+                         .node_bytes_per_second = 2e10};
+  Topology topology = uniform_machine(ranks_per_node, memory, nodes);
+  topology.name = "two levels";
+  topology.round_seconds = 1e-6;
+  topology.inter_node = {.latency_seconds = 5e-6, .bytes_per_second = 1e9, .node_bytes_per_second = 2e9};
+  topology.spine = topology.inter_node;
+  topology.spine->latency_seconds = 7e-6;
+  const Rate rate{.launch_seconds = 1e-7, .flops_per_second = 1e9, .bytes_per_second = 1e9};
+  topology.device = {.kernel = rate, .copy = rate, .combine = rate, .kernels = {}};
   return topology;
 }
 
