@@ -143,6 +143,8 @@ class Schedule {
   /// Sends `from` to rank `to`. Messages between two ranks are matched in the order of recording.
   void send(int to, const Slice& from, Source source = Source::current());
   void recv(const Slice& into, int from, Source source = Source::current());
+  /// Throws ScheduleError if counts or types differ, or if `into` overlaps `from` and is another
+  /// slice.
   void copy(const Slice& into, const Slice& from, Source source = Source::current());
 
   /// Sends a map as two messages, decay and state. A map that lies in one run can travel as one
@@ -153,7 +155,8 @@ class Schedule {
 
   /// into = later after earlier. Applies the map `later` if `earlier` is a state, and composes two
   /// maps otherwise. The step carries the form of `later`. `into` may be `earlier` or `later`.
-  /// Throws ScheduleError if the shapes differ, or if maps are composed that are cut within a head.
+  /// Throws ScheduleError if the shapes differ, if maps are composed that are cut within a head, or
+  /// if `into` overlaps an operand otherwise.
   void combine(const Map& into, const Map& earlier, const Map& later, Source source = Source::current());
 
   /// into = earlier + later: a combine whose decay is one. `into` may be `earlier` or `later`.
