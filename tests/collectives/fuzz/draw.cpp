@@ -62,7 +62,7 @@ Drawing::Drawing(Bytes& bytes)
     : bytes_(bytes),
       ranks_(bytes.once_in(32) ? 1 : bytes.pick(2, most_drawn_ranks)),
       count_(bytes.pick(2, 12)),
-      unit_(bytes.once_in(256) && bytes.once_in(2) ? std::int64_t{1} << 16 : 1),
+      unit_(bytes.once_in(256) && bytes.once_in(2) ? std::int64_t{1} << 14 : 1),
       has_narrow_(bytes.once_in(32)),
       calls_(ranks_) {}
 

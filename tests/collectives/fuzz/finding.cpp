@@ -32,6 +32,12 @@ std::string rejection(const Action& action) {
   }
 }
 
+std::string shown(const DrawnSchedules& drawn) {
+  std::string all;
+  for (const Schedule& schedule : drawn.schedules) all += text(schedule);
+  return all;
+}
+
 /// The first difference of two ranks' elements, where NaN equals NaN.
 std::string difference(const Elements& wanted, const Elements& found) {
   const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
@@ -62,9 +68,7 @@ std::string wrong_on_local(const DrawnSchedules& drawn, const Played& wanted) {
   return {};
 }
 
-/// Threads a rank is 1 or 2.
-std::string wrong_on_tcp(const DrawnSchedules& drawn, const Played& wanted, int threads,
-                         const std::string& text) {
+std::string wrong_on_tcp(const DrawnSchedules& drawn, const Played& wanted, int threads) {
   static std::map<int, ThreadRanks> started;
   const int ranks = static_cast<int>(drawn.schedules.size());
   std::vector<std::string> wrong(ranks);
@@ -79,7 +83,7 @@ std::string wrong_on_tcp(const DrawnSchedules& drawn, const Played& wanted, int 
       if (wrong[rank].empty()) wrong[rank] = difference(executor, schedule, round[rank]);
     }
   };
-  started.try_emplace(ranks, "tcp", ranks).first->second.run(work, text + "tcp");
+  started.try_emplace(ranks, "tcp", ranks).first->second.run(work, [&] { return shown(drawn) + "tcp"; });
   for (int rank = 0; rank < ranks; ++rank)
     if (!wrong[rank].empty()) return "tcp, rank " + std::to_string(rank) + ": " + wrong[rank];
   return {};
@@ -108,41 +112,56 @@ bool has_native(const DrawnSchedules& drawn) {
                      [](const Schedule& schedule) { return !schedule.natives().empty(); });
 }
 
-std::string wrong_with_accepted(const DrawnSchedules& drawn, const Model& model, const std::string& text,
-                                std::mt19937_64& random) {
-  if (const std::string fault = model.fault(random); !fault.empty())
-    return "check accepts these schedules, but " + fault;
+/// A play of each way of passing messages.
+std::vector<Played> plays_of(const Model& model, int rounds, std::mt19937_64& random) {
+  std::vector<Played> plays;
+  for (const Passing passing : {Passing::eager, Passing::rendezvous, Passing::grouped})
+    plays.push_back(model.play(passing, rounds, random));
+  return plays;
+}
+
+/// Why schedules must not run: what goes wrong in a play, or an output that nothing writes.
+std::string fault(const Model& model, const std::vector<Played>& plays) {
+  for (const Played& play : plays)
+    if (!play.trouble.empty()) return play.trouble;
+  return model.uncovered();
+}
+
+std::string wrong_with_accepted(const DrawnSchedules& drawn, std::mt19937_64& random) {
+  const Model model(drawn);
+  const auto plays = plays_of(model, rounds, random);
+  if (const std::string found = fault(model, plays); !found.empty())
+    return "check accepts these schedules, but " + found;
+  for (const Played& play : plays)
+    for (std::size_t round = 0; round < play.rounds.size(); ++round)
+      for (std::size_t rank = 0; rank < drawn.schedules.size(); ++rank)
+        if (const auto wrong = difference(plays[0].rounds[round][rank], play.rounds[round][rank]);
+            !wrong.empty())
+          return "check accepts these schedules, but in another order " + wrong;
   const Refusal refusal = find_executor("local").make(1)->unsupported(drawn.schedules);
   if (has_native(drawn)) return refusal ? "" : "local takes a native that it does not have";
   if (const auto wrong = wrong_in_simulator(drawn, random); !wrong.empty()) return wrong;
   if (refusal) return {};
-  const Played wanted = model.play(Passing::eager, rounds, random);
-  for (const Passing passing : {Passing::eager, Passing::rendezvous, Passing::grouped}) {
-    const Played again = model.play(passing, rounds, random);
-    for (int round = 0; round < rounds; ++round)
-      for (std::size_t rank = 0; rank < drawn.schedules.size(); ++rank)
-        if (const auto wrong = difference(wanted.rounds[round][rank], again.rounds[round][rank]);
-            !wrong.empty())
-          return "check accepts these schedules, but with another order " + wrong;
-  }
-  if (const auto wrong = wrong_on_local(drawn, wanted); !wrong.empty()) return wrong;
-  return wrong_on_tcp(drawn, wanted, 1 + static_cast<int>(random() % 2), text);
+  if (const auto wrong = wrong_on_local(drawn, plays[0]); !wrong.empty()) return wrong;
+  return wrong_on_tcp(drawn, plays[0], 1 + static_cast<int>(random() % 2));
 }
 
-std::string wrong_with_rejected(const DrawnSchedules& drawn, const Model& model,
-                                const std::string& rejection_text, std::mt19937_64& random) {
-  if (model.fault(random).empty()) return "check rejects schedules that always end well: " + rejection_text;
+std::string wrong_with_rejected(const DrawnSchedules& drawn, const std::string& reason,
+                                std::mt19937_64& random) {
+  const Model model(drawn);
+  const auto plays = plays_of(model, 1, random);
+  if (fault(model, plays).empty()) return "check rejects schedules that always end well: " + reason;
   if (has_native(drawn)) return {};
-  const bool ends = model.play(Passing::rendezvous, 1, random).trouble.empty();
-  const auto local = find_executor("local").make(static_cast<int>(drawn.schedules.size()));
-  const std::string local_says = rejection([&] { local->prepare(drawn.schedules); });
-  if (ends != local_says.empty())
-    return "local " + (ends ? "refuses: " + local_says : "takes what cannot end");
-  const Topology machine = drawn_machine(static_cast<int>(drawn.schedules.size()), random);
-  const std::string simulator_says = rejection([&] { simulate(source_of(drawn.schedules), machine); });
-  if (ends != simulator_says.empty())
-    return "the simulator " + (ends ? "refuses: " + simulator_says : "takes what cannot end");
-  return {};
+  const bool ends = plays[1].trouble.empty();
+  const auto refused = [ends](const std::string& who, const std::string& says) {
+    return ends == says.empty() ? "" : who + (ends ? " refuses: " + says : " takes what cannot end");
+  };
+  const int ranks = static_cast<int>(drawn.schedules.size());
+  const auto local = find_executor("local").make(ranks);
+  const auto wrong = refused("local", rejection([&] { local->prepare(drawn.schedules); }));
+  if (!wrong.empty()) return wrong;
+  const Topology machine = drawn_machine(ranks, random);
+  return refused("the simulator", rejection([&] { simulate(source_of(drawn.schedules), machine); }));
 }
 
 }  // namespace
@@ -161,13 +180,10 @@ std::string finding(std::span<const std::uint8_t> bytes, const Checker& checker)
   for (const std::uint8_t byte : bytes) seed = (seed ^ byte) * 1099511628211U;
   std::mt19937_64 random(seed);
   const DrawnSchedules drawn = draw_schedules(Bytes(bytes));
-  const Model model(drawn);
-  std::string shown;
-  for (const Schedule& schedule : drawn.schedules) shown += text(schedule);
   const std::string rejected = rejection([&] { checker(drawn.schedules); });
-  const std::string wrong = rejected.empty() ? wrong_with_accepted(drawn, model, shown, random)
-                                             : wrong_with_rejected(drawn, model, rejected, random);
-  return wrong.empty() ? "" : wrong + "\n" + shown;
+  const std::string wrong =
+      rejected.empty() ? wrong_with_accepted(drawn, random) : wrong_with_rejected(drawn, rejected, random);
+  return wrong.empty() ? "" : wrong + "\n" + shown(drawn);
 }
 
 }  // namespace baton

@@ -220,10 +220,4 @@ std::string Model::uncovered() const {
   return {};
 }
 
-std::string Model::fault(std::mt19937_64& random) const {
-  for (const Passing passing : {Passing::eager, Passing::rendezvous, Passing::grouped})
-    if (std::string trouble = play(passing, 1, random).trouble; !trouble.empty()) return trouble;
-  return uncovered();
-}
-
 }  // namespace baton

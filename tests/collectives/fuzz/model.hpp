@@ -58,9 +58,8 @@ class Model {
   /// Runs `rounds` rounds in an order that `random` chooses, or as many as end well.
   Played play(Passing passing, int rounds, std::mt19937_64& random) const;
 
-  /// Why these schedules must not run: what goes wrong in a play, or an output that nothing writes.
-  /// Empty if nothing does.
-  std::string fault(std::mt19937_64& random) const;
+  /// The output that nothing writes, although it should be; empty if there is none.
+  std::string uncovered() const;
 
  private:
   struct Place {
@@ -84,7 +83,6 @@ class Model {
   void happen(State& state, Place at, Passing passing) const;
   void run_local(State& state, Place at) const;
   std::string round(State& state, Passing passing, std::mt19937_64& random) const;
-  std::string uncovered() const;
 
   const DrawnSchedules& drawn_;
   std::vector<Place> places_;  // of all steps

@@ -77,7 +77,7 @@ ThreadRanks::~ThreadRanks() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadRanks::run(const Work& work, const std::string& what) {
+void ThreadRanks::run(const Work& work, const std::function<std::string()>& what) {
   std::unique_lock lock(mutex_);
   work_ = &work;
   unfinished_ = static_cast<int>(threads_.size());
@@ -86,7 +86,7 @@ void ThreadRanks::run(const Work& work, const std::string& what) {
   const bool is_over = changed_.wait_for(lock, std::chrono::minutes(1),
                                          [this] { return unfinished_ == 0 || !failure_.empty(); });
   if (is_over && failure_.empty()) return;
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), is_over ? failure_.c_str() : "the ranks hang");
+  std::fprintf(stderr, "%s: %s\n", what().c_str(), is_over ? failure_.c_str() : "the ranks hang");
   std::abort();
 }
 

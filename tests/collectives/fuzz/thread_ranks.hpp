@@ -26,9 +26,9 @@ class ThreadRanks {
   ThreadRanks(const ThreadRanks&) = delete;
   ThreadRanks& operator=(const ThreadRanks&) = delete;
 
-  /// Lets all ranks do `work`. Ends the program, saying `what`, if one of them fails, or if they
+  /// Lets all ranks do `work`. Ends the program, saying `what()`, if one of them fails, or if they
   /// have not come to an end after a minute: ranks that wait for one another cannot be stopped.
-  void run(const Work& work, const std::string& what);
+  void run(const Work& work, const std::function<std::string()>& what);
 
  private:
   void serve(int rank, const std::function<std::unique_ptr<Executor>()>& make);
