@@ -13,15 +13,6 @@
 namespace baton {
 namespace {
 
-/// True if one thread of the step would read an element that another thread writes.
-bool overlaps_itself(const Step& step) {
-  for (const Slice& written : step.writes)
-    for (const Slice& read : step.reads) {
-      if (written.overlaps(read) && written != read) return true;
-    }
-  return false;
-}
-
 Refusal unsupported(const Schedule& schedule, const Step& step, bool rounds) {
   const std::string which = "step " + where(step) + " of rank " + std::to_string(schedule.home_rank());
   if (step.verb == Verb::compute) return {};
@@ -33,7 +24,6 @@ Refusal unsupported(const Schedule& schedule, const Step& step, bool rounds) {
       if (is_bf16 && rounds) return which + " is of bf16 already";
       if (is_bf16 && (slice.offset % 2 != 0 || slice.count % 2 != 0)) return which + " cuts a word in two";
     }
-  if (!step.is_message() && overlaps_itself(step)) return which + " shifts a slice within itself";
   return {};
 }
 

@@ -91,7 +91,7 @@ TEST(PeerProgram, ProductsOfTheSameTilesNeedNoBarrier) {
   s.combine(prefix, prefix, first);
   const std::vector<Schedule> whole{s};
   EXPECT_FALSE(has_barriers(compile_peer_programs(whole)[0])) << "a block finds what it left";
-  s.combine(prefix.part(16, 32), prefix.part(0, 32), second.part(0, 32));
+  s.combine(prefix.part(32, 16), prefix.part(0, 16), second.part(0, 16));
   const std::vector<Schedule> shifted{s};
   EXPECT_TRUE(has_barriers(compile_peer_programs(shifted)[0]));
 }
@@ -190,11 +190,9 @@ TEST(PeerProgram, RefusesWhatItCannotRun) {
   Schedule s(0, 1);
   const Slice own = s.input("own", 8), into = s.scratch("into", 8);
   EXPECT_EQ(unsupported_by_peer(std::vector{s}).reason(), "");
-  Schedule shifts = s, calls = s, halves = s;
+  Schedule calls = s, halves = s;
   halves.copy(halves.scratch("b", 4, Dtype::bf16).part(1, 2), halves.scratch("c", 4, Dtype::bf16).part(0, 2));
   EXPECT_THAT(unsupported_by_peer(std::vector{halves}).reason(), HasSubstr("cuts a word in two"));
-  shifts.copy(into.part(1, 7), into.part(0, 7));
-  EXPECT_THAT(unsupported_by_peer(std::vector{shifts}).reason(), HasSubstr("shifts a slice within itself"));
   calls.native("mpi_exscan", 1, {into}, {own});
   EXPECT_THAT(unsupported_by_peer(std::vector{calls}).reason(), HasSubstr("mpi_exscan is no native of peer"));
 }
