@@ -39,7 +39,7 @@ std::string shown(const DrawnSchedules& drawn) {
 }
 
 /// The first difference of two ranks' elements, where NaN equals NaN.
-std::string difference(const Elements& wanted, const Elements& found) {
+std::string difference(const BufferElements& wanted, const BufferElements& found) {
   const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   const auto [at, other] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end(), same);
   if (at == wanted.end()) return {};
@@ -48,7 +48,7 @@ std::string difference(const Elements& wanted, const Elements& found) {
 }
 
 /// What rank `rank` of an executor leaves that the model does not.
-std::string difference(Executor& executor, const Schedule& schedule, const Elements& wanted) {
+std::string difference(Executor& executor, const Schedule& schedule, const BufferElements& wanted) {
   return difference(wanted, elements(schedule, [&](std::span<float> into, const Slice& from) {
                       executor.read(into, schedule.home_rank(), from);
                     }));

@@ -2,6 +2,7 @@
 #include "tests/collectives/fuzz/model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -14,6 +15,7 @@ struct Model::State {
   std::vector<HostMemory> memory;
   OfSteps<bool> happened;
   OfSteps<std::vector<float>> sent;  // by sends, in eager plays
+  float largest = 0;                 // absolute value that a local step wrote
 };
 
 namespace {
@@ -138,6 +140,8 @@ void Model::run_local(State& state, Place at) const {
   for (const auto& operand : operands.reads) read.emplace_back(operand.begin(), operand.end());
   for (std::size_t i = 0; i < read.size(); ++i) operands.reads[i] = read[i];
   run_on_host(drawn_.schedules[at.rank], step(at), operands);
+  for (const auto& written : operands.writes)
+    for (const float value : written) state.largest = std::max(state.largest, std::abs(value));
 }
 
 void Model::happen(State& state, Place at, Passing passing) const {
@@ -195,6 +199,7 @@ Played Model::play(Passing passing, int rounds, std::mt19937_64& random) const {
       state.sent.emplace_back(schedule.steps().size());
     }
     played.trouble = round(state, passing, random);
+    played.largest = state.largest;
     if (!played.trouble.empty()) return played;
     auto& ranks = played.rounds.emplace_back();
     for (std::size_t rank = 0; rank < state.memory.size(); ++rank)

@@ -25,12 +25,12 @@ namespace baton {
 enum class Passing { eager, rendezvous, grouped };
 
 /// The elements of all buffers of one rank, one buffer behind the other.
-using Elements = std::vector<float>;
+using BufferElements = std::vector<float>;
 
 /// Reads the elements of a rank by `read(into, slice)`.
 template <class Read>
-Elements elements(const Schedule& schedule, const Read& read) {
-  Elements all;
+BufferElements elements(const Schedule& schedule, const Read& read) {
+  BufferElements all;
   for (int b = 0; b < static_cast<int>(schedule.buffers().size()); ++b) {
     const Slice whole{b, 0, schedule.buffers()[b].count};
     all.resize(all.size() + static_cast<std::size_t>(whole.count));
@@ -47,7 +47,9 @@ struct Played {
   /// What went wrong first; empty if all ranks finished and their messages fit.
   std::string trouble;
   /// The elements after each round, by rank.
-  std::vector<std::vector<Elements>> rounds;
+  std::vector<std::vector<BufferElements>> rounds;
+  /// The largest absolute value that a local step wrote.
+  float largest = 0;
 };
 
 class Model {
