@@ -6,6 +6,7 @@ launch is the median over its rounds, those of all cycles together.
 """
 
 import collections
+import functools
 import pathlib
 import statistics
 
@@ -22,14 +23,26 @@ class Case:
     """The records of one case on one side, launch by launch."""
 
     def __init__(self):
-        self.launches = {}  # launch: {cycle: record}
+        self.cycles = {}  # cycle: {launch: record}
 
     def add(self, record):
         # A case that a later line of the same launch repeats was run again.
-        self.launches.setdefault(launch_of(record), {})[record.get("cycle", 0)] = record
+        self.cycles.setdefault(record.get("cycle", 0), {})[launch_of(record)] = record
+
+    @property
+    def launches(self):
+        """{launch: {cycle: record}}"""
+        found = {}
+        for cycle, records in self.cycles.items():
+            for launch, record in records.items():
+                found.setdefault(launch, {})[cycle] = record
+        return found
 
     @property
     def records(self):
+        """Those of each launch together, the launches in the order of their first records."""
+        if len(self.cycles) == 1:
+            return list(next(iter(self.cycles.values())).values())
         return [record for cycles in self.launches.values() for record in cycles.values()]
 
     @property
@@ -52,6 +65,9 @@ class Case:
 
     def medians(self):
         """Returns {launch: seconds} of the launches that were timed."""
+        if len(self.cycles) == 1:
+            return {launch: statistics.median(record["seconds"]) for launch, record in next(iter(self.cycles.values())).items()
+                    if state_of(record) == TIMED}
         rounds = {launch: [second for record in cycles.values() if state_of(record) == TIMED
                            for second in record["seconds"]] for launch, cycles in self.launches.items()}
         return {launch: statistics.median(seconds) for launch, seconds in rounds.items() if seconds}
@@ -109,7 +125,13 @@ def key_of(record, place):
 
 
 def launch_of(record):
-    return record["run"], record.get("launch", 1)
+    return _pair(record["run"], record.get("launch", 1))
+
+
+@functools.lru_cache(maxsize=4096)
+def _pair(run, launch):
+    """The same pair for all cases of a launch."""
+    return run, launch
 
 
 def state_of(record):

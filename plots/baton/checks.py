@@ -5,20 +5,24 @@ A file may be torn, written by another version or by hand: JSON has numbers that
 writes, and every kind of value at every key.
 """
 
+import itertools
 import json
 import math
+import os
 import re
 
-from baton import files, schema
+from baton import files, progress, schema
 
+NO_JSON = object()  # what stands for a line that is none
 SCHEMA = 1  # of the records that these programs read
 
 LINES = ("dp", "split", "full")
 PASSES = ("forward", "backward", "both")
 MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
-# Control characters, those that turn the direction of what follows, and halves of characters.
-NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters, ends of lines, marks that turn the direction of what follows, and halves of characters.
+NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LONGEST_LINE = 1 << 28  # bytes: a file without ends of lines, such as a device, is read no further
 MOST = 1e18  # of counts, bytes and rates
 
 
@@ -67,8 +71,23 @@ def is_device(value):
     return is_named(value, gpu=is_text) and "gpu" in value and all(map(is_text, value.values()))
 
 
+def are_within(values, least, most):
+    """True of a list of numbers within these ends; there may be very many."""
+    return isinstance(values, list) and (not values or set(map(type, values)) <= {int, float} and min(values) >= least
+                                         and max(values) <= most and not math.isnan(sum(values)))
+
+
 def are_times(value):
-    return isinstance(value, list) and all(map(is_time, value))
+    return are_within(value, LEAST_SECONDS, MOST_SECONDS)
+
+
+def are_times_of_ranks(value):
+    """A list of as many times for each rank. A rank that does nothing takes none."""
+    return isinstance(value, list) and all(are_within(times, 0, MOST_SECONDS) and times and len(times) == len(value[0]) for times in value)
+
+
+def are_counts(value):
+    return isinstance(value, list) and all(map(is_count, value))
 
 
 def is_readings(value):
@@ -105,7 +124,8 @@ OWN = {
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "ratio_ci95": or_null((is_interval, "the two ends of an interval")),
     "blocks_asked": (is_blocks, "'auto' or a whole number from 1"), "blocks": SIZE, "baseline": or_null(TEXT),
-    "seconds": (are_times, "a list of times in seconds"), "device_before": READINGS, "device_after": READINGS,
+    "seconds": (are_times, "a list of times in seconds"), "rank_seconds": (are_times_of_ranks, "a list of as many times for each rank"),
+    "rounds_as_last": (are_counts, "a list of whole numbers from 0"), "device_before": READINGS, "device_after": READINGS,
     "device": (is_device, "an object of texts, with the text gpu"),
     "seed": (lambda value: isinstance(value, int), "a whole number"),
     **dict.fromkeys(("peer", "version", "gpu"), TEXT)}  # of what other projects measured
@@ -124,7 +144,9 @@ def kind_of(field):
 
 def object_of(key):
     parts = {part: kind_of(schema.FIELDS[f"{key}.{part}"])[0] for part in schema.parts(key)}
-    return lambda value: is_named(value, **parts), " with ".join(filter(None, ("an object", ", ".join(parts))))
+    if not parts:
+        return lambda value: is_named(value) and all(map(is_text, value.values())), "an object of texts"
+    return lambda value: is_named(value, **parts), f"an object with {', '.join(parts)}"
 
 
 KINDS = {**{key: kind_of(field) for key, field in schema.FIELDS.items()}, **OWN}
@@ -162,15 +184,27 @@ def shown(value):
 
 
 def json_lines(path):
-    """Yields (value, `file:line`) of each line; None for a line that is not JSON. Throws ResultsError."""
+    """Yields (value, `file:line`) of each line, one after the other; NO_JSON for a line that is none. Throws ResultsError."""
     try:
         with open(files.reading(path), "rb") as file:
-            lines = file.read().split(b"\n")
+            told = progress.Progress(path, os.fstat(file.fileno()).st_size)
+            for number in itertools.count(1):
+                line = file.readline(LONGEST_LINE)
+                if not line:
+                    break
+                where = f"{path}:{number}"
+                if len(line) == LONGEST_LINE:
+                    raise ResultsError(f"{where}: the line is longer than {LONGEST_LINE >> 20} MiB, so this is no file of records")
+                told.add(len(line))
+                if line.strip():
+                    yield parsed(line), where
+            told.end()
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                yield json.loads(line.decode("utf-8")), f"{path}:{number}"
-            except (ValueError, RecursionError):
-                yield None, f"{path}:{number}"
+
+
+def parsed(line):
+    try:
+        return json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return NO_JSON

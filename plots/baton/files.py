@@ -15,6 +15,14 @@ def reading(path):
     return path
 
 
+def text_of(path):
+    """The text of a file. Throws OSError for a pipe, which may never have a writer, and for anything else that is no file."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(None, "it is no file", str(path))
+    with open(reading(path), encoding="utf-8") as file:
+        return file.read()
+
+
 def _refuse_what_was_read(path):
     if path.exists() and any(os.path.exists(one) and os.path.samefile(path, one) for one in _read):
         raise OSError(None, "the output would replace this file, which is an input", str(path))

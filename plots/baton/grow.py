@@ -11,7 +11,7 @@ import argparse
 import json
 import pathlib
 
-from baton import checks
+from baton import checks, files
 from baton.upgrade import renamed
 
 
@@ -22,10 +22,12 @@ def main(arguments):
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args(arguments)
     try:
-        grown_topology = grown(renamed(json.loads(options.calibration.read_text(encoding="utf-8")), 3), options.ranks)
+        grown_topology = grown(renamed(json.loads(files.text_of(options.calibration)), 3), options.ranks)
         options.out.write_text(json.dumps(grown_topology, indent=2) + "\n", encoding="utf-8")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise checks.ResultsError(f"{options.calibration}: {error}") from error
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise checks.ResultsError(f"{options.calibration}: no topology that --calibrate wrote: {error}") from error
 
 
 def grown(topology, ranks):

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+from baton import checks
 from baton.checks import ResultsError
 
 BAD_INPUT = 2  # the exit code, as of the benches
@@ -50,6 +51,8 @@ def end(line):
 
 
 def printable(text, stream):
-    """The text without characters that the stream's encoding lacks."""
+    """The text with escapes in place of characters that a terminal obeys, but for ends of lines, and of those that the
+    stream's encoding lacks."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    shown = checks.NO_TEXT.sub(lambda found: found[0] if found[0] == "\n" else ascii(found[0])[1:-1], text)
+    return shown.encode(encoding, "backslashreplace").decode(encoding)

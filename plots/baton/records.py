@@ -27,7 +27,7 @@ def read(*patterns):
     """
     paths = [path for pattern in patterns for path in _files(os.fspath(pattern))]
     try:
-        return Records(record for path in paths for record in sorted(results.load([path]), key=lambda one: one["time"]))
+        return Records(dict(record) for path in paths for record in sorted(results.load([path]), key=lambda one: one["time"]))
     except results.ResultsError as error:
         raise Error(str(error)) from None
     except OSError as error:

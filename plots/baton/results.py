@@ -10,7 +10,7 @@ import functools
 import statistics
 import sys
 
-from baton import checks, schema
+from baton import checks, compact, schema
 from baton.checks import ResultsError
 from baton.upgrade import renamed, upgraded
 
@@ -36,8 +36,10 @@ Rival = collections.namedtuple("Rival", "name executor implementation mode scan 
 
 
 def load(paths, *benches):
-    """Returns the records of these benches in these files, bench by bench, each oldest line first. Throws ResultsError."""
-    found = [_checked(record, where) for path in paths for record, where in _lines(path)
+    """Returns the records of these benches in these files, bench by bench, each oldest line first, as they are kept by
+    compact.py. Throws ResultsError."""
+    kept = compact.Compact()
+    found = [kept.add(_checked(record, where)) for path in paths for record, where in _lines(path)
              if "peer" not in record and record["bench"] in (benches or BENCHES)]
     return sorted(found, key=lambda record: list(BENCHES).index(record["bench"]))
 
@@ -49,26 +51,26 @@ def load_peers(paths):
 
 
 def _lines(path):
-    lines = list(checks.json_lines(path))
-    _say_what_is_left_out(path, tuple(where for record, where in lines if record is None))
-    for record, where in lines:
-        if record is None:
+    first, torn = "", 0
+    for record, where in checks.json_lines(path):
+        if record is checks.NO_JSON:
+            first, torn = first or where, torn + 1
             continue
         if not isinstance(record, dict):
             raise ResultsError(f"{where}: a record is an object, this is {checks.shown(record)}")
         if "peer" not in record and not checks.is_text(record.get("bench")):
             raise ResultsError(f"{where}: bench: expected one line of text, found {checks.shown(record.get('bench'))}")
         yield renamed(record), where
+    _say_what_is_left_out(path, first, torn)
 
 
 @functools.cache  # each bench reads the file anew
-def _say_what_is_left_out(path, torn):
+def _say_what_is_left_out(path, first, torn):
     """Says which lines are no records. A run that was killed may leave half a line; the lines around it stay usable."""
-    if len(torn) == 1:
-        print(f"{torn[0]}: not a whole record, left out", file=sys.stderr)
-    if len(torn) > 1:
-        print(f"{path}: {len(torn)} lines are not whole records, left out; the first is line {torn[0].rpartition(':')[2]}",
-              file=sys.stderr)
+    if torn == 1:
+        print(f"{first}: not a whole record, left out", file=sys.stderr)
+    if torn > 1:
+        print(f"{path}: {torn} lines are not whole records, left out; the first is line {first.rpartition(':')[2]}", file=sys.stderr)
 
 
 def _checked(record, where):

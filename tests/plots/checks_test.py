@@ -3,6 +3,7 @@
 
 import json
 import math
+from unittest import mock
 
 from baton import checks, files
 from baton.checks import ResultsError
@@ -26,7 +27,9 @@ class Kinds(InFolder):
                            ("ci95_seconds", [1]), ("ci95_seconds", [2.0, 1.0]), ("ci95_seconds", [math.inf, math.inf]),
                            ("name", "a\nb"), ("name", "\ud800"), ("commit", ["abc"]), ("machine", {"cpu": 5}),
                            ("machine", []), ("device", {"driver": "1"}), ("schema", 2), ("blocks_asked", "many"),
-                           ("bound_seconds", -1), ("pass", "sideways")):
+                           ("bound_seconds", -1), ("pass", "sideways"), ("rank_seconds", ["x"]), ("rank_seconds", [[1e-6], []]), ("rank_seconds", [[1e-6], [True]]),
+                           ("seconds", [1e-6, math.nan]), ("seconds", [math.inf]), ("seconds", [True]), ("rounds_as_last", ["x"]), ("rounds_as_last", [None, 1]),
+                           ("commit", "a\u200fb"), ("commit", "\u2028"), ("machine", {"environment": {"OMPI_x": "\x1b[31m"}})):
             said = self.refusal(**{key: value})
             self.assertTrue(said.startswith(f"r.jsonl:3: {key}: expected "), said)
             self.assertLess(len(said), 200)
@@ -38,8 +41,12 @@ class Kinds(InFolder):
         path = self.folder / "r.jsonl"
         whole = json.dumps({"a": "line\u2028separator"}, ensure_ascii=False).encode("utf-8")
         path.write_bytes(whole + b'\n{"b": \n\xff\xfe\n' + b"[" * 5000 + b"\n\0\0\0\n\n" + whole)
-        self.assertEqual([value is None for value, _ in checks.json_lines(path)], [False, True, True, True, True, False])
+        self.assertEqual([value is checks.NO_JSON for value, _ in checks.json_lines(path)], [False, True, True, True, True, False])
         self.assertEqual([where for _, where in checks.json_lines(path)][-1], f"{path}:7")
+
+    def test_a_line_without_an_end_is_read_no_further(self):
+        with mock.patch.object(checks, "LONGEST_LINE", 1 << 20), self.assertRaisesRegex(checks.ResultsError, "/dev/zero:1: the line is longer"):
+            list(checks.json_lines("/dev/zero"))
 
     def test_published_cells(self):
         path = self.folder / "cells.csv"

@@ -2,6 +2,7 @@
 """A topology of many machines like one that was calibrated."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -35,6 +36,18 @@ class Grow(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1)
         self.assertIn("32 nodes", done.stderr)
         self.assertIsNone(many)
+
+    def test_refuses_what_is_no_topology_in_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "odd.json")
+            whole = json.loads(ONE.read_text(encoding="utf-8"))
+            for odd in ([], 5, {"machine": 5}, {**whole, "machine": {"nodes": 1, "ranks_per_node": 0}}, {**whole, "links": []}):
+                path.write_text(json.dumps(odd), encoding="utf-8")
+                done = grow(path)[0]
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            path.unlink()
+            os.mkfifo(path)  # which has no writer
+            self.assertIn("it is no file", grow(path)[0].stderr)
 
 
 if __name__ == "__main__":

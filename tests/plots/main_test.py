@@ -26,6 +26,9 @@ class Commands(unittest.TestCase):
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
         self.assertIn("reprot", done.stderr)
 
+    def test_a_terminal_gets_no_character_that_it_obeys(self):
+        self.assertIn(r"unknown command '\x1b[31m\u202e'", run("\x1b[31m\u202e").stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -34,6 +34,11 @@ class Loading(InFolder):
             self.assertEqual(results.load([self.path], "operator"), [])
         self.assertEqual(said.getvalue(), f"{self.path}: 300 lines are not whole records, left out; the first is line 1\n")
 
+    def test_null_is_no_record(self):
+        self.path.write_text("null\n", encoding="utf-8")
+        with self.assertRaisesRegex(results.ResultsError, r"r\.jsonl:1: a record is an object, this is null"):
+            results.load([self.path])
+
     def test_models_are_a_bench_of_their_own_whose_keys_are_checked(self):
         write(self.path, [record(), model()])
         self.assertEqual(results.load([self.path], "model"), read([model()]))

@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from baton import results, stacks
+from baton import files, results, stacks
 from baton.operators import is_softmax
 from baton.upgrade import renamed
 
@@ -89,11 +89,10 @@ def flags(question, with_kv_heads):
 def topology_of(path):
     """Returns the JSON of a topology file. Throws Refused; operator_bench says what else is wrong with it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = renamed(json.load(file), 3)
+        found = renamed(json.loads(files.text_of(path)), 3)
     except OSError as error:
         raise Refused(f"--topology: cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(f"--topology: {path} is no JSON: {error}") from error
     if not isinstance(found, dict) or not isinstance(found.get("links"), dict):
         raise Refused(f"--topology: {path} has no links; topologies/ has examples")

@@ -21,11 +21,11 @@ def page(of, pictures):
 
 
 def inline(markdown):
-    """Returns HTML for `code`, **bold** and [text](address)."""
-    text = beside_percent(html.escape(markdown, quote=False))
+    """Returns HTML for `code`, **bold** and [text](address). An address is of the web or beside the page, never a script."""
+    text = beside_percent(html.escape(markdown))
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
-    return markupsafe.Markup(re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", r'<a href="\2">\1</a>', text))
+    return markupsafe.Markup(re.sub(r"\[([^\]]+)\]\((https?://[^)\s]+|[^):\s]+)\)", r'<a href="\2">\1</a>', text))
 
 
 def beside_percent(text):

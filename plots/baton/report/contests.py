@@ -6,6 +6,7 @@ attention, linear attention and those of a delta rule, or wires of unlike elemen
 """
 
 import collections
+import functools
 
 from baton import captions, cases, results, schema
 from baton.report.rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row
@@ -84,7 +85,7 @@ class Contest:
     def model(self):
         return captions.model_words(self.record) if self.is_model else ""
 
-    @property
+    @functools.cached_property
     def is_oversubscribed(self):
         """True if the ranks had fewer cores than busy threads, so that the times compare nothing."""
         return any(map(is_oversubscribed, self.records))
@@ -98,7 +99,7 @@ class Contest:
     def records(self):
         return [record for row in self.rows for record in row.records]
 
-    @property
+    @functools.cached_property
     def competitors(self):
         """The timed rows that are ranked, the fastest first: one of each algorithm on each executor.
 

@@ -6,6 +6,7 @@ and intervals are those of Student's t on the logarithms of launches. Rows of th
 """
 
 import collections
+import functools
 import math
 import statistics
 
@@ -54,14 +55,14 @@ class Row:
     def is_native(self):
         return self.name.implementation not in ("schedule", "")
 
-    @property
+    @functools.cached_property
     def median(self):
         """Seconds: the geometric mean of the launches' medians, or None without a time."""
         if not self.launches:
             return None
         return math.exp(statistics.fmean(map(math.log, self.launches.values())))
 
-    @property
+    @functools.cached_property
     def interval(self):
         """The 95 % interval of `median` over launches, in seconds; None for one launch and for simulated rows."""
         if len(self.launches) < 2 or self.is_simulated:
@@ -69,7 +70,7 @@ class Row:
         logarithms = [math.log(seconds) for seconds in self.launches.values()]
         return tuple(map(_exp, estimates.interval(estimates.paired(logarithms), LEVEL)))
 
-    @property
+    @functools.cached_property
     def bound(self):
         """Seconds that the row's own traffic takes at least, or None: the geometric mean over launches, as of its times."""
         bounds = [record["bound_seconds"] for record in self.records if record.get("bound_seconds")]

@@ -78,6 +78,13 @@ class Rendering(InFolder):
         self.assertIn("src=\"data:image/svg+xml;base64,", text)
         self.assertIn("commit abc", text)
 
+    def test_texts_of_records_make_no_script(self):
+        for text in ("[x](javascript:alert)", '[x](a"onmouseover="b)', "<b>"):
+            made = html.inline(text)
+            self.assertNotIn("<b>", made)
+            self.assertNotRegex(made, r"<a [^>]*(javascript|onmouseover=\"b)")
+        self.assertEqual(html.inline("[x](https://a.b/c)"), '<a href="https://a.b/c">x</a>')
+
     def test_without_a_picture_the_page_says_so(self):
         self.assertIn("No picture", html.page(example_page(), {}))
         self.assertNotIn("seen.png", markdown(example_page(), {}))

@@ -2,7 +2,8 @@
 """The rounds of every row as data for the page's script, which draws a strip of them when a reader asks for it.
 
 A time is one byte: its place between the least and the greatest time of the row, on a logarithmic scale. Bytes stand as
-base64. Where the page would be too large, rows of most ranks keep the slowest rank's times alone.
+base64. Where the page would be too large, rows of most ranks keep the slowest rank's times alone, and rows of many
+launches the newest.
 """
 
 import base64
@@ -15,6 +16,7 @@ from baton import cases
 
 MOST_ROUNDS = 400  # that a strip has room for
 MOST_LETTERS = 6_000_000  # of all strips
+MOST_LAUNCHES = 100  # that a row shows
 
 
 class Strips:
@@ -38,7 +40,7 @@ class Strips:
     def _most_ranks(self):
         """The most ranks for which all ranks' times have room."""
         letters = collections.Counter()
-        for record in (record for places in self.rows for _, _, row in places for record in row.records):
+        for record in (record for places in self.rows for _, _, row in places for record in row.records[-MOST_LAUNCHES:]):
             for rank in times_of(record):
                 letters[len(times_of(record))] += min(MOST_ROUNDS, len(rank)) * 4 // 3
         ranks = sorted(letters)
@@ -49,9 +51,11 @@ class Strips:
 
 def strip(letter, row, most, repeat):
     """What the script needs of one row of one session."""
-    records = [record for record in row.records if times_of(record)]
-    told = {"s": letter, "name": row.records[-1].get("case", row.name.name), "again": repeat(row.records[-1]),
-            "from": origins(row.records)}
+    newest = row.records[-MOST_LAUNCHES:]
+    records = [record for record in newest if times_of(record)]
+    told = {"s": letter, "name": newest[-1].get("case", row.name.name), "again": repeat(newest[-1]), "from": origins(newest)}
+    if len(row.records) > len(newest):
+        told["from"] += f"; these {len(newest)} of {len(row.records)} are the newest"
     if row.state != cases.TIMED:
         told["why"] = row.reason
     if not records or row.is_simulated:

@@ -32,6 +32,12 @@ class Strips(unittest.TestCase):
         self.assertEqual([list(base64.b64decode(rank)) for rank in coded], [[0, 128, 255], [0, 202, 0]])
         self.assertEqual([launch["n"] for launch in one["launches"]], [1, 2, 3])
 
+    def test_of_many_launches_the_newest_are_shown(self):
+        with mock.patch.object(strips, "MOST_LAUNCHES", 2):
+            one, = strips_of(pages.html_of(session(scan("all_scan", rank_seconds=ROUNDS), scan("ring_scan"))))[0]
+        self.assertEqual([launch["n"] for launch in one["launches"]], [2, 3])
+        self.assertTrue(one["from"].endswith("these 2 of 3 are the newest"), one["from"])
+
     def test_a_failure_has_its_reason(self):
         told = strips_of(pages.html_of(session(scan(), scan("two_shot"), failed(case="lost"))))
         self.assertIn("exceeded its limit of 60 s", [one.get("why") for row in told for one in row])
