@@ -14,6 +14,7 @@
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
 #include "harness/options/names.hpp"
+#include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton {
@@ -75,8 +76,8 @@ double peak_of(const std::string& word) {
   double teraflops = 0;
   const char* end = word.data() + word.size();
   const auto parsed = std::from_chars(word.data(), end, teraflops);
-  if (parsed.ptr != end || parsed.ec != std::errc{} || !(teraflops > 0) || teraflops > 1e9)
-    throw UsageError("--peak takes teraflops of a rank, such as 0.05, not '" + word + "'");
+  if (parsed.ptr != end || parsed.ec != std::errc{} || !(teraflops >= 1e-9) || teraflops > 1e9)
+    throw UsageError("--peak takes teraflops of a rank from 1e-9 to 1e9, such as 0.05, not " + quoted(word));
   return 1e12 * teraflops;
 }
 

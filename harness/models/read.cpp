@@ -6,101 +6,67 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/json.hpp"
 #include "harness/options/names.hpp"
 
 namespace baton {
 namespace {
 
-using Json = nlohmann::json;
+// What the flags of these names take.
+constexpr Range channels{1, 1 << 20};
+constexpr Range rows{1, 1 << 24};
+constexpr int most_layers = 1024;
 
 /// One file while it is read.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path) {
-    std::ifstream file(path);
-    if (!file) throw UsageError("--model: " + path + " cannot be read");
-    try {
-      json_ = Json::parse(file);
-    } catch (const Json::parse_error&) {
-      fail("is no JSON");
-    }
-    if (!json_.is_object()) fail("is no object");
+  Reader(const nlohmann::json& json, const std::string& path)
+      : model_(json, path, ""), sources_(model_.section("sources")) {
+    model_.only({"name", "description", "layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp",
+                 "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "sources"});
+    sources_.only({"layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp", "vocabulary",
+                   "chunk", "gate", "gate_rank", "output_gate"});
   }
 
   ModelShape shape() const {
     ModelShape s;
-    s.name = text("name");
-    s.width = size("width");
-    s.heads = size("heads");
-    s.kv_heads = json_.contains("kv_heads") ? size("kv_heads") : s.heads;
-    s.d_k = size("d_k");
-    s.d_v = size("d_v");
-    s.mlp = size("mlp");
-    s.vocabulary = size("vocabulary");
-    s.chunk = size("chunk");
-    s.gate = gate();
-    s.gate_rank = s.gate == GateKind::none ? 0 : size("gate_rank");
-    s.has_output_gate = sourced("output_gate").is_boolean() ? json_.at("output_gate").get<bool>()
-                                                            : (fail("output_gate is true or false"), false);
+    s.name = model_.text("name");
+    s.width = size("width", channels);
+    s.heads = size("heads", channels);
+    s.kv_heads = model_.has("kv_heads") ? size("kv_heads", channels) : s.heads;
     if (s.heads % s.kv_heads != 0)
-      fail(fmt::format("{} kv_heads do not divide {} heads", s.kv_heads, s.heads));
+      model_.refuse("kv_heads", fmt::format("expected a divisor of {} heads, found {}", s.heads, s.kv_heads));
+    s.d_k = size("d_k", channels);
+    s.d_v = size("d_v", channels);
+    s.mlp = size("mlp", rows);
+    s.vocabulary = size("vocabulary", rows);
+    s.chunk = size("chunk", channels);
+    s.gate = sourced("gate").word("gate", {"vector", "none"}) == "none" ? GateKind::none : GateKind::vector;
+    s.gate_rank = s.gate == GateKind::none ? 0 : size("gate_rank", channels);
+    s.has_output_gate = sourced("output_gate").truth("output_gate");
     s.layers = layers();
     return s;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw UsageError(fmt::format("--model: {}: {}", path_, what));
+  /// The model. Throws UsageError unless the file names a source of `key`.
+  const JsonSection& sourced(const char* key) const {
+    sources_.text(key);
+    return model_;
   }
-  const Json& at(const char* key) const {
-    const auto found = json_.find(key);
-    if (found == json_.end()) fail(fmt::format("there is no {}", key));
-    return *found;
-  }
-  /// The value of `key`. Throws UsageError unless the file has it and names its source.
-  const Json& sourced(const char* key) const {
-    const Json& sources = at("sources");
-    const bool has_source = sources.is_object() && sources.contains(key) && sources.at(key).is_string() &&
-                            !sources.at(key).get<std::string>().empty();
-    if (!has_source) fail(fmt::format("{} has no source", key));
-    return at(key);
-  }
-  std::string text(const char* key) const {
-    if (!at(key).is_string()) fail(fmt::format("{} is no text", key));
-    return at(key).get<std::string>();
-  }
-  std::int64_t size(const char* key) const {
-    constexpr std::int64_t most = 1 << 24;
-    const Json& value = sourced(key);
-    if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > most)
-      fail(fmt::format("{} is no number from 1 to 2^24", key));
-    return value.get<std::int64_t>();
-  }
-  GateKind gate() const {
-    const Json& word = sourced("gate");
-    if (word == "vector") return GateKind::vector;
-    if (word != "none") fail("gate is 'vector' or 'none'");
-    return GateKind::none;
-  }
+  std::int64_t size(const char* key, Range range) const { return sourced(key).whole_number(key, range); }
   /// The pattern of the kinds, repeated to the number of layers.
   std::vector<Attention> layers() const {
-    const Json& pattern = at("layers");
-    if (!pattern.is_array() || pattern.empty()) fail("layers is no list of 'linear' and 'softmax'");
+    const auto pattern = model_.words("layers", {"linear", "softmax"}, most_layers);
     std::vector<Attention> all;
-    for (std::int64_t i = 0; i < size("count"); ++i) {
-      const Json& word = pattern.at(i % pattern.size());
-      if (word != "linear" && word != "softmax") fail("layers is no list of 'linear' and 'softmax'");
-      all.push_back(word == "linear" ? Attention::linear : Attention::softmax);
-    }
+    for (std::int64_t i = 0, count = size("count", {1, most_layers}); i < count; ++i)
+      all.push_back(pattern[i % pattern.size()] == "linear" ? Attention::linear : Attention::softmax);
     return all;
   }
 
-  std::string path_;
-  Json json_;
+  const JsonSection model_, sources_;
 };
 
 /// The models beside an installed program, else those of the sources.
@@ -113,7 +79,10 @@ std::filesystem::path folder_of_models() {
 
 }  // namespace
 
-ModelShape read_model(const std::string& path) { return Reader(path).shape(); }
+ModelShape read_model(const std::string& path) {
+  const nlohmann::json json = parse_json(read_text(path), path);
+  return Reader(json, path).shape();
+}
 
 std::vector<std::string> model_names() {
   std::vector<std::string> names{"tiny"};

@@ -206,6 +206,8 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
 void CommonOptions::settle() {
   if (options_.dry_run && !options_.calibrate.empty())
     throw UsageError("--dry-run runs nothing, and so there is nothing to --calibrate: give one of them");
+  if (options_.print_schedules && !options_.dry_run)
+    throw UsageError("--print-schedule prints what --dry-run counts: give both");
   if (executor_choices().share_gpus() && !options_.calibrate.empty())
     throw UsageError("--ranks-per-gpu: ranks of one GPU have no link to --calibrate: give one of them");
   if (!exported_.empty() && exported_.size() != 2)

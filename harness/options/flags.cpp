@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/texts.hpp"
 #include "harness/options/flag_values.hpp"
-#include "harness/options/names.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"

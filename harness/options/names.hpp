@@ -8,9 +8,6 @@
 
 namespace baton {
 
-/// The known word that differs from `word` by the fewest edits; empty if none is near.
-std::string nearest(const std::string& word, const std::vector<std::string>& known);
-
 /// The names that `words` stand for: each must be in `known`, none of them twice, and "all" stands
 /// for all known ones. Throws UsageError that suggests the nearest known word; `what` says what the
 /// words name.

@@ -19,7 +19,9 @@ namespace {
 
 int report(const std::exception& error, int code) {
   std::fflush(stdout);
-  const bool speaks = launched_rank() == 0 || dynamic_cast<const MeetingError*>(&error) != nullptr;
+  // A variable of a launcher may be there without one: then nobody says how many ranks there are.
+  const bool speaks =
+      launched_rank() == 0 || launched_size() == 0 || dynamic_cast<const MeetingError*>(&error) != nullptr;
   // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
   if (!speaks) std::this_thread::sleep_for(std::chrono::seconds(1));
   if (speaks) Line() << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);

@@ -222,6 +222,9 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, co
 std::vector<std::string> launch_command(int processes, int threads, char** argv) {
   std::vector<std::string> command;
   if (processes > 0) {
+    for (char** argument = argv + 1; *argument != nullptr; ++argument)
+      if (*argument == std::string_view(":"))
+        throw UsageError("':' is no word for a launcher of MPI, for which it parts programs: write ./:");
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     command = {"mpiexec", "-n", std::to_string(processes), "--oversubscribe"};
@@ -232,10 +235,14 @@ std::vector<std::string> launch_command(int processes, int threads, char** argv)
   return command;
 }
 
-LaunchFolder::LaunchFolder()
-    : path_(new_folder(fs::temp_directory_path())), shared_memory_(new_folder("/dev/shm")) {
+LaunchFolder::LaunchFolder() : shared_memory_(new_folder("/dev/shm")) {
+  std::error_code none;
+  const fs::path parent = fs::temp_directory_path(none);  // empty if $TMPDIR is no folder
+  if (!none) path_ = new_folder(parent);
   if (path_.empty())
-    throw SystemError("cannot make a folder in '" + fs::temp_directory_path().string() + "'");
+    throw UsageError("TMPDIR: cannot make a folder in '" +
+                     (none ? std::string(std::getenv("TMPDIR")) : parent.string()) +
+                     "': set it to a folder that can be written to");
   // Open MPI's own files and its shared memory, which it leaves behind when it is killed.
   setenv("OMPI_MCA_orte_tmpdir_base", path_.c_str(), 0);
   if (!shared_memory_.empty()) setenv("OMPI_MCA_btl_vader_backing_directory", shared_memory_.c_str(), 0);

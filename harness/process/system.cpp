@@ -17,6 +17,7 @@
 #include <iterator>
 
 #include "baton_build.hpp"
+#include "collectives/schedule/texts.hpp"
 
 extern char** environ;
 
@@ -104,21 +105,6 @@ std::string utc_now() {
 
 namespace {
 
-/// The bytes of the UTF-8 character that `text` has at `at`; 0 if there is none, or a control one.
-std::size_t character(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
-  const unsigned lead = byte(at), second = byte(at + 1);
-  if (lead < 0x80) return lead >= 0x20 && lead != 0x7f ? 1 : 0;
-  const std::size_t length = lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : 4;
-  if (lead < 0xc2 || lead > 0xf4) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  const bool is_control = lead == 0xc2 && second < 0xa0;
-  const bool is_overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool is_no_character = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-  return is_control || is_overlong || is_no_character ? 0 : length;
-}
-
 std::string escaped(char character) {
   if (character == '\n') return "\\n";
   if (character == '\t') return "\\t";
@@ -130,7 +116,7 @@ std::string escaped(char character) {
 std::string printable(const std::string& text) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character(text, at);
+    const std::size_t length = shown_character(text, at);
     shown += length == 0 ? escaped(text[at]) : text.substr(at, length);
     at += std::max<std::size_t>(length, 1);
   }

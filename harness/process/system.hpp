@@ -55,7 +55,8 @@ std::vector<std::string> device_executors();
 /// The time now in UTC, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 
-/// `text` with escapes such as \n and \xff in place of control characters and broken UTF-8.
+/// `text` with escapes such as \n and \xff in place of control characters, of those that turn the
+/// direction of what follows, and of broken UTF-8.
 std::string printable(const std::string& text);
 
 /// `text` printable and at most `longest` bytes long: a longer one loses its middle.

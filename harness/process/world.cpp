@@ -74,6 +74,12 @@ int launched_rank() {
   }
 }
 
-int launched_size() { return launcher().size; }
+int launched_size() {
+  try {
+    return launcher().size;
+  } catch (const UsageError&) {
+    return 0;  // the error itself is being reported
+  }
+}
 
 }  // namespace baton

@@ -11,7 +11,8 @@ import math
 import os
 import re
 
-from baton import files, progress, schema
+from baton import files, schema
+from baton.reading import progress
 
 NO_JSON = object()  # what stands for a line that is none
 SCHEMA = 1  # of the records that these programs read

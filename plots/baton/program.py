@@ -6,7 +6,6 @@ import signal
 import sys
 
 from baton import checks
-from baton.checks import ResultsError
 
 BAD_INPUT = 2  # the exit code, as of the benches
 
@@ -21,7 +20,7 @@ def run(name, main):
             raise OSError(None, "the standard output is closed")
         code = main()
         sys.stdout.flush()
-    except ResultsError as error:
+    except checks.ResultsError as error:
         end(f"{name}: {error}")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("baton"):

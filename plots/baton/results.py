@@ -10,8 +10,9 @@ import functools
 import statistics
 import sys
 
-from baton import checks, compact, schema
+from baton import checks, schema
 from baton.checks import ResultsError
+from baton.reading import compact
 from baton.upgrade import renamed, upgraded
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
@@ -37,7 +38,7 @@ Rival = collections.namedtuple("Rival", "name executor implementation mode scan 
 
 def load(paths, *benches):
     """Returns the records of these benches in these files, bench by bench, each oldest line first, as they are kept by
-    compact.py. Throws ResultsError."""
+    reading/compact.py. Throws ResultsError."""
     kept = compact.Compact()
     found = [kept.add(_checked(record, where)) for path in paths for record, where in _lines(path)
              if "peer" not in record and record["bench"] in (benches or BENCHES)]

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/texts.hpp"
 
 namespace baton {
 
@@ -140,10 +141,12 @@ bool is_within(const json& value, Range range) {
 }
 
 bool is_one_line(const std::string& text) {
-  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
-  const auto is_blank = [](char c) { return c == ' '; };
-  return std::none_of(text.begin(), text.end(), is_control) &&
-         !std::all_of(text.begin(), text.end(), is_blank);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = shown_character(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return text.find_first_not_of(' ') != std::string::npos;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -161,9 +164,12 @@ JsonSection::JsonSection(const json& value, std::string file, std::string path)
 
 void JsonSection::only(std::initializer_list<const char*> known) const {
   const std::vector<std::string> keys(known.begin(), known.end());
-  for (const auto& [key, value] : value_.items())
-    if (std::find(keys.begin(), keys.end(), key) == keys.end())
-      refuse("", "unknown key " + shown(key) + ", expected of " + joined(keys));
+  for (const auto& [key, value] : value_.items()) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    const std::string near = nearest(key.substr(0, 60), keys);
+    refuse("", "unknown key " + shown(key) +
+                   (near.empty() ? ", expected of " + joined(keys) : ", did you mean \"" + near + "\"?"));
+  }
 }
 
 JsonSection JsonSection::section(const std::string& key) const {
@@ -182,7 +188,8 @@ double JsonSection::number_or(const std::string& key, Range range, double otherw
 }
 
 std::int64_t JsonSection::whole_number(const std::string& key, Range range) const {
-  const std::string expected = "a whole number " + described(range);
+  const auto whole = [](double end) { return std::to_string(static_cast<std::int64_t>(end)); };
+  const std::string expected = "a whole number from " + whole(range.least) + " to " + whole(range.most);
   const json& number = value(key, expected);
   if (!number.is_number_integer() || !is_within(number, range)) refuse_value(key, expected);
   return number.get<std::int64_t>();
@@ -201,6 +208,28 @@ std::string JsonSection::word(const std::string& key, const std::vector<std::str
   if (std::none_of(words.begin(), words.end(), [&](const auto& known) { return word == known; }))
     refuse_value(key, expected);
   return word.get<std::string>();
+}
+
+std::vector<std::string> JsonSection::words(const std::string& key, const std::vector<std::string>& words,
+                                            std::size_t most) const {
+  const std::string expected = "an array of 1 to " + std::to_string(most) + " of " + joined(words);
+  const json& array = value(key, expected);
+  const auto is_known = [&](const json& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (!array.is_array() || array.empty() || array.size() > most) refuse_value(key, expected);
+  for (std::size_t i = 0; i < array.size(); ++i)
+    if (!is_known(array[i]))
+      refuse(key + "[" + std::to_string(i) + "]",
+             "expected one of " + joined(words) + ", found " + found(array[i]));
+  return array.get<std::vector<std::string>>();
+}
+
+bool JsonSection::truth(const std::string& key) const {
+  const std::string expected = "true or false";
+  const json& truth = value(key, expected);
+  if (!truth.is_boolean()) refuse_value(key, expected);
+  return truth.get<bool>();
 }
 
 std::vector<JsonSection> JsonSection::sections(const std::string& key, std::size_t least,

@@ -33,7 +33,7 @@ class JsonSection {
   /// the outermost object.
   JsonSection(const nlohmann::json& value, std::string file, std::string path);
 
-  /// Throws UsageError if a key of the object is not in `known`.
+  /// Throws UsageError if a key of the object is not in `known`; it names the key that is near.
   void only(std::initializer_list<const char*> known) const;
 
   bool has(const std::string& key) const { return value_.contains(key); }
@@ -44,10 +44,14 @@ class JsonSection {
   double number(const std::string& key, Range range) const;
   double number_or(const std::string& key, Range range, double otherwise) const;
   std::int64_t whole_number(const std::string& key, Range range) const;
-  /// The text under `key`: one line, not empty.
+  /// The text under `key`: one line that is not empty, as a terminal shows it.
   std::string text(const std::string& key) const;
   /// The text under `key`, which is one of `words`.
   std::string word(const std::string& key, const std::vector<std::string>& words) const;
+  /// The array under `key`, which has 1 to `most` texts that are each one of `words`.
+  std::vector<std::string> words(const std::string& key, const std::vector<std::string>& words,
+                                 std::size_t most) const;
+  bool truth(const std::string& key) const;
   /// The array under `key`, which has `least` to `most` objects.
   std::vector<JsonSection> sections(const std::string& key, std::size_t least, std::size_t most) const;
 

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@ namespace baton {
 namespace {
 
 using Json = nlohmann::json;
+using testing::HasSubstr;
 
 /// A file of one model.
 class File {
@@ -61,28 +63,68 @@ TEST(ReadModel, TakesAllThatAFileSays) {
   EXPECT_FALSE(shape.has_output_gate);
 }
 
-TEST(ReadModel, RefusesWhatHasNoSourceOrIsMissingOrWrong) {
+/// The refusal of the valid model with one value in place of its own.
+std::string refusal_with(const char* pointer, const Json& value) {
   Json json = valid();
-  json["sources"].erase("width");
-  EXPECT_THAT(refusal(json), testing::HasSubstr("width has no source"));
-  json = valid();
-  json.erase("mlp");
-  EXPECT_THAT(refusal(json), testing::HasSubstr("there is no mlp"));
-  json = valid();
-  json["heads"] = 0;
-  EXPECT_THAT(refusal(json), testing::HasSubstr("heads is no number"));
-  json = valid();
-  json["layers"] = {"linear", "mamba"};
-  EXPECT_THAT(refusal(json), testing::HasSubstr("layers is no list"));
-  json = valid();
-  json["heads"] = 3;
-  json["kv_heads"] = 2;
-  EXPECT_THAT(refusal(json), testing::HasSubstr("do not divide"));
-  json = valid();
-  json["output_gate"] = 1;
-  EXPECT_THAT(refusal(json), testing::HasSubstr("output_gate is true or false"));
+  json[Json::json_pointer(pointer)] = value;
+  return refusal(json);
+}
+
+std::string refusal_without(const char* pointer) {
+  Json json = valid();
+  const Json::json_pointer place(pointer);
+  json[place.parent_pointer()].erase(place.back());
+  return refusal(json);
+}
+
+TEST(ReadModel, NamesTheFileTheKeyAndWhatIsExpected) {
+  EXPECT_THAT(refusal_without("/mlp"),
+              HasSubstr("model.json: mlp: missing, expected a whole number from 1 to 16777216"));
+  EXPECT_THAT(refusal_without("/sources/width"), HasSubstr("sources.width: missing"));
+  EXPECT_THAT(refusal_with("/sources/width", ""), HasSubstr("sources.width: expected one line of text"));
+  EXPECT_THAT(refusal_with("/heads", 0),
+              HasSubstr("heads: expected a whole number from 1 to 1048576, found 0"));
+  EXPECT_THAT(refusal_with("/heads", 2.5), HasSubstr("heads: expected a whole number"));
+  EXPECT_THAT(refusal_with("/gate", "both"), HasSubstr("gate: expected one of vector, none"));
+  EXPECT_THAT(refusal_with("/layers", {"linear", "mamba"}),
+              HasSubstr("layers[1]: expected one of linear, softmax"));
+  EXPECT_THAT(refusal_with("/layers", Json::array()), HasSubstr("layers: expected an array of 1 to 1024"));
+  EXPECT_THAT(refusal_with("/kv_heads", 3), HasSubstr("kv_heads: expected a divisor of 2 heads, found 3"));
+  EXPECT_THAT(refusal_with("/output_gate", 1), HasSubstr("output_gate: expected true or false, found 1"));
+  EXPECT_THAT(refusal_with("/widht", 5), HasSubstr("unknown key \"widht\", did you mean \"width\"?"));
+  EXPECT_THAT(refusal_with("/sources/Chunk", "x"),
+              HasSubstr("sources: unknown key \"Chunk\", did you mean \"chunk\"?"));
+}
+
+TEST(ReadModel, RefusesLayersBeforeTheyAreMade) {
+  EXPECT_THAT(refusal_with("/count", 1 << 20), HasSubstr("count: expected a whole number from 1 to 1024"));
+}
+
+TEST(ReadModel, TakesNamesThatATerminalShows) {
+  for (const char* name : {"two\nlines", "\x1b[31mred", "\u202eturned", "\u2028", " "})
+    EXPECT_THAT(refusal_with("/name", name), HasSubstr("name: expected one line of text"));
+  EXPECT_EQ(refusal_with("/name", "H\u00f6rer"), "");
+}
+
+TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
+  const auto refused = [](const std::string& text) {
+    const File file(text);
+    try {
+      read_model(file.path());
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refused("{\"width\":\n 1e400}"), HasSubstr("model.json: width: expected a finite number"));
+  EXPECT_THAT(refused("{\n  x"), HasSubstr("model.json: not JSON at line 2, column 3"));
+  EXPECT_THAT(refused("[]"), HasSubstr("expected an object, found an array of 0"));
   EXPECT_THROW(read_model("no such file.json"), UsageError);
   EXPECT_THROW(find_model("gla-2b"), UsageError);
+  const ScratchFolder folder;
+  const std::string pipe = folder.file("pipe.json");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_model(pipe), UsageError) << "and waits for no writer";
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {

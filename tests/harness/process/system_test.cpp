@@ -13,6 +13,10 @@ TEST(Texts, ShowNoControlCharacters) {
             "All-Scan \xc2\xb7 H\xc3\xb6rer \xf0\x9f\x98\x80");
 }
 
+TEST(Texts, ShowNoMarksOfDirection) {
+  EXPECT_EQ(printable("a\u202e\u2066b"), "a\\xe2\\x80\\xae\\xe2\\x81\\xa6b");
+}
+
 TEST(Texts, ShowBrokenUtf8AsBytes) {
   EXPECT_EQ(printable("\xff"), "\\xff");
   EXPECT_EQ(printable("a\xc3"), "a\\xc3") << "cut";

@@ -88,6 +88,8 @@ TEST(TopologyErrors, TellWrongTypes) {
 TEST(TopologyErrors, TellUnknownKeysAndWhichThereAre) {
   EXPECT_THAT(error_with("/links/intra_node/latency", 1),
               HasSubstr("links.intra_node: unknown key \"latency\", expected of latency_seconds, "));
+  EXPECT_THAT(error_with("/machine/Node", 1),
+              HasSubstr("machine: unknown key \"Node\", did you mean \"nodes\"?"));
   EXPECT_THAT(error_with("/comment", "hello"), HasSubstr("my.json: unknown key \"comment\""));
   EXPECT_THAT(error_with("/device/copy/flops_per_second", 1), HasSubstr("device.copy: unknown key"));
   EXPECT_EQ(error_in(R"({"machine": {"nodes": 1, "nodes": 2}})"),

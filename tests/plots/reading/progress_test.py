@@ -6,7 +6,8 @@ import io
 import unittest
 from unittest import mock
 
-from baton import progress, results
+from baton import results
+from baton.reading import progress
 from plots.example import InFolder, record, write
 
 

@@ -7,7 +7,7 @@ import tracemalloc
 import unittest
 
 from baton import cases, results
-from baton.compact import Compact
+from baton.reading.compact import Compact
 from plots.example import InFolder, layer, model, on_gpus, read, record, skipped, write
 
 ODD = (None, True, False, 0, 1, -1, 2**62, 2**70, 0.0, 1.5, "", "x", [], [1], [1, 2], [1, 2.0], [0.5], [True], [[0.5], [1.5]], [[0.5], [1]],
