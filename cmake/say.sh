@@ -31,7 +31,14 @@ logged() {
   local log=$log_dir/$1.log
   shift
   mkdir -p "$log_dir"
-  # One foreground pipeline, so that Ctrl-C reaches the command too.
+  if [[ $1 == sudo ]]; then
+    piped "$@" # which only a terminal's Ctrl-C may end
+  else
+    attended piped "$@"
+  fi
+}
+
+piped() {
   "$@" 2>&1 </dev/null | tee "$log" | counter
 }
 

@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import signal
 import subprocess
 import unittest
 
@@ -31,6 +32,41 @@ class Refusals(unittest.TestCase):
         for flag in flags:
             script = f"die() {{ exit 2; }}; steps() {{ exit 7; }}\n{body}\ndoctor {flag}"
             self.assertEqual(subprocess.run(["bash", "-c", script], check=False).returncode, 7, flag)
+
+
+ATTENDED = """
+set -euo pipefail
+source cmake/attend.sh
+leave_on_signals
+work() { echo begun; sleep 300 | cat; }
+go_on() { local after_interrupt="go on"; attended work || echo "ended with $?"; }
+"$@"
+echo after
+"""
+
+
+class Signals(unittest.TestCase):
+    def ended_by(self, number, *words):
+        """The status and the output of a script that got a signal alone, as `./run` gets it from a terminal or from kill."""
+        with subprocess.Popen(["bash", "-c", ATTENDED, "bash", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True,
+                              preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in (signal.SIGINT, signal.SIGQUIT)]) as script:
+            self.assertEqual(script.stdout.readline(), "begun\n")
+            script.send_signal(number)
+            return script.stdout.read(), script.wait(300)  # the output ends with the last process that has it
+
+    def test_one_ends_what_was_started_and_the_script(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            self.assertEqual(self.ended_by(number, "attended", "work"), ("", 128 + number))
+
+    def test_ctrl_c_of_what_keeps_its_results_lets_the_answer_follow(self):
+        self.assertEqual(self.ended_by(signal.SIGINT, "go_on"), ("ended with 130\nafter\n", 0))
+        self.assertEqual(self.ended_by(signal.SIGTERM, "go_on"), ("", 128 + signal.SIGTERM))
+
+    def test_without_one_the_status_and_the_input_are_those_of_the_command(self):
+        for words, given, expected in ((("cat",), "words", (0, "wordsafter\n", "")), (("sh", "-c", "exit 5"), "", (5, "", ""))):
+            done = subprocess.run(["bash", "-c", ATTENDED, "bash", "attended", *words], cwd=ROOT, input=given, capture_output=True, text=True,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), expected)
 
 
 if __name__ == "__main__":

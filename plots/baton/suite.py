@@ -160,12 +160,14 @@ class Launcher:
     @staticmethod
     @contextlib.contextmanager
     def without_interrupts():
-        """Ctrl-C reaches the bench, which ends in good order; this program then goes on to what there is."""
-        before = signal.signal(signal.SIGINT, lambda *_: None)
+        """Ctrl-C, and what ./run makes of it, reach the bench, which ends in good order; this program then goes on to what
+        there is."""
+        before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def launch_all(self, bench, lines, out=None):
         """Runs lines of a suite. Rows that cannot run here, all of a launch's too, are no failure."""
