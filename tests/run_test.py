@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `./run` refuses, it refuses in one line before it installs or builds anything."""
 
+import os
 import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -19,9 +21,19 @@ class Refusals(unittest.TestCase):
     def test_words_that_a_command_does_not_know(self):
         self.assertIn("unknown command 'bogus'", self.refused("bogus"))
         self.assertIn("setup takes no arguments", self.refused("setup", "now"))
+        self.assertIn("unknown command ''", self.refused(""))
+        self.assertIn("no preset '.*'", self.refused("test", "--preset", ".*"))
         self.assertIn("paper takes no argument but --local", self.refused("paper", "--all"))
         self.assertIn("CMakePresets.json has no preset 'x'", self.refused("test", "--preset", "x"))
         self.assertIn("doctor has no '--rank'; it takes --ranks N", self.refused("doctor", "--ranks", "2", "--rank"))
+
+    def test_by_a_link_and_with_a_path_of_folders(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link = pathlib.Path(folder, "link")
+            link.symlink_to(ROOT / "run")
+            done = subprocess.run([link, "help"], capture_output=True, text=True, cwd=folder, env={**os.environ, "CDPATH": folder}, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("./run bench", done.stdout)
 
     def test_the_doctor_takes_every_flag_of_its_own(self):
         """`run` knows them without a build, so it has them a second time."""

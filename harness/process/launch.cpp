@@ -62,7 +62,7 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
 
  private:
-  static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   std::array<struct sigaction, signals.size()> before_{};
 };
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -139,15 +140,25 @@ class LastWords(unittest.TestCase):
         self.assertEqual(records[0]["run"], records[1]["run"])
 
     def test_nothing_of_a_launch_is_left(self):
+        for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGUSR1):
+            with self.subTest(number):
+                self.nothing_is_left_after(number)
+
+    def nothing_is_left_after(self, number):
         with tempfile.TemporaryDirectory() as folder:
             launched = subprocess.Popen([BENCH, *ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                         env={**os.environ, "TMPDIR": folder})
             self.assertTrue(any(line.startswith("# mpi, ") for line in launched.stdout))
             self.assertNotEqual(os.listdir(folder), [])
-            launched.send_signal(signal.SIGTERM)
+            rank = processes_of(launched.pid)[0]
+            with open(f"/proc/{rank}/environ", encoding="utf-8") as environment:
+                shared, = re.findall(r"OMPI_MCA_btl_vader_backing_directory=([^\0]+)", environment.read())
+            self.assertTrue(os.path.isdir(shared))
+            launched.send_signal(number)
             launched.communicate(timeout=300)
             self.assertEqual(launched.returncode, 130)
             wait_until(lambda: os.listdir(folder) == [], 5)
+            self.assertFalse(os.path.exists(shared))
 
 
 class UnderTheUsersLauncher(unittest.TestCase):
