@@ -183,6 +183,9 @@ std::size_t Ledger::ended() const {
 
 void Ledger::resume(const std::string& journal, const std::vector<Case>& cases, const std::string& host,
                     int launches) {
+  std::error_code none;
+  if (std::filesystem::exists(journal, none) && !std::filesystem::is_regular_file(journal, none))
+    throw UsageError("--resume " + journal + ": it is no file of records");  // a device may have no end
   std::ifstream file(journal);
   if (!file) throw UsageError("--resume " + journal + ": cannot read it");
   std::map<std::pair<std::string, int>, int> indices;

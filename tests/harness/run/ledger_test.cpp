@@ -105,6 +105,12 @@ class Resumed : public LedgerFile {
   }
 };
 
+TEST_F(Resumed, ResumesFromAFileAlone) {
+  Ledger ledger(path_);
+  for (const char* odd : {"/", "/dev/zero", "no such file"})
+    EXPECT_THROW(ledger.resume(odd, options_.cases, "here", 2), UsageError) << odd;
+}
+
 TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
   Ledger ledger;
   resume(ledger,
