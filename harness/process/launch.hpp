@@ -41,8 +41,8 @@ struct LaunchEnd {
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
-  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)", or the rank that
-  /// ended before the others where the launcher does not say that; may be empty.
+  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)", or the rank
+  /// that ended before the others where the launcher does not say that; may be empty.
   std::string death;
   double seconds = 0;
 };

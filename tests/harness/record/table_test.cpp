@@ -139,12 +139,12 @@ TEST(FittedTable, MarksRowsWithTooFewCores) {
   EXPECT_THAT(table.row(record), StartsWith("!" + record.bench_case.workload->name()));
 }
 
-TEST(FittedTable, TheBestOfAContestIsCalledTheFastest) {
+TEST(FittedTable, TheLeastMedianOfAContestIsCalledTheLowest) {
   Record record = slow_record(all_collectives({"local"}).front());
   const Table table = fitted_table({record.bench_case}, 1);
   EXPECT_THAT(table.row(record), HasSubstr(" 9876 [1234,10000] "));
   record.place = {true, Ratio{1, {1, 1}}};
-  EXPECT_THAT(table.row(record), HasSubstr(" fastest "));
+  EXPECT_THAT(table.row(record), HasSubstr(" lowest "));
 }
 
 }  // namespace
