@@ -191,9 +191,9 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, co
   std::vector<pollfd> sources{
       {errors, POLLIN, 0}, {file.descriptor(), POLLIN, 0}, {followed.go_on ? STDOUT_FILENO : -1, 0, 0}};
   while (true) {
-    const int pause = !ranks.are_all_known()   ? pause_at_start
-                      : ranks.have_all_ended() ? pause_at_end
-                                               : longest_pause;
+    const int pause = ranks.have_all_ended()  ? pause_at_end
+                      : ranks.are_all_known() ? longest_pause
+                                              : pause_at_start;
     sources.resize(3);
     ranks.add_to(sources);
     const int ready = poll(sources.data(), sources.size(), pause);

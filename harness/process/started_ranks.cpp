@@ -68,7 +68,11 @@ void StartedRanks::add_to(std::vector<pollfd>& polled) const {
 }
 
 bool StartedRanks::have_all_ended() const {
-  return count_ > 0 && are_all_known() && std::ranges::all_of(ranks_, &Rank::has_ended);
+  if (ranks_.empty() || !std::ranges::all_of(ranks_, &Rank::has_ended)) return false;
+  // A launcher that ends its ranks as they start leaves some that were never known.
+  return are_all_known() || std::ranges::all_of(children_of(std::to_string(launcher_)), [](pid_t child) {
+           return state_of(child) == ProcessState::gone;
+         });
 }
 
 bool StartedRanks::are_gone() const {

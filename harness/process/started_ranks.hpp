@@ -29,7 +29,7 @@ class StartedRanks {
   /// Appends what becomes readable when a rank ends.
   void add_to(std::vector<pollfd>& polled) const;
 
-  /// True if all ranks were found and have ended.
+  /// True if ranks were found, and the launcher has none any more.
   bool have_all_ended() const;
   /// The same, for so long that their launcher should have ended too.
   bool are_gone() const;

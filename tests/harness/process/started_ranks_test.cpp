@@ -67,6 +67,21 @@ TEST(StartedRanks, TellWhichEndedFirstAndWhichAreStopped) {
   EXPECT_TRUE(ranks.have_all_ended());
 }
 
+TEST(StartedRanks, HaveAllEndedThoughSomeWereNeverKnown) {
+  const Child one(1);
+  StartedRanks ranks(getpid(), 2);
+  std::vector<pollfd> known;
+  for (int looks = 0; known.empty() && looks < 6000; ++looks) {
+    ranks.look();
+    ranks.add_to(known);
+    usleep(10'000);
+  }
+  EXPECT_FALSE(ranks.have_all_ended());
+  one.send(SIGKILL);
+  wait_for_end(ranks);
+  EXPECT_TRUE(ranks.have_all_ended());
+}
+
 TEST(StartedRanks, AreKnownWhereThereAreNone) {
   StartedRanks none(getpid(), 0);
   none.look();

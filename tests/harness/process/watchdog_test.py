@@ -50,7 +50,7 @@ class LastWords(unittest.TestCase):
         output, errors, records = self.end_of(launched, 5)
         self.assertLess(time.monotonic() - began, 10)
         self.assertIn("failed: rank 1 died of signal 9 (Killed)", output)
-        self.assertRegex(errors, f"^baton: 1 of 1 cases gave no time\nbaton: {CASE}.*: failed: rank 1 died")
+        self.assertRegex(errors, f"(?m)^baton: 1 of 1 cases gave no time\nbaton: {CASE}.*: failed: rank 1 died")
         self.assertNotIn("mpiexec", errors)
         self.assertEqual(records[0]["failed_rank"], 1)
 

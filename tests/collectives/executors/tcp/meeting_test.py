@@ -142,7 +142,7 @@ class Secrets(unittest.TestCase):
 
     def test_a_rank_with_another_secret_or_none_is_not_let_in(self):
         for other in ("words of others", ""):
-            run = Run(3, BATON_SECRET="words that nobody knows", BATON_MEETING_SECONDS="2")
+            run = Run(3, BATON_SECRET="words that nobody knows", BATON_MEETING_SECONDS="10")
             run.start(0, 1)
             run.start(2, BATON_SECRET=other)
             codes, errors = run.ends()
@@ -163,7 +163,7 @@ class Secrets(unittest.TestCase):
                     self.assertRegex(text, said)
 
     def test_rank_0_with_another_secret_is_not_believed(self):
-        run = Run(2, BATON_SECRET="words that nobody knows", BATON_MEETING_SECONDS="2")
+        run = Run(2, BATON_SECRET="words that nobody knows", BATON_MEETING_SECONDS="10")
         run.start(0, BATON_SECRET="")
         run.start(1)
         codes, errors = run.ends()
