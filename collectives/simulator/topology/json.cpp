@@ -215,7 +215,7 @@ std::vector<std::string> JsonSection::words(const std::string& key, const std::v
   const std::string expected = "an array of 1 to " + std::to_string(most) + " of " + joined(words);
   const json& array = value(key, expected);
   const auto is_known = [&](const json& word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return word.is_string() && std::find(words.begin(), words.end(), word.get<std::string>()) != words.end();
   };
   if (!array.is_array() || array.empty() || array.size() > most) refuse_value(key, expected);
   for (std::size_t i = 0; i < array.size(); ++i)
