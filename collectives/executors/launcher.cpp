@@ -48,7 +48,7 @@ class Variables {
   const std::function<const char*(const char*)>& variable_;
 };
 
-constexpr int most_processes = 1 << 20, most_port = 65535;
+constexpr int most_processes = 1 << 20, most_port = 65535, most_seconds = 24 * 3600;
 
 bool has_torch_variables(const Variables& all) {
   return all.has("RANK") && all.has("WORLD_SIZE") && all.has("MASTER_ADDR") && all.has("MASTER_PORT");
@@ -174,6 +174,8 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
   } else if (is_in_step(all)) {
     use_slurm(found, all);
   }
+  if (all.has("BATON_MEETING_SECONDS"))
+    found.meeting_seconds = all.number("BATON_MEETING_SECONDS", 1, most_seconds);
   if (found.bootstrap != "tcp") return found;
   if (all.has("BATON_PORT")) found.port = all.number("BATON_PORT", 1, most_port);
   found.run = run_of(found, all);
@@ -184,11 +186,6 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
 const Launcher& launcher() {
   static const Launcher found = read_launcher([](const char* name) { return std::getenv(name); });
   return found;
-}
-
-double seconds_to_meet() {
-  const char* given = std::getenv("BATON_MEETING_SECONDS");
-  return given == nullptr ? 60 : std::max(1.0, std::atof(given));
 }
 
 std::vector<std::string> hosts_in(const std::string& list) {

@@ -34,6 +34,8 @@ struct Launcher {
   std::string secret;
   /// The hosts of the run beside that of rank 0, as far as the launcher names them.
   std::vector<std::string> hosts;
+  /// How long the processes of the run wait for one another: BATON_MEETING_SECONDS.
+  int meeting_seconds = 60;
 };
 
 /// Reads the launcher's variables by `variable`, which returns null for one that is not set. Throws
@@ -42,9 +44,6 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable);
 
 /// The launcher of this process. The first call reads it, and throws as `read_launcher` does.
 const Launcher& launcher();
-
-/// Seconds that the processes of a run wait for one another: BATON_MEETING_SECONDS, or 60.
-double seconds_to_meet();
 
 /// The hosts of a list as Slurm writes it: "n[07-09,12],m1" has n07, n08, n09, n12 and m1.
 std::vector<std::string> hosts_in(const std::string& list);

@@ -270,7 +270,7 @@ Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& kee
   failure_reported = 0;
   context.lost_rank = -1;
   context.bootstrap = world.bootstrap();
-  enter("the first case");
+  enter("start-up");
   handle(SIGTERM, on_terminate);
   handle(SIGALRM, on_tick, {SIGTERM});
   handle(SIGUSR1, on_peer_reported, {SIGTERM, SIGALRM});

@@ -81,7 +81,7 @@ std::string predicted(const Record& record, Form form) {
 
 std::string ratio(const Record& record, Form) {
   const auto& ratio = record.shown_standing().ratio;
-  if (!ratio) return no_value;
+  if (!ratio || !std::isfinite(ratio->value)) return no_value;
   return fmt::format("{:.2f} [{:.2f},{:.2f}]", ratio->value, ratio->ci95[0], ratio->ci95[1]);
 }
 
@@ -186,9 +186,10 @@ std::string mfu(const Record& record) {
   return fmt::format("{:.1f}", 100 * tokens_per_second(record) * flops / axes.real("peak_flops"));
 }
 
-/// The ratio, with its interval if more than one round tells it.
+/// The ratio, with its interval if more than one round tells it. Two rows that take no time on a
+/// simulated machine have none.
 std::string with_interval_if_known(const std::optional<Ratio>& ratio, const Record& record) {
-  if (!ratio) return no_value;
+  if (!ratio || !std::isfinite(ratio->value)) return no_value;
   return record.samples.seconds.size() > 1 ? with_interval(*ratio) : number(ratio->value);
 }
 
@@ -213,11 +214,12 @@ Column column(schema::Key key, Form form) {
 Column bound_share() {
   return {"bound", "%", 5, [](const Record& record) {
             const auto bound = record.bound_seconds();
-            return bound ? fmt::format("{:.0f}", 100 * *bound / record.shown().median) : no_value;
+            const double median = record.shown().median;
+            return bound && median > 0 ? fmt::format("{:.0f}", 100 * *bound / median) : no_value;
           }};
 }
 
-Column against_the_fastest() {
+Column against_the_lowest() {
   return {"against the", "lowest", 19, [](const Record& record) {
             return record.place.is_best ? "lowest" : with_interval_if_known(record.place.ratio, record);
           }};

@@ -34,8 +34,8 @@ Column column(schema::Key key, Form form = Form::full);
 /// The column of the bound in percent of the median.
 Column bound_share();
 
-/// The column of the time over that of the fastest row of the contest.
-Column against_the_fastest();
+/// The column of the time over the lowest of the contest.
+Column against_the_lowest();
 
 /// The column of the median of a model's round in milliseconds.
 Column step_time();

@@ -127,7 +127,7 @@ inline constexpr std::array fields = std::to_array<Field>({
     {"product_flops_per_second", machine, real, if_any, "flop per second", "", "", "null",
      "The measured rate of such products."},
     {"hops", result, whole, or_null, "", "hops", "", "null",
-     "The most messages on any chain of steps that wait for one another."},
+     "The most messages on any chain of steps that wait for one another, also to reuse a buffer."},
     {"messages", result, whole, or_null, "", "", "", "null",
      "The messages of all ranks together, counted as a simulated round runs."},
     {"tensor_bytes", result, whole, or_null, "bytes", "memory", "", "null",

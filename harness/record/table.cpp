@@ -125,7 +125,7 @@ Columns Fitting::measured_columns() const {
   Columns columns{
       column("median_seconds", Form::brief).of_width(6),
       column("ci95_seconds", Form::brief).in(over).of_width(std::max(15, static_cast<int>(over.size()))),
-      against_the_fastest()};
+      against_the_lowest()};
   if (!is_layer_) columns.push_back(bound_share());
   if (distinct(cases_, [](const Case& c) { return c.workload->variant(); }).size() > 2)
     columns.push_back(column("hidden"));
@@ -135,7 +135,7 @@ Columns Fitting::measured_columns() const {
 
 Columns Fitting::simulated_columns() const {
   Columns columns{column("median_seconds", Form::brief).titled("time").of_width(6),
-                  against_the_fastest().of_width(11)};
+                  against_the_lowest().of_width(11)};
   if (!is_layer_) columns.push_back(column("bound_seconds", Form::brief).of_width(6));
   if (!is_layer_) columns.push_back(bound_share());
   columns.push_back(verified());

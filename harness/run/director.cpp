@@ -200,7 +200,7 @@ bool Director::is_overdue(bool ranks_are_gone) {
   if (ledger_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
   heard_bytes_ = ledger_.bytes();
   const double limit = options_.time_limit_seconds, quiet = monotonic_seconds() - heard_at_;
-  const double most = ledger_.have_met() ? limit + patience : std::max(limit, seconds_to_meet());
+  const double most = ledger_.have_met() ? limit + patience : std::max<double>(limit, launcher().meeting_seconds);
   const bool is_left = ranks_are_gone && !ledger_.have_met();
   if (!is_left && (limit == 0 || quiet < most || (ledger_.have_met() && !ledger_.unfinished()))) return false;
   const char* what = ledger_.have_met() ? "said nothing" : is_left ? "are gone" : "did not all start";

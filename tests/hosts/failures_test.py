@@ -16,7 +16,7 @@ from harness.process.launched_ranks import wait_until
 BENCH = os.path.abspath(sys.argv.pop(1))
 LIMIT = 15  # seconds of a case
 ENDED_WITHIN = LIMIT + 105  # it takes LIMIT + 10 on a machine that is not busy
-SILENT = r"baton: host (\d) of 4 (\(.*\)) has not been heard of for \d+ s in (?:ring_scan/mpi/ranks:|the first case)"
+SILENT = r"baton: host (\d) of 4 (\(.*\)) has not been heard of for \d+ s in (?:ring_scan/mpi/ranks:|start-up)"
 
 
 class AFailureElsewhere(unittest.TestCase):
@@ -70,7 +70,7 @@ class AFailureElsewhere(unittest.TestCase):
     def test_a_rank_that_is_stopped_on_another_host_is_named(self):
         launched = self.start(8)
         os.kill(self.ranks()[4], signal.SIGSTOP)  # the first of its host: the other one has to look at it
-        self.assertRegex(self.end_of(launched), r"baton: rank 4 is stopped in (ring_scan/mpi/ranks:8/|the first case)")
+        self.assertRegex(self.end_of(launched), r"baton: rank 4 is stopped in (ring_scan/mpi/ranks:8/|start-up)")
 
     def test_a_rank_that_is_alone_on_its_host_and_stops_is_named(self):
         launched = self.start(4)

@@ -14,7 +14,7 @@ namespace baton {
 Star meet(const Launcher& launcher) {
   if (launcher.size == 1) return {};
   prove(launcher.secret, "");  // a host that cannot says so before the others wait for it
-  const double seconds = seconds_to_meet();
+  const double seconds = launcher.meeting_seconds;
   return launcher.rank == 0 ? Reception(launcher).receive_all(seconds) : find_rank_0(launcher, seconds);
 }
 

@@ -70,6 +70,8 @@ TEST(Launcher, LikeTorchrunTellsWhereToMeet) {
   EXPECT_EQ(found.address, "n07");
   EXPECT_EQ(found.port, 29501) << "torchrun's own store may hold its port";
   EXPECT_EQ(launcher_in(with(torch, {{"BATON_PORT", "4000"}})).port, 4000);
+  EXPECT_EQ(found.meeting_seconds, 60);
+  EXPECT_EQ(launcher_in(with(torch, {{"BATON_MEETING_SECONDS", "8"}})).meeting_seconds, 8);
   EXPECT_NE(found.run, launcher_in(with(torch, {{"MASTER_PORT", "29600"}})).run);
 }
 
@@ -105,6 +107,9 @@ TEST(Launcher, RefusesNumbersThatAreNone) {
   EXPECT_THAT(refusal({{"WORLD_SIZE", "two"}}), HasSubstr("WORLD_SIZE is 'two'"));
   EXPECT_THAT(refusal({{"MASTER_PORT", "65535"}}), HasSubstr("MASTER_PORT is '65535'"));
   EXPECT_THAT(refusal({{"BATON_PORT", "29500 "}}), HasSubstr("BATON_PORT"));
+  for (const char* word : {"x", "nan", "-1", "0", "1.5", "", "86401"})
+    EXPECT_EQ(refusal({{"BATON_MEETING_SECONDS", word}}),
+              std::string("BATON_MEETING_SECONDS is '") + word + "', expected a number from 1 to 86400");
 }
 
 TEST(HostsIn, OfListsAsSlurmWritesThem) {

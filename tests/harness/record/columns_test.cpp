@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "harness/record/columns.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,6 +57,13 @@ TEST(Table, RowsStandUnderTheirHead) {
 }
 
 TEST(Table, ShowsTimesInMicroseconds) { EXPECT_EQ(cell(timed_record({0.001234}), "median"), "1234"); }
+
+TEST(Table, ShowsNoShareAndNoRatioOfATimeThatIsZero) {
+  Record record = timed_record({0, 0});
+  record.standing.ratio = ratio_of_medians({0, 0}, {0, 0});
+  EXPECT_EQ(bound_share().cell(record), "-");
+  EXPECT_EQ(cell(record, "ratio"), "-");
+}
 
 TEST(Table, ASkippedRowSaysWhatItWasAndWhy) {
   Record record = record_of(4);
