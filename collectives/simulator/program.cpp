@@ -9,6 +9,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/simulator/natives.hpp"
 
 namespace baton {
 namespace {
@@ -50,6 +51,8 @@ struct JoinedSteps {
   std::vector<bool> kernels_wait;
 };
 
+constexpr const char* no_native_time = " is a native: no steps to simulate";
+
 constexpr std::size_t fewest = 8;  // steps that are worth a join
 
 /// The newest join of a kind.
@@ -71,7 +74,7 @@ JoinedSteps join(const std::vector<Step>& steps) {
   Newest newest[2];
   for (int i = 0; i < count; ++i) {
     const std::vector<int>& waits_for = steps[i].waits_for;
-    const bool is_kernel = steps[i].verb == Verb::compute;
+    const bool is_kernel = steps[i].verb == Verb::compute || steps[i].verb == Verb::native;
     if (waits_for.size() < fewest) {
       for (int before : waits_for) edges.emplace_back(before, i);
       continue;
@@ -95,15 +98,14 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
          step_name(schedule.steps()[step], step);
 }
 
-Program::Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device)
+Program::Program(const std::string& collective, const Schedule& schedule, const Topology& topology)
     : steps_(static_cast<int>(schedule.steps().size())), footprint_(baton::footprint(schedule)) {
   tasks_.reserve(schedule.steps().size());
-  for (const Step& step : schedule.steps()) {
+  for (const Step& step : schedule.steps())
     if (step.verb == Verb::native)
-      throw ScheduleError(name_of(collective, schedule, static_cast<int>(tasks_.size())) + ": " +
-                          schedule.natives()[step.body].name + " is a native: no steps to simulate");
-    add_task(schedule, step, device);
-  }
+      add_native(collective, schedule, step, topology);
+    else
+      add_task(schedule, step, topology.device);
   JoinedSteps joined = join(schedule.steps());
   graph_ = std::move(joined.graph);
   for (const bool kernels_wait : joined.kernels_wait) {
@@ -112,6 +114,16 @@ Program::Program(const std::string& collective, const Schedule& schedule, const 
   }
   mark_feeding();
   index_messages();
+}
+
+void Program::add_native(const std::string& collective, const Schedule& schedule, const Step& step,
+                         const Topology& topology) {
+  const std::string& name = schedule.natives()[step.body].name;
+  const std::optional<double> seconds = native_seconds(topology, name, schedule.ranks(), step);
+  if (!seconds)
+    throw ScheduleError(name_of(collective, schedule, static_cast<int>(tasks_.size())) + ": " + name +
+                        no_native_time);
+  tasks_.push_back({.verb = Verb::native, .sequence = natives_++, .seconds = *seconds});
 }
 
 void Program::add_task(const Schedule& schedule, const Step& step, const DeviceRates& device) {
@@ -226,6 +238,17 @@ void check_messages(const ScheduleSource& source, const std::vector<std::shared_
   }
 }
 
+/// Returns why a native of `schedule` has no time on `topology`; empty if all have one.
+Refusal unknown_native(const Schedule& schedule, const Topology& topology) {
+  const std::set<std::string> known = simulated_natives(topology);
+  for (const NativeCall& native : schedule.natives()) {
+    if (!known.contains(native.name)) return native.name + no_native_time;
+    if (schedule.ranks() > topology.ranks_per_node)
+      return native.name + " is a native, whose times on " + topology.name + " are those of one node";
+  }
+  return {};
+}
+
 }  // namespace
 
 Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology) {
@@ -233,17 +256,17 @@ Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& t
     return std::to_string(source.ranks) + " ranks do not fit on " + topology.name + ", which has " +
            std::to_string(topology.ranks());
   const Schedule middle = source.build(source.ranks / 2);
-  if (!middle.natives().empty()) return middle.natives()[0].name + " is a native: no steps to simulate";
+  if (const Refusal reason = unknown_native(middle, topology)) return reason;
   const double steps = static_cast<double>(middle.steps().size()) * source.ranks;
   if (steps <= most_simulated_steps) return {};
   return "about " + std::to_string(static_cast<std::int64_t>(steps / 1e6)) + " million steps to simulate";
 }
 
-std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const DeviceRates& device) {
+std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const Topology& topology) {
   ProgramPool pool;
   std::vector<std::shared_ptr<const Program>> programs;
   for (int rank = 0; rank < source.ranks; ++rank)
-    programs.push_back(pool.keep(Program(source.name, source.build(rank), device)));
+    programs.push_back(pool.keep(Program(source.name, source.build(rank), topology)));
   for (int rank = 0; rank < source.ranks; ++rank) check_messages(source, programs, rank);
   return programs;
 }

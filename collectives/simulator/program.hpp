@@ -31,7 +31,8 @@ struct Task {
   Dtype dtype = Dtype::f32;
   /// Rank of a message's peer minus this rank.
   std::int32_t peer_offset = 0;
-  /// Number of a message among the messages between its two ranks.
+  /// Number of a message among the messages between its two ranks, or of a native among those of
+  /// its rank.
   std::int32_t sequence = 0;
   /// Size of a message in bytes.
   std::int64_t bytes = 0;
@@ -41,6 +42,8 @@ struct Task {
   double node_seconds = 0;
 
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
+  /// True if the step begins only when all that it waits for has ended, on any machine.
+  bool is_kernel() const { return verb == Verb::compute || verb == Verb::native; }
 };
 
 /// How errors name a step: "all_scan: rank 1, step 4 (recv, all_scan.cpp:31)".
@@ -50,8 +53,8 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 class Program {
  public:
   /// Makes the program of `schedule`. Throws ScheduleError, naming `collective`, rank and step, on
-  /// a native step, whose cost is unknown.
-  Program(const std::string& collective, const Schedule& schedule, const DeviceRates& device);
+  /// a native whose time `topology` does not have.
+  Program(const std::string& collective, const Schedule& schedule, const Topology& topology);
 
   /// The tasks: one a step, then one a join. A join stands between many steps and those that wait
   /// for all of them, and takes no time.
@@ -81,11 +84,14 @@ class Program {
 
  private:
   void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
+  void add_native(const std::string& collective, const Schedule& schedule, const Step& step,
+                  const Topology& topology);
   void count(std::int64_t sent_bytes);
   void mark_feeding();
   void index_messages();
 
   int steps_ = 0;
+  int natives_ = 0;
   std::vector<Task> tasks_;
   StepGraph graph_;
   Footprint footprint_;
@@ -123,7 +129,7 @@ inline constexpr double most_simulated_steps = 5e7;
 Refusal unsupported_by_simulator(const ScheduleSource& source, const Topology& topology);
 
 /// The programs of all ranks. Throws ScheduleError naming collective, rank and step unless every
-/// send has a receive of its size and every receive a send, or if a step is a native.
-std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const DeviceRates& device);
+/// send has a receive of its size and every receive a send, and the time of every native is known.
+std::vector<std::shared_ptr<const Program>> compile(const ScheduleSource& source, const Topology& topology);
 
 }  // namespace baton

@@ -86,6 +86,7 @@ void EventLoop::make_ready(int rank, int index) {
   waits_[number(rank, index)] = ready_mark;
   if (programs_[rank]->is_join(index)) return pass_join(rank, index);
   if (step.is_message()) return make_message_ready(rank, index);
+  if (step.verb == Verb::native) return make_native_ready(rank, index);
   if (!defers_ || step.feeds_message || step.verb == Verb::compute)
     return ready_.push_back(local_step(rank, index));
   deferred_[rank].push_back(index);
@@ -111,6 +112,13 @@ void EventLoop::make_message_ready(int rank, int index) {
     start_message(rank, index, peer, partner);
   else
     start_message(peer, partner, rank, index);
+}
+
+/// Starts a native on all ranks once the last of them has come to it.
+void EventLoop::make_native_ready(int rank, int index) {
+  std::vector<Transfer>& there = gathering_[task(rank, index).sequence];
+  there.push_back(local_step(rank, index));
+  if (there.size() == programs_.size()) ready_.insert(ready_.end(), there.begin(), there.end());
 }
 
 void EventLoop::start_message(int from, int send, int to, int recv) {
@@ -272,7 +280,7 @@ void EventLoop::report_deadlock() const {
 }
 
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline) {
-  return EventLoop(source, compile(source, topology.device), topology, with_timeline).run();
+  return EventLoop(source, compile(source, topology), topology, with_timeline).run();
 }
 
 }  // namespace baton

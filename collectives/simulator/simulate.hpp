@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <queue>
 #include <vector>
@@ -58,7 +59,7 @@ struct Simulation {
 };
 
 /// Runs the schedules of `source` in virtual time. Throws ScheduleError naming collective, rank and
-/// step if messages do not match, if ranks deadlock, or if a step is a native.
+/// step if messages do not match, if ranks deadlock, or if the time of a native is unknown.
 Simulation simulate(const ScheduleSource& source, const Topology& topology, bool with_timeline = false);
 
 /// The limits of the links of a machine.
@@ -113,6 +114,7 @@ class EventLoop {
   void make_ready(int rank, int index);
   void make_message_ready(int rank, int index);
   void pass_join(int rank, int index);
+  void make_native_ready(int rank, int index);
   void start_message(int from, int send, int to, int recv);
   void start_ready();
   void start(Transfer transfer);
@@ -122,7 +124,7 @@ class EventLoop {
   void has_head(int rank, int index);
   void finish(int rank, int index);
   void release(int rank, int index, int after);
-  bool is_streamed(const Task& task) const { return streams_ && task.verb != Verb::compute; }
+  bool is_streamed(const Task& task) const { return streams_ && !task.is_kernel(); }
   void run_deferred(int rank);
   void note(int rank, int index, double start, double end);
   Simulation outcome();
@@ -155,8 +157,9 @@ class EventLoop {
   std::vector<int> idle_;        // ranks that may have time for a deferred step then
   std::vector<Transfer> transfers_;
   std::vector<int> free_transfers_;
-  std::vector<int> under_way_;             // messages of each rank that are ready and not finished
-  std::vector<std::deque<int>> deferred_;  // of each rank: local steps that let messages go first
+  std::map<int, std::vector<Transfer>> gathering_;  // natives by number, of the ranks that are there
+  std::vector<int> under_way_;                      // messages of each rank that are ready and not finished
+  std::vector<std::deque<int>> deferred_;           // of each rank: local steps that let messages go first
   std::int64_t unfinished_ = 0;
   Simulation result_;
 };

@@ -115,7 +115,7 @@ class Sweep {
   bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
     const auto [native, is_new] = natives_.try_emplace(workload.get());
     if (is_new) native->second = workload->native();
-    if (native->second.empty() || find_backend(executor).runs_native(native->second)) return false;
+    if (native->second.empty() || axes_.runs_native(find_backend(executor), native->second)) return false;
     left_out_ = fmt::format("{} calls the native {}, which executor {} does not run", workload->name(),
                             native->second, executor);
     return true;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,8 @@ struct Backend {
   /// The group of backends whose rows compete: "GPUs" for all executors on GPUs with an f32 wire,
   /// elsewhere the name of the backend.
   std::string family;
-  /// Returns true if the backend runs the native called `name`.
+  /// Returns true if the backend runs the native called `name`. For the simulator a topology says
+  /// so (`Axes::simulated_natives`).
   std::function<bool(const std::string& name)> runs_native;
   /// True if ranks of the backend can share a GPU.
   bool shares_gpus = false;
@@ -177,10 +179,16 @@ struct Axes {
   int ranks_per_gpu = 1;
   /// Threads of a layer's rank on a backend that can have two; 0 for two where each has a core.
   int threads_per_rank = 0;
+  /// The natives that the topology of the simulator has times of.
+  std::set<std::string> simulated_natives;
   /// The name of the rows that all ratios refer to; may be empty.
   std::string baseline;
   /// The workloads of each comparison group.
   std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
+
+  bool runs_native(const Backend& backend, const std::string& native) const {
+    return backend.is_measured ? backend.runs_native(native) : simulated_natives.contains(native);
+  }
 };
 
 /// All cases of a sweep, contest by contest, the baseline first in each. Blocks vary only for

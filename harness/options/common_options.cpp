@@ -8,6 +8,7 @@
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/natives.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/names.hpp"
 #include "harness/process/conditions.hpp"
@@ -227,6 +228,7 @@ Options CommonOptions::with_cases(std::vector<std::vector<std::shared_ptr<const 
   axes.blocks = block_counts(blocks_);
   axes.cadences = resolve_values("cadence", cadences_, cadence_choices);
   axes.ranks_per_gpu = executor_choices().ranks_per_gpu;
+  if (!options.topology.empty()) axes.simulated_natives = simulated_natives(read_topology(options.topology));
   axes.baseline = options.baseline;
   axes.comparison_groups = std::move(groups);
   options.cases = cases(axes);

@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "collectives/schedule/errors.hpp"
+#include "collectives/simulator/topology/curve_json.hpp"
 #include "collectives/simulator/topology/json.hpp"
+#include "collectives/simulator/topology/library_call_json.hpp"
+#include "collectives/simulator/topology/ranges.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
@@ -12,47 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The ranges are wide enough for any machine, and narrow enough that no sum or product overflows.
-constexpr int most_ranks = 1 << 20;
-constexpr Range counts{1, most_ranks};
-constexpr Range seconds{0, 3600};
-constexpr Range rates{1, 1e18};
-constexpr Range bytes{0, 1e15};
-constexpr std::size_t most_points = 10000;
-
-/// The most bytes a second between two points of a curve. A calibration keeps points in order by
-/// steps of a picosecond.
-constexpr double steepest = 1e24;
-
-/// Throws if `later` does not come after `earlier`. The `last` point must take longer than the one
-/// before it.
-void check_order(const JsonSection& point, const Curve::Point& earlier, const Curve::Point& later,
-                 bool last) {
-  if (later.bytes < earlier.bytes + 1)
-    point.refuse("bytes", "expected more than in the point before, by 1 or more");
-  if (later.seconds < earlier.seconds) point.refuse("seconds", "expected no less than in the point before");
-  const double more = later.seconds - earlier.seconds;
-  if (more != 0 && more * steepest < later.bytes - earlier.bytes)
-    point.refuse("seconds", "expected at most 1e24 bytes a second more than in the point before");
-  if (last && later.seconds == earlier.seconds)
-    point.refuse("seconds", "expected more than in the point before, for the curve goes on with that slope");
-}
-
-Curve read_curve(const JsonSection& parent, const std::string& key) {
-  Curve curve;
-  if (!parent.has(key)) return curve;
-  const std::vector<JsonSection> points = parent.sections(key, 2, most_points);
-  for (const JsonSection& point : points) {
-    point.only({"bytes", "seconds"});
-    curve.points.push_back({point.number("bytes", bytes), point.number("seconds", seconds)});
-    if (const auto& [size, time] = curve.points.back(); time != 0 && time * rates.most < size)
-      point.refuse("seconds", "expected 0, or no more than 1e18 bytes a second");
-    const std::size_t count = curve.points.size();
-    if (count > 1)
-      check_order(point, curve.points[count - 2], curve.points[count - 1], count == points.size());
-  }
-  return curve;
-}
+using ranges::counts, ranges::most_ranks, ranges::rates, ranges::seconds, ranges::bytes;
 
 /// Reads the rate under `key`, which may be missing if measured points replace it.
 double read_rate(const JsonSection& parent, const std::string& key, const Curve& measured) {
@@ -131,6 +94,13 @@ void read_machine(Topology& topology, const JsonSection& machine) {
   topology.source = machine.text("source");
 }
 
+std::map<std::string, LibraryCall> read_natives(const JsonSection& natives) {
+  std::map<std::string, LibraryCall> read;
+  for (const auto& [name, call] : natives.members().items())
+    read[name] = read_library_call(natives.section(name));
+  return read;
+}
+
 Calibration read_calibration(const JsonSection& calibration) {
   calibration.only({"stands_on", "most_ranks", "most_nodes", "least_bytes", "most_bytes", "residual"});
   Calibration read;
@@ -144,12 +114,6 @@ Calibration read_calibration(const JsonSection& calibration) {
     calibration.refuse("most_bytes", "expected no less than least_bytes");
   read.residual = calibration.number("residual", {0, 1e6});
   return read;
-}
-
-/// Writes a curve under `key`, unless it is empty.
-void write_curve(ordered_json& parent, const std::string& key, const Curve& curve) {
-  for (const Curve::Point& point : curve.points)
-    parent[key].push_back({{"bytes", point.bytes}, {"seconds", point.seconds}});
 }
 
 ordered_json written(const LinkModel& link, const std::string& otherwise) {
@@ -236,13 +200,14 @@ Topology parse_topology(const std::string& text, const std::string& name) {
   nlohmann::json json = parse_json(text, name);
   rename_old_keys(json);
   const JsonSection root(json, name, "");
-  root.only({"name", "description", "machine", "links", "device", "calibration"});
+  root.only({"name", "description", "machine", "links", "device", "natives", "calibration"});
   Topology topology;
   topology.name = root.text("name");
   topology.description = root.text("description");
   read_machine(topology, root.section("machine"));
   read_links(topology, root.section("links"));
   topology.device = read_device(root.section("device"));
+  if (root.has("natives")) topology.natives = read_natives(root.section("natives"));
   if (root.has("calibration")) topology.calibration = read_calibration(root.section("calibration"));
   return topology;
 }
@@ -257,6 +222,7 @@ std::string write_topology(const Topology& topology) {
   json["machine"] = written_machine(topology, otherwise);
   json["links"] = written_links(topology, otherwise);
   json["device"] = written(topology.device, otherwise);
+  for (const auto& [name, call] : topology.natives) json["natives"][name] = written(call);
   if (!topology.calibration.stands_on.empty()) json["calibration"] = written(topology.calibration);
   const std::string text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   parse_topology(text, topology.name);  // throws where the file would be refused

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "collectives/simulator/topology/curve.hpp"
+#include "collectives/simulator/topology/library_call.hpp"
 
 namespace baton {
 
@@ -17,20 +19,6 @@ namespace baton {
 /// engine. If the engine copies (a processor through shared memory), the sends, receives, copies
 /// and combines of a rank queue for it.
 enum class Transport { wire, engine };
-
-/// Seconds as a function of bytes, given by measured points. It is linear between points, goes on
-/// with the slope of the first and last segment outside, and is never below 0.
-struct Curve {
-  struct Point {
-    double bytes = 0;
-    double seconds = 0;
-  };
-  /// At least two points, or none. Bytes ascend; seconds never descend, and ascend at the end.
-  std::vector<Point> points;
-
-  bool empty() const { return points.empty(); }
-  double seconds(double bytes) const;
-};
 
 /// Bounds of all messages on a link, whatever their sizes: the least latency, and the highest rate
 /// of a row of messages.
@@ -151,6 +139,8 @@ struct Topology {
   /// port of a rank.
   std::optional<LinkModel> spine;
   DeviceRates device;
+  /// The calls of a communication library whose times are known, by their natives' names.
+  std::map<std::string, LibraryCall> natives;
   Calibration calibration;
 
   int ranks() const { return nodes * ranks_per_node; }
@@ -169,15 +159,6 @@ Topology parse_topology(const std::string& text, const std::string& name);
 /// The text of a file that `parse_topology` reads back. Sections without a source get that of the
 /// calibration. Throws UsageError if a file cannot express this topology.
 std::string write_topology(const Topology& topology);
-
-inline double Curve::seconds(double bytes) const {
-  // The segment that holds `bytes`, or the first or last one outside of all.
-  const auto above = std::upper_bound(points.begin() + 1, points.end() - 1, bytes,
-                                      [](double b, const Point& point) { return b < point.bytes; });
-  const Point &end = *above, &start = *std::prev(above);
-  const double slope = (end.seconds - start.seconds) / (end.bytes - start.bytes);
-  return std::max(0.0, start.seconds + (bytes - start.bytes) * slope);
-}
 
 inline double LinkModel::busy_seconds(double bytes) const {
   return measured.empty() ? overhead_seconds + bytes / bytes_per_second : measured.seconds(bytes);

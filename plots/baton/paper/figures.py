@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the figures of the page of the papers, in the style of style.py: lines."""
 
+import functools
+
 import matplotlib.ticker
 
 from baton import looks, style
@@ -127,7 +129,7 @@ def blocks(swept):
     return figure
 
 
-def predicted(points):
+def predicted(points, known="measured"):
     """[(name, measured ms, predicted ms)]"""
     figure, axes = style.subplots((6.4, 5))
     low = min(min(one[1:]) for one in points) / 1.5
@@ -142,7 +144,7 @@ def predicted(points):
                   color=colour, marker=marker)
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
     style.plain_log(axes.xaxis)
-    finish(axes, "measured, ms", "predicted, ms")
+    finish(axes, f"{known}, ms", "predicted, ms")
     style.add_grid(axes, "both")
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False, fontsize=8)
     return figure
@@ -151,5 +153,6 @@ def predicted(points):
 DRAW = {"bars": bars.bars, "operator_bars": bars.operator_bars, "winners": winners_map.winners,
         "methods": winners_map.methods,
         "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted,
+        "published_calls": functools.partial(predicted, known="published"),
         "sizes": sizes.draw, "finding_lines": small_figures.lines, "finding_bars": small_figures.bars,
         "finding_strips": small_figures.strips}

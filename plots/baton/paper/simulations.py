@@ -31,6 +31,7 @@ from baton.paper.sections import (
 )
 from baton.paper.sections import fastest_methods as fastest
 from baton.paper.sources import A10, A100, A100_PAIR
+from baton.predict import held_out
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -183,6 +184,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     write_wide(options.out)
+    held_out.write(options.programs, options.out)
     launches = suite(options.out, fitting.write(options.out))
     if not (options.programs / MODEL).exists():
         print(f"      without {MODEL}, which is not built here: the page has no simulated models")

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <utility>
 
 #include "collectives/collective.hpp"
 
@@ -27,8 +28,14 @@ DeviceRates rates() {
   return rates;
 }
 
+Topology machine(DeviceRates rates) {
+  Topology topology;
+  topology.device = std::move(rates);
+  return topology;
+}
+
 Program program_of(const char* collective, int rank, const Split& split) {
-  return {collective, build(find_collective(collective), shape, rank, split), rates()};
+  return {collective, build(find_collective(collective), shape, rank, split), machine(rates())};
 }
 
 /// How many programs are kept of all ranks'.
@@ -43,7 +50,8 @@ std::size_t kept(const char* collective, const Split& split) {
 /// The seconds of the combine of rank 1 in a chain of three ranks with affine maps.
 double affine_seconds(const DeviceRates& rates) {
   const Shape affine{.heads = 1, .d_k = 12, .d_v = 3, .map = MapKind::affine};
-  const Program program("chain", build(find_collective("ring_scan"), affine, 1, {.ranks = 3}), rates);
+  const Program program("chain", build(find_collective("ring_scan"), affine, 1, {.ranks = 3}),
+                        machine(rates));
   double seconds = 0;
   for (const Task& task : program.tasks())
     if (task.verb == Verb::combine) seconds += task.seconds;
@@ -78,7 +86,7 @@ TEST(ProgramPool, TellsProgramsApartThatDifferInOneThing) {
     const Slice x = s.scratch("x", count), y = s.scratch("y", count);
     s.compute({.name = kernel, .body = nullptr, .flops = flops}, {waits ? x : y}, {y});
     s.send(peer, x);
-    return pool.keep(Program("test", s, rates()));
+    return pool.keep(Program("test", s, machine(rates())));
   };
   const auto first = keep(8, 2, 5, "fast", true);
   EXPECT_EQ(keep(8, 2, 5, "fast", true), first);
@@ -97,7 +105,7 @@ TEST(Program, FindsMessagesByVerbPeerAndNumber) {
   s.recv(x.part(1, 1), 1);
   s.send(5, x.part(2, 1));
   s.send(1, x.part(3, 1));
-  const Program program("test", s, rates());
+  const Program program("test", s, machine(rates()));
   EXPECT_EQ(program.find_message(Verb::send, 2, 0), 0);
   EXPECT_EQ(program.find_message(Verb::recv, -2, 0), 1);
   EXPECT_EQ(program.find_message(Verb::send, 2, 1), 2);
@@ -113,7 +121,7 @@ TEST(Program, FindsEveryMessageOfEveryCollective) {
     for (int rank = 0; rank < 7; ++rank) {
       const Schedule schedule = build(*collective, shape, rank, {.ranks = 7, .blocks = 3});
       if (!schedule.natives().empty()) continue;
-      const Program program(collective->name, schedule, rates());
+      const Program program(collective->name, schedule, machine(rates()));
       for (int i = 0; i < static_cast<int>(schedule.steps().size()); ++i) {
         const Step& step = schedule.steps()[i];
         if (step.is_message()) {
@@ -126,7 +134,7 @@ TEST(Program, FindsEveryMessageOfEveryCollective) {
 TEST(Program, SuccessorsAreWhoWaits) {
   const Split split{.ranks = 5, .blocks = 3};
   const Schedule schedule = build(find_collective("hierarchical_scan"), shape, 2, split);
-  const Program program("test", schedule, rates());
+  const Program program("test", schedule, machine(rates()));
   const auto& steps = schedule.steps();
   std::set<std::pair<int, int>> expected, found;
   for (int i = 0; i < static_cast<int>(steps.size()); ++i) {
@@ -147,7 +155,7 @@ TEST(Program, JoinsStandBetweenTheStepsOnBothSidesOfAFence) {
   s.fence();
   for (int i = 0; i < many; ++i) s.recv(y.part(i, 1), 1);
   for (int i = 0; i < 2; ++i) s.compute({.name = "kernel"}, {z.part(i, 1)}, {});
-  const Program program("test", s, rates());
+  const Program program("test", s, machine(rates()));
   constexpr int steps = 2 * many + 2, of_messages = steps, of_kernels = steps + 1;
   ASSERT_EQ(program.steps(), steps);
   ASSERT_EQ(program.graph().size(), steps + 2);
@@ -168,7 +176,7 @@ TEST(Program, KnowsWhichLocalStepsSomeMessageWaitsFor) {
   s.copy(c, b);
   s.send(1, c);
   s.copy(d, a);  // feeds nothing
-  const Program program("test", s, rates());
+  const Program program("test", s, machine(rates()));
   EXPECT_TRUE(program.tasks()[0].feeds_message);
   EXPECT_TRUE(program.tasks()[1].feeds_message);
   EXPECT_FALSE(program.tasks()[3].feeds_message);
@@ -185,7 +193,7 @@ TEST(Program, CostsWhatTheDeviceTakes) {
   s.combine(state, state, map);
   s.compute({.name = "some", .body = nullptr, .flops = 7, .bytes = 1e9}, {x}, {y});
   s.compute({.name = "slow", .body = nullptr, .flops = 7}, {x}, {y});
-  const Program program("test", s, rates());
+  const Program program("test", s, machine(rates()));
   std::vector<double> seconds;
   for (const Task& task : program.tasks()) seconds.push_back(task.seconds);
   EXPECT_THAT(seconds, ElementsAre(2 * 10 * element_bytes, 2 * 6, 7, 70));

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Natives `nccl_all_gather`, NCCL's own all-gather of the packed maps and nothing else, to be
 // compared with nccl-tests, and `nccl_all_gather_scan*`, LASP-2 with that all-gather and one kernel
-// that folds.
+// that folds. Their rows are in rows.cpp.
 //
 //   maps = ncclAllGather(own map)
 //   into = state of map 0;  for j = 1 .. r-1:  into = map j applied to into     (in registers)
 //
-// One row for each way that NCCL gathers: between plain buffers, in a symmetric window, and in a
-// window by the copy engines. Which algorithm runs is the library's choice, so nothing is claimed.
 // Source: arXiv 2502.07563 (LASP-2).
 #include <nccl.h>
 
 #include <algorithm>
 #include <cstdint>
 
-#include "collectives/collective.hpp"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/nccl_library.cuh"
 #include "collectives/executors/nccl/round.cuh"
@@ -86,31 +83,10 @@ void gather_and_fold(const NcclCall& call) {
   (is_wide ? fold<float4> : fold<float>)(call, rows);
 }
 
-/// One way of gathering: its native and its collective.
-struct Form {
-  Form(const std::string& name, const std::string& how, NcclMemory memory)
-      : native(name, {gather_and_fold, memory}),
-        row({
-            .name = name,
-            .kind = Kind::exclusive_scan,
-            .summary = "native: LASP-2 as ncclAllGather of the maps " + how + " and a local fold",
-            .build =
-                [name](Schedule& s, const Operands& x) {
-                  const Slice own = x.own.packed(), maps = s.scratch("maps", s.ranks() * own.count);
-                  s.native(name, x.blocks, {x.into, maps}, {own});
-                },
-            .claim = [](const Shape&, const Split&) { return std::nullopt; },
-        }) {}
-
-  RegisteredNcclNative native;
-  Registered row;
-};
-
-const Form forms[]{
-    {"nccl_all_gather_scan", "between plain buffers", NcclMemory::plain},
-    {"nccl_all_gather_scan_window", "in a symmetric window", NcclMemory::window},
-    {"nccl_all_gather_scan_copy_engine", "in a symmetric window by the copy engines",
-     NcclMemory::copy_engine_window},
+const RegisteredNcclNative scans[]{
+    {"nccl_all_gather_scan", {gather_and_fold, NcclMemory::plain}},
+    {"nccl_all_gather_scan_window", {gather_and_fold, NcclMemory::window}},
+    {"nccl_all_gather_scan_copy_engine", {gather_and_fold, NcclMemory::copy_engine_window}},
 };
 
 void gather(const NcclCall& call) {
@@ -120,15 +96,6 @@ void gather(const NcclCall& call) {
 }
 
 const RegisteredNcclNative gather_native{"nccl_all_gather", {gather}};
-
-const Registered gather_registered{{
-    .name = "nccl_all_gather",
-    .kind = Kind::all_gather,
-    .summary = "native: ncclAllGather",
-    .build = [](Schedule& s,
-                const Operands& x) { s.native("nccl_all_gather", x.blocks, {x.into}, {x.own.state}); },
-    .claim = [](const Shape&, const Split&) { return std::nullopt; },
-}};
 
 }  // namespace
 }  // namespace baton

@@ -4,10 +4,9 @@
 //
 //   into = ncclAlltoAll(own)        into = ncclReduceScatter(own, sum)
 //
-// The library chooses the algorithms, so no cost is claimed.
+// Their rows are in rows.cpp.
 #include <nccl.h>
 
-#include "collectives/collective.hpp"
 #include "collectives/executors/cuda/nccl_library.cuh"
 #include "collectives/executors/nccl/round.cuh"
 
@@ -28,24 +27,6 @@ void reduce_scatter(const NcclCall& call) {
 
 const RegisteredNcclNative natives[]{{"nccl_all_to_all", {.body = all_to_all, .is_of_messages = true}},
                                      {"nccl_reduce_scatter", {reduce_scatter}}};
-
-const Registered all_to_all_registered{{
-    .name = "nccl_all_to_all",
-    .kind = Kind::all_to_all,
-    .summary = "native: ncclAlltoAll",
-    .build = [](Schedule& s,
-                const Operands& x) { s.native("nccl_all_to_all", x.blocks, {x.into}, {x.own.state}); },
-    .claim = [](const Shape&, const Split&) { return std::nullopt; },
-}};
-
-const Registered reduce_scatter_registered{{
-    .name = "nccl_reduce_scatter",
-    .kind = Kind::reduce_scatter,
-    .summary = "native: ncclReduceScatter",
-    .build = [](Schedule& s,
-                const Operands& x) { s.native("nccl_reduce_scatter", x.blocks, {x.into}, {x.own.packed()}); },
-    .claim = [](const Shape&, const Split&) { return std::nullopt; },
-}};
 
 }  // namespace
 }  // namespace baton

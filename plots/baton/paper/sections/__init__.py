@@ -9,6 +9,7 @@ from baton.paper.sections import (
     gpu_layers,
     lasp2_lengths,
     lasp2_throughput,
+    library_calls,
     measured_against_predicted,
     method_volumes,
     predicted_from_two_cells,
@@ -25,4 +26,4 @@ SECTIONS = (at_a_glance.section, zeco_table2.section, predicted_from_two_cells.s
             zeco_operators.section, gpu_layers.section, volumes.section, method_volumes.section,
             fastest_methods.section, delta_layers.section, lasp2_lengths.section, zeco_throughput.section,
             lasp2_throughput.section, published_softmax.section, scaling.section, winners.section,
-            measured_against_predicted.section)
+            measured_against_predicted.section, library_calls.section)

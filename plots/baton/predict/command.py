@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicts what a library's collective calls take on a topology, or fits them to published cells of few GPUs."""
+
+import argparse
+import json
+import re
+
+from baton.checks import ResultsError
+from baton.predict import cells, times
+
+EPILOG = """Prints CSV: native, protocol, gpus, total_bytes, microseconds. Bytes are those of the largest operand of a GPU, as
+nccl-tests prints them. With --fit the topology gets the section natives, from cells with the columns system, nccl,
+collective, gpus, total_bytes and microseconds. docs/topologies.md says what stands in it."""
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+SIZES = [2**power for power in range(9, 30)]
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise ResultsError(f"{message}; try ./run predict --help")
+
+
+def main(arguments):
+    options = arguments_of(arguments)
+    if options.check:
+        return
+    if options.fit:
+        fit(options)
+    else:
+        print(times.text_of(options.programs, options.topology, options.native, options.gpus, options.bytes), end="")
+
+
+def arguments_of(given):
+    parser = Parser(prog="./run predict", description=__doc__, epilog=EPILOG, allow_abbrev=False)
+    parser.add_argument("--topology", required=True, metavar="FILE", help="the machine: a file of topologies/, or your own")
+    parser.add_argument("--native", type=list_of(cells.native_of), metavar="CALL",
+                        default=sorted(set(cells.NATIVES.values())),
+                        help="all_gather, reduce_scatter, all_to_all, or several with commas (default: all)")
+    parser.add_argument("--gpus", type=list_of(size), default=[8], metavar="P", help="numbers of GPUs (default: 8)")
+    parser.add_argument("--bytes", type=list_of(size), default=SIZES, metavar="N",
+                        help="sizes, such as 64K (default: 512 to 512M, in powers of two)")
+    parser.add_argument("--fit", metavar="CELLS", help="fit the calls to the cells of this CSV, and write a topology")
+    parser.add_argument("--system", metavar="NAME", help="of the cells")
+    parser.add_argument("--fit-gpus", type=list_of(size), default=[2, 4], metavar="P",
+                        help="numbers of GPUs whose cells are fitted; others are never read (default: 2,4)")
+    parser.add_argument("--out", metavar="FILE", help="the topology with what was fitted (default: that of --topology)")
+    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where library_times is")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
+    options = parser.parse_args(given)
+    if bool(options.fit) != bool(options.system):
+        raise ResultsError("--fit and --system go together")
+    return options
+
+
+def list_of(one):
+    def read(text):
+        try:
+            return [one(word) for word in text.split(",")]
+        except ResultsError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+    return read
+
+
+def size(text):
+    """Returns a whole number of 1 or more, such as 65536 or 64K."""
+    found = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if not found or int(found[1]) == 0:
+        raise ResultsError(f"expected a whole number such as 65536 or 64K, found {text!r}")
+    return int(found[1]) * UNITS[found[2]]
+
+
+def fit(options):
+    from baton.predict import fitting  # needs scipy, which predictions do without
+
+    found = cells.of_system(cells.read(options.fit), options.system, options.fit_gpus)
+    kind = fitting.kind_of(found)
+    origin = f"system {options.system} of {options.fit}, {found[0].library}"
+    with open(options.topology, encoding="utf-8") as file:
+        topology = json.load(file)
+    calibration = topology.pop("calibration", None)
+    topology["natives"] = fitting.section(found, kind, origin)
+    if calibration:
+        topology["calibration"] = calibration
+    path = options.out or options.topology
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(written(topology))
+    print(f"{path}: {len(found)} cells of {options.system} on {', '.join(map(str, options.fit_gpus))} GPUs, "
+          f"links of kind {kind}")
+
+
+def written(topology):
+    """Returns the text of a topology, each point of a curve on a line with its neighbours."""
+    text = json.dumps(topology, indent=2, ensure_ascii=False)
+    point = re.compile(r'\{\s+"bytes": ([^,]+),\s+"seconds": (\S+)\s+\}')
+    text = point.sub(r'{"bytes": \1, "seconds": \2}', text)
+    return re.sub(r'(\},)\n\s+(?=\{"bytes")', r"\1 ", text) + "\n"
