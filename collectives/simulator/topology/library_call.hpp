@@ -4,6 +4,8 @@
 // A library has several protocols, and chooses one by an estimate of its own. In P ranks a ring
 // takes P - 1 steps, so at a given size of a rank's share the time is linear in P. Each protocol
 // has two curves, for few and for more ranks; every other rank count lies on the line through both.
+// Beyond them a rank adds no more than a step took so far: what grows faster between both curves is
+// a path that few ranks have for themselves.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +59,9 @@ inline const LibraryProtocol& LibraryCall::protocol(int ranks, double share) con
 inline double LibraryCall::seconds(int ranks, double share) const {
   const LibraryProtocol& chosen = protocol(ranks, share);
   const double few = chosen.few.seconds(share), more = chosen.more.seconds(share);
-  const double call = few + (more - few) * (ranks - few_ranks) / (more_ranks - few_ranks);
-  return std::max(call, ranks * start_seconds);
+  double each = (more - few) / (more_ranks - few_ranks);
+  if (ranks > more_ranks) each = std::min(each, more / (more_ranks - 1));
+  return std::max(more + (ranks - more_ranks) * each, ranks * start_seconds);
 }
 
 }  // namespace baton

@@ -18,6 +18,7 @@ LIBRARY = json.loads(pathlib.Path(__file__).with_name("library.json").read_text(
 SMOOTHNESS = 0.3  # both by leaving out one cell after the other of those with 2 and 4 GPUs
 ROBUST_FROM = 0.03  # relative deviations above this one count less
 ROUNDS = 8  # of the weights of outliers
+MESSAGES = {"nccl_all_to_all"}  # calls of a message between each pair of GPUs; the others are rings
 LEAST_BYTES = 2**16  # a share from which LL128 is worth while
 
 # Seconds by `shares`: `few` on the fewest GPUs, `each` more for each further one.
@@ -38,7 +39,7 @@ def protocol_of(kind, gpus, share):
 def kind_of(cells):
     """Returns the kind of links: the slowest that is as fast as a ring was on the system."""
     reached = max(cell.bytes * (cell.gpus - 1) / cell.gpus / cell.seconds for cell in cells
-                  if cell.call != "nccl_all_to_all")
+                  if cell.call not in MESSAGES)
     rates = {name: protocols["Simple"][2] for name, protocols in LIBRARY["kinds"].items()}
     fast_enough = [name for name in rates if rates[name] >= reached]
     return min(fast_enough or [max(rates, key=rates.get)], key=rates.get)
@@ -86,7 +87,7 @@ def fitted(cells, call, kind):
     for cell in cells:
         if cell.call == call:
             share = cell.bytes / cell.gpus
-            protocol = "messages" if call == "nccl_all_to_all" else protocol_of(kind, cell.gpus, share)
+            protocol = "messages" if call in MESSAGES else protocol_of(kind, cell.gpus, share)
             groups[protocol].append((cell.gpus, share, cell.seconds))
     curves = {protocol: curves_of(group) for protocol, group in groups.items()}
     if "LL128" in LIBRARY["kinds"][kind] and {"LL", "Simple"} <= curves.keys():
@@ -112,7 +113,8 @@ def section(cells, kind, origin):
 def call_section(cells, call, kind, origin):
     here = [cell for cell in cells if cell.call == call]
     few, more = min(cell.gpus for cell in here), max(cell.gpus for cell in here)
-    start = min(LIBRARY["start_seconds"], *(cell.seconds / cell.gpus for cell in here))
+    start = min(LIBRARY["start_seconds"]["messages" if call in MESSAGES else "ring"],
+                *(cell.seconds / cell.gpus for cell in here))
     protocols = {}
     for name, curves in sorted(fitted(cells, call, kind).items()):
         base, step, rate = LIBRARY["kinds"][kind].get(name, (0, 0, 1e18))
@@ -122,7 +124,7 @@ def call_section(cells, call, kind, origin):
     notes = [f"few, more: fitted to {len(here)} cells of {few} to {more} GPUs, {origin}"]
     if "LL128" in protocols:
         notes.append(LIBRARY["ll128_source"])
-    if call != "nccl_all_to_all":
+    if call not in MESSAGES:
         notes.append(f"base_seconds, step_seconds, bytes_per_second: published, {LIBRARY['source']}, kind {kind}")
     return {"few_ranks": few, "more_ranks": more, "start_seconds": float(f"{start:.4g}"), "protocols": protocols,
             "source": "; ".join([*notes, LIBRARY["start_source"]]) + "."}

@@ -48,6 +48,14 @@ TEST(LibraryCall, IsLinearInTheRanks) {
   EXPECT_DOUBLE_EQ(call.seconds(8, 5), 45);
 }
 
+TEST(LibraryCall, AddsNoMoreForARankThanAStepTookSoFar) {
+  LibraryProtocol shared = slow();
+  shared.more = {{{0, 90}, {1000, 3090}}};
+  const LibraryCall call{.protocols = {shared}};
+  EXPECT_DOUBLE_EQ(call.seconds(3, 5), (15 + 105) / 2.0);
+  EXPECT_DOUBLE_EQ(call.seconds(8, 5), 105 + 4 * 105 / 3.0);
+}
+
 TEST(LibraryCall, TakesTheProtocolOfTheLeastEstimate) {
   const LibraryCall call{.protocols = {slow(), large()}};
   EXPECT_EQ(call.protocol(2, 9).name, "slow");
