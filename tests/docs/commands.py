@@ -113,7 +113,7 @@ def of_run(words, programs, folder):
     if name in ("report", "figure", "grow", "selfcheck") or (name, rest) == ("compare", ["A", "B"]):
         page = ["--out", folder / "page.html"] if name == "report" and "--out" not in rest else []
         return [[*BATON, name, *page, *(PLACE if word in ("A", "B") else word for word in rest)]]
-    if name == "advise":
+    if name in ("advise", "predict"):
         return [[*BATON, name, "--programs", programs, *rest]]
     if set(rest) - FLAGS.get(name, set()):
         raise ValueError(f"./run {name} takes {', '.join(sorted(FLAGS.get(name, ()))) or 'nothing'}")

@@ -8,10 +8,16 @@ import subprocess
 
 from baton.checks import ResultsError
 
+PROGRAM = "library_times"
+
+
+def is_built(programs):
+    return (pathlib.Path(programs) / PROGRAM).exists()
+
 
 def text_of(programs, topology, natives, gpus, sizes):
     """Returns the program's CSV. Throws ResultsError."""
-    program = pathlib.Path(programs) / "library_times"
+    program = pathlib.Path(programs) / PROGRAM
     lists = {"--native": natives, "--ranks": gpus, "--bytes": sizes}
     words = [str(program), "--topology", str(topology),
              *(word for flag, values in lists.items() for word in (flag, ",".join(map(str, values))))]
