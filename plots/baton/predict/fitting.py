@@ -3,7 +3,7 @@
 
 The program library_times evaluates that form. Here are its unknowns alone, so no formula of it stands here: for each
 protocol the seconds on the fewest GPUs, and what each further GPU adds, both at every size of a GPU's share. Both may
-only rise with the size. docs/decisions/0039-times-of-a-library.md says why this form and not another one.
+only rise with the size. docs/decisions/0040-times-of-a-library.md says why this form and not another one.
 """
 
 import collections
