@@ -27,6 +27,7 @@ from baton.paper.sections import (
     megatron,
     method_volumes,
     published_softmax,
+    zeco_readings,
     zeco_throughput,
 )
 from baton.paper.sections import fastest_methods as fastest
@@ -108,16 +109,19 @@ def softmax_papers(h100, a100):
 
 def models(folder, h100):
     """Returns the launches of the papers' models."""
-    zeco = f"--model {zeco_throughput.MODEL} --tokens {zeco_throughput.TOKENS} --lines dp,full --blocks {BLOCKS}"
+    fixed = f"--lines dp,full --blocks {BLOCKS}"
+    zeco = f"--model {zeco_readings.MODEL} {fixed}"
     lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
     wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
-    all_ranks = listed(zeco_throughput.RANKS)
-    return [Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 256", 31),
-            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,lasp2 --ranks 128", 6),
-            Launch(MODEL, h100, f"{zeco} --fsdp --methods zeco,{LASP} --ranks 8,64", 4),
-            Launch(MODEL, h100, f"{zeco} --methods zeco,lasp2 --ranks {all_ranks}", 11),
-            Launch(MODEL, h100, f"{zeco.replace(zeco_throughput.MODEL, zeco_throughput.OTHER_MODEL)} --methods zeco,lasp2 "
-                   f"--ranks {all_ranks}", 8),
+    tables = zeco_throughput.TABLES.values()
+    few, many = zeco_readings.RANKS[0], zeco_readings.RANKS[-1]
+    others = f"{fixed} --methods zeco,lasp2 --tokens {zeco_throughput.TOKENS} --ranks {few},{many}"
+    return [*(Launch(MODEL, h100, f"{zeco} --fsdp --tokens {tokens} --methods zeco,lasp2 --ranks {ranks}", seconds)
+              for tokens in tables for ranks, seconds in ((256, 31), (128, 6))),
+            Launch(MODEL, h100, f"{zeco} --fsdp --tokens {listed(tables)} --methods zeco,{LASP} --ranks 8,64", 8),
+            Launch(MODEL, h100, f"{zeco} --tokens {zeco_throughput.TOKENS} --methods zeco,lasp2 --ranks "
+                   f"{listed(zeco_readings.RANKS)}", 9),
+            *(Launch(MODEL, h100, f"--model {model} {others}", 7) for model in zeco_readings.OTHER_MODELS),
             *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
                      + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
               for ranks in reversed(lasp2_throughput.RANKS)),

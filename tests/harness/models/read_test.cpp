@@ -128,7 +128,8 @@ TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b"));
+  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b",
+                                                  "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZeCO's table of throughput in training, 32K tokens a GPU: published, simulated, and the difference cell by cell.
+"""ZeCO's tables 5 and 6, throughput in training with 16K and 32K tokens a GPU: published, simulated, and the difference
+cell by cell.
 
 A step is taken apart as block times + sharding + exposed exchange + what the 8-GPU cell alone fits + the rest. The sum
 of all five is the published step.
@@ -9,14 +10,17 @@ from baton import results
 from baton.paper import block_times, cells, step_parts
 from baton.paper.cells import DERIVED, Cell, Row, digits
 from baton.paper.page import Section, Table, Text, told
+from baton.paper.sections import zeco_readings
 from baton.paper.sections.zeco_table2 import GATHER, SCAN
-from baton.paper.sources import H100, having, published_cells
+from baton.paper.sources import H100, published_cells
 
-TOKENS = 32768
-RANKS = (8, 64, 128, 256)
+TABLES = {5: 16384, 6: 32768}  # tokens a GPU
+TOKENS = TABLES[6]  # of the table whose cells are known
+PUBLISHED = {TOKENS: "zeco_table_throughput_32k"}
+RANKS = zeco_readings.RANKS
 FITTED = RANKS[0]
-MODEL, OTHER_MODEL = "gla-1b", "gla-1b-h16"
-SHARDED = "sharded weights"
+MODEL = zeco_readings.MODEL
+SHARDED = zeco_readings.SHARDED
 NEAR = 0.15  # what a fitted cell may be off
 # The paper's row, our method, and the exchange that the paper timed alone, in its table 2.
 METHODS = (("DP baseline", "local", None), ("ZeCO", "zeco", SCAN), ("LASP-2", "lasp2", GATHER), ("LASP-1", "lasp1", None))
@@ -25,44 +29,45 @@ AS_RELEASED = ("lasp2_as_released", "lasp1_as_released")
 
 def section(sources):
     columns = [str(ranks) for ranks in RANKS]
-    steps = Steps(sources)
-    return Section("Models: ZeCO's table of throughput", [
-        Text("Tokens a second of a GPU while GLA-1B is trained, 32K tokens on each. Simulated is `model_bench`: 24 blocks "
-             "forward and backward, weights and gradients sharded over all GPUs, on `topologies/dgx-h100-32x8.json`. "
-             f"{block_times.told(sources, MODEL, TOKENS)} A fitted cell is the simulated step and a constant, the "
+    steps = Steps(sources, TOKENS)
+    return Section("Models: ZeCO's tables 5 and 6", [
+        Text("Tokens a second of a GPU while GLA-1B is trained, with 16K (table 5) and 32K tokens (table 6) on each. Simulated is "
+             f"`model_bench --model {MODEL}`: 20 blocks of width 2048 with 32 heads of 64, as the paper's set-up says, forward "
+             "and backward, weights and gradients sharded over all GPUs, on `topologies/dgx-h100-32x8.json`. "
+             f"{block_times.told(sources, MODEL, TOKENS)} The paper averages 100 steps after 5 of warm-up; a simulated step is "
+             "the same every time, so one stands for all of them. A fitted cell is the simulated step and a constant, the "
              f"one that makes the cell at {FITTED} GPUs the published one; so the block times cancel out of it, and what "
              "it predicts is the growth with the GPUs."),
-        Table("zeco_throughput", "Tokens/s a GPU, 32K tokens a GPU", columns, list(speed_rows(steps)), [
-            "A token counts once, forward and backward. 16 and 32 GPUs were in no source, nor LASP-1 above 64.",
-            "As in table 2: the growth of the simulated exchange is replaced by that of the exchange alone as the paper's "
-            "own table 2 has it, two a layer, with nothing hidden. It sees no other cell of this table than that at 8 GPUs.",
-            "`_as_released` computes nothing beside its exchange."]),
-        Table("zeco_throughput_parts", "Where a published step goes, ms", columns, list(part_rows(steps)), [
+        *(throughput(sources, number, columns) for number in reversed(TABLES)),
+        Table("zeco_throughput_parts", "Where a published step of table 6 goes, ms", columns, list(part_rows(steps)), [
             "Block times: the unsharded step without an exchange. Sharding: what gathering weights and scattering "
             "gradients adds. Exchange: what stays exposed. Fitted: the constant of the 8-GPU cell. The rest is what is "
             "left of the published step."]),
         *told(lambda: verdict(steps), lambda: order(steps), lambda: missing(steps), lambda: lasp1(steps)),
-        Text("The paper does not tell how data, batch and weights were cut, which 1B model it was, or the type of the "
-             "states on the wire. Assumed: one sequence over all GPUs, sharded weights in fp32, the GLA-1B of "
-             "flash-linear-attention (24 layers, 4 heads of 256 x 512), states in fp32. The table says how far the answer "
-             "moves under the alternatives."),
-        Table("zeco_throughput_alternatives", "Time over data-parallel, simulated, under what is not told", columns,
-              list(alternative_rows(sources)), [
-                  "A wire of bf16 halves the messages, and two sequences a GPU double them. If as much of them stays hidden, "
-                  "half and twice the exposed exchange of the first row are the most and the least; that is arithmetic and "
-                  "not simulated. The constant of the 8-GPU cell is in none of the rows."])])
+        *zeco_readings.blocks(sources, TOKENS, steps.published)])
+
+
+def throughput(sources, number, columns):
+    tokens = TABLES[number]
+    of_method = ("As in table 2: the growth of the simulated exchange is replaced by that of the exchange alone as the paper's "
+                 "own table 2 has it, two a layer, with nothing hidden. It sees no other cell of this table than that at 8 GPUs.")
+    notes = ["A token counts once, forward and backward. `_as_released` computes nothing beside its exchange."]
+    notes += (["16 and 32 GPUs were in no source, nor LASP-1 above 64.", of_method] if tokens in PUBLISHED else
+              ["Nobody whom we could read published a cell of this table, so nothing is fitted to it."])
+    return Table(f"zeco_table{number}", f"Table {number}: tokens/s a GPU, {tokens // 1024}K tokens a GPU", columns,
+                 list(speed_rows(Steps(sources, tokens))), notes)
 
 
 class Steps:
     """The steps of all methods in ms: {(method, ranks): ms} as published, as simulated, and their parts."""
 
-    def __init__(self, sources):
-        rows = sources.published["zeco_table_throughput_32k"]
-        self.rows = rows
-        self.published = {(row["method"], int(row["gpus"])): 1e3 * TOKENS / float(row["value"]) for row in rows}
-        self.records = {(record["name"], record["ranks"]): record for record in sharded(sources)}
+    def __init__(self, sources, tokens):
+        self.tokens = tokens
+        self.rows = sources.published.get(PUBLISHED.get(tokens), [])
+        self.published = {(row["method"], int(row["gpus"])): 1e3 * tokens / float(row["value"]) for row in self.rows}
+        self.records = {(record["name"], record["ranks"]): record for record in sharded(sources, tokens)}
         self.simulated = {place: 1e3 * record["median_seconds"] for place, record in self.records.items()}
-        blocks = block_times.step(sources, MODEL, TOKENS, H100)
+        blocks = block_times.step(sources, MODEL, tokens, H100)
         self.blocks = blocks and tuple(1e3 * seconds for seconds in blocks)
         table2 = sources.published["zeco_table2"]
         self.alone = {(row["method"], int(row["gpus"])): float(row["value"]) for row in table2}
@@ -82,9 +87,9 @@ class Steps:
         return self.published[title, FITTED] + without + 2 * self.layers * growth
 
 
-def sharded(sources):
+def sharded(sources, tokens):
     """The simulated records of the data-parallel line and of whole methods, on sharded weights."""
-    return [record for record in sources.on(H100, bench="model", model=MODEL, tokens=TOKENS, beside=SHARDED)
+    return [record for record in sources.on(H100, bench="model", model=MODEL, tokens=tokens, beside=SHARDED)
             if record["line"] in ("dp", "full") and results.why_no_time(record) is None]
 
 
@@ -101,7 +106,7 @@ def speed_rows(steps):
             fits.append(("fitted, exchange as in table 2",
                          lambda ranks: steps.as_alone(title, name, exchange, ranks)))  # pylint: disable=cell-var-from-loop
         for kind, step in fits:
-            found = [fitted_speed(step, ranks) if (title, ranks) in steps.published else None for ranks in RANKS]
+            found = [fitted_speed(steps, step, ranks) if (title, ranks) in steps.published else None for ranks in RANKS]
             yield Row("", kind, found)
             yield Row("", "fitted / published − 1", [cells.difference(*pair) for pair in zip(found, published)])
     for name in AS_RELEASED:
@@ -116,9 +121,9 @@ def simulated_speed(record):
     return cell._replace(text=digits(value), value=f"{value:.6g}", unit="tokens/s per GPU")
 
 
-def fitted_speed(step, ranks):
+def fitted_speed(steps, step, ranks):
     try:
-        value = 1e3 * TOKENS / step(ranks)
+        value = 1e3 * steps.tokens / step(ranks)
     except KeyError:
         return None
     return Cell(digits(value), f"{value:.6g}", "tokens/s per GPU", DERIVED, "the simulated step and a constant")
@@ -193,9 +198,9 @@ def missing(steps):
     here = steps.published["DP baseline", last] - steps.published["DP baseline", FITTED]
     return (f"**The missing term** is the exchange itself. From {FITTED} to {last} GPUs LASP-2's published step grows by "
             f"{digits(growth)} ms, data-parallel's by {digits(here)} ms, and the simulated one by {digits(ours)} ms. The "
-            f"paper's own all-gather alone, {2 * steps.layers} times a step, grows by {digits(alone)} ms in its table 2: so "
-            "the model's figures agree with an exchange that nothing hides, on links as slow as that table's, and not with "
-            "the links of this topology.")
+            f"paper's own all-gather alone, {2 * steps.layers} times a step, grows by {digits(alone)} ms in its table 2. So the "
+            "model's figures come near an exchange that nothing hides, on links as slow as that table's, and not near the links of "
+            f"this topology; {digits(growth - here - alone)} ms of the growth are in neither.")
 
 
 def lasp1(steps):
@@ -208,36 +213,3 @@ def lasp1(steps):
             f"simulation by {digits(ours[0])} ms in the published order and by {digits(ours[1])} ms as released, where a rank "
             "computes nothing before it has received. What was timed lies between the two, as for the operator; no fit of one "
             "constant predicts it.")
-
-
-# --- Alternatives ---------------------------------------------------------------------------------------
-
-
-def alternative_rows(sources):
-    for title, name, _ in METHODS[1:3]:
-        assumed = ratios(sources, name, MODEL, SHARDED)
-        yield Row(title, "as assumed", assumed)
-        yield Row("", "weights not sharded", ratios(sources, name, MODEL, ""))
-        yield Row("", "20 layers, 16 heads of 128 x 128, not sharded", ratios(sources, name, OTHER_MODEL, ""))
-        for kind, factor in (("states of bf16 on the wire, at most", 0.5), ("two sequences a GPU, at least", 2)):
-            yield Row("", kind, [cell and ratio_cell(1 + factor * (float(cell.value) - 1)) for cell in assumed])
-        yield Row("", "published", published_ratios(sources, title))
-
-
-def ratios(sources, name, model, beside):
-    found = {(record["name"], record["ranks"]): record["median_seconds"] for record in having(
-        sources.on(H100, bench="model", tokens=TOKENS), model=model, beside=beside)
-        if record["line"] in ("dp", "full") and results.why_no_time(record) is None}
-    return [ratio_cell(found[name, ranks] / found["local", ranks])
-            if {(name, ranks), ("local", ranks)} <= found.keys() else None for ranks in RANKS]
-
-
-def published_ratios(sources, title):
-    speeds = {(row["method"], int(row["gpus"])): float(row["value"])
-              for row in sources.published["zeco_table_throughput_32k"]}
-    return [ratio_cell(speeds["DP baseline", ranks] / speeds[title, ranks])
-            if {(title, ranks), ("DP baseline", ranks)} <= speeds.keys() else None for ranks in RANKS]
-
-
-def ratio_cell(value):
-    return cells.derived(value, f"{value:.3f}", "", "time / time of data-parallel")

@@ -5,7 +5,7 @@ simulated ones, and a missing term is named."""
 import unittest
 
 from baton.paper.page import Table, Text
-from baton.paper.sections import zeco_throughput
+from baton.paper.sections import zeco_readings, zeco_throughput
 from baton.paper.sections.zeco_throughput import MODEL, RANKS, SHARDED, TOKENS
 from baton.paper.sources import H100, Sources, load_cells
 from plots.example import ROOT, model
@@ -19,7 +19,7 @@ STEPS = {"local": {8: 500, 64: 510, 128: 510, 256: 512}, "zeco": {8: 500, 64: 51
 
 def simulated(name, ranks, milliseconds, **changes):
     return model(name, line="dp" if name == "local" else "full", ranks=ranks, milliseconds=milliseconds, **{
-        "executor": "simulator", "topology": H100, "model": MODEL, "layers": 24, "beside": SHARDED, "tokens": TOKENS,
+        "executor": "simulator", "topology": H100, "model": MODEL, "layers": 20, "beside": SHARDED, "tokens": TOKENS,
         **changes})
 
 
@@ -45,7 +45,7 @@ def text(section):
 
 class Throughput(unittest.TestCase):
     def test_the_fit_sees_the_first_column_alone(self):
-        found = rows(zeco_throughput.section(sources()), "zeco_throughput")
+        found = rows(zeco_throughput.section(sources()), "zeco_table6")
         self.assertEqual(found["ZeCO", "published"], ["47369", "44468", "43278", "40967"])
         self.assertEqual(found["DP baseline", "simulated, fitted at 8 GPUs"][0], "49,633")
         # 32768 tokens in 660.2 + 10 ms
@@ -53,7 +53,7 @@ class Throughput(unittest.TestCase):
         self.assertEqual(found["LASP-1", "simulated, fitted at 8 GPUs"][2:], [None, None])
 
     def test_the_parts_of_a_step_add_up(self):
-        steps = zeco_throughput.Steps(sources())
+        steps = zeco_throughput.Steps(sources(), TOKENS)
         for title, name, _ in zeco_throughput.METHODS:
             for ranks in (8, 64):
                 parts = zeco_throughput.parts(steps, title, name, ranks)
@@ -64,22 +64,37 @@ class Throughput(unittest.TestCase):
     def test_measured_blocks_stand_in_place_of_simulated_ones(self):
         section = zeco_throughput.section(sources())
         self.assertIn("No record of `results/` has the time of such a block on a GPU yet", text(section))
-        # Two layers in 50 ms: 600 for 24.
+        # Two layers in 50 ms: 500 for 20.
         block = model("local", line="dp", ranks=1, milliseconds=50, model=MODEL, layers=2, tokens=TOKENS, executor="nccl",
                       device={"gpu": "Example GPU"}, commit="abc")
         section = zeco_throughput.section(sources([block]))
         self.assertIn("Block times are measured: 25.0 ms a block forward and backward on one Example GPU", text(section))
         found = rows(section, "zeco_throughput_parts")
-        self.assertEqual(found["ZeCO", "block times"], ["600"] * 4)
+        self.assertEqual(found["ZeCO", "block times"], ["500"] * 4)
         self.assertEqual(found["ZeCO", "rest"][0], "0")
-        steps = zeco_throughput.Steps(sources([block]))
+        steps = zeco_throughput.Steps(sources([block]), TOKENS)
         self.assertAlmostEqual(sum(zeco_throughput.parts(steps, "ZeCO", "zeco", 256).values()), steps.published["ZeCO", 256])
 
     def test_the_verdict_counts_what_is_near_and_names_the_missing_term(self):
         told = text(zeco_throughput.section(sources()))
         self.assertRegex(told, r"Fitted on the 8-GPU column alone\*\*, \d of 9 other cells are within 15 %")
         self.assertIn("The missing term** is the exchange itself", told)
-        self.assertIn("48 times a step", told)
+        self.assertIn("40 times a step", told)
+
+    def test_a_table_without_published_cells_is_simulated_and_fitted_to_nothing(self):
+        shorter = [simulated(name, ranks, time / 2, tokens=16384) for name, times in STEPS.items() for ranks, time in times.items()]
+        found = rows(zeco_throughput.section(Sources(shorter, {}, PUBLISHED)), "zeco_table5")
+        self.assertEqual(found["ZeCO", "simulated"][0], "65,536")  # 16384 tokens in 250 ms
+        self.assertTrue(all(not any(cells) for (_, kind), cells in found.items() if kind != "simulated"))
+
+    def test_other_readings_stand_beside_the_first_one(self):
+        others = [simulated(name, ranks, time, beside="", model=model) for model in ("zeco-1b", *zeco_readings.OTHER_MODELS)
+                  for name, times in STEPS.items() for ranks, time in times.items()]
+        found = Sources(others, {}, PUBLISHED)
+        section = zeco_throughput.section(found)
+        self.assertEqual(rows(section, "zeco_readings")["LASP-2", "`zeco-1b-h128`, 32 heads of 128 x 128, not sharded"][3], "1.367")
+        self.assertIn("LASP-2's step takes 1.365 times as long as ZeCO's for `zeco-1b`, and 1.365 for `zeco-1b-h128`", text(section))
+        self.assertNotIn("How far the answer moves", text(zeco_throughput.section(sources())))
 
     def test_the_order_is_told_as_it_is(self):
         told = text(zeco_throughput.section(sources()))
@@ -89,7 +104,7 @@ class Throughput(unittest.TestCase):
 
     def test_without_simulated_models_the_published_cells_stay(self):
         section = zeco_throughput.section(Sources([], {}, PUBLISHED))
-        self.assertEqual(rows(section, "zeco_throughput")["DP baseline", "published"][0], "49633")
+        self.assertEqual(rows(section, "zeco_table6")["DP baseline", "published"][0], "49633")
         self.assertNotIn("missing term", text(section))
 
 
