@@ -11,6 +11,7 @@ endif()
 # Many programs are called doctor.
 install(PROGRAMS $<TARGET_FILE:doctor> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME baton-doctor)
 install(PROGRAMS cmake/packaging/baton DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY results/paper/settings DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 install(DIRECTORY topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 install(DIRECTORY plots/baton DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/plots PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -14,7 +14,6 @@ namespace baton {
 
 /// The flags of operator_bench alone, as the user wrote them.
 struct RawOperators {
-  std::string like;
   std::vector<std::string> methods{"all"};
   std::vector<std::string> attentions;
   std::vector<std::string> passes{"both"};

@@ -15,43 +15,6 @@ namespace {
 
 const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
 
-/// A public suite of softmax methods on GPUs whose settings --like asks for.
-struct PublicSuite {
-  std::string name;
-  std::vector<std::string> passes;
-  int rounds;
-};
-
-/// The settings of NJUDeepEngine/LongCA-bench (arXiv 2510.17896),
-/// longca_bench/dist_attn/run_benchmark.{py,sh}, and of SandAI-org/MagiAttention,
-/// exps/dist_attn/benchmark_conf.py.
-const PublicSuite public_suites[]{{"longca", {"forward", "backward"}, 15},
-                                  {"magi", {"forward", "backward", "both"}, 20}};
-
-std::vector<std::string> suite_names() {
-  std::vector<std::string> names;
-  for (const PublicSuite& suite : public_suites) names.push_back(suite.name);
-  return names;
-}
-
-/// Sets the flags to the public suite called `name`: its causal attention by those of its methods
-/// that are built in. LoongTrain's rings run without its exchange of heads for tokens.
-void ask_like(const std::string& name, RawOperators& raw, Options& options) {
-  raw.methods = {"ulysses_softmax", "ring_attention_zigzag", "all_gather_kv_zigzag", "usp_zigzag",
-                 "double_ring_zigzag"};
-  raw.heads = 64;
-  raw.kv_heads = 8;
-  raw.d_k = raw.d_v = 128;
-  raw.tokens = {8192};
-  raw.dtype = "bf16";
-  options.warmup = 5;
-  for (const PublicSuite& suite : public_suites)
-    if (suite.name == name) {
-      raw.passes = suite.passes;
-      options.rounds = suite.rounds;
-    }
-}
-
 /// Sets the widths and the number of key heads that --mla asks for. Throws UsageError.
 void set_latent(RawOperators& raw) {
   if (raw.mla.empty()) return;
@@ -115,14 +78,8 @@ void declare_layer(Flags& flags, RawOperators& raw) {
       .one_of(words_of(gate_draw_choices));
 }
 
-void declare(Flags& flags, RawOperators& raw, Options& options) {
+void declare(Flags& flags, RawOperators& raw) {
   flags.begin(FlagGroup::what);
-  flags
-      .add("--like", raw.like,
-           "ask what a public suite of softmax methods asks of 8 to 96 H100: its methods, passes, rounds, "
-           "heads, tokens and dtype; other flags override it, and --executor and --ranks are yours to give")
-      .one_of(suite_names())
-      .presets([&](const std::string& name) { ask_like(name, raw, options); });
   flags.add("--methods", raw.methods, "names, or 'all'").list();
   flags
       .add("--attention", raw.attentions,
@@ -160,7 +117,7 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
                        "  operator_bench --methods zeco,lasp2,local --tokens 4K --mode all --launches 3\n"
                        "  operator_bench --attention gdn --dry-run");
   Options& options = common.options();
-  declare(common.flags(), own, options);
+  declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
   own.packing.seed = options.seed;
   set_latent(own);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collectives/simulator/topology/json.hpp"
+#include "harness/options/data_folder.hpp"
 #include "harness/options/names.hpp"
 
 namespace baton {
@@ -69,13 +70,7 @@ class Reader {
   const JsonSection model_, sources_;
 };
 
-/// The models beside an installed program, else those of the sources.
-std::filesystem::path folder_of_models() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto installed = program.parent_path().parent_path() / "share/baton/models";
-  return std::filesystem::is_directory(installed, error) ? installed : std::filesystem::path(MODELS);
-}
+std::filesystem::path folder_of_models() { return data_folder("models", MODELS); }
 
 }  // namespace
 

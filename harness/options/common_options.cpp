@@ -2,6 +2,7 @@
 #include "harness/options/common_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +12,7 @@
 #include "collectives/simulator/natives.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/names.hpp"
+#include "harness/options/settings.hpp"
 #include "harness/process/conditions.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
@@ -83,7 +85,8 @@ void print_backends() {
 
 CommonOptions::CommonOptions(const std::string& program, const std::string& description,
                              const std::string& examples)
-    : flags_(program,
+    : program_(program),
+      flags_(program,
              description +
                  " Google Benchmark's own flags (--benchmark_filter, --benchmark_list_tests, "
                  "--benchmark_out) work too.",
@@ -92,6 +95,9 @@ CommonOptions::CommonOptions(const std::string& program, const std::string& desc
 
 void CommonOptions::declare_axes() {
   flags_.begin(FlagGroup::what);
+  flags_.add("--like", like_,
+             "ask what a published table or a public suite asks, by a name that --list shows: its rounds and "
+             "sizes; other flags override it, and --executor and --ranks are yours to give");
   flags_.add("--executor,--executors", executors_, "executors that run the schedules").list();
   const int that_fit = std::clamp(static_cast<int>(cores_of_launch().size()), 2, 4);
   axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
@@ -191,6 +197,7 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
   std::vector<std::string> arguments(argv, argv + argc);
   options_.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
   if (!flags_.parse(std::move(arguments))) return false;
+  ask_like();
   settle();
   if (!list_ && !schema_) return true;
   if (launched_rank() > 0) return false;
@@ -198,9 +205,29 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
     fmt::print("{}", schema::as_json());
   } else {
     print_list();
+    print_settings();
     print_backends();
   }
   return false;
+}
+
+/// Gives the flags that the user left out the values of --like. Throws UsageError.
+void CommonOptions::ask_like() {
+  if (like_.empty()) return;
+  std::vector<std::string> names;
+  for (const Settings& settings : settings_of(program_)) {
+    names.push_back(settings.name);
+    if (settings.name != like_) continue;
+    for (const auto& [flag, value] : settings.flags) flags_.preset(flag, value);
+    return;
+  }
+  throw UsageError(fmt::format("--like: {} is not one of {}", baton::quoted(like_), fmt::join(names, ", ")));
+}
+
+void CommonOptions::print_settings() const {
+  fmt::print("settings of --like\n");
+  for (const Settings& settings : settings_of(program_))
+    fmt::print("  {:<24} {}\n", settings.name, settings.title);
 }
 
 /// Sets what follows from several flags. Throws UsageError for flags that exclude one another.

@@ -21,7 +21,7 @@ class CommonOptions {
 
   /// The flags, to which a bench adds its own.
   Flags& flags() { return flags_; }
-  /// The settings that need no look-up, which a preset may set.
+  /// The settings that need no look-up.
   Options& options() { return options_; }
 
   /// Parses a command line; a bench's own flags come first in --help. False if the answer was
@@ -41,9 +41,13 @@ class CommonOptions {
   void declare_rounds();
   void declare_simulator();
   void declare_output();
+  void ask_like();
   void settle();
+  void print_settings() const;
 
+  std::string program_;
   Flags flags_;
+  std::string like_;
   Options options_;
   std::vector<std::string> executors_;
   // The axes whose values need no look-up; those that do are words below.

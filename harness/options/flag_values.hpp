@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,6 @@ struct FlagRules {
   std::string sized;
   /// The only words that the flag takes; empty for any.
   std::vector<std::string> words;
-  /// A function that sets other values by the flag's word; may be empty.
-  std::function<void(const std::string&)> set;
 };
 
 /// The number in `word`, with a unit if the flag takes one: B, K, KB, KiB, M and so on, all of them

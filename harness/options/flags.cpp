@@ -145,12 +145,6 @@ Flag& Flag::sets(bool& given) {
   return *this;
 }
 
-Flag& Flag::presets(std::function<void(const std::string&)> set) {
-  rules_->set = std::move(set);
-  option_->trigger_on_parse();  // the callbacks of the other flags run when all have been parsed
-  return *this;
-}
-
 Flags::Flags(const std::string& program, const std::string& description, const std::string& examples)
     : app_(std::make_unique<CLI::App>(wrapped(description, ""), program)) {
   app_->formatter(std::make_shared<Help>());
@@ -171,7 +165,6 @@ Flag Flags::add(const std::string& names, Value& value, const std::string& help)
   rules->most = most_of<Value>;
   const auto read = [rules, &value](const std::vector<std::string>& words) {
     read_words(*rules, words, value);
-    if (rules->set) rules->set(words.back());
     return true;
   };
   CLI::Option* option = app_->add_option(names, read, help, false, [&value] { return shown(value); });
@@ -239,6 +232,12 @@ bool Flags::parse(std::vector<std::string> arguments) {
     throw UsageError(error.what());
   }
   return true;
+}
+
+void Flags::preset(const std::string& name, const std::string& value) {
+  CLI::Option* option = app_->get_option_no_throw("--" + name);
+  if (option == nullptr) throw UsageError(unexpected("--" + name));
+  if (option->count() == 0) option->add_result(value)->run_callback();
 }
 
 }  // namespace baton

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,9 +43,6 @@ class Flag {
   Flag& hidden();
   /// Sets `given` if the user gives the flag.
   Flag& sets(bool& given);
-  /// Reads the flag before all others and hands its word to `set`, so that other flags override the
-  /// values that `set` changes.
-  Flag& presets(std::function<void(const std::string&)> set);
 
  private:
   CLI::Option* option_;
@@ -73,6 +69,10 @@ class Flags {
   /// Parses the arguments, program name first. False if the answer was --help or --version, which
   /// has been printed. Throws UsageError.
   bool parse(std::vector<std::string> arguments);
+
+  /// Gives the flag called `name`, without its dashes, a value as a user writes it, unless the user
+  /// has given it one. Throws UsageError.
+  void preset(const std::string& name, const std::string& value);
 
  private:
   /// The error for an argument that no flag takes.

@@ -245,7 +245,7 @@ class Operators(unittest.TestCase):
             self.assertEqual(r["skipped"], "it takes one document, not packed ones")
 
     def test_bad_input(self):
-        for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi"),
+        for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi, zeco-table3"),
                             (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
                             (["--scan", "ring_exchange"], "unknown scan"),
                             (["--scan", "two_shot", "--methods", "local"], "--scan: none of these methods"), (["--chunk", "0"], "--chunk"),
