@@ -23,7 +23,10 @@ class Refusals(unittest.TestCase):
         self.assertIn("setup takes no arguments", self.refused("setup", "now"))
         self.assertIn("unknown command ''", self.refused(""))
         self.assertIn("no preset '.*'", self.refused("test", "--preset", ".*"))
-        self.assertIn("paper takes no argument but --local", self.refused("paper", "--all"))
+        for words in (("--all",), ("--tables", "2"), ("--measure", "--tables=")):
+            self.assertIn("paper takes --local, or --measure with --tables LIST", self.refused("paper", *words))
+        for tables in ("7", "2,", "2,x", "2 --local"):
+            self.assertIn("--tables takes some of 2,3,4,5,6", self.refused("paper", "--measure", f"--tables={tables}"))
         self.assertIn("CMakePresets.json has no preset 'x'", self.refused("test", "--preset", "x"))
         self.assertIn("doctor has no '--rank'; it takes --ranks N", self.refused("doctor", "--ranks", "2", "--rank"))
 

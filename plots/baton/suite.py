@@ -125,8 +125,12 @@ def how_long(machine):
     lines = [line.split() for bench in BENCHES for line in LINES[bench](machine)]
     seconds = sum(int(words[words.index("--for") + 1]) for words in lines)
     seconds += CALIBRATING_SECONDS
-    where = f"{machine.gpus} GPU{'s' * (machine.gpus > 1)}" if machine.gpus else f"{machine.cores} core{'s' * (machine.cores > 1)}"
-    return f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {where}"
+    return f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {told(machine)}"
+
+
+def told(machine):
+    """The GPUs of a machine, or its cores."""
+    return f"{machine.gpus} GPU{'s' * (machine.gpus > 1)}" if machine.gpus else f"{machine.cores} core{'s' * (machine.cores > 1)}"
 
 
 # --- Launches -------------------------------------------------------------------------------------------
@@ -262,6 +266,9 @@ def main(words):
             launcher.go_beyond(machine)
         elif options.part == "launch":
             launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))
+        elif options.part == "paper":
+            from baton.paper import measure  # pylint: disable=import-outside-toplevel
+            measure.run(launcher, machine, options.arguments[0])
         else:
             launcher.launch_all(options.part, LINES[options.part](machine))
     except Stopped as stopped:
@@ -277,8 +284,9 @@ def options_of(words):
     parser.add_argument("--session", metavar="S", help="of all records")
     parser.add_argument("--cores", type=int, default=1, metavar="N")
     parser.add_argument("--gpus", type=int, default=0, metavar="N")
-    parser.add_argument("part", choices=("minutes", *BENCHES, "beyond", "launch", "leaves"), metavar="PART",
+    parser.add_argument("part", choices=("minutes", *BENCHES, "beyond", "launch", "leaves", "paper"), metavar="PART",
                         help="minutes: say how long; a bench: its lines; beyond: trace, calibrate, simulate; launch BENCH ARGS: one "
-                        "run of a bench; leaves ARGS: end with 0 if they leave records in results/local")
+                        "run of a bench; leaves ARGS: end with 0 if they leave records in results/local; "
+                        "paper TABLES: the settings of these tables")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(words)

@@ -11,6 +11,7 @@ import collections
 import json
 
 from baton import files, results
+from baton.paper import settings
 from baton.paper.published import FOLDER, load_published
 
 PAPER = FOLDER / "zeco_table2.csv"
@@ -18,7 +19,8 @@ GATHER, SCAN = "AllGather (LASP-2)", "All-Scan (ZeCO)"
 FITTED_RANKS = (8, 16)
 
 # The paper's shape: 32 heads of 128 x 128 in fp32, and a decay for each of its rows.
-HEADS, WIDTH, ELEMENT_BYTES = 32, 128, 4
+ASKED = settings.flags("zeco-table2")
+HEADS, WIDTH, ELEMENT_BYTES = ASKED["heads"], ASKED["d-k"], 4
 STATE_BYTES = HEADS * WIDTH * WIDTH * ELEMENT_BYTES
 MAP_BYTES = STATE_BYTES + HEADS * WIDTH * ELEMENT_BYTES
 

@@ -18,11 +18,12 @@ import subprocess
 import time
 
 from baton import files, results, stacks
-from baton.paper import fitting
+from baton.paper import fitting, settings
 from baton.paper.sections import (
     delta_layers,
     disputed_volumes,
     dist_flash,
+    headlines,
     lasp2_throughput,
     megatron,
     method_volumes,
@@ -36,7 +37,8 @@ from baton.predict import held_out, times
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
-TOPOLOGIES = pathlib.Path(__file__).resolve().parents[3] / "topologies"
+SOURCES = pathlib.Path(__file__).resolve().parents[3]
+TOPOLOGIES, MODELS = SOURCES / "topologies", SOURCES / "sp_methods" / "models"
 
 FAILED_LAUNCHES = 5  # the exit code, as of a bench with failed cases
 COLLECTIVE, OPERATOR, MODEL = "collective_bench", "operator_bench", "model_bench"
@@ -67,18 +69,15 @@ def suite(fitted, blocks):
         # The map of methods, and what every method sends.
         *fastest_methods(h100), *volumes(h100), *delta_rules(many),
         # ZeCO's tables 3 and 4, in the form that GPUs run.
-        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 16384 --pass all "
-               f"--ranks 2,4,{RANKS}", 7),
-        Launch(OPERATOR, h100, f"--methods zeco,{LASP},local --dtype bf16 --tokens 32768 --pass all "
-               f"--ranks 2,4,{RANKS}", 7),
+        *(Launch(OPERATOR, h100, f"--like {settings.table(number)} --dtype bf16 --ranks 2,4,{RANKS}", 7) for number in (3, 4)),
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
         Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
                "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536", 5),
         # Softmax methods where their papers measured them.
         *softmax_papers(h100, a100),
         # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
-        Launch(COLLECTIVE, h100, f"--collectives all --ranks 2,4,{RANKS}", 10),
-        Launch(COLLECTIVE, h100, "--collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
+        Launch(COLLECTIVE, h100, f"--like zeco-table2 --collectives all --ranks 2,4,{RANKS}", 10),
+        Launch(COLLECTIVE, h100, "--like zeco-table2 --collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
         # All-Scan's blocks.
         Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
                "1,2,4,8,16,32,64,128,256,512,1024,2048,4096", 3),
@@ -110,22 +109,23 @@ def softmax_papers(h100, a100):
 def models(folder, h100):
     """Returns the launches of the papers' models."""
     fixed = f"--lines dp,full --blocks {BLOCKS}"
-    zeco = f"--model {zeco_readings.MODEL} {fixed}"
     lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
     wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
-    tables = zeco_throughput.TABLES.values()
+    tables = list(map(settings.table, zeco_throughput.TABLES))
     few, many = zeco_readings.RANKS[0], zeco_readings.RANKS[-1]
-    others = f"{fixed} --methods zeco,lasp2 --tokens {zeco_throughput.TOKENS} --ranks {few},{many}"
-    return [*(Launch(MODEL, h100, f"{zeco} --fsdp --tokens {tokens} --methods zeco,lasp2 --ranks {ranks}", seconds)
-              for tokens in tables for ranks, seconds in ((256, 31), (128, 6))),
-            Launch(MODEL, h100, f"{zeco} --fsdp --tokens {listed(tables)} --methods zeco,{LASP} --ranks 8,64", 8),
-            Launch(MODEL, h100, f"{zeco} --tokens {zeco_throughput.TOKENS} --methods zeco,lasp2 --ranks "
+    others = f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks {few},{many}"
+    return [*(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,lasp2 --ranks {ranks}", seconds)
+              for table in tables for ranks, seconds in ((256, 31), (128, 6))),
+            *(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,{LASP} --ranks 8,64", 4) for table in tables),
+            Launch(MODEL, h100, f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks "
                    f"{listed(zeco_readings.RANKS)}", 9),
             *(Launch(MODEL, h100, f"--model {model} {others}", 7) for model in zeco_readings.OTHER_MODELS),
             *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
                      + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
               for ranks in reversed(lasp2_throughput.RANKS)),
-            Launch(MODEL, wide, f"{lasp2} --ranks 128 --tokens 16384")]
+            Launch(MODEL, wide, f"{lasp2} --ranks 128 --tokens 16384"),
+            Launch(MODEL, TOPOLOGIES / f"{A100}.json", f"--model {lasp2_throughput.MODEL} --methods {listed(headlines.LASP2_METHODS)} "
+                   f"--lines full --fsdp --ranks {headlines.LASP2_RANKS} --tokens {headlines.LASP2_TOKENS}", 6)]
 
 
 def write_wide(folder):
@@ -210,7 +210,13 @@ def records_of(options, launch):
     """Returns the file of a launch's records, whose name is a digest of all that they depend on."""
     inputs = hashlib.sha256(content(options.programs / launch.program))
     inputs.update(content(launch.topology))
+    words = launch.arguments.split()
     inputs.update(launch.arguments.encode())
+    if "--like" in words:
+        inputs.update(content(settings.path(words[words.index("--like") + 1])))
+    if "--model" in words or "--like" in words:
+        for path in sorted(MODELS.glob("*.json")):
+            inputs.update(content(path))
     return options.out / f"simulated-{inputs.hexdigest()[:16]}.jsonl"
 
 

@@ -7,6 +7,7 @@ from baton.paper.sections import (
     fastest_methods,
     gpu_exchanges,
     gpu_layers,
+    headlines,
     lasp2_lengths,
     lasp2_throughput,
     library_calls,
@@ -22,7 +23,7 @@ from baton.paper.sections import (
     zeco_throughput,
 )
 
-SECTIONS = (at_a_glance.section, zeco_table2.section, predicted_from_two_cells.section, gpu_exchanges.section,
+SECTIONS = (headlines.section, at_a_glance.section, zeco_table2.section, predicted_from_two_cells.section, gpu_exchanges.section,
             zeco_operators.section, gpu_layers.section, volumes.section, method_volumes.section,
             fastest_methods.section, delta_layers.section, lasp2_lengths.section, zeco_throughput.section,
             lasp2_throughput.section, published_softmax.section, scaling.section, winners.section,

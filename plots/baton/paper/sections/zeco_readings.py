@@ -4,7 +4,7 @@
 import collections
 
 from baton import results
-from baton.paper import cells
+from baton.paper import cells, settings
 from baton.paper.cells import Row
 from baton.paper.page import Table, Text, told
 from baton.paper.sources import H100
@@ -12,7 +12,7 @@ from baton.paper.sources import H100
 RANKS = (8, 64, 128, 256)
 SHARDED = "sharded weights"
 # The paper has 20 layers of width 2048 and H = 32. The first reading is the one that the tables stand on.
-MODEL = "zeco-1b"
+MODEL = settings.flags("zeco-table6")["model"]
 OTHER_MODELS = {"zeco-1b-h128": "32 heads of 128 x 128", "gla-1b": "24 layers, 4 heads of 256 x 512",
                 "gla-1b-h16": "16 heads of 128 x 128"}
 METHODS = (("ZeCO", "zeco"), ("LASP-2", "lasp2"))

@@ -3,15 +3,16 @@
 
 import statistics
 
-from baton.paper import cells, fitting
+from baton.paper import cells, fitting, here, settings
 from baton.paper.cells import Row, digits
 from baton.paper.links import Links
 from baton.paper.page import Figure, Section, Table, Text, told
-from baton.paper.sources import H100, PAPER_RANKS, by, published_cells, timed_cells, where_measured
+from baton.paper.sources import H100, LOCAL, PAPER_RANKS, by, published_cells, timed_cells, where_measured
 
 COLUMNS = (2, 4, *PAPER_RANKS)
 GATHER, SCAN = fitting.GATHER, fitting.SCAN
 STATE, MAP = fitting.STATE_BYTES, fitting.MAP_BYTES
+ASKED = settings.flags("zeco-table2")
 SHAPE = {"heads": fitting.HEADS, "d_k": fitting.WIDTH, "d_v": fitting.WIDTH, "direction": "forward"}
 # The paper's exchanges in a machine's records, and two that nobody published.
 MEASURED = ("all_gather_scan", "ring_scan", "all_scan", "two_shot", "hierarchical_scan")
@@ -53,6 +54,7 @@ def exchange_rows(sources, title, name, least):
     yield Row(title, "published", published)
     yield Row(f"`{name}`", "simulated", simulated)
     yield Row("", "simulated / published", ratios(simulated, published))
+    yield from measured_here(sources, name)
     yield Row(f"`{name}`, half the bytes", "simulated", half)
     yield Row("", "simulated / published", ratios(half, published))
     yield Row("least that the links allow", "derived", [least(ranks) for ranks in COLUMNS])
@@ -80,6 +82,13 @@ def unpublished_rows(sources):
     for name, remark in (("all_gather_scan", " (LASP-2 with its fold)"), ("ring_scan", " (LASP-1)"), ("two_shot", ""),
                        ("recursive_doubling", ""), ("hierarchical_scan", "")):
         yield Row(f"`{name}`{remark}", "simulated", timed_cells(sources.on(H100, name=name, **SHAPE), COLUMNS))
+        yield from measured_here(sources, name)
+
+
+def measured_here(sources, name):
+    """Yields the rows of this checkout's records."""
+    for told, records in here.groups(sources, ASKED["tokens"], bench="collective", name=name, rounds=ASKED["rounds"], **SHAPE):
+        yield Row("", told, timed_cells(records, COLUMNS, LOCAL))
 
 
 # --- The arithmetic of the difference -------------------------------------------------------------------

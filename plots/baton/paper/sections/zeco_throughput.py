@@ -7,14 +7,14 @@ of all five is the published step.
 """
 
 from baton import results
-from baton.paper import block_times, cells, step_parts
+from baton.paper import block_times, cells, settings, step_parts
 from baton.paper.cells import DERIVED, Cell, Row, digits
 from baton.paper.page import Section, Table, Text, told
-from baton.paper.sections import zeco_readings
+from baton.paper.sections import zeco_blocks, zeco_readings
 from baton.paper.sections.zeco_table2 import GATHER, SCAN
 from baton.paper.sources import H100, published_cells
 
-TABLES = {5: 16384, 6: 32768}  # tokens a GPU
+TABLES = {number: settings.flags(settings.table(number))["tokens"] for number in (5, 6)}
 TOKENS = TABLES[6]  # of the table whose cells are known
 PUBLISHED = {TOKENS: "zeco_table_throughput_32k"}
 RANKS = zeco_readings.RANKS
@@ -43,6 +43,7 @@ def section(sources):
             "Block times: the unsharded step without an exchange. Sharding: what gathering weights and scattering "
             "gradients adds. Exchange: what stays exposed. Fitted: the constant of the 8-GPU cell. The rest is what is "
             "left of the published step."]),
+        *zeco_blocks.tables(sources, TABLES),
         *told(lambda: verdict(steps), lambda: order(steps), lambda: missing(steps), lambda: lasp1(steps)),
         *zeco_readings.blocks(sources, TOKENS, steps.published)])
 
