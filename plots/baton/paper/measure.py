@@ -65,7 +65,7 @@ class Measurement:
     """What is measured of some tables, on a machine."""
 
     def __init__(self, launcher, machine):
-        self.launcher, self.machine, self.taken = launcher, machine, {}
+        self.launcher, self.machine, self.taken, self.shrunk = launcher, machine, {}, {}
 
     def of(self, number):
         """Measures a table, unless it is another one at the size that fits here."""
@@ -76,7 +76,10 @@ class Measurement:
             if not lines:
                 print(f"      table {number} needs more than one GPU: left out", flush=True)
         else:
-            tokens = self.tokens_that_fit(number, bench, name, table["flags"]["tokens"])
+            most = table["flags"]["tokens"]
+            tokens = self.shrunk.get(bench) or self.tokens_that_fit(number, bench, name, most)
+            if tokens < most:  # another table of the bench would not fit with more
+                self.shrunk[bench] = tokens
             same = self.taken.setdefault((bench, tokens), number)
             if same != number:
                 print(f"      table {number} with {tokens} tokens a rank, which is what fits, is table {same}", flush=True)
