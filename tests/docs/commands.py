@@ -28,7 +28,8 @@ LAUNCHERS = ("mpirun", "srun", "torchrun")
 PLACE = "results/two-cores"  # stands for A and B, records of one's own
 EXIT_CODES = {"compare": (0, 6)}  # equal records may be too noisy to tell
 BATON = (sys.executable, "-m", "baton")
-FLAGS = {"wheel": {"--cuda"}, "paper": {"--local"}, "compare": {"--gate", "--accept"}}  # that a command of ./run takes
+# The words that a command of ./run takes.
+FLAGS = {"wheel": {"--cuda"}, "paper": {"--local", "--measure", "--tables", "2,3"}, "compare": {"--gate", "--accept"}}
 
 # A command as it is typed on one line, and the mark of its block, which may be empty.
 Command = collections.namedtuple("Command", "page text mark")

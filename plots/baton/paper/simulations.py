@@ -56,8 +56,9 @@ def suite(fitted, blocks):
     return sorted([
         # Throughput of whole models.
         *models(fitted, h100),
-        # Which exchange wins where.
-        Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b 64K -e 64M --ranks 2,4,{RANKS}", 180),
+        # Which exchange wins where: 64 KiB to 64 MiB, a launch each, since they take long and the more the larger they are.
+        *(Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b {2**power}K -e {2**power}K --ranks 2,4,{RANKS}",
+                 max(2, 90 >> (16 - power))) for power in range(6, 17)),
         # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
         Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 18),
         Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
