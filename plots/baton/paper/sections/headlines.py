@@ -41,11 +41,14 @@ def times(records):
 
 
 def gain(found, better, worse, where=""):
-    """Returns the cell of the throughput of `better` over that of `worse` in {method: seconds}. None without both."""
+    """Returns the cell of the throughput of `better` over that of `worse` in {method: seconds}: a gain in percent, or the ratio
+    if it is ten times and more. None without both."""
     if not {better, worse} <= found.keys():
         return None
-    value = 100 * (found[worse] / found[better] - 1)
-    return cells.derived(value, cells.signed(value) + where, "%", f"time of {worse} / time of {better} - 1")
+    ratio = found[worse] / found[better]
+    value = 100 * (ratio - 1)
+    text = cells.signed(value) if ratio < 10 else f"{digits(ratio)}×"
+    return cells.derived(value, text + where, "%", f"time of {worse} / time of {better} - 1")
 
 
 def factor(found, slow, fast, where=""):
@@ -103,7 +106,7 @@ def ring(sources):
             measured(sources, gain, LAYER, "lasp2", "ring_attention"),
             lambda: ("**LASP-2 over Ring Attention** is decided by the right product: without it every rank works on the keys and "
                      "values of all, so work and traffic grow with the whole sequence, and the gain that is simulated "
-                     f"({digits(float(ours.value))} %) is far above the published one, whose baseline must have done less.")
+                     f"({ours.text}) is far above the published one, whose baseline must have done less.")
             if ours else missing())
 
 
