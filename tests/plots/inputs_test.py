@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import unittest
@@ -17,7 +18,8 @@ TRACE = {"otherData": {"case": "made_up/isolated", "executor": "simulator", "ran
 DRAWN = {"layers": ("--results", "operator_time.svg", ()), "ranks": ("--results", "time_against_ranks.png", ()),
          "sizes": ("--results", "time_against_size.png", ()), "trace": ("--trace", "round.png", ("--name", "round"))}
 # The modules with an output. Those of simulations and of grown topologies read what nobody would name as their output.
-WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "figures/command.py", "grow.py"}
+WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "figures/command.py",
+               "predict/command.py", "grow.py"}
 
 
 class Outputs(InFolder):
@@ -72,6 +74,12 @@ class Outputs(InFolder):
         done = run("paper", "--simulated", self.folder, "--machines", self.folder / "machines", "--published", published, "--out",
                    published)
         self.assert_refused(done, published / "table2.csv", before)
+
+    def test_a_fit_leaves_its_cells(self):
+        cells = shutil.copy(ROOT / "results/paper/nccl_cells.csv", self.folder)
+        before = pathlib.Path(cells).read_bytes()
+        done = run("predict", "--fit", cells, "--system", "b200_sxm", "--topology", ROOT / "topologies/b200-8.json", "--out", cells)
+        self.assert_refused(done, pathlib.Path(cells), before)
 
     def test_every_program_with_an_output_is_here(self):
         package = ROOT / "plots/baton"

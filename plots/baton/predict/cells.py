@@ -4,6 +4,7 @@
 import collections
 import csv
 
+from baton import files
 from baton.checks import ResultsError
 
 # `bytes` are those of the largest operand of a GPU, as nccl-tests prints them.
@@ -26,8 +27,7 @@ def native_of(name):
 
 def read(path):
     """Returns the cells of a CSV whose lines with # are remarks. Calls without a native are left out."""
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    rows = list(csv.DictReader(line for line in files.text_of(path).splitlines() if not line.startswith("#")))
     missing = [name for name in COLUMNS if not rows or rows[0].get(name) is None]
     if missing:
         raise ResultsError(f"{path}: no cells with the column {missing[0]}; needed: {', '.join(COLUMNS)}")

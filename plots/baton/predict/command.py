@@ -3,8 +3,10 @@
 
 import argparse
 import json
+import pathlib
 import re
 
+from baton import files
 from baton.checks import ResultsError
 from baton.predict import cells, times
 
@@ -75,17 +77,26 @@ def fit(options):
     found = cells.of_system(cells.read(options.fit), options.system, options.fit_gpus)
     kind = fitting.kind_of(found)
     origin = f"system {options.system} of {options.fit}, {found[0].library}"
-    with open(options.topology, encoding="utf-8") as file:
-        topology = json.load(file)
+    topology = topology_in(options.topology)
     calibration = topology.pop("calibration", None)
     topology["natives"] = fitting.section(found, kind, origin)
     if calibration:
         topology["calibration"] = calibration
-    path = options.out or options.topology
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(written(topology))
+    path = pathlib.Path(options.out or options.topology)
+    files.write(path.parent, {path.name: written(topology)})
     print(f"{path}: {len(found)} cells of {options.system} on {', '.join(map(str, options.fit_gpus))} GPUs, "
           f"links of kind {kind}")
+
+
+def topology_in(path):
+    """Returns the JSON object of a topology, which the output may replace. Throws ResultsError."""
+    try:
+        topology = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ResultsError(f"{path}: {error}") from error
+    if not isinstance(topology, dict):
+        raise ResultsError(f"{path}: no topology, which is a JSON object")
+    return topology
 
 
 def written(topology):

@@ -49,6 +49,7 @@ class Fit(InFolder):
         out = self.folder / "out.json"
         for done, said in ((fit(empty, out), "no cells with the column"), (fit(CELLS, out, "--fit-gpus", "2,16"), "2, 4"),
                            (fit(CELLS, out, "--system", "abacus"), "no cells of 'abacus'"),
+                           (fit(CELLS, out, "--topology", CELLS), "nccl_cells.csv: "),
                            (run("predict", "--topology", B200, "--fit", CELLS), "go together"),
                            (run("predict", "--topology", B200, "--native", "gossip"), "no native 'gossip'"),
                            (run("predict", "--topology", B200, "--bytes", "many"), "found 'many'"),
