@@ -231,7 +231,7 @@ class TheCheckItself(unittest.TestCase):
         ("harness/cases/case.cpp", "#include <CLI/CLI.hpp>"),
         ("harness/cases/case.cpp", '#include "sp_methods/kernels/host/tiles.hpp"'),
         ("harness/cases/case.cpp", '#include "sp_methods/sp_method.hpp"'),
-        ("harness/run/director.cpp", '#include "harness/doctor/findings.hpp"'),
+        ("harness/run/launches.cpp", '#include "harness/doctor/findings.hpp"'),
         ("harness/doctor/links.cpp", "#include <mpi.h>"),
         ("harness/doctor/links.cpp", '#include "harness/run/experiment.hpp"'),
         ("harness/micro/kernels_bench.cpp", "#define P 4"),

@@ -101,7 +101,7 @@ Finding failed_launch(const LaunchEnd& end) {
 }
 
 /// Starts the ranks, prints their report and returns the exit code.
-int direct(const Settings& settings, char** argv) {
+int start_ranks(const Settings& settings, char** argv) {
   const LaunchFolder folder;
   const std::string answer = folder.path() + "/answer";
   const int ranks = settings.ranks > 0 ? settings.ranks : default_ranks(settings.plan);
@@ -142,7 +142,7 @@ int examine_as_rank(const Settings& settings, const World& world) {
 int run(int argc, char** argv) {
   const std::optional<Settings> settings = parse(argc, argv);
   if (!settings) return fit;
-  if (!is_launched()) return direct(*settings, argv);
+  if (!is_launched()) return start_ranks(*settings, argv);
   int code = not_fit;
   run_in_world(&argc, &argv, [&](const World& world) { code = examine_as_rank(*settings, world); });
   return code;

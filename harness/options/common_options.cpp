@@ -149,7 +149,7 @@ void CommonOptions::declare_rounds() {
   flags_.add("--session", options_.session, "a name that is written into every record");
   flags_.add("--resume", options_.resume,
              "go on where the records of this file end, and append to it unless -J names another");
-  flags_.add("--ledger", options_.ledger, "for launches that the bench starts itself").hidden();
+  flags_.add("--outcomes", options_.outcomes, "for launches that the bench starts itself").hidden();
   flags_.add("-c,--check", options_.checks, "verifications before the timing; nothing unverified is timed")
       .range(1, 1000);
   flags_.add("--seed", options_.seed, "seed of the inputs");

@@ -54,7 +54,7 @@ class CommonOptions {
   Axes axes_;
   std::vector<std::string> blocks_{"auto"};
   std::vector<std::string> cadences_{"isolated"};
-  // Launches of the run as its director counts them, in the processes of a launch; 0 elsewhere.
+  // Launches of the whole run, in the processes of a launch that a bench started; 0 elsewhere.
   int launches_in_all_ = 0;
   std::vector<std::string> exported_;  // the format and the file of --export; empty without it
   bool list_ = false;

@@ -28,8 +28,8 @@ struct Options {
   std::string session;
   /// The file of records of an earlier run, whose cases are not measured again; empty for none.
   std::string resume;
-  /// The ledger of the run, in the processes of a launch that a bench started; empty elsewhere.
-  std::string ledger;
+  /// The file of the outcomes, in the processes of a launch that a bench started; empty elsewhere.
+  std::string outcomes;
   /// The file of records; empty for none.
   std::string journal;
   /// The file of comma-separated values; empty for none.

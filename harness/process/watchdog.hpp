@@ -33,7 +33,8 @@ class Watchdog {
   void enter(const std::string& case_name);
 };
 
-/// Says where the results of this run are, unless a director does. Async-signal-safe.
+/// Says where the results of this run are, unless the process that starts the launches does.
+/// Async-signal-safe.
 void report_results();
 
 /// True if another rank has reported the failure, so that this one need not.

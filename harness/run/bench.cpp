@@ -17,37 +17,37 @@
 #include "harness/record/csv.hpp"
 #include "harness/record/export.hpp"
 #include "harness/record/standings.hpp"
-#include "harness/run/director.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/experiment.hpp"
 #include "harness/run/google_benchmark.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/launches.hpp"
+#include "harness/run/outcomes.hpp"
 
 namespace baton {
 namespace {
 
-/// The ledger of this process's launch. Rank 0 has the outcomes of earlier launches, the others
+/// The outcomes of this process's launch. Rank 0 has the outcomes of earlier launches, the others
 /// know the number of the launch. Under the user's own launcher this is the first launch that lacks
 /// a case.
-Ledger ledger_of(const Options& options, const World& world) {
-  Ledger ledger(world.rank() == 0 ? options.ledger : "");
-  if (options.ledger.empty() && world.rank() == 0) {
+Outcomes outcomes_of(const Options& options, const World& world) {
+  Outcomes outcomes(world.rank() == 0 ? options.outcomes : "");
+  if (options.outcomes.empty() && world.rank() == 0) {
     if (!options.resume.empty())
-      ledger.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+      outcomes.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
     int launch = 1;
-    while (launch < options.launches && ledger.is_complete(launch, static_cast<int>(options.cases.size())))
+    while (launch < options.launches && outcomes.is_complete(launch, static_cast<int>(options.cases.size())))
       ++launch;
-    ledger.start_launch(launch);
+    outcomes.start_launch(launch);
   }
-  const int launch = static_cast<int>(world.all().max(ledger.launch()));
-  if (world.rank() > 0) ledger.start_launch(launch);
-  return ledger;
+  const int launch = static_cast<int>(world.all().max(outcomes.launch()));
+  if (world.rank() > 0) outcomes.start_launch(launch);
+  return outcomes;
 }
 
-/// Says how a user whose own launcher started this launch goes on after it; empty if a director
-/// does.
+/// Says how a user whose own launcher started this launch goes on after it; empty if the
+/// process that starts the launches does.
 std::string way_on(const Options& options) {
-  if (!options.ledger.empty()) return {};
+  if (!options.outcomes.empty()) return {};
   if (options.journal.empty()) return "the rows above stand; with -J FILE their records would be kept";
   return fmt::format(
       "the rows above stand, and their records in {}; the same command with --resume {} goes on",
@@ -57,25 +57,25 @@ std::string way_on(const Options& options) {
 /// Runs the cases, every other launch in reverse order, so that the last one runs in order. Returns
 /// the exit code.
 int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
-  Ledger ledger = ledger_of(options, world);
+  Outcomes outcomes = outcomes_of(options, world);
   Standings standings(options.cases, options.baseline);
-  std::optional<Display> display;  // where no director prints
-  if (world.rank() == 0 && options.ledger.empty())
-    display.emplace(options, ledger, standings, ledger.launch());
-  Experiment experiment(options, topology, world, ledger, standings, display ? &*display : nullptr,
+  std::optional<Display> display;  // where the process prints itself
+  if (world.rank() == 0 && options.outcomes.empty())
+    display.emplace(options, outcomes, standings, outcomes.launch());
+  Experiment experiment(options, topology, world, outcomes, standings, display ? &*display : nullptr,
                         way_on(options));
   std::vector<BenchmarkCase> cases;
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});
-  if ((options.launches - ledger.launch()) % 2 == 1) std::reverse(cases.begin(), cases.end());
+  if ((options.launches - outcomes.launch()) % 2 == 1) std::reverse(cases.begin(), cases.end());
   run_benchmarks(cases, options.rounds, world.rank() == 0);
   if (display) display->finish();
   if (world.rank() == 0) require_output();
-  if (options.ledger.empty() && world.rank() == 0) ledger.require_good(options.cases);
-  if (options.ledger.empty() && world.rank() == 0 && ledger.launch() < options.launches)
-    fmt::print(stderr, "baton: launch {} of {} is done; {}\n", ledger.launch(), options.launches,
+  if (options.outcomes.empty() && world.rank() == 0) outcomes.require_good(options.cases);
+  if (options.outcomes.empty() && world.rank() == 0 && outcomes.launch() < options.launches)
+    fmt::print(stderr, "baton: launch {} of {} is done; {}\n", outcomes.launch(), options.launches,
                way_on(options));
-  return options.ledger.empty() && world.rank() == 0 ? ledger.end_without_failures() : 0;
+  return options.outcomes.empty() && world.rank() == 0 ? outcomes.end_without_failures() : 0;
 }
 
 void dry_run(const Options& options) {
@@ -99,7 +99,7 @@ int bench(int argc, char** argv, ParseOptions parse) {
     CsvFile(options->csv);
     refuse_too_many_processes(*options);
   }
-  if (!is_launched() && options->ledger.empty()) return direct(*options, argv);
+  if (!is_launched() && options->outcomes.empty()) return run_launches(*options, argv);
 
   initialise_benchmark(options->benchmark_arguments, launched_rank() == 0);
   int code = 0;

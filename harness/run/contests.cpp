@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <tuple>
 
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 
 namespace baton {
 namespace {
 
 /// How case `index` ended last; null if it has not.
-const Outcome* last_outcome(const Ledger& ledger, int index, int& launch) {
-  for (launch = ledger.launch(); launch > 0; --launch)
-    if (const Outcome* outcome = ledger.outcome(launch, index);
+const Outcome* last_outcome(const Outcomes& outcomes, int index, int& launch) {
+  for (launch = outcomes.launch(); launch > 0; --launch)
+    if (const Outcome* outcome = outcomes.outcome(launch, index);
         outcome != nullptr && outcome->state != Outcome::State::begun)
       return outcome;
   return nullptr;
@@ -28,10 +28,10 @@ std::tuple<int, int, double> rank_of(const Record& record) {
 
 /// The bound of case `index` over all launches that timed it, in seconds: the geometric mean, as of
 /// its times, since each launch measures the link anew. Nothing if a launch has none.
-std::optional<double> bound_over_launches(const Ledger& ledger, int index) {
+std::optional<double> bound_over_launches(const Outcomes& outcomes, int index) {
   std::vector<double> bounds;
-  for (int launch = 1; launch <= ledger.launch(); ++launch) {
-    const Outcome* outcome = ledger.outcome(launch, index);
+  for (int launch = 1; launch <= outcomes.launch(); ++launch) {
+    const Outcome* outcome = outcomes.outcome(launch, index);
     if (outcome == nullptr || outcome->state != Outcome::State::timed) continue;
     if (!outcome->row.known_bound_seconds) return std::nullopt;
     bounds.push_back(*outcome->row.known_bound_seconds);
@@ -60,20 +60,20 @@ std::vector<std::vector<int>> contests_of(const std::vector<Case>& cases) {
   return all;
 }
 
-void add_outcomes(Standings& standings, const Ledger& ledger, int cases) {
-  for (int launch = 1; launch <= ledger.launch(); ++launch)
+void add_outcomes(Standings& standings, const Outcomes& outcomes, int cases) {
+  for (int launch = 1; launch <= outcomes.launch(); ++launch)
     for (int index = 0; index < cases; ++index)
-      if (const Outcome* outcome = ledger.outcome(launch, index);
+      if (const Outcome* outcome = outcomes.outcome(launch, index);
           outcome != nullptr && outcome->state == Outcome::State::timed)
         standings.add(launch, index, outcome->seconds());
 }
 
 std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vector<Case>& cases,
-                                const Ledger& ledger, const Standings& standings) {
+                                const Outcomes& outcomes, const Standings& standings) {
   std::vector<Row> rows;
   for (const int index : contest) {
     int launch = 0;
-    const Outcome* outcome = last_outcome(ledger, index, launch);
+    const Outcome* outcome = last_outcome(outcomes, index, launch);
     if (outcome == nullptr) continue;
     rows.push_back({index, outcome->row});
     Record& record = rows.back().record;
@@ -81,7 +81,7 @@ std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vect
     if (!record.is_timed()) continue;
     record.standing = standings.standing(launch, index);
     record.over_launches = standings.over_launches(index);
-    record.known_bound_seconds = bound_over_launches(ledger, index);
+    record.known_bound_seconds = bound_over_launches(outcomes, index);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return rank_of(a.record) < rank_of(b.record); });

@@ -9,13 +9,13 @@
 
 namespace baton {
 
-class Ledger;
+class Outcomes;
 
 /// The indices of the cases of each contest, in their order.
 std::vector<std::vector<int>> contests_of(const std::vector<Case>& cases);
 
-/// Adds the times of all outcomes that `ledger` holds of so many cases.
-void add_outcomes(Standings& standings, const Ledger& ledger, int cases);
+/// Adds the times that `outcomes` holds of so many cases.
+void add_outcomes(Standings& standings, const Outcomes& outcomes, int cases);
 
 /// The mode of a layer; empty for a collective.
 std::string mode_of(const Record& record);
@@ -25,6 +25,6 @@ std::string mode_of(const Record& record);
 /// top, and rows without times at the end. The best of the contest is its first timed row. Cases
 /// without an outcome are left out.
 std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vector<Case>& cases,
-                                const Ledger& ledger, const Standings& standings);
+                                const Outcomes& outcomes, const Standings& standings);
 
 }  // namespace baton

@@ -12,7 +12,7 @@
 #include "harness/record/cells.hpp"
 #include "harness/run/contests.hpp"
 #include "harness/run/heading.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 
 namespace baton {
 namespace {
@@ -60,9 +60,9 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
 
 }  // namespace
 
-Display::Display(const Options& options, const Ledger& ledger, Standings& standings, int launches)
+Display::Display(const Options& options, const Outcomes& outcomes, Standings& standings, int launches)
     : options_(options),
-      ledger_(ledger),
+      outcomes_(outcomes),
       standings_(standings),
       launches_(launches),
       contests_(contests_of(options.cases)),
@@ -77,13 +77,13 @@ void Display::print(const std::string& text) {
 
 /// Prints the lines above all rows, as far as they are known.
 void Display::print_heading() {
-  if (!has_heading_ && (ledger_.unfinished() || ledger_.ended() > 0)) {
+  if (!has_heading_ && (outcomes_.unfinished() || outcomes_.ended() > 0)) {
     print(heading(options_));
     has_heading_ = true;
   }
   if (!has_heading_) return;
-  for (; next_notice_ < ledger_.notices().size(); ++next_notice_) {
-    const auto& [about, text] = ledger_.notices()[next_notice_];
+  for (; next_notice_ < outcomes_.notices().size(); ++next_notice_) {
+    const auto& [about, text] = outcomes_.notices()[next_notice_];
     if (about != about_trace && noticed_.insert(about).second) print(text);
   }
 }
@@ -94,20 +94,20 @@ bool Display::is_over(std::size_t contest) const {
   const auto holds = [](const std::vector<int>& cases, int index) {
     return std::find(cases.begin(), cases.end(), index) != cases.end();
   };
-  if (const std::optional<int> running = ledger_.unfinished())
+  if (const std::optional<int> running = outcomes_.unfinished())
     return std::any_of(contests_.begin() + static_cast<std::ptrdiff_t>(contest) + 1, contests_.end(),
                        [&](const auto& later) { return holds(later, *running); });
   return std::all_of(contests_[contest].begin(), contests_[contest].end(),
-                     [this](int index) { return ledger_.is_settled(index); });
+                     [this](int index) { return outcomes_.is_settled(index); });
 }
 
 void Display::refresh() {
   print_heading();
-  progress_.look(ledger_);
-  if (launches_ > 0 && ledger_.launch() == launches_)
+  progress_.look(outcomes_);
+  if (launches_ > 0 && outcomes_.launch() == launches_)
     while (next_contest_ < contests_.size() && is_over(next_contest_))
       print_contest(contests_[next_contest_++]);
-  if (line_.is_due()) line_.show(progress_.line(ledger_, launches_));
+  if (line_.is_due()) line_.show(progress_.line(outcomes_, launches_));
 }
 
 /// The lines above the rows of a contest: an empty line or its title, and the titles of the table
@@ -123,12 +123,12 @@ std::string Display::title_of(const Case& one, std::size_t rows) {
   if (table_ && is_of_simulated_ == is_simulated(one)) return title;
   is_of_simulated_ = is_simulated(one);
   if (options_.wide) {
-    table_ = wide_table(one, options_.longest_name, ledger_.launch());
+    table_ = wide_table(one, options_.longest_name, outcomes_.launch());
   } else {
     std::vector<Case> alike;
     std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),
                  [this](const Case& c) { return is_simulated(c) == is_of_simulated_; });
-    table_ = fitted_table(alike, ledger_.launch());
+    table_ = fitted_table(alike, outcomes_.launch());
   }
   return title + table_->head();
 }
@@ -147,8 +147,8 @@ std::string Display::warning_of(const std::vector<Record>& records) {
 }
 
 void Display::print_contest(const std::vector<int>& contest) {
-  add_outcomes(standings_, ledger_, static_cast<int>(options_.cases.size()));
-  const std::vector<Record> records = ranked_rows(contest, options_.cases, ledger_, standings_);
+  add_outcomes(standings_, outcomes_, static_cast<int>(options_.cases.size()));
+  const std::vector<Record> records = ranked_rows(contest, options_.cases, outcomes_, standings_);
   if (records.empty()) return;
   std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());
   const auto mode = [&](std::size_t row) { return mode_of(records[row]); };
@@ -175,7 +175,7 @@ void Display::finish() {
   print_heading();
   while (next_contest_ < contests_.size()) print_contest(contests_[next_contest_++]);
   print(prediction_errors_.table());
-  for (const auto& [about, text] : ledger_.notices())
+  for (const auto& [about, text] : outcomes_.notices())
     if (about == about_trace) print(text);
 }
 

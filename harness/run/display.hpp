@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run prints: a heading, the rows of each contest when it is over, and meanwhile how far the
-// run is. It reads the ledger, so that a launch that dies takes no row with it.
+// run is. It reads the outcomes, so that a launch that dies takes no row with it.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace baton {
 
 class Standings;
-class Ledger;
+class Outcomes;
 struct Options;
 struct Record;
 
@@ -25,12 +25,12 @@ struct Record;
 class Display {
  public:
   /// The last of `launches` launches shows the rows; 0 if their number is not known yet. The times
-  /// of the ledger go into `standings`.
-  Display(const Options& options, const Ledger& ledger, Standings& standings, int launches);
+  /// of the outcomes go into `standings`.
+  Display(const Options& options, const Outcomes& outcomes, Standings& standings, int launches);
 
   /// Sets the number of launches, once it is known.
   void expect(int launches) { launches_ = launches; }
-  /// Prints the results of the ledger that were not printed: contests that are over in the last
+  /// Prints the results of the outcomes that were not printed: contests that are over in the last
   /// launch.
   void refresh();
   /// Prints all rows that are left, and the lines below the table.
@@ -48,7 +48,7 @@ class Display {
   std::string warning_of(const std::vector<Record>& records);
 
   const Options& options_;
-  const Ledger& ledger_;
+  const Outcomes& outcomes_;
   Standings& standings_;
   int launches_;
   std::vector<std::vector<int>> contests_;

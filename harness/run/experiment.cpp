@@ -14,8 +14,8 @@
 #include "harness/record/export.hpp"
 #include "harness/run/contests.hpp"
 #include "harness/run/display.hpp"
-#include "harness/run/ledger.hpp"
 #include "harness/run/measured_runner.hpp"
+#include "harness/run/outcomes.hpp"
 #include "harness/run/runner.hpp"
 #include "harness/run/simulated_runner.hpp"
 
@@ -62,21 +62,22 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
 }  // namespace
 
 Experiment::Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-                       Ledger& ledger, Standings& standings, Display* display, const std::string& interrupted)
+                       Outcomes& outcomes, Standings& standings, Display* display,
+                       const std::string& interrupted)
     : options_(options),
       topology_(topology),
       world_(world),
-      ledger_(ledger),
+      outcomes_(outcomes),
       standings_(standings),
       display_(display),
-      files_(options, world.rank() == 0 ? ledger.run() : "", ledger.launch(), world.rank() == 0),
+      files_(options, world.rank() == 0 ? outcomes.run() : "", outcomes.launch(), world.rank() == 0),
       watchdog_(world, options.time_limit_seconds, interrupted) {
-  if (world.rank() == 0) ledger.meet();
-  add_outcomes(standings, ledger, static_cast<int>(options.cases.size()));
+  if (world.rank() == 0) outcomes.meet();
+  add_outcomes(standings, outcomes, static_cast<int>(options.cases.size()));
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
-    settled_ += ledger.is_settled(index) ? '1' : '0';
+    settled_ += outcomes.is_settled(index) ? '1' : '0';
   settled_ = world.all().first(world.rank() == 0 ? settled_ : "");
-  if (ledger.launch() == 1) prove_cases();
+  if (outcomes.launch() == 1) prove_cases();
 }
 
 Experiment::~Experiment() = default;
@@ -94,7 +95,7 @@ void Experiment::prove_cases() {
 
 BenchmarkCase::Result Experiment::run(int index) {
   if (settled_[index] == '0') return run_unsettled(index);
-  const Outcome* outcome = ledger_.outcome(ledger_.launch(), index);
+  const Outcome* outcome = outcomes_.outcome(outcomes_.launch(), index);
   if (world_.rank() == 0 && (outcome == nullptr || outcome->state != Outcome::State::timed))
     return {{}, "settled before"};
   std::vector<double> seconds = outcome != nullptr ? outcome->seconds() : std::vector{0.0};
@@ -105,7 +106,7 @@ BenchmarkCase::Result Experiment::run(int index) {
 BenchmarkCase::Result Experiment::run_unsettled(int index) {
   const Case& bench_case = options_.cases[index];
   watchdog_.enter(bench_case.name());
-  if (world_.rank() == 0) ledger_.begin(index);
+  if (world_.rank() == 0) outcomes_.begin(index);
   if (display_ != nullptr) display_->refresh();
   if (!proofs_.empty() && !proofs_[index].empty()) return refuse(index, proofs_[index]);
   CaseRunner& runner = this->runner(bench_case);
@@ -154,7 +155,7 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
   const Timed timed = runs ? runner.time(prepared) : Timed{};
   const Verified verified = sum(before, timed.verified);
   const Record record = keep(index, record_of(bench_case, prepared, verified, timed, runner));
-  if (ledger_.launch() == options_.launches) {
+  if (outcomes_.launch() == options_.launches) {
     std::string files = trace_round(options_.trace, record, prepared, runner);
     if (!prepared.refusal && world_.rank() == 0)
       files += export_case(options_.exported, prepared.bench_case, prepared.blocks);
@@ -171,11 +172,11 @@ BenchmarkCase::Result Experiment::answer(CaseRunner& runner, int index) {
 /// record.
 Record Experiment::keep(int index, Record record) {
   if (world_.rank() != 0) return record;
-  if (record.is_timed()) standings_.add(ledger_.launch(), index, record.samples.seconds);
-  record.standing = standings_.standing(ledger_.launch(), index);
+  if (record.is_timed()) standings_.add(outcomes_.launch(), index, record.samples.seconds);
+  record.standing = standings_.standing(outcomes_.launch(), index);
   record.over_launches = standings_.over_launches(index);
   files_.append(record);
-  ledger_.end(index, record);
+  outcomes_.end(index, record);
   if (display_ != nullptr) display_->refresh();
   require_output();
   return record;
@@ -184,7 +185,7 @@ Record Experiment::keep(int index, Record record) {
 /// Hands a text to the process that prints the rows.
 void Experiment::announce(const std::string& about, const std::string& text) {
   if (world_.rank() != 0 || text.empty()) return;
-  ledger_.announce({about, text});
+  outcomes_.announce({about, text});
   if (display_ != nullptr) display_->refresh();
 }
 

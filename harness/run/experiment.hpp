@@ -18,7 +18,7 @@ namespace baton {
 class CaseRunner;
 class Display;
 class Standings;
-class Ledger;
+class Outcomes;
 struct Backend;
 struct Case;
 struct Topology;
@@ -26,13 +26,13 @@ struct Topology;
 /// Runs the cases of one bench in one launch and writes their records.
 class Experiment {
  public:
-  /// Prepares the cases of `options`. Rank 0's `ledger` says which are settled, and how they ended
-  /// in earlier launches; `standings` gets their times. `display` prints them; null if another
+  /// Prepares the cases of `options`. Rank 0's `outcomes` has those that are settled, and how they
+  /// ended in earlier launches; `standings` gets their times. `display` prints them; null if another
   /// process does. All must outlive the experiment. `interrupted` is what the watchdog says of the
   /// results when the launch is ended from outside. Throws UsageError if the journal cannot be
   /// written. Collective over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
-             Ledger& ledger, Standings& standings, Display* display, const std::string& interrupted);
+             Outcomes& outcomes, Standings& standings, Display* display, const std::string& interrupted);
   ~Experiment();
 
   /// Runs case `index` of the options and appends its record. Returns what the case gave before if
@@ -53,7 +53,7 @@ class Experiment {
   const Options& options_;
   const std::optional<Topology>& topology_;
   const World& world_;
-  Ledger& ledger_;
+  Outcomes& outcomes_;
   Standings& standings_;
   Display* display_;
   std::string settled_;              // '1' for each case that is not to run in this launch

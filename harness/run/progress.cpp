@@ -11,7 +11,7 @@
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 
 namespace baton {
 namespace {
@@ -33,11 +33,11 @@ std::string duration(double seconds) {
 Progress::Progress(const std::vector<Case>& cases, std::function<double()> clock)
     : cases_(cases), clock_(std::move(clock)) {}
 
-void Progress::look(const Ledger& ledger) {
+void Progress::look(const Outcomes& outcomes) {
   const double now = clock_();
-  if (launch_ != ledger.launch()) launch_began_ = now, is_starting_ = true;
-  launch_ = ledger.launch();
-  const std::optional<int> running = ledger.unfinished();
+  if (launch_ != outcomes.launch()) launch_began_ = now, is_starting_ = true;
+  launch_ = outcomes.launch();
+  const std::optional<int> running = outcomes.unfinished();
   if (running == running_) return;
   if (running_) note(*running_, now - began_);
   if (is_starting_ && running) start_seconds_ = now - launch_began_, is_starting_ = false;
@@ -62,30 +62,30 @@ double Progress::expected(int index) const {
   return sum.seconds / sum.count;
 }
 
-std::optional<double> Progress::seconds_left(const Ledger& ledger, int launches) const {
+std::optional<double> Progress::seconds_left(const Outcomes& outcomes, int launches) const {
   if (seconds_.empty() || launches == 0) return std::nullopt;
   double here = 0, later = start_seconds_;
   for (int index = 0; index < static_cast<int>(cases_.size()); ++index) {
     const double seconds = expected(index);
-    later += ledger.is_settled(launches + 1, index) ? 0 : seconds;
-    if (!ledger.is_settled(index)) here += seconds;
+    later += outcomes.is_settled(launches + 1, index) ? 0 : seconds;
+    if (!outcomes.is_settled(index)) here += seconds;
   }
   const double of_running = running_ ? std::min(clock_() - began_, expected(*running_)) : 0;
-  return here - of_running + later * (launches - ledger.launch());
+  return here - of_running + later * (launches - outcomes.launch());
 }
 
-std::string Progress::line(const Ledger& ledger, int launches) const {
+std::string Progress::line(const Outcomes& outcomes, int launches) const {
   if (!running_) return {};
   int settled = 0;
-  for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += ledger.is_settled(index);
+  for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += outcomes.is_settled(index);
   const Case& c = cases_[*running_];
   const bool is_layer = c.workload->is_layer();
-  std::string text = launches == 1 ? "" : fmt::format("launch {}", ledger.launch());
+  std::string text = launches == 1 ? "" : fmt::format("launch {}", outcomes.launch());
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
   text += fmt::format("case {} of {} ({} on {}, {}, {}{})", settled + 1, cases_.size(), c.workload->name(),
                       c.executor, quantity(c.ranks, "rank"), size_of(c), is_layer ? " tokens" : "");
-  const auto left = seconds_left(ledger, launches);
+  const auto left = seconds_left(outcomes, launches);
   return left ? text + ": about " + duration(*left) + " left" : text;
 }
 

@@ -13,7 +13,7 @@
 
 namespace baton {
 
-class Ledger;
+class Outcomes;
 
 /// How far a run is, and how long it will still take, from the times at which its cases began.
 class Progress {
@@ -22,11 +22,11 @@ class Progress {
   Progress(const std::vector<Case>& cases, std::function<double()> clock);
 
   /// Looks at what runs now. To be called when a case begins or ends.
-  void look(const Ledger& ledger);
+  void look(const Outcomes& outcomes);
 
   /// A text such as "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M): about 40 s left",
   /// for a run of `launches` launches; 0 if that is not known yet. Empty if no case runs.
-  std::string line(const Ledger& ledger, int launches) const;
+  std::string line(const Outcomes& outcomes, int launches) const;
 
  private:
   struct Sum {
@@ -35,7 +35,7 @@ class Progress {
   };
   void note(int index, double seconds);
   double expected(int index) const;
-  std::optional<double> seconds_left(const Ledger& ledger, int launches) const;
+  std::optional<double> seconds_left(const Outcomes& outcomes, int launches) const;
 
   const std::vector<Case>& cases_;
   std::function<double()> clock_;

@@ -26,13 +26,13 @@ class Contests : public testing::Test {
  protected:
   std::vector<Record> rows(int contest) {
     Standings launches(options_.cases, "");
-    add_outcomes(launches, ledger_, static_cast<int>(options_.cases.size()));
-    return ranked_rows(contests_of(options_.cases)[contest], options_.cases, ledger_, launches);
+    add_outcomes(launches, outcomes_, static_cast<int>(options_.cases.size()));
+    return ranked_rows(contests_of(options_.cases)[contest], options_.cases, outcomes_, launches);
   }
 
   Options options_ = made_options();
-  Ledger ledger_;
-  MadeRun run_{options_, ledger_};
+  Outcomes outcomes_;
+  MadeRun run_{options_, outcomes_};
 };
 
 TEST_F(Contests, DifferInTheAlgorithmAlone) {
@@ -40,7 +40,7 @@ TEST_F(Contests, DifferInTheAlgorithmAlone) {
 }
 
 TEST_F(Contests, TheFastestIsAtTheTop) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   run_.times(0, {4, 4, 4});
   run_.times(1, {1, 2, 3});
   EXPECT_THAT(names(rows(0)), ElementsAre("ring_scan", "all_scan"));
@@ -53,7 +53,7 @@ TEST_F(Contests, TheFastestIsAtTheTop) {
 
 TEST_F(Contests, RatiosAreFormedLaunchByLaunch) {
   for (const int launch : {1, 2}) {
-    ledger_.start_launch(launch);
+    outcomes_.start_launch(launch);
     run_.times(0, {launch == 1 ? 2.0 : 8.0});
     run_.times(1, {launch == 1 ? 1.0 : 2.0});
   }
@@ -65,14 +65,14 @@ TEST_F(Contests, RatiosAreFormedLaunchByLaunch) {
 
 TEST_F(Contests, TheBoundIsOfAllLaunchesAsTheTimeIs) {
   for (const int launch : {1, 2}) {
-    ledger_.start_launch(launch);
+    outcomes_.start_launch(launch);
     run_.times(0, {1}, launch == 1 ? 0.2 : 0.8);
   }
   EXPECT_NEAR(*rows(0)[0].known_bound_seconds, 0.4, 1e-12);
 }
 
 TEST_F(Contests, RowsWithoutTimesComeLast) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   run_.skips(0, "for a reason");
   run_.times(1, {3});
   run_.fails(2, "rank 1 died");
@@ -84,10 +84,10 @@ TEST_F(Contests, RowsWithoutTimesComeLast) {
 }
 
 TEST_F(Contests, ACaseThatFailsLaterLosesItsTime) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   run_.times(0, {1});
   run_.times(1, {2});
-  ledger_.start_launch(2);
+  outcomes_.start_launch(2);
   run_.fails(0, "rank 1 died");
   EXPECT_THAT(names(rows(0)), ElementsAre("ring_scan", "all_scan"));
   EXPECT_TRUE(rows(0)[0].place.is_best);
@@ -105,12 +105,12 @@ TEST(Layers, CompeteAsTheyWerePublished) {
                                .ranks = 2});
     }
   ASSERT_EQ(contests_of(options.cases).size(), 1u);
-  Ledger ledger;
-  ledger.start_launch(1);
-  for (int index = 0; index < 6; ++index) MadeRun{options, ledger}.times(index, {1.0 + index});
+  Outcomes outcomes;
+  outcomes.start_launch(1);
+  for (int index = 0; index < 6; ++index) MadeRun{options, outcomes}.times(index, {1.0 + index});
   Standings launches(options.cases, "");
-  add_outcomes(launches, ledger, static_cast<int>(options.cases.size()));
-  const auto rows = ranked_rows(contests_of(options.cases)[0], options.cases, ledger, launches);
+  add_outcomes(launches, outcomes, static_cast<int>(options.cases.size()));
+  const auto rows = ranked_rows(contests_of(options.cases)[0], options.cases, outcomes, launches);
   EXPECT_THAT(names(rows), ElementsAre("zeco overlapped", "lasp2 overlapped", "zeco exposed", "lasp2 exposed",
                                        "zeco compute_only", "lasp2 compute_only"));
   EXPECT_TRUE(rows[0].place.is_best) << "whatever less work takes";

@@ -47,15 +47,15 @@ class Displayed : public testing::Test {
   }
 
   Options options_ = made_options();
-  Ledger ledger_;
-  MadeRun run_{options_, ledger_};
+  Outcomes outcomes_;
+  MadeRun run_{options_, outcomes_};
   Standings standings_{options_.cases, ""};
-  Display display_{options_, ledger_, standings_, 2};
+  Display display_{options_, outcomes_, standings_, 2};
 };
 
 TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
   for (const int launch : {1, 2}) {
-    ledger_.start_launch(launch);
+    outcomes_.start_launch(launch);
     run_.times(0, {2});
     EXPECT_THAT(rows(refresh()), IsEmpty());
     run_.times(1, {1});
@@ -70,26 +70,26 @@ TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
 }
 
 TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
-  ledger_.start_launch(2);
+  outcomes_.start_launch(2);
   run_.times(0, {1});
-  ledger_.begin(1);  // and no more
+  outcomes_.begin(1);  // and no more
   EXPECT_THAT(rows(refresh()), IsEmpty());
   const std::string text = finish();
   EXPECT_THAT(rows(text), ElementsAre("all_scan 2", "ring_scan 2", "all_scan 3", "ring_scan 3"));
 }
 
 TEST_F(Displayed, CasesThatWereNotSelectedHoldNothingUp) {
-  ledger_.start_launch(2);
+  outcomes_.start_launch(2);
   run_.times(0, {1});
-  ledger_.begin(2);
+  outcomes_.begin(2);
   EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 2")) << "the next contest has begun";
 }
 
 TEST_F(Displayed, RowsWaitWhileTheNumberOfLaunchesIsUnknown) {
   display_.expect(0);
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
   EXPECT_THAT(rows(refresh()), IsEmpty());
   display_.expect(1);
@@ -97,13 +97,13 @@ TEST_F(Displayed, RowsWaitWhileTheNumberOfLaunchesIsUnknown) {
 }
 
 TEST_F(Displayed, NoticesAreSaidOnce) {
-  ledger_.start_launch(1);
-  ledger_.begin(0);
-  ledger_.announce({"local, 2 ranks", "# local: fast\n"});
+  outcomes_.start_launch(1);
+  outcomes_.begin(0);
+  outcomes_.announce({"local, 2 ranks", "# local: fast\n"});
   EXPECT_THAT(refresh(), HasSubstr("# local: fast\n"));
-  ledger_.start_launch(2);
-  ledger_.announce({"local, 2 ranks", "# local: slow\n"});
-  ledger_.announce({"trace", "# trace of one more round\n"});
+  outcomes_.start_launch(2);
+  outcomes_.announce({"local, 2 ranks", "# local: slow\n"});
+  outcomes_.announce({"trace", "# trace of one more round\n"});
   EXPECT_THAT(refresh(), Not(HasSubstr("local:")));
   EXPECT_THAT(finish(), HasSubstr("# trace of one more round\n"));
 }
@@ -112,8 +112,8 @@ TEST_F(Displayed, ManySkippedRowsOfOneReasonAreOneLine) {
   options_.cases.resize(2);
   options_.cases.push_back(options_.cases[0]);
   options_.cases[2].blocks = 4;
-  Display display(options_, ledger_, standings_, 1);
-  ledger_.start_launch(1);
+  Display display(options_, outcomes_, standings_, 1);
+  outcomes_.start_launch(1);
   for (int index = 0; index < 3; ++index) run_.skips(index, "there is no GPU");
   EXPECT_THAT(printed([&] { display.finish(); }),
               HasSubstr("3 rows skipped: there is no GPU: all_scan, ring_scan, all_scan\n"));

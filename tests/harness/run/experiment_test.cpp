@@ -17,7 +17,7 @@
 #include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/contests.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 #include "harness/run/runner.hpp"
 #include "tests/scratch_folder.hpp"
 
@@ -156,10 +156,10 @@ class OneCase : public testing::Test {
   BenchmarkCase::Result run(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
     const Case bench_case{.workload = workload, .executor = executor, .ranks = 2};
     options_.cases = {bench_case};
-    Ledger ledger;
-    ledger.start_launch(1);
+    Outcomes outcomes;
+    outcomes.start_launch(1);
     Standings standings(options_.cases, "");
-    return Experiment(options_, topology_, world_, ledger, standings, nullptr, "").run(0);
+    return Experiment(options_, topology_, world_, outcomes, standings, nullptr, "").run(0);
   }
 
   const ScratchFolder scratch_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that is made up: its cases and its ledger, without any process.
+// A run that is made up: its cases and its outcomes, without any process.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "harness/cases/collective_workload.hpp"
 #include "harness/options/options.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 
 namespace baton {
 
@@ -26,7 +26,7 @@ inline Options made_options() {
 /// Begins a case and ends it with these seconds, or with the reason why it was skipped or failed.
 struct MadeRun {
   const Options& options;
-  Ledger& ledger;
+  Outcomes& outcomes;
 
   void times(int index, std::vector<double> seconds, double bound_seconds = 1) const {
     Record record = record_of(index);
@@ -53,8 +53,8 @@ struct MadeRun {
     return record;
   }
   void end(int index, const Record& record) const {
-    ledger.begin(index);
-    ledger.end(index, record);
+    outcomes.begin(index);
+    outcomes.end(index, record);
   }
 };
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -18,49 +18,50 @@ class HowFar : public testing::Test {
  protected:
   /// Runs a case for so many seconds.
   void run(int index, double seconds) {
-    ledger_.begin(index);
-    progress_.look(ledger_);
+    outcomes_.begin(index);
+    progress_.look(outcomes_);
     now_ += seconds;
     run_.times(index, {1});
-    progress_.look(ledger_);
+    progress_.look(outcomes_);
   }
   std::string begin(int index, int launches) {
-    ledger_.begin(index);
-    progress_.look(ledger_);
-    return progress_.line(ledger_, launches);
+    outcomes_.begin(index);
+    progress_.look(outcomes_);
+    return progress_.line(outcomes_, launches);
   }
 
   double now_ = 100;
   Options options_ = made_options();
-  Ledger ledger_;
-  MadeRun run_{options_, ledger_};
+  Outcomes outcomes_;
+  MadeRun run_{options_, outcomes_};
   Progress progress_{options_.cases, [this] { return now_; }};
 };
 
 TEST_F(HowFar, NamesTheCase) {
-  ledger_.start_launch(1);
-  EXPECT_EQ(progress_.line(ledger_, 1), "") << "none runs";
+  outcomes_.start_launch(1);
+  EXPECT_EQ(progress_.line(outcomes_, 1), "") << "none runs";
   EXPECT_EQ(begin(0, 1), "case 1 of 4 (all_scan on local, 2 ranks, 64)") << "no case has ended yet";
 }
 
 TEST_F(HowFar, CasesTakeAsLongAsThoseBeforeThem) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   run(0, 3);
   run(1, 5);
   EXPECT_THAT(begin(2, 1), EndsWith(": about 8 s left")) << "two cases of 4 s";
   now_ += 1;
-  EXPECT_THAT(progress_.line(ledger_, 1), EndsWith(": about 7 s left"));
+  EXPECT_THAT(progress_.line(outcomes_, 1), EndsWith(": about 7 s left"));
   now_ += 100;
-  EXPECT_THAT(progress_.line(ledger_, 1), EndsWith(": about 4 s left")) << "one case that has not begun";
+  EXPECT_THAT(progress_.line(outcomes_, 1), EndsWith(": about 4 s left")) << "one case that has not begun";
 }
 
 TEST_F(HowFar, LaterLaunchesTakeAsLongAsEarlierOnes) {
-  ledger_.start_launch(1);
+  outcomes_.start_launch(1);
   for (int index = 0; index < 4; ++index) run(index, 10 * (index + 1));
-  ledger_.start_launch(2);
+  outcomes_.start_launch(2);
   EXPECT_THAT(begin(3, 3), HasSubstr("launch 2 of 3, case 1 of 4"));
-  EXPECT_THAT(progress_.line(ledger_, 3), EndsWith(": about 3 min left")) << "100 s here and 100 s later";
-  EXPECT_THAT(progress_.line(ledger_, 0), Not(HasSubstr("left"))) << "nobody knows how many launches follow";
+  EXPECT_THAT(progress_.line(outcomes_, 3), EndsWith(": about 3 min left")) << "100 s here and 100 s later";
+  EXPECT_THAT(progress_.line(outcomes_, 0), Not(HasSubstr("left")))
+      << "nobody knows how many launches follow";
 }
 
 TEST(Duration, HasAUnitThatSuits) {

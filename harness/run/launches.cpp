@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch writes to the ledger when a case begins and when it ends. So after a launch that did not
-// end well the last case that began is the one that ended it.
-#include "harness/run/director.hpp"
+// A launch notes when a case begins and when it ends. So after a launch that did not end well the
+// last case that began is the one that ended it.
+#include "harness/run/launches.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 
 #include "collectives/executors/launcher.hpp"
@@ -19,80 +18,32 @@
 #include "harness/process/world.hpp"
 #include "harness/record/standings.hpp"
 #include "harness/run/display.hpp"
-#include "harness/run/ledger.hpp"
+#include "harness/run/failure.hpp"
+#include "harness/run/outcomes.hpp"
 #include "harness/run/record_files.hpp"
 
 namespace baton {
 namespace {
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
-  return text;
-}
-
-std::optional<int> number_after(const std::string& word, const std::string& text) {
-  int number = 0;
-  for (auto at = text.find(word + " "); at != std::string::npos; at = text.find(word + " ", at + 1)) {
-    const char* digits = text.data() + at + word.size() + 1;
-    if (std::from_chars(digits, text.data() + text.size(), number).ec == std::errc{}) return number;
-  }
-  return std::nullopt;
-}
-
-/// The report that says most about where a rank was in the case called `name`: a step says more
-/// than a pause between rounds. Empty if none says it.
-std::string place_in(const LaunchEnd& end, const std::string& name) {
-  std::string place;
-  for (const std::string& report : end.reports) {
-    const std::string where = replaced(report, " was in " + name, " was");
-    const bool has_step = where.find(" at step ") != std::string::npos;
-    const bool has_pause = where.find(" between two rounds") != std::string::npos;
-    if (where != report && (has_step || (has_pause && place.empty()))) place = where;
-    if (where != report && has_step) return place;
-  }
-  return place;
-}
-
-/// The failure of the case called `name`: the first report of it, and where a rank was.
-Failure failure_of(const LaunchEnd& end, const std::string& name) {
-  std::string reason;
-  for (const std::string& report : end.reports)
-    if (reason.empty() && report.find(" was in " + name) == std::string::npos)
-      reason = replaced(report, " in " + name, "");
-  if (reason.empty()) reason = fmt::format("its launch ended with exit code {}", end.exit_code);
-  const bool is_waiting =
-      reason.find(" died") == std::string::npos && reason.find(" stopped") == std::string::npos;
-  const auto awaited = is_waiting ? number_after("waiting for rank", reason) : std::nullopt;
-  const auto rank = awaited ? awaited : number_after("rank", reason);
-  if (!end.signal.empty() && reason.find(" died") != std::string::npos) reason += " of " + end.signal;
-  const std::string place = reason.find(" at step ") == std::string::npos ? place_in(end, name) : "";
-  if (!place.empty()) reason += "; " + place;
-  return {.reason = reason,
-          .rank = rank,
-          .step = number_after("step", reason),
-          .exit_code = end.exit_code,
-          .seconds = end.seconds};
-}
-
-class Director {
+class Launches {
  public:
-  Director(const Options& options, char** argv)
+  Launches(const Options& options, char** argv)
       : options_(options),
         launches_(options.launches),
-        ledger_(new_file(folder_.path() + "/ledger")),
+        outcomes_(new_file(folder_.path() + "/outcomes")),
         standings_(options.cases, options.baseline),
-        display_(options, ledger_, standings_, options.most_seconds > 0 ? 0 : launches_) {
+        display_(options, outcomes_, standings_, options.most_seconds > 0 ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads(), argv);
-    command_.insert(command_.end(), {"--ledger", folder_.path() + "/ledger"});
+    command_.insert(command_.end(), {"--outcomes", folder_.path() + "/outcomes"});
     if (!options.resume.empty())
-      ledger_.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
-    ledger_.run();
+      outcomes_.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+    outcomes_.run();
   }
 
   int run() {
     const double start = monotonic_seconds();
     for (int launch = 1; launch <= launches_; ++launch) {
-      if (const std::optional<int> code = run_launches(launch)) return *code;
+      if (const std::optional<int> code = complete(launch)) return *code;
       if (launch == 1) launches_ = std::max(launches_, that_fit(monotonic_seconds() - start));
       display_.expect(launches_);
     }
@@ -113,7 +64,7 @@ class Director {
     return static_cast<int>(std::min(options_.most_seconds / std::max(seconds, 0.01), most));
   }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
-  std::optional<int> run_launches(int launch);
+  std::optional<int> complete(int launch);
   void start_again(int launch, const LaunchEnd& end, int starts_in_vain);
   void fail(int index, Failure failure);
   void give_up_like(int index);
@@ -127,25 +78,25 @@ class Director {
   const Options& options_;
   int launches_;
   LaunchFolder folder_;
-  Ledger ledger_;
+  Outcomes outcomes_;
   Standings standings_;
   Display display_;
   std::vector<std::string> command_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
-  std::size_t heard_bytes_ = 0;       // of the ledger, when the launch last said something
+  std::size_t heard_bytes_ = 0;       // of the outcomes, when the launch last said something
   double heard_at_ = monotonic_seconds();
   std::string silence_;  // what is said of a launch that was ended since it said nothing
 };
 
-std::optional<int> Director::run_launches(int launch) {
+std::optional<int> Launches::complete(int launch) {
   int starts_in_vain = 0;
   while (true) {
-    ledger_.start_launch(launch);
-    const std::size_t ended_before = ledger_.ended();
+    outcomes_.start_launch(launch);
+    const std::size_t ended_before = outcomes_.ended();
     silence_.clear();
     LaunchEnd end = run_launch(
         command_of_launch(),
-        {folder_.path() + "/ledger", [this](bool gone) { return follow(gone); }, options_.processes()});
+        {folder_.path() + "/outcomes", [this](bool gone) { return follow(gone); }, options_.processes()});
     follow(false);
     display_.clear();
     const std::string report = end.reports.empty() ? end.death : end.reports.front();
@@ -156,13 +107,13 @@ std::optional<int> Director::run_launches(int launch) {
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return std::nullopt;
     if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
-    const std::optional<int> index = ledger_.unfinished();
+    const std::optional<int> index = outcomes_.unfinished();
     if (!index) {
-      if (ledger_.ended() == ended_before) ++starts_in_vain;
+      if (outcomes_.ended() == ended_before) ++starts_in_vain;
       start_again(launch, end, starts_in_vain);
       continue;
     }
-    if (ledger_.ended() > ended_before) failed_in_a_row_.clear();
+    if (outcomes_.ended() > ended_before) failed_in_a_row_.clear();
     fail(*index, failure_of(end, options_.cases[*index].name()));
     give_up_like(*index);
   }
@@ -171,12 +122,12 @@ std::optional<int> Director::run_launches(int launch) {
 /// Reports that a launch which ended while no case ran is started again. Throws SystemError where
 /// that does not help: it got to no case twice, or all its cases are over, so that no further
 /// launch would write the files that it owes.
-void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
+void Launches::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
   const std::string report = end.reports.empty() ? end.death : end.reports.front();
   const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
                                        end.exit_code, report.empty() ? "" : ": " + report);
   const bool owes_files = !options_.trace.empty() || !options_.exported.format.empty();
-  if (owes_files && ledger_.is_complete(launches_, static_cast<int>(options_.cases.size()))) {
+  if (owes_files && outcomes_.is_complete(launches_, static_cast<int>(options_.cases.size()))) {
     display_.finish();
     throw SystemError((report.empty() ? what : report) +
                       "; the rows stand, but the files of --trace and --export may not");
@@ -187,43 +138,45 @@ void Director::start_again(int launch, const LaunchEnd& end, int starts_in_vain)
 
 /// Prints what the launch has measured since the last call. False if it must end: nobody reads its
 /// output, or it is overdue.
-bool Director::follow(bool ranks_are_gone) {
-  ledger_.read_on();
+bool Launches::follow(bool ranks_are_gone) {
+  outcomes_.read_on();
   display_.refresh();
   return !reader_left() && !has_lost_output() && !is_overdue(ranks_are_gone);
 }
 
 /// True if the launch has said nothing for too long: its processes have not met, or are gone and
 /// their launcher hangs, or a case exceeds its time limit, which they themselves end if they can.
-bool Director::is_overdue(bool ranks_are_gone) {
+bool Launches::is_overdue(bool ranks_are_gone) {
   constexpr double patience = 20;  // seconds beyond the limit of a case
-  if (ledger_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
-  heard_bytes_ = ledger_.bytes();
+  if (outcomes_.bytes() != heard_bytes_) heard_at_ = monotonic_seconds();
+  heard_bytes_ = outcomes_.bytes();
   const double limit = options_.time_limit_seconds, quiet = monotonic_seconds() - heard_at_;
-  const double most = ledger_.have_met() ? limit + patience : std::max<double>(limit, launcher().meeting_seconds);
-  const bool is_left = ranks_are_gone && !ledger_.have_met();
-  if (!is_left && (limit == 0 || quiet < most || (ledger_.have_met() && !ledger_.unfinished()))) return false;
-  const char* what = ledger_.have_met() ? "said nothing" : is_left ? "are gone" : "did not all start";
+  const double most =
+      outcomes_.have_met() ? limit + patience : std::max<double>(limit, launcher().meeting_seconds);
+  const bool is_left = ranks_are_gone && !outcomes_.have_met();
+  if (!is_left && (limit == 0 || quiet < most || (outcomes_.have_met() && !outcomes_.unfinished())))
+    return false;
+  const char* what = outcomes_.have_met() ? "said nothing" : is_left ? "are gone" : "did not all start";
   silence_ = fmt::format("its processes {} for {:.0f} s", what, quiet);
   return true;
 }
 
-std::vector<std::string> Director::command_of_launch() const {
+std::vector<std::string> Launches::command_of_launch() const {
   std::vector<std::string> command = command_;
   command.insert(command.end(), {"--of", fmt::format("{}", launches_)});
   return command;
 }
 
 /// Notes that a case failed in the present launch, with its row and its record.
-void Director::fail(int index, Failure failure) {
+void Launches::fail(int index, Failure failure) {
   const Record record = failed_record(options_, index, std::move(failure));
-  RecordFiles(options_, ledger_.run(), ledger_.launch()).append(record);
-  ledger_.end(index, record);
+  RecordFiles(options_, outcomes_.run(), outcomes_.launch()).append(record);
+  outcomes_.end(index, record);
 }
 
 /// Gives up all cases of an executor and a number of ranks after three in a row have failed: each
 /// might take as long as the time limit.
-void Director::give_up_like(int index) {
+void Launches::give_up_like(int index) {
   constexpr std::size_t enough = 3;
   const auto is_alike = [&](const Case& a, const Case& b) {
     return a.executor == b.executor && a.ranks == b.ranks;
@@ -234,7 +187,7 @@ void Director::give_up_like(int index) {
   failed_in_a_row_.push_back(index);
   if (failed_in_a_row_.size() < enough) return;
   for (int other = 0; other < static_cast<int>(options_.cases.size()); ++other)
-    if (is_alike(options_.cases[other], failed) && !ledger_.is_settled(other))
+    if (is_alike(options_.cases[other], failed) && !outcomes_.is_settled(other))
       fail(other, {.reason = fmt::format("not tried, since {} cases of {} at {} ranks failed before", enough,
                                          failed.executor, failed.ranks),
                    .rank = {},
@@ -242,11 +195,11 @@ void Director::give_up_like(int index) {
 }
 
 /// Says how many rows were measured, and how to get the others.
-std::string Director::missing() const {
+std::string Launches::missing() const {
   int done = 0;
   for (int launch = 1; launch <= launches_; ++launch)
     for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index) {
-      const Outcome* outcome = ledger_.outcome(launch, index);
+      const Outcome* outcome = outcomes_.outcome(launch, index);
       done += outcome != nullptr && outcome->state != Outcome::State::begun;
     }
   const std::string count =
@@ -256,9 +209,9 @@ std::string Director::missing() const {
                      options_.journal, options_.journal);
 }
 
-int Director::interrupted() {
+int Launches::interrupted() {
   display_.finish();
-  const std::optional<int> index = ledger_.unfinished();
+  const std::optional<int> index = outcomes_.unfinished();
   fmt::print(stderr, "baton: interrupted{}\nbaton: {}\n", index ? " in " + options_.cases[*index].name() : "",
              missing());
   return ExitCode::interrupted;
@@ -275,13 +228,13 @@ constexpr std::array verdicts{Verdict{Outcome::State::wrong, "wrong", ExitCode::
                               Verdict{Outcome::State::failed, "failed", ExitCode::failed}};
 
 /// Prints the cases that were wrong or failed, the worst first. Returns the exit code of the run.
-int Director::summary() const {
+int Launches::summary() const {
   std::string lines;
   int count = 0, code = 0;
   for (const Verdict& verdict : verdicts)
     for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index)
-      for (int launch = 1; launch <= ledger_.launch(); ++launch) {
-        const Outcome* outcome = ledger_.outcome(launch, index);
+      for (int launch = 1; launch <= outcomes_.launch(); ++launch) {
+        const Outcome* outcome = outcomes_.outcome(launch, index);
         if (outcome == nullptr || outcome->state != verdict.state) continue;
         ++count;
         if (code == 0) code = verdict.code;
@@ -290,11 +243,11 @@ int Director::summary() const {
       }
   if (count > 0)
     fmt::print(stderr, "baton: {} of {} cases gave no time\n{}", count, options_.cases.size(), lines);
-  return count > 0 ? code : ledger_.end_without_failures();
+  return count > 0 ? code : outcomes_.end_without_failures();
 }
 
 }  // namespace
 
-int direct(const Options& options, char** argv) { return Director(options, argv).run(); }
+int run_launches(const Options& options, char** argv) { return Launches(options, argv).run(); }
 
 }  // namespace baton

@@ -11,6 +11,6 @@ struct Options;
 /// its launch becomes a failed row, and the launch is started again for the others. Names what gave
 /// no time at the end. Returns the exit code. Throws UsageError or SystemError if no launch can
 /// start.
-int direct(const Options& options, char** argv);
+int run_launches(const Options& options, char** argv);
 
 }  // namespace baton

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What processes tell one another through the file of a ledger, and what a file of records tells.
-#include "harness/run/ledger.hpp"
+// What processes tell one another through the file of a outcomes, and what a file of records tells.
+#include "harness/run/outcomes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,17 +21,17 @@ using namespace baton;
 using testing::HasSubstr;
 using State = Outcome::State;
 
-class LedgerFile : public testing::Test {
+class OutcomesFile : public testing::Test {
  protected:
-  LedgerFile() { std::ofstream{path_}; }
+  OutcomesFile() { std::ofstream{path_}; }
 
   const ScratchFolder scratch_;
-  const std::string path_ = scratch_.file("ledger");
+  const std::string path_ = scratch_.file("outcomes");
   Options options_ = made_options();
 };
 
-TEST_F(LedgerFile, OneProcessReadsWhatAnotherWrote) {
-  Ledger writer(path_), reader(path_);
+TEST_F(OutcomesFile, OneProcessReadsWhatAnotherWrote) {
+  Outcomes writer(path_), reader(path_);
   writer.run();
   writer.start_launch(1);
   writer.meet();
@@ -52,43 +52,43 @@ TEST_F(LedgerFile, OneProcessReadsWhatAnotherWrote) {
   EXPECT_EQ(reader.ended(), writer.ended());
 }
 
-TEST_F(LedgerFile, AWriterKnowsItsOwnLinesOnce) {
-  Ledger ledger(path_);
-  ledger.start_launch(1);
-  ledger.announce({"local", "# local: fast\n"});
-  ledger.read_on();
-  EXPECT_EQ(ledger.starts(), 1);
-  EXPECT_EQ(ledger.notices().size(), 1u);
+TEST_F(OutcomesFile, AWriterKnowsItsOwnLinesOnce) {
+  Outcomes outcomes(path_);
+  outcomes.start_launch(1);
+  outcomes.announce({"local", "# local: fast\n"});
+  outcomes.read_on();
+  EXPECT_EQ(outcomes.starts(), 1);
+  EXPECT_EQ(outcomes.notices().size(), 1u);
 }
 
-TEST_F(LedgerFile, TakesTurnsWithOthersAndPassesOverHalfALine) {
-  Ledger director(path_), launch(path_);
-  director.start_launch(1);
+TEST_F(OutcomesFile, TakesTurnsWithOthersAndPassesOverHalfALine) {
+  Outcomes starter(path_), launch(path_);
+  starter.start_launch(1);
   launch.begin(0);
   std::ofstream(path_, std::ios::app) << R"({"case":0,"rec)";
-  MadeRun{options_, director}.fails(0, "rank 1 died");
-  director.start_launch(1);
+  MadeRun{options_, starter}.fails(0, "rank 1 died");
+  starter.start_launch(1);
   launch.read_on();
-  for (const Ledger* one : {&director, &launch}) {
+  for (const Outcomes* one : {&starter, &launch}) {
     EXPECT_EQ(one->outcome(1, 0)->state, State::failed);
     EXPECT_EQ(one->starts(), 2);
     EXPECT_FALSE(one->unfinished());
   }
 }
 
-TEST_F(LedgerFile, KeepsWhatARowShowsAndNoTimesOfRanks) {
-  Ledger ledger;
-  ledger.start_launch(1);
+TEST_F(OutcomesFile, KeepsWhatARowShowsAndNoTimesOfRanks) {
+  Outcomes outcomes;
+  outcomes.start_launch(1);
   Record record;
   record.bench_case = options_.cases[0];
   record.samples.seconds = {1, 2};
   record.samples.rank_seconds = {{1, 1}, {0, 2}};
-  ledger.end(0, record);
-  EXPECT_TRUE(ledger.outcome(1, 0)->row.samples.rank_seconds.empty());
-  EXPECT_EQ(ledger.outcome(1, 0)->row.rounds_as_last(), record.rounds_as_last());
+  outcomes.end(0, record);
+  EXPECT_TRUE(outcomes.outcome(1, 0)->row.samples.rank_seconds.empty());
+  EXPECT_EQ(outcomes.outcome(1, 0)->row.rounds_as_last(), record.rounds_as_last());
 }
 
-class Resumed : public LedgerFile {
+class Resumed : public OutcomesFile {
  protected:
   /// The line of a record of a case, as a bench of this commit writes it in `launch`.
   std::string line(int index, int launch, std::vector<double> seconds) {
@@ -99,33 +99,33 @@ class Resumed : public LedgerFile {
     return line_of(json_of(
         record, {.machine = {.host = "here"}, .commit = commit(), .run = "the run", .launch = launch}));
   }
-  void resume(Ledger& ledger, const std::string& lines, const std::string& host = "here") {
+  void resume(Outcomes& outcomes, const std::string& lines, const std::string& host = "here") {
     std::ofstream(path_) << lines;
-    ledger.resume(path_, options_.cases, host, 2);
+    outcomes.resume(path_, options_.cases, host, 2);
   }
 };
 
 TEST_F(Resumed, ResumesFromAFileAlone) {
-  Ledger ledger(path_);
+  Outcomes outcomes(path_);
   for (const char* odd : {"/", "/dev/zero", "no such file"})
-    EXPECT_THROW(ledger.resume(odd, options_.cases, "here", 2), UsageError) << odd;
+    EXPECT_THROW(outcomes.resume(odd, options_.cases, "here", 2), UsageError) << odd;
 }
 
 TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
-  Ledger ledger;
-  resume(ledger,
+  Outcomes outcomes;
+  resume(outcomes,
          line(2, 1, {4, 5}) + "\n" + R"({"case":"another"})" + "\nno record\n" + line(0, 2, {6}) + "\n");
-  EXPECT_EQ(ledger.run(), "the run");
-  EXPECT_EQ(ledger.outcome(1, 2)->seconds(), (std::vector<double>{4, 5}));
-  EXPECT_EQ(ledger.outcome(2, 0)->seconds(), std::vector<double>{6});
-  EXPECT_EQ(ledger.ended(), 2u);
+  EXPECT_EQ(outcomes.run(), "the run");
+  EXPECT_EQ(outcomes.outcome(1, 2)->seconds(), (std::vector<double>{4, 5}));
+  EXPECT_EQ(outcomes.outcome(2, 0)->seconds(), std::vector<double>{6});
+  EXPECT_EQ(outcomes.ended(), 2u);
 }
 
 TEST_F(Resumed, NamesTheLineThatItRefuses) {
   const auto refusal = [&](const std::string& lines, const std::string& host = "here") -> std::string {
     try {
-      Ledger ledger;
-      resume(ledger, lines, host);
+      Outcomes outcomes;
+      resume(outcomes, lines, host);
       return {};
     } catch (const UsageError& error) {
       return error.what();

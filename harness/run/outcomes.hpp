@@ -44,11 +44,11 @@ struct Notice {
 
 /// The outcomes of all cases in all launches of a run. One process writes at a time: rank 0 of a
 /// launch while it runs, and between launches the process that starts them.
-class Ledger {
+class Outcomes {
  public:
   /// Reads what `path` already holds; an empty path stands for no file. Throws SystemError if the
   /// file cannot be read.
-  explicit Ledger(std::string path = {});
+  explicit Outcomes(std::string path = {});
 
   /// The name of the run, which all its records share. Made at the first call.
   const std::string& run();

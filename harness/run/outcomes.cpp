@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line of the file is a JSON object: the run's name, a launch that starts or whose processes have
 // met, a notice, or a case that begins or has ended with its record.
-#include "harness/run/ledger.hpp"
+#include "harness/run/outcomes.hpp"
 
 #include <fmt/format.h>
 
@@ -52,9 +52,9 @@ void require_same(const char* what, const std::string& theirs, const std::string
 
 }  // namespace
 
-Ledger::Ledger(std::string path) : path_(std::move(path)) { read_on(); }
+Outcomes::Outcomes(std::string path) : path_(std::move(path)) { read_on(); }
 
-void Ledger::read_on() {
+void Outcomes::read_on() {
   if (path_.empty()) return;
   std::ifstream file(path_);
   if (!file.seekg(static_cast<std::streamoff>(read_bytes_))) throw SystemError("cannot read '" + path_ + "'");
@@ -62,7 +62,7 @@ void Ledger::read_on() {
 }
 
 /// Takes over a line that another process wrote.
-void Ledger::read(const std::string& line) {
+void Outcomes::read(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) return;  // a line that a crash cut off
   run_ = json.value("run", run_);
@@ -78,7 +78,7 @@ void Ledger::read(const std::string& line) {
 }
 
 /// Appends a line that this process has noted, for others to read.
-void Ledger::write(const Json& line) {
+void Outcomes::write(const Json& line) {
   if (path_.empty()) return;
   read_on();
   if (!file_) file_ = std::make_unique<Journal>(path_);
@@ -86,39 +86,39 @@ void Ledger::write(const Json& line) {
   read_bytes_ = std::filesystem::file_size(path_);
 }
 
-const std::string& Ledger::run() {
+const std::string& Outcomes::run() {
   if (run_.empty()) name_run(new_run_name());
   return run_;
 }
 
-void Ledger::name_run(const std::string& name) {
+void Outcomes::name_run(const std::string& name) {
   write({{"run", name}});
   run_ = name;
 }
 
-void Ledger::note_launch(int launch) {
+void Outcomes::note_launch(int launch) {
   starts_ = launch == launch_ ? starts_ + 1 : 1;
   launch_ = launch;
   have_met_ = false;
 }
 
-void Ledger::start_launch(int launch) {
+void Outcomes::start_launch(int launch) {
   write({{"launch", launch}});
   note_launch(launch);
 }
 
-void Ledger::meet() {
+void Outcomes::meet() {
   write({{"met", true}});
   have_met_ = true;
 }
 
-void Ledger::begin(int index) {
+void Outcomes::begin(int index) {
   write({{"case", index}});
   outcomes_[{launch_, index}] = {};
 }
 
 /// Keeps the outcome of a case, with the part of its record that a row shows.
-void Ledger::note_end(int index, Record record) {
+void Outcomes::note_end(int index, Record record) {
   record.known_rounds_as_last = record.rounds_as_last();
   record.samples.rank_seconds.clear();
   Outcome& outcome = outcomes_[{launch_, index}];
@@ -126,33 +126,33 @@ void Ledger::note_end(int index, Record record) {
   if (outcome.state != Outcome::State::timed) given_up_.insert(index);
 }
 
-void Ledger::end(int index, Record record) {
+void Outcomes::end(int index, Record record) {
   if (!path_.empty()) write({{"case", index}, {"record", row_json(record)}});
   note_end(index, std::move(record));
 }
 
-void Ledger::announce(const Notice& notice) {
+void Outcomes::announce(const Notice& notice) {
   write({{"about", notice.about}, {"text", notice.text}});
   notices_.push_back(notice);
 }
 
-const Outcome* Ledger::outcome(int launch, int index) const {
+const Outcome* Outcomes::outcome(int launch, int index) const {
   const auto found = outcomes_.find({launch, index});
   return found == outcomes_.end() ? nullptr : &found->second;
 }
 
-bool Ledger::is_settled(int launch, int index) const {
+bool Outcomes::is_settled(int launch, int index) const {
   const Outcome* outcome = this->outcome(launch, index);
   return given_up_.contains(index) || (outcome != nullptr && outcome->state != Outcome::State::begun);
 }
 
-bool Ledger::is_complete(int launch, int cases) const {
+bool Outcomes::is_complete(int launch, int cases) const {
   for (int index = 0; index < cases; ++index)
     if (!is_settled(launch, index)) return false;
   return true;
 }
 
-void Ledger::require_good(const std::vector<Case>& cases) const {
+void Outcomes::require_good(const std::vector<Case>& cases) const {
   for (const auto& [where, outcome] : outcomes_) {
     if (where.first != launch_) continue;
     const std::string text = cases[where.second].name() + ": " + outcome.reason;
@@ -161,7 +161,7 @@ void Ledger::require_good(const std::vector<Case>& cases) const {
   }
 }
 
-int Ledger::end_without_failures() const {
+int Outcomes::end_without_failures() const {
   const auto is_skipped = [](const auto& entry) { return entry.second.state == Outcome::State::skipped; };
   if (outcomes_.empty() || !std::all_of(outcomes_.begin(), outcomes_.end(), is_skipped)) return 0;
   fmt::print(stderr, "baton: nothing was timed, since all rows were skipped: {}\n",
@@ -169,20 +169,20 @@ int Ledger::end_without_failures() const {
   return ExitCode::skipped;
 }
 
-std::optional<int> Ledger::unfinished() const {
+std::optional<int> Outcomes::unfinished() const {
   for (auto entry = outcomes_.lower_bound({launch_, 0}); entry != outcomes_.end(); ++entry)
     if (entry->second.state == Outcome::State::begun) return entry->first.second;
   return std::nullopt;
 }
 
-std::size_t Ledger::ended() const {
+std::size_t Outcomes::ended() const {
   return static_cast<std::size_t>(std::count_if(outcomes_.begin(), outcomes_.end(), [](const auto& entry) {
     return entry.second.state != Outcome::State::begun;
   }));
 }
 
-void Ledger::resume(const std::string& journal, const std::vector<Case>& cases, const std::string& host,
-                    int launches) {
+void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases, const std::string& host,
+                      int launches) {
   std::error_code none;
   if (std::filesystem::exists(journal, none) && !std::filesystem::is_regular_file(journal, none))
     throw UsageError("--resume " + journal + ": it is no file of records");  // a device may have no end
@@ -207,8 +207,8 @@ void Ledger::resume(const std::string& journal, const std::vector<Case>& cases, 
   }
 }
 
-void Ledger::resume_record(const nlohmann::json& json, int index, const Case& bench_case,
-                           const std::string& host, int launches) {
+void Outcomes::resume_record(const nlohmann::json& json, int index, const Case& bench_case,
+                             const std::string& host, int launches) {
   require_same("commit", json.at("commit"), commit());
   require_same("host", json.at("machine").at("host"), host);
   const int launch = json.value("launch", 1);
