@@ -112,7 +112,9 @@ void Display::refresh() {
 
 /// The lines above the rows of a contest: an empty line or its title, and the titles of the table
 /// if they are not those of the contest before.
-std::string Display::title_of(const Case& one, std::size_t rows) {
+std::string Display::title_of(const std::vector<Record>& records) {
+  const Case& one = records[0].bench_case;
+  const std::size_t rows = records.size();
   std::string title = contest_title(options_.cases, one);
   if (!title.empty())
     title = wrapped("# " + title, "#   ");
@@ -122,13 +124,16 @@ std::string Display::title_of(const Case& one, std::size_t rows) {
   rows_before_ = rows;
   if (table_ && is_of_simulated_ == is_simulated(one)) return title;
   is_of_simulated_ = is_simulated(one);
+  int launches = 1;  // that its rows are of: an interrupted run began one more
+  for (const Record& record : records)
+    if (record.over_launches) launches = std::max(launches, record.over_launches->launches);
   if (options_.wide) {
-    table_ = wide_table(one, options_.longest_name, outcomes_.launch());
+    table_ = wide_table(one, options_.longest_name, launches);
   } else {
     std::vector<Case> alike;
     std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),
                  [this](const Case& c) { return is_simulated(c) == is_of_simulated_; });
-    table_ = fitted_table(alike, outcomes_.launch());
+    table_ = fitted_table(alike, launches);
   }
   return title + table_->head();
 }
@@ -150,7 +155,7 @@ void Display::print_contest(const std::vector<int>& contest) {
   add_outcomes(standings_, outcomes_, static_cast<int>(options_.cases.size()));
   const std::vector<Record> records = ranked_rows(contest, options_.cases, outcomes_, standings_);
   if (records.empty()) return;
-  std::string text = warning_of(records) + title_of(records[0].bench_case, records.size());
+  std::string text = warning_of(records) + title_of(records);
   const auto mode = [&](std::size_t row) { return mode_of(records[row]); };
   const bool has_modes = mode(0) != mode(records.size() - 1);
   for (std::size_t first = 0, last = 0; first < records.size(); first = last) {

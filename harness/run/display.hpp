@@ -44,7 +44,7 @@ class Display {
   bool is_over(std::size_t contest) const;
   void print_contest(const std::vector<int>& contest);
   std::string rows_of(std::span<const Record> records);
-  std::string title_of(const Case& one, std::size_t rows);
+  std::string title_of(const std::vector<Record>& records);
   std::string warning_of(const std::vector<Record>& records);
 
   const Options& options_;

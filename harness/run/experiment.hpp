@@ -27,10 +27,10 @@ struct Topology;
 class Experiment {
  public:
   /// Prepares the cases of `options`. Rank 0's `outcomes` has those that are settled, and how they
-  /// ended in earlier launches; `standings` gets their times. `display` prints them; null if another
-  /// process does. All must outlive the experiment. `interrupted` is what the watchdog says of the
-  /// results when the launch is ended from outside. Throws UsageError if the journal cannot be
-  /// written. Collective over `world`.
+  /// ended in earlier launches; `standings` gets their times. `display` prints them, and is null if
+  /// another process does. All must outlive the experiment. `interrupted` is what the watchdog says
+  /// of the results when the launch is ended from outside. Throws UsageError if the journal cannot
+  /// be written. Collective over `world`.
   Experiment(const Options& options, const std::optional<Topology>& topology, const World& world,
              Outcomes& outcomes, Standings& standings, Display* display, const std::string& interrupted);
   ~Experiment();

@@ -56,8 +56,10 @@ def laid_out(kept, layout):
             texts.append(one.text)
         else:
             texts[-1] += f" {one.text}"
-    return [line for heading, texts in paragraphs.items() for number, text in enumerate(texts)
-            for line in textwrap.wrap(text, COLUMNS, break_on_hyphens=False, subsequent_indent=" " * (INDENT + 1),
+    whole = "\N{NO-BREAK SPACE}%"  # no line begins with the sign
+    return [line.replace(whole, " %") for heading, texts in paragraphs.items() for number, text in enumerate(texts)
+            for line in textwrap.wrap(text.replace(" %", whole), COLUMNS, break_on_hyphens=False,
+                                      subsequent_indent=" " * (INDENT + 1),
                                       initial_indent=f"{'' if number else heading:<{INDENT}} ")]
 
 
@@ -99,11 +101,11 @@ def of_exchange(session, contest, found):
     others = choice.the_exchange(choice.on_other_family(found, contest))
     beside = f"On {others.run_by} ({words.count(others['ranks'], 'rank')}): {findings.winner(others)}" if others else ""
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
-            Sentence(EXCHANGE, winner_at_size(contest, found), MUST),
+            Sentence(EXCHANGE, winner_at_size(contest, found), MUST), Sentence(EXCHANGE, findings.lost(contest), MUST),
             Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS),
             Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
             Sentence(EXCHANGE, findings.on_other_executors(contest), OTHER_EXECUTORS),
-            Sentence(EXCHANGE, findings.to_decide(contest), DECIDE),
+            Sentence(EXCHANGE, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
             Sentence(EXCHANGE, findings.over_bound(contest), BOUND), Sentence(EXCHANGE, beside, OTHER_FAMILY)]
 
 
@@ -122,7 +124,7 @@ def of_layer(session, contest):
     if contest is None:
         return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
     return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
-            Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF), Sentence(LAYER, findings.to_decide(contest), DECIDE),
+            Sentence(LAYER, findings.lost(contest), MUST), Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF), Sentence(LAYER, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
             Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
             Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 

@@ -20,7 +20,7 @@ def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
-    found = ["The run was interrupted, so rows are missing." if session.interrupted else "",
+    found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
              left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
              load(timed), few_launches(used)]
     return [text for text in found if text]
@@ -122,13 +122,24 @@ def clocks(timed):
 
 def load(timed):
     """What other processes used of the cores."""
-    loads = [(record["conditions"]["other_load"], record["conditions"].get("cores", 1)) for record in timed
-             if record.get("conditions", {}).get("other_load") is not None]
-    worst = max(loads, default=None)
-    if worst is None or worst[0] < max(0.5, OTHER_LOAD * worst[1]):
+    worst, cores = worst_load(timed)
+    if worst < max(0.5, OTHER_LOAD * cores):
         return ""
-    told = f"Other processes used up to {worst[0]:.1f} of {worst[1]} cores meanwhile"
-    return f"{told}: free them and measure again." if worst[0] > BUSY * worst[1] else f"{told}."
+    told = f"Other processes used up to {worst:.1f} of {cores} cores meanwhile"
+    return f"{told}: free them and measure again." if worst > BUSY * cores else f"{told}."
+
+
+def is_busy(session):
+    """True if other processes used more of the cores than any time stands, so that more launches would not help."""
+    worst, cores = worst_load(session.measured)
+    return worst > BUSY * cores
+
+
+def worst_load(records):
+    """Returns (cores that other processes used, cores): the worst of the timed records, (0, 1) where none says it."""
+    return max(((record["conditions"]["other_load"], record["conditions"].get("cores", 1)) for record in records
+                if cases.state_of(record) == cases.TIMED and record.get("conditions", {}).get("other_load") is not None),
+               default=(0, 1))
 
 
 def rows_that_ran(session):

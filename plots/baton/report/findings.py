@@ -31,8 +31,17 @@ def winner(contest):
         return (f"A tie: {label(first)}, {words.time_of(first)}, and {label(ranks.tied[0])}, which takes "
                 f"{words.times(ranks.tied[0].ratio_to(first))} as long.")
     launches = "" if contest.is_simulated else f" in {words.count(len(first.launches), 'launch', 'launches')}"
-    return (f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; "
-            f"{words.names(map(label, ranks.tied))} cannot be told from it{launches}.")
+    near = [row for row in ranks.tied if not row.is_simulated and row.ratio_to(first).interval[0] > 1]  # by a trifle
+    untold = [label(row) for row in ranks.tied if row not in near]
+    told = [f"{words.names(map(label, near))} {'are' if len(near) > 1 else 'is'} within {words.percent(ranking.NO_DIFFERENCE - 1, 0)} of it"] * bool(near) \
+        + [f"{words.names(untold)} cannot be told from it{launches}"] * bool(untold)
+    return f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(told)}."
+
+
+def lost(contest):
+    """Who failed in a contest that has a fastest one."""
+    names = sorted({contest.label_of(row) for row in contest.lost} - {contest.label_of(row) for row in contest.competitors})
+    return f"{words.names(names)} failed and {'are' if len(names) > 1 else 'is'} not compared." if names else ""
 
 
 def to_decide(contest):
@@ -77,9 +86,10 @@ def over_bound(contest):
 
 
 def everywhere(contest, found):
-    """Over all sizes, ranks and cadences of the same executors: who is never slower than another, and who always is."""
+    """Over all sizes, ranks and cadences of the same executors: who is never slower than another, and who always is. Nothing
+    if the chosen contest itself has no verdict, since others may have other rows."""
     places = [one for one in (contest, *choice.others(found, contest)) if ranking.rank(one).judged]
-    if len(places) < 2:
+    if contest not in places or len(places) < 2:
         return ""
     labels, best = {}, collections.Counter()
     behind, wins = collections.defaultdict(list), collections.defaultdict(list)
@@ -90,7 +100,7 @@ def everywhere(contest, found):
         best.update(row.name for row in (ranks.first, *ranks.tied))
         for row in ranks.beaten:
             behind[row.name].append(row.ratio_to(ranks.first).value)
-        if ranking.has_winner(ranks):
+        if ranking.has_winner(ranks) and not place.lost:
             wins[ranks.first.name].append(difference(place, contest))
     always = [labels[name] for name, places_won in wins.items() if len(places_won) == len(places)]
     level = [labels[name] for name, number in best.items() if number == len(places)]
@@ -115,7 +125,7 @@ def where(places):
     if len(sizes) == len(places):
         return f"At all {len(sizes)} sizes ({captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])})"
     axes = [word for word, values in (("sizes", sizes), ("ranks", {one["ranks"] for one in places}),
-                                      ("cadences", {one["cadence"] for one in places})) if len(values) > 1]
+                                      ("kinds of rounds", {one["cadence"] for one in places})) if len(values) > 1]
     return f"At all {len(places)} settings" + (f" of {words.names(axes)}" if axes else "")
 
 
@@ -149,7 +159,7 @@ def near(contest):
         return ""
     ratio, most = found
     told = f"The slowest of {words.names(names)} takes {words.percent(ratio - 1)} longer than the fastest"
-    return told + (f", and at most {words.percent(most - 1)}, all of them compared at once." if most else ", in one launch.")
+    return told + (f", at most {words.percent(most - 1)} with 95 % confidence." if most else ", in one launch.")
 
 
 def exchanges_of(contest):
@@ -164,8 +174,8 @@ def on_other_executors(contest):
     for row in contest.competitors:
         best.setdefault(row.name.executor, row)
     first, *others = best.values()
-    return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {words.times(row.ratio_to(first))} as long."
-                    for row in others)
+    return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {words.times(row.ratio_to(first))} as long as "
+                    f"{contest.label_of(first)}." for row in others)
 
 
 def cost_of_exchange(contest):
@@ -205,5 +215,4 @@ def matters(contest):
     if high < MATTERS:
         return f"{exchange} at most {words.percent(high)} of a layer's time, so it hardly matters."
     share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)
-    between = f"{exchange} {share} of a layer's time:"
-    return f"{between} it matters." if low > MATTERS else f"{between} whether the exchange matters is open."
+    return f"{exchange} {share} of a layer's time, {'so it matters' if low > MATTERS else 'too wide to say whether it matters'}."

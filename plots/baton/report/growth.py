@@ -15,7 +15,8 @@ OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows
 def sentences(session):
     """Returns four sentences: on the machine, on the exchange, on the layer, and on the errors of predictions; empty where
     nothing was simulated."""
-    found = {"exchange": series(choice.exchanges(session, simulated=True)), "layer": series(choice.layers(session, simulated=True))}
+    found = {"exchange": beyond(series(choice.exchanges(session, simulated=True)), choice.exchanges(session)),
+             "layer": beyond(series(choice.layers(session, simulated=True)), choice.layers(session))}
     machines = {one.group.topology for contests in found.values() for one in contests}
     where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 else ""
     told = [sentence(subject, contests, reservation(session, contests), not where) if contests else ""
@@ -53,6 +54,12 @@ def series(found):
         return len(by_ranks), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
 
     return [contest for _, contest in sorted(max(groups.values(), default={}, key=worth).items())]
+
+
+def beyond(simulated, measured):
+    """The simulated contests of more ranks than were measured, whose times say who is fastest at fewer."""
+    most = max((one["ranks"] for one in measured), default=0)
+    return [one for one in simulated if one["ranks"] > most]
 
 
 def sentence(subject, contests, before, is_alone):

@@ -10,6 +10,7 @@ from baton.report.contests import LINEAR, SOFTMAX
 PASSES = {"forward": "forward", "backward": "backward alone", "both": "training"}
 # The timed row of a layer or model on one GPU, its contest, and its limits.Limit or None.
 Work = collections.namedtuple("Work", "contest row limit")
+SHARES = {limits.MEMORY: "bandwidth", limits.TENSOR_CORES: "MFU"}  # what a share of the data sheet's rate is called
 ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
 
 
@@ -43,26 +44,14 @@ def sentences(found):
     for one in found:
         by_work[work_of(one.contest)].append(one)
     shape = ", ".join([f"{first['tokens']} tokens", axes.heads(first), *filter(None, [first.dtype])])
-    return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training: forward and backward{of_sheet(by_work)}.",
-            *(f"{name}: {of_passes(them)}." for name, them in by_work.items())]
+    return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training is forward and backward; percentages are of what "
+            "the data sheet allows.", *(f"{name}: {of_passes(them)}." for name, them in by_work.items())]
 
 
 def of_passes(found):
-    """The time of each pass, of a model with its tokens in a second, and what share of its time the data sheet's rate allows."""
+    """The time of each pass, of a model with its tokens in a second, and its share of the data sheet's rate that binds it."""
     return ", ".join(
         f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}"
         + f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
-        + (f" ({words.percent(limit.seconds / row.median, 0)})" if limit else "") for contest, row, limit in found)
-
-
-def of_sheet(by_work):
-    """What the percentages are of, such as `bandwidth, of Softmax of its FLOP/s`; empty without any."""
-    limited = collections.defaultdict(dict)
-    for name, found in by_work.items():
-        for one in filter(lambda one: one.limit, found):
-            limited[one.limit.by][name] = True
-    if not limited:
-        return ""
-    (first, _), *others = limited.items()
-    others = "".join(f", for {words.names(names)} of its {by}" for by, names in others)
-    return f"; (%): share of the data sheet's {first}{others}"
+        + (f" ({words.percent(limit.seconds / row.median, 0)}{f' {SHARES[limit.by]}' * (number == 0)})" if limit else "")
+        for number, (contest, row, limit) in enumerate(found))

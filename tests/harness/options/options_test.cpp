@@ -22,7 +22,10 @@ TEST(Options, DefaultsAreThePapers) {
   ASSERT_TRUE(options);
   EXPECT_EQ(options->warmup, 5);
   EXPECT_EQ(options->rounds, 50);
-  EXPECT_EQ(options->cases.size(), collectives().size());
+  const std::vector<const Collective*> all = collectives();
+  const auto of_nccl = std::count_if(all.begin(), all.end(),
+                                     [](const Collective* one) { return one->name.rfind("nccl_", 0) == 0; });
+  EXPECT_EQ(options->cases.size() + of_nccl, all.size()) << "calls of NCCL run on GPUs";
   EXPECT_EQ(options->cases[0].workload->state_bytes(), 2 << 20);
   const int cores = static_cast<int>(cores_of_launch().size());
   EXPECT_EQ(options->processes(), std::clamp(cores, 2, 4));
@@ -244,10 +247,8 @@ TEST(Options, OldNamesOfFlagsStillWork) {
   }
 }
 
-TEST(Options, TheTopologyIsReadAfterTheFlags) {
-  const auto options = parse({"--executor", "simulator", "--topology", "none.json"});
-  EXPECT_EQ(options->topology, "none.json");
-  EXPECT_THROW(read_machine(*options), UsageError);
+TEST(Options, ATopologyThatIsNotThereIsRefused) {
+  EXPECT_THROW(parse({"--executor", "simulator", "--topology", "none.json"}), UsageError);
   EXPECT_FALSE(read_machine(*parse({"--executor", "local"})));
   EXPECT_THROW(read_machine(*parse({"--executor", "simulator"})), UsageError);
 }

@@ -31,9 +31,9 @@ class OneGpu(unittest.TestCase):
                                     flops_per_token=0, flops_per_pair=passes * 256.0 * 16, **self.on_gpu, **{"pass": way})]
         found = paragraphs(local(1.05, **self.on_gpu, **self.linear), local(2.0, **self.on_gpu, attention="gdn"), softmax, *more)
         self.assertEqual(list(found), ["ANSWER", "One GPU", "~ Simulated", "Verified"])
-        self.assertRegex(found["One GPU"], r"takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Training: forward and backward; \(%\): share of the data sheet's bandwidth, for Softmax of its FLOP/s\.")
-        self.assertRegex(found["One GPU"], r"Linear: training 1\.05 ms \[[^]]*\] \(10 %\)\. GDN: training 2\.00 ms \[[^]]*\]\.")
-        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\] \(56 %\), training 7\.00 ms \[[^]]*\] \(48 %\)\.$")
+        self.assertRegex(found["One GPU"], r"takes two GPUs: 16384 tokens, 16 heads of 128, bf16\. Training is forward and backward; percentages are of what the data sheet allows\.")
+        self.assertRegex(found["One GPU"], r"Linear: training 1\.05 ms \[[^]]*\] \(10 % bandwidth\)\. GDN: training 2\.00 ms \[[^]]*\]\.")
+        self.assertRegex(found["One GPU"], r"Softmax: forward 2\.00 ms \[[^]]*\] \(56 % MFU\), training 7\.00 ms \[[^]]*\] \(48 %\)\.$")
         self.assertIn("zeco fastest at 2 to 256 ranks", found["~ Simulated"])
 
     def test_a_calibration_does_not_boast_of_predicting_itself(self):

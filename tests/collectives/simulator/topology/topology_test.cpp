@@ -137,14 +137,21 @@ std::vector<std::filesystem::path> shipped_files() {
 }
 
 TEST(ShippedTopologies, AreReadAndAreWhatTheirNamesSay) {
-  const std::map<std::string, int> ranks = {{"dgx-a100-2x8-100g", 16},
+  const std::map<std::string, int> ranks = {{"b200-8", 8},
+                                            {"b300-8", 8},
+                                            {"dgx-a100-2x8-100g", 16},
                                             {"dgx-a100-8x8", 64},
                                             {"dgx-h100-2048x8", 16384},
                                             {"dgx-h100-32x8", 256},
                                             {"dgx-h100-8", 8},
+                                            {"gb200-4", 4},
+                                            {"gb300-4", 4},
                                             {"h100-8-slow-ethernet", 32},
                                             {"h200-4", 4},
+                                            {"hgx-h200-8", 8},
+                                            {"l40s-8", 8},
                                             {"pcie-4xa10", 4},
+                                            {"rtx-pro-6000-8", 8},
                                             {"shared_memory_host", 64}};
   ASSERT_EQ(shipped_files().size(), ranks.size());
   for (const auto& file : shipped_files()) {
@@ -194,7 +201,7 @@ TEST(ShippedTopologies, LookLikeTheExampleOfTheDocumentation) {
 TEST(ShippedTopologies, AreAllInTheDocumentation) {
   const std::string text = documentation();
   for (const auto& file : shipped_files())
-    EXPECT_THAT(text, HasSubstr("| `" + file.filename().string() + "` |"));
+    EXPECT_NE(text.find("`" + file.filename().string() + "`"), std::string::npos) << file;
 }
 
 }  // namespace
