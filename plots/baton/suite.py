@@ -95,9 +95,9 @@ def of_operator_bench(machine):
 def of_model_bench(machine):
     """A small model, forward and backward, under the papers' methods; on GPUs a block of a model of 1.3 billion weights."""
     if machine.gpus:
-        methods = "zeco --lines dp --for 30" if machine.gpus == 1 else "zeco,lasp1,lasp2 --lines dp,full --for 120"
-        yield (f"--executor nccl --model gla-1b-h16 --layers 1 --tokens 16384 --methods {methods} --rounds 20 "
-               f"--ranks {powers_of_two(machine.gpus)[-1] if machine.gpus > 1 else 1}")
+        asked = "--executor nccl --methods zeco --lines dp --ranks 1 --for 30" if machine.gpus == 1 else \
+            f"--executor peer --methods zeco,lasp1,lasp2 --lines dp,full --ranks {powers_of_two(machine.gpus)[-1]} --for 120"
+        yield f"{asked} --model gla-1b-h16 --layers 1 --tokens 16384 --rounds 20"
         return
     ranks = powers_of_two(min(machine.cores // 2, 8))
     yield f"--methods zeco,lasp1,lasp2 --tokens 128 --rounds 10 --ranks {ranks[-1]} --for 10"

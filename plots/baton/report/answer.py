@@ -101,7 +101,9 @@ def of_exchange(session, contest, found):
     others = choice.the_exchange(choice.on_other_family(found, contest))
     beside = f"On {others.run_by} ({words.count(others['ranks'], 'rank')}): {findings.winner(others)}" if others else ""
     return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
-            Sentence(EXCHANGE, winner_at_size(contest, found), MUST), Sentence(EXCHANGE, findings.lost(contest), MUST),
+            Sentence(EXCHANGE, winner_at_size(contest, found), MUST),
+            Sentence(EXCHANGE, "" if findings.everywhere(contest, found) else findings.slower(contest), MUST),
+            Sentence(EXCHANGE, findings.lost(contest), MUST),
             Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS),
             Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
             Sentence(EXCHANGE, findings.on_other_executors(contest), OTHER_EXECUTORS),
@@ -124,7 +126,9 @@ def of_layer(session, contest):
     if contest is None:
         return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
     return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
-            Sentence(LAYER, findings.lost(contest), MUST), Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF), Sentence(LAYER, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
+            Sentence(LAYER, findings.slower(contest), MUST), Sentence(LAYER, findings.lost(contest), MUST),
+            Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF),
+            Sentence(LAYER, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
             Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
             Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
 
@@ -135,8 +139,9 @@ def of_model(session):
     if contest is None:
         untold = any(record["bench"] == "model" for record in session.measured)
         return [Sentence(MODEL, nothing(session, "model"), MUST)] if untold else []
-    return [Sentence(MODEL, title(contest, "heads", "dtype", "threads_per_rank"), MUST), Sentence(MODEL, findings.winner(contest), MUST),
-            Sentence(MODEL, findings.throughput(contest), COST)]
+    return [Sentence(MODEL, title(contest, "heads", "dtype", "threads_per_rank"), MUST),
+            Sentence(MODEL, findings.winner(contest), MUST), Sentence(MODEL, findings.slower(contest), MUST),
+            Sentence(MODEL, findings.lost(contest), MUST), Sentence(MODEL, findings.throughput(contest), COST)]
 
 
 def title(contest, *without):

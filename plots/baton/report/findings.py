@@ -38,6 +38,22 @@ def winner(contest):
     return f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(told)}."
 
 
+def losers(ranks):
+    """The rows that are slower than the fastest and that the sentence on the winner does not name."""
+    return ranks.beaten[ranking.has_winner(ranks):] if ranks.judged else []
+
+
+def slower(contest):
+    """Who loses, and by how much."""
+    ranks = ranking.rank(contest)
+    others = losers(ranks)
+    if not others:
+        return ""
+    ratios = [row.ratio_to(ranks.first) for row in others]
+    factor = words.times(ratios[0]) if len(others) == 1 else f"{span([ratio.value for ratio in ratios])} times"
+    return f"Slower: {words.names(map(contest.label_of, others))}, {factor} as long."
+
+
 def lost(contest):
     """Who failed in a contest that has a fastest one."""
     names = sorted({contest.label_of(row) for row in contest.lost} - {contest.label_of(row) for row in contest.competitors})
@@ -67,7 +83,7 @@ def over_lasp2(contest):
     if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is runner_up_of(ranks):
         return ""
     name = "LASP-2" if contest.is_layer else f"The fastest form of LASP-2's gather here, {contest.label_of(lasp2)},"
-    if lasp2 is ranks.first:
+    if lasp2 is ranks.first or losers(ranks) == [lasp2]:  # its time has been said
         return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
     untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
