@@ -21,8 +21,8 @@ Point = collections.namedtuple("Point", "name row colour")
 QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHANGE: "Which exchange is fastest?",
              answer.LAYER: "Which method is fastest in a layer?", answer.MODEL: "Which method is fastest in a model?",
              answer.SIMULATED: "And on more devices?"}
-WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT = 340, 152, 14, 6, 19, 34, 10.5  # points
-LETTERS = 24  # of a name
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT, SMALL = 340, 152, 14, 6, 19, 34, 10.5, 8.5  # points
+LETTERS = 24  # of a line of a name
 FAR = 3  # times the largest median, where intervals are cut
 TIED, OTHER = "#00664a", "#57606a"
 
@@ -80,8 +80,8 @@ def drawn(points, title):
     notes = {}
     for number, (name, row, colour) in enumerate(points):
         middle = TOP + ROW * (number + 0.5)
-        axes.text(-0.02, middle, name if len(name) <= LETTERS else f"{name[:LETTERS - 1]}…", ha="right", va="center",
-                  fontsize=TEXT, color=colour, transform=axes.get_yaxis_transform())
+        axes.text(-0.02, middle, style.wrapped(name, LETTERS), ha="right", va="center", linespacing=1, color=colour,
+                  fontsize=TEXT if len(name) <= LETTERS else SMALL, transform=axes.get_yaxis_transform())
         if row.interval:
             axes.hlines(middle, *row.interval, color=colour, linewidth=2.5, alpha=0.5)
         gid = f"point-{number}"

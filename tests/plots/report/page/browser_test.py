@@ -35,6 +35,19 @@ const values = [...table.tBodies[0].rows].map((row) => Number(row.cells[column].
 if (values.length < 2 || values.some((value, index) => index && value > values[index - 1])) console.error(values);
 """
 
+# Checks that each row of a table shows its name, what tells it from rows of that name, its median and its ratio.
+IN_SIGHT = """
+for (const table of document.querySelectorAll("table.sorts")) {
+  const shown = new Set();
+  for (const row of table.tBodies[0].rows) {
+    const seen = [...row.cells].filter((cell) => cell.offsetWidth && cell.getBoundingClientRect().right <= innerWidth);
+    const words = seen.length >= 3 && seen[0].innerText;
+    if (!words || shown.has(words)) console.error(`${seen.length} cells of ${row.cells[0].textContent} are seen, or it is there twice`);
+    shown.add(words);
+  }
+}
+"""
+
 
 @browser.needed
 class PageInBrowser(unittest.TestCase):
@@ -51,6 +64,10 @@ class PageInBrowser(unittest.TestCase):
 
     def test_of_two_sessions(self):
         self.assert_fine(pages.html_of(pages.whole(), pages.session(pages.scans(), pages.layers())), OPEN_ALL)
+
+    def test_rows_are_told_apart_on_a_telephone(self):
+        page = pages.html_of(pages.session(pages.scans(), pages.layers()))
+        self.assertEqual(browser.look(page, min(browser.WIDTHS), IN_SIGHT), [])
 
     def test_tables_sort(self):
         self.assertEqual(browser.look(pages.html_of(pages.whole()), 1280, SORTED), [])
