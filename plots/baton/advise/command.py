@@ -10,6 +10,7 @@ import textwrap
 from baton import fastest, program, results, stacks, words
 from baton.advise import candidates
 from baton.advise.simulator import Question, Refused, Simulator, topology_of
+from baton.regret import contests
 
 USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
@@ -30,7 +31,8 @@ def main(arguments):
     simulator = Simulator(options.programs, question)
     records, move = simulator.all_methods(), simulator.move()
     if options.json:
-        print(json.dumps({"question": question._asdict(), **all_times(records, move)}, indent=2))
+        print(json.dumps({"question": question._asdict(), **all_times(records, move), "regret": regret(contests.read())},
+                         indent=2))
         return
     said = [*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, move)]
     print(program.printable("\n".join(textwrap.fill(one, COLUMNS, subsequent_indent="#   " if one[0] == "#" else " " * 9,
@@ -82,6 +84,7 @@ def head(question, topology, records):
     origin = "was calibrated on its machine" if "calibration" in topology else "was never compared with a machine"
     yield (f"# a difference below {percent(fastest.TYPICAL_ERROR)}, the simulator's typical error (docs/results.md), is "
            f"none; the topology {origin}")
+    yield f"# {contests.sentence(contests.read())}"
     beyond = {one["extrapolated"] for one in records if one.get("extrapolated")}
     if beyond:
         yield f"# less certain: {words.names(sorted(beyond))}"
@@ -111,6 +114,11 @@ def all_times(records, move):
              for title, stacks_of in candidates.contests(records, move).items()}
     return {title: [{"name": name, "seconds": seconds, "ratio": seconds / times[0][0]} for seconds, name in times]
             for title, times in found.items()}
+
+
+def regret(judged):
+    """Returns how many times as long as the fastest what the simulator named took in the contests that judged it."""
+    return {"contests": len(judged), "median": contests.median(judged), "worst": contests.worst(judged).times}
 
 
 def sentence(found, completed):

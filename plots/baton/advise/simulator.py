@@ -26,7 +26,7 @@ class Simulator:
     """Runs the benches of the folder `programs` on the topology of a question."""
 
     def __init__(self, programs, question):
-        self.programs, self.question = pathlib.Path(programs), question
+        self.programs, self.question = programs, question
         self.topology = topology_of(question.topology)
 
     def all_methods(self):
@@ -64,18 +64,23 @@ class Simulator:
         return self.records_of("operator", topology, *flags(self.question, with_kv_heads), *words)
 
     def records_of(self, bench, topology, *words):
-        program = self.programs / f"{bench}_bench"
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "records.jsonl")
-            asked = [program, "--executor", "simulator", "--topology", topology, "-J", path, *words]
-            try:
-                done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
-            except OSError as error:
-                raise Refused(f"cannot run {program}: {error.strerror}; ./run advise builds it") from error
-            if done.returncode not in results.ENDED_WELL:
-                last = (done.stderr.strip().splitlines() or [f"{bench}_bench ended with {done.returncode}"])[-1]
-                raise Refused(last.removeprefix("baton: "))
-            return results.load([path], bench)
+        return simulated(self.programs, bench, topology, *words)
+
+
+def simulated(programs, bench, topology, *words):
+    """Returns the records of a bench in the folder `programs` on the simulated machine of a topology. Throws Refused."""
+    program = pathlib.Path(programs) / f"{bench}_bench"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "records.jsonl")
+        asked = [program, "--executor", "simulator", "--topology", topology, "-J", path, *words]
+        try:
+            done = subprocess.run(list(map(str, asked)), capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise Refused(f"cannot run {program}: {error.strerror}; ./run advise builds it") from error
+        if done.returncode not in results.ENDED_WELL:
+            last = (done.stderr.strip().splitlines() or [f"{bench}_bench ended with {done.returncode}"])[-1]
+            raise Refused(last.removeprefix("baton: "))
+        return results.load([path], bench)
 
 
 def flags(question, with_kv_heads):

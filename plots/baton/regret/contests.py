@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contests in which the simulator was judged, as `python3 -m baton regret` keeps them in contests.csv beside this file.
+
+The times of a contest are those that were measured or published, and the simulator's say only which row it names.
+"""
+
+import collections
+import csv
+import io
+import pathlib
+import statistics
+
+from baton import fastest, files
+
+KEPT = pathlib.Path(__file__).with_name("contests.csv")
+CALIBRATED, COMPOSED = "calibrated on this machine", "not calibrated there"
+
+# `what` competed, a bench's name, on a `topology` that was CALIBRATED or COMPOSED. `rows` is their number; `times` is how many
+# times as long as `best` the row takes that the simulator `named`, and `slowest` the slowest row. `claimed` is how many times
+# as long as the named row the simulator said that the best one takes.
+Judged = collections.namedtuple("Judged", "source what topology origin contest ranks rows named best times slowest claimed")
+NUMBERS = {"ranks": int, "rows": int, "times": float, "slowest": float, "claimed": float}
+
+
+def judge(measured, predicted):
+    """Returns (rows, named, best, times, slowest, claimed) of {name: seconds} as measured and as predicted, or None where fewer than
+    two rows have both."""
+    both = {name: seconds for name, seconds in measured.items() if name in predicted}
+    if len(both) < 2:
+        return None
+    best = fastest.of(both)
+    named = fastest.of({name: predicted[name] for name in both}).name
+    return (len(both), named, best.name, both[named] / best.seconds, max(both.values()) / best.seconds,
+            predicted[best.name] / predicted[named])
+
+
+def as_text(head, judged):
+    """Returns the file: the lines of `head` as comments, and a line for each contest."""
+    text = io.StringIO(newline="")
+    text.writelines(f"# {line}\n" for line in head)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Judged._fields)
+    writer.writerows([f"{value:.4f}" if isinstance(value, float) else value for value in one] for one in judged)
+    return text.getvalue()
+
+
+def read(path=KEPT):
+    lines = [line for line in files.text_of(path).splitlines() if not line.startswith("#")]
+    return [Judged(**{key: NUMBERS.get(key, str)(value) for key, value in row.items()}) for row in csv.DictReader(lines)]
+
+
+def median(judged):
+    return statistics.median(one.times for one in judged)
+
+
+def worst(judged):
+    return max(judged, key=lambda one: one.times)
+
+
+def sentence(judged):
+    return (f"Over {len(judged)} measured and published contests, what the simulator names takes {median(judged):.2f} times as "
+            f"long as the fastest at the median, {worst(judged).times:.2f} times at worst.")
