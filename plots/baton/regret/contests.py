@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contests in which the simulator was judged, as `python3 -m baton regret` keeps them in contests.csv beside this file.
+"""The contests in which the simulator was judged, kept in contests.csv by `python3 -m baton regret`.
 
-The times of a contest are those that were measured or published, and the simulator's say only which row it names.
+The times of a contest are those that were measured or published. The simulator's say which row it names.
 """
 
 import collections
@@ -15,16 +15,17 @@ from baton import fastest, files
 KEPT = pathlib.Path(__file__).with_name("contests.csv")
 CALIBRATED, COMPOSED = "calibrated on this machine", "not calibrated there"
 
-# `what` competed, a bench's name, on a `topology` that was CALIBRATED or COMPOSED. `rows` is their number; `times` is how many
-# times as long as `best` the row takes that the simulator `named`, and `slowest` the slowest row. `claimed` is how many times
-# as long as the named row the simulator said that the best one takes.
-Judged = collections.namedtuple("Judged", "source what topology origin contest ranks rows named best times slowest claimed")
+# `what` is the bench, `origin` one of the two words above, `rows` how many rows competed. `times` is
+# how many times as long as `best` the row takes that the simulator `named`, and `slowest` the slowest
+# row. `claimed` is how many times as long as the named row the simulator has the best one.
+Judged = collections.namedtuple(
+    "Judged", "source what topology origin contest ranks rows named best times slowest claimed")
 NUMBERS = {"ranks": int, "rows": int, "times": float, "slowest": float, "claimed": float}
 
 
 def judge(measured, predicted):
-    """Returns (rows, named, best, times, slowest, claimed) of {name: seconds} as measured and as predicted, or None where fewer than
-    two rows have both."""
+    """Returns (rows, named, best, times, slowest, claimed) of {name: seconds}, measured and predicted, or None where fewer
+    than two rows have both."""
     both = {name: seconds for name, seconds in measured.items() if name in predicted}
     if len(both) < 2:
         return None
@@ -46,7 +47,8 @@ def as_text(head, judged):
 
 def read(path=KEPT):
     lines = [line for line in files.text_of(path).splitlines() if not line.startswith("#")]
-    return [Judged(**{key: NUMBERS.get(key, str)(value) for key, value in row.items()}) for row in csv.DictReader(lines)]
+    return [Judged(**{key: NUMBERS.get(key, str)(value) for key, value in row.items()})
+            for row in csv.DictReader(lines)]
 
 
 def median(judged):
@@ -58,5 +60,5 @@ def worst(judged):
 
 
 def sentence(judged):
-    return (f"Over {len(judged)} measured and published contests, what the simulator names takes {median(judged):.2f} times as "
-            f"long as the fastest at the median, {worst(judged).times:.2f} times at worst.")
+    return (f"Over {len(judged)} measured and published contests, what the simulator names takes {median(judged):.2f} "
+            f"times as long as the fastest at the median, {worst(judged).times:.2f} times at worst.")

@@ -16,8 +16,9 @@ from baton.report.page import again
 TREE = pathlib.Path(__file__).resolve().parents[3]
 COLLECTIVE, LAYER, MODEL = BENCHES = tuple(results.BENCHES)
 
-# Which contests of a folder are judged on which topology. None was fitted to rows that it judges: `--calibrate` measures single
-# messages and kernels, and `origin` says whether it, or whoever wrote the file, measured some on this machine.
+# Which contests of a folder are judged on which topology. None was fitted to rows that it judges:
+# `--calibrate` measures single messages and kernels. `origin` says whether figures of the topology were
+# measured on this machine.
 Source = collections.namedtuple("Source", "folder benches executors topology origin")
 H100, H200 = "topologies/dgx-h100-8.json", "topologies/h200-4.json"
 GPUS = ("peer", "nccl")
@@ -73,7 +74,7 @@ def measured(contest, executor, rows):
 
 
 def predicted(contest, executor, rows, topology, programs):
-    """Returns {label: simulated seconds} of the rows that have a time there; those of one launch of a bench differ in the name."""
+    """Returns {label: simulated seconds} of the rows that have a time there. A launch of a bench has unlike names."""
     alike = collections.defaultdict(list)
     for row in rows:
         alike[row.name.blocks, row.name.scan].append(row)

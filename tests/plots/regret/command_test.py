@@ -17,7 +17,7 @@ class BadInput(InFolder):
 class Head(unittest.TestCase):
     def test_the_kept_file_says_how_it_was_made(self):
         self.assertTrue(contests.KEPT.read_text(encoding="utf-8").startswith(
-            "# Made by `python3 -m baton regret --programs build/cpu/bin` on 20"))
+            "# Made by `PYTHONPATH=plots python3 -m baton regret --programs build/cpu/bin` on 20"))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from plots.example import InFolder
 RING, SCAN, GATHER = "a_ring", "a_scan", "a_gather"
 
 
-def judged(times, **changes):
-    return contests.Judged("some-machine", "collective", "somewhere", contests.COMPOSED, "ranks:4/a, b", 4, 3, RING, SCAN, times, 3.0,
-                           1.5)._replace(**changes)
+def judged(times):
+    return contests.Judged("some-machine", "collective", "somewhere", contests.COMPOSED, "ranks:4/a, b", 4, 3, RING,
+                           SCAN, times, 3.0, 1.5)
 
 
 class Judge(unittest.TestCase):
