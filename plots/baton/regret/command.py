@@ -19,8 +19,6 @@ HEAD = (
 def main(arguments):
     parser = argparse.ArgumentParser(prog="baton regret", description=__doc__)
     parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR", help="where the benches are")
-    parser.add_argument("--out", type=pathlib.Path, default=contests.KEPT, metavar="FILE",
-                        help="default: the kept file")
     options = parser.parse_args(arguments)
     found = []
     for sources, judged in ((measured.SOURCES, measured.of_source), (published.TABLES, published.of_table)):
@@ -28,5 +26,5 @@ def main(arguments):
             print(f"      {source[0]} on {source.topology}", flush=True)
             found += judged(source, options.programs)
     head = [line.format(day=datetime.date.today().isoformat()) for line in HEAD]
-    files.write(options.out.parent, {options.out.name: contests.as_text(head, found)})
+    files.write(contests.KEPT.parent, {contests.KEPT.name: contests.as_text(head, found)})
     print(contests.sentence(found))
