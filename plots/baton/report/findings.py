@@ -47,7 +47,7 @@ def slower(contest):
     """Who loses, and by how much."""
     ranks = ranking.rank(contest)
     others = losers(ranks)
-    if not others:
+    if not others or not contest.is_layer and others == [ranking.lasp2_of(contest)]:  # over_lasp2 says it
         return ""
     ratios = [row.ratio_to(ranks.first) for row in others]
     factor = words.times(ratios[0]) if len(others) == 1 else f"{span([ratio.value for ratio in ratios])} times"
@@ -83,7 +83,9 @@ def over_lasp2(contest):
     if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is runner_up_of(ranks):
         return ""
     name = "LASP-2" if contest.is_layer else f"The fastest form of LASP-2's gather here, {contest.label_of(lasp2)},"
-    if lasp2 is ranks.first or losers(ranks) == [lasp2]:  # its time has been said
+    if contest.is_layer and losers(ranks) == [lasp2]:  # `slower` says it
+        return ""
+    if lasp2 is ranks.first:
         return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
     untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
