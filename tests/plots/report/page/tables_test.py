@@ -16,7 +16,7 @@ def tables_of(text):
     """[(heading and notes, [cells of each row])] of a page."""
     found = []
     for section in re.findall(r'<section class="of-table">(.*?)</section>', text, re.DOTALL):
-        said, body = section.split("<tbody>")
+        said, body = re.sub("<small.*?</small>", "", section).split("<tbody>")  # the words for a telephone
         rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)
         found.append((plain(said), [[plain(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in rows]))
     return found
