@@ -23,12 +23,17 @@ class Refusals(unittest.TestCase):
         self.assertIn("setup takes no arguments", self.refused("setup", "now"))
         self.assertIn("unknown command ''", self.refused(""))
         self.assertIn("no preset '.*'", self.refused("test", "--preset", ".*"))
-        for words in (("--all",), ("--tables", "2"), ("--measure", "--tables=")):
+        for words in (("--all",), ("--tables", "2"), ("--measure", "--tables="), ("",), ("0",), ("", "")):
             self.assertIn("paper takes --local, or --measure with --tables LIST", self.refused("paper", *words))
         for tables in ("7", "2,", "2,x", "2 --local"):
             self.assertIn("--tables takes some of 2,3,4,5,6", self.refused("paper", "--measure", f"--tables={tables}"))
         self.assertIn("CMakePresets.json has no preset 'x'", self.refused("test", "--preset", "x"))
         self.assertIn("doctor has no '--rank'; it takes --ranks N", self.refused("doctor", "--ranks", "2", "--rank"))
+
+    def test_a_terminal_gets_no_character_that_it_obeys(self):
+        for words in (("\x1b[31m\n",), ("setup", "\x1b\n"), ("dist", "\x1b\n"), ("wheel", "\x1b\n"), ("doctor", "-\x1b\n"),
+                      ("paper", "\x1b\n"), ("test", "--preset", "\x1b\n")):
+            self.assertNotIn("\x1b", self.refused(*words))
 
     def test_by_a_link_and_with_a_path_of_folders(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@
 wheel() {
   local cuda=OFF
   [[ ${1:-} != --cuda ]] || { cuda=ON && shift; }
-  (($# == 0)) || die "wheel takes --cuda or nothing, got '$*'"
+  (($# == 0)) || die "wheel takes --cuda or nothing, got ${*@Q}"
   steps 2
   packages
   step "building the wheel (some minutes the first time)"
@@ -28,7 +28,7 @@ say_how_to_install() {
 
 # The archive knows its commit (cmake/write_build_header.cmake), and is the same to the byte wherever it is made.
 dist() {
-  (($# == 0)) || die "dist takes no arguments, got '$*'"
+  (($# == 0)) || die "dist takes no arguments, got ${*@Q}"
   local version archive
   version=$(sed -n 's/^project(baton VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt)
   archive=baton_$version.orig.tar.gz

@@ -4,21 +4,27 @@ replaces a file that was read."""
 
 import os
 import pathlib
+import stat
+
+NO_FILE = "it is no file"
 
 _read = set()  # the files that were read
 
 
 def reading(path):
-    """Returns the path of a file that is about to be read, which no later output may replace."""
+    """Returns the path of a file that is about to be read, which no later output may replace. Throws OSError for a pipe in a
+    folder, which may never have a writer; a shell's `<(COMMAND)` has one."""
     if os.path.isfile(path):  # a device or a pipe is not replaced
         _read.add(os.path.realpath(path))
+    elif os.path.exists(real := os.path.realpath(path)) and stat.S_ISFIFO(os.stat(real).st_mode):
+        raise OSError(None, NO_FILE, str(path))
     return path
 
 
 def text_of(path):
-    """The text of a file. Throws OSError for a pipe, which may never have a writer, and for anything else that is no file."""
+    """The text of a file. Throws OSError for anything else."""
     if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(None, "it is no file", str(path))
+        raise OSError(None, NO_FILE, str(path))
     with open(reading(path), encoding="utf-8") as file:
         return file.read()
 

@@ -23,11 +23,11 @@ def main(arguments):
     options = parser.parse_args(arguments)
     try:
         grown_topology = grown(renamed(json.loads(files.text_of(options.calibration)), 3), options.ranks)
-        options.out.write_text(json.dumps(grown_topology, indent=2) + "\n", encoding="utf-8")
     except (OSError, ValueError, RecursionError) as error:
-        raise checks.ResultsError(f"{options.calibration}: {error}") from error
+        raise checks.ResultsError(f"{options.calibration}: {getattr(error, 'strerror', None) or error}") from error
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise checks.ResultsError(f"{options.calibration}: no topology that --calibrate wrote: {error}") from error
+    files.write(options.out.parent, {options.out.name: json.dumps(grown_topology, indent=2) + "\n"})
 
 
 def grown(topology, ranks):

@@ -45,7 +45,7 @@ def drop_output():
 
 
 def end(line):
-    print(printable(line, sys.stderr), file=sys.stderr)
+    print(printable(line, sys.stderr).replace("\n", "\\n"), file=sys.stderr)
     sys.exit(BAD_INPUT)
 
 

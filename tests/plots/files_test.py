@@ -42,5 +42,15 @@ class Writing(InFolder):
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"a", "folder"})
 
 
+class Reading(InFolder):
+    def test_a_pipe_in_a_folder_is_refused_and_that_of_a_shell_is_not(self):
+        os.mkfifo(self.folder / "pipe")  # which has no writer
+        with self.assertRaisesRegex(OSError, "it is no file"):
+            files.reading(self.folder / "pipe")
+        ends = os.pipe()
+        self.addCleanup(lambda: [os.close(end) for end in ends])
+        self.assertEqual(files.reading(f"/dev/fd/{ends[0]}"), f"/dev/fd/{ends[0]}")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -47,7 +47,12 @@ class Grow(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             path.unlink()
             os.mkfifo(path)  # which has no writer
-            self.assertIn("it is no file", grow(path)[0].stderr)
+            self.assertEqual(grow(path)[0].stderr, f"grow: {path}: it is no file\n")
+
+    def test_an_output_that_is_a_folder_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run("grow", ONE, "--out", folder)
+            self.assertEqual((done.returncode, done.stderr), (2, f"grow: {folder}: it is a directory, expected a file\n"))
 
 
 if __name__ == "__main__":

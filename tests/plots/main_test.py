@@ -28,6 +28,7 @@ class Commands(unittest.TestCase):
 
     def test_a_terminal_gets_no_character_that_it_obeys(self):
         self.assertIn(r"unknown command '\x1b[31m\u202e'", run("\x1b[31m\u202e").stderr)
+        self.assertEqual(run("report", "no\nfile").stderr, "report: no\\nfile: No such file or directory\n")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ def text_of(programs, topology, natives, gpus, sizes):
     except OSError as error:
         raise ResultsError(f"cannot run {program}: {error.strerror}; ./run predict builds it") from error
     if done.returncode != 0:
-        raise ResultsError((done.stderr.strip().splitlines() or ["library_times failed"])[-1].removeprefix("baton: "))
+        last = (done.stderr.strip().splitlines() or ["library_times failed"])[-1]
+        raise ResultsError(last.removeprefix("baton: ").replace("--ranks: ", "--gpus: ", 1))
     return done.stdout
 
 

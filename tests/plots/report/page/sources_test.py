@@ -2,6 +2,7 @@
 """Traces, commands and links of the page lead to what they name."""
 
 import json
+import os
 import re
 import unittest
 import urllib.parse
@@ -46,6 +47,7 @@ class Sources(InFolder):
         records = scan(case="fast") + scan("ring_scan", 150, case="slow")
         self.assertNotIn("One round, no statistic", self.page_of(records))
         (self.folder / "some results" / "fast.json").write_text(json.dumps(trace("fast")), encoding="utf-8")
+        os.mkfifo(self.folder / "some results" / "pipe.json")  # which has no writer
         (self.folder / "some results" / "torn.json").write_text('{"traceEvents":[', encoding="utf-8")
         page = self.page_of(records)
         self.assertIn("The exchange with the lowest median: all_scan", page)
