@@ -18,18 +18,19 @@ leave_on_signals() {
 # from anywhere else. Nothing of it is left afterwards, and this script ends too, unless `after_interrupt` is `go on` and
 # the signal was Ctrl-C.
 attended() {
-  local job status input name caught=
+  local job='' status input name caught=
   # A group in the background that reads from the terminal would be stopped.
   if [[ -t 0 || ! -e /proc/$$/fd/0 ]]; then exec {input}</dev/null; else exec {input}<&0; fi
+  for name in "${!signal_numbers[@]}"; do
+    # shellcheck disable=SC2064
+    trap "caught=$name; [[ -z \$job ]] || kill -TERM -- -\$job 2>/dev/null || true" "$name"
+  done
   set -m
   "$@" <&"$input" {input}<&- &
   job=$!
   set +m
   exec {input}<&-
-  for name in "${!signal_numbers[@]}"; do
-    # shellcheck disable=SC2064
-    trap "caught=$name; kill -TERM -- -$job 2>/dev/null || true" "$name"
-  done
+  [[ -z $caught ]] || kill -TERM -- "-$job" 2>/dev/null || true # a signal that came before the job had its number
   while true; do
     status=0
     wait "$job" || status=$?
