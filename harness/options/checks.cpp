@@ -2,9 +2,14 @@
 #include "harness/options/checks.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <string_view>
 
@@ -42,6 +47,9 @@ void refuse_unless_harmless(const std::string& argument) {
   if (!is_of_benchmark(argument)) return;
   const std::size_t end = std::min(argument.find('='), argument.size());
   const std::string name = argument.substr(0, end);
+  for (const char* valued : {"filter", "out", "out_format", "context"})
+    if (argument == std::string("--benchmark_") + valued)
+      throw UsageError(name + " needs a value, behind an equals sign: " + name + "=VALUE");
   for (const char* harmless :
        {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
     if (name == std::string("--benchmark_") + harmless)
@@ -62,6 +70,23 @@ std::vector<NamedFile> outputs_of(const Options& options) {
     if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
       outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
   return outputs;
+}
+
+/// Throws UsageError for a file of records, which an output that replaces its file would destroy.
+void refuse_records(const NamedFile& output) {
+  std::ifstream file(output.path);
+  std::string line;
+  if (!std::getline(file, line)) return;
+  const nlohmann::json first = nlohmann::json::parse(line, nullptr, false);
+  if (first.is_object() && first.contains("bench"))
+    throw UsageError(fmt::format("{}: {} has records, which would be lost: name another file", output.flag,
+                                 quoted(output.path)));
+}
+
+/// Throws UsageError, with the reason of the system, if the file of --resume cannot be read.
+void require_readable(const std::string& journal) {
+  if (!journal.empty() && access(journal.c_str(), R_OK) != 0)
+    throw UsageError(fmt::format("--resume: cannot read {}: {}", quoted(journal), std::strerror(errno)));
 }
 
 }  // namespace
@@ -96,9 +121,9 @@ std::optional<Topology> read_machine(const Options& options) {
       throw UsageError("executor " + bench_case.executor +
                        " needs a machine: --topology topologies/NAME.json");
     if (bench_case.ranks > topology->ranks())
-      throw UsageError(fmt::format("{} ranks do not fit on {}: {} nodes of {} are {}", bench_case.ranks,
-                                   topology->name, topology->nodes, topology->ranks_per_node,
-                                   topology->ranks()));
+      throw UsageError(fmt::format("--ranks: {} ranks do not fit on {}: {} nodes of {} are {}",
+                                   bench_case.ranks, topology->name, topology->nodes,
+                                   topology->ranks_per_node, topology->ranks()));
   }
   return topology;
 }
@@ -150,8 +175,11 @@ void require_outputs(const Options& options) {
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
   require_export(options.exported, options.cases);
   if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
+  require_readable(options.resume);
   std::vector<NamedFile> outputs = outputs_of(options);
   require_files(outputs, {{"--resume", options.resume}});
+  for (const NamedFile& replaced : {NamedFile{"--trace", options.trace}, {"--calibrate", options.calibrate}})
+    refuse_records(replaced);
   outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
   require_files(outputs, {{"--topology", options.topology}});
 }

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -187,7 +189,7 @@ void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases
   if (std::filesystem::exists(journal, none) && !std::filesystem::is_regular_file(journal, none))
     throw UsageError("--resume " + journal + ": it is no file of records");  // a device may have no end
   std::ifstream file(journal);
-  if (!file) throw UsageError("--resume " + journal + ": cannot read it");
+  if (!file) throw UsageError("--resume " + journal + ": " + std::strerror(errno));
   std::map<std::pair<std::string, int>, int> indices;
   for (int index = 0; index < static_cast<int>(cases.size()); ++index)
     indices.try_emplace({cases[index].key(), cases[index].cycle}, index);

@@ -48,6 +48,23 @@ class BadInput(unittest.TestCase):
             self.refuse(*one, "--calibrate", folder + "/x", "--dry-run", words="nothing to --calibrate")
             self.assertEqual(os.listdir(folder), [])
 
+    def test_a_file_of_records_is_no_place_for_what_replaces_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, text = os.path.join(folder, "records"), '{"schema": 1, "bench": "collective"}\n'
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            one = ["--collectives", "all_scan", "--ranks", "2", *SMALL]
+            for flag in ("--trace", "--calibrate"):
+                self.refuse(*one, flag, path, words=f"{flag}: '{path}' has records, which would be lost")
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
+
+    def test_records_that_cannot_be_resumed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, why in (("none", "No such file"), (300 * "x", "File name too long")):
+                self.refuse("--resume", os.path.join(folder, name), words=f"--resume: cannot read '{folder}")
+                self.refuse("--resume", os.path.join(folder, name), words=why)
+
     def test_machines_that_cannot_be(self):
         good = json.loads(machine_text())
         del good["device"]["copy"]["bytes_per_second"]
