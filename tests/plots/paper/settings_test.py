@@ -55,8 +55,10 @@ class Settings(InFolder):
     def test_records_of_the_tables_show_them(self):
         for number in measure.TABLES:
             name = settings.table(number)
+            own = ["--tokens", "--model"]  # what --measure may ask for otherwise, as of blocks alone, in which nothing is exchanged
+            own += ["--methods", "--lines"] * (settings.load(name)["bench"] == "model_bench")
             for path in (ROOT / "results").glob(f"*/{name}.jsonl"):
-                self.compare(settings.flags(name), results.load([path]), overridden=["--tokens", "--model"], whole=False)
+                self.compare(settings.flags(name), results.load([path]), overridden=own, whole=False)
 
     def compare(self, flags, records, overridden, whole=True):
         """That records show the values of the flags, all of them if `whole`, except those that were overridden."""
