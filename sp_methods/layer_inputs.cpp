@@ -120,6 +120,7 @@ class LayerInputValues::Rows {
         is_erasing_(name == "b"),
         is_unit_(has_matrices(inputs.problem_.rule) &&
                  (name == "q" || name == "k" || name == "a" || is_erasing_)),
+        is_closed_at_starts_(is_gate_ && inputs.problem_.has_closed_gates),
         is_often_sparse_(is_unit_ && name != "q" && inputs.problem_.gates == GateDraw::mixed) {}
 
   std::int64_t width() const { return width_; }
@@ -127,6 +128,10 @@ class LayerInputValues::Rows {
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
+    if (is_closed_at_starts_ && inputs_.is_first(position)) {
+      std::fill(row, row + width_, closed_gate);
+      return;
+    }
     const auto place = static_cast<std::uint64_t>(position * heads_ + head);
     const std::uint64_t key = key_of(tensor_, place);
     std::uint64_t bits = 0;  // four values from one hash
@@ -180,8 +185,9 @@ class LayerInputValues::Rows {
   std::int64_t width_, heads_;
   std::uint64_t tensor_, rates_;
   bool is_narrow_, is_gate_, is_strength_;
-  bool is_erasing_;       // b of a low-rank rule
-  bool is_unit_;          // q, k, a and b of a rule with matrices
+  bool is_erasing_;  // b of a low-rank rule
+  bool is_unit_;     // q, k, a and b of a rule with matrices
+  bool is_closed_at_starts_;
   bool is_often_sparse_;  // zero, for most tokens, in the channels that keep a state
 };
 

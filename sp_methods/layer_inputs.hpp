@@ -4,6 +4,7 @@
 // every head, and two methods that lay tokens out in other ways get the same layer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,6 +33,10 @@ enum class GateDraw { layer, strong, weak, mixed };
 
 const char* to_string(GateDraw draw);
 
+/// The log of a gate that keeps a state from the next document: e^-20 of it is lost in the rounding
+/// of f32 sums, and differences of sums of gates stay finite, unlike those of minus infinity.
+inline constexpr float closed_gate = -20.0F;
+
 /// One layer over all ranks.
 struct LayerProblem {
   Attention attention = Attention::linear;
@@ -49,6 +54,9 @@ struct LayerProblem {
   Rule rule = Rule::decay;
   /// Positions, ascending, at which packed documents start in the tokens of all ranks.
   std::vector<std::int64_t> starts = {};
+  /// True if the gates of a document's first token are closed_gate, so that local work needs to know
+  /// of no start.
+  bool has_closed_gates = false;
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
@@ -94,6 +102,10 @@ class LayerInputValues {
   /// Draws rows of one tensor.
   class Rows;
   float gate(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const;
+  /// True if a document starts at the position.
+  bool is_first(std::int64_t position) const {
+    return std::binary_search(problem_.starts.begin(), problem_.starts.end(), position);
+  }
 
   LayerProblem problem_;
 };

@@ -57,9 +57,12 @@ LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
 Refusal refuse_packed(const Layer& layer, bool packs) {
   if (layer.starts.empty()) return {};
   if (!packs) return "it takes one document, not packed ones";
-  if (layer.segmented || layer.dtype != Dtype::f32)
-    return "packed documents have kernels of f32 tensors on hosts, none of " +
-           std::string(to_string(layer.dtype)) + " on GPUs";
+  const std::string separated =
+      "on GPUs the gate of a document's first token separates it from the one before";
+  if (layer.segmented && layer.share.gate == GateKind::none)
+    return separated + ", and this layer has no gates";
+  if (layer.segmented && layer.rule == Rule::low_rank)
+    return separated + ", but a token of the low-rank rule reads the state before its own gate";
   return {};
 }
 
@@ -167,7 +170,7 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_per_node) {
   Schedule schedule(rank, ranks, ranks_per_node);
   Layer own = layer;
-  cut_at_starts(own.share, layer.starts, rank * layer.share.tokens);
+  own.cut_documents(rank * layer.share.tokens);
   method.build(schedule, own, declare(schedule, own, tokens_of(method, rank, ranks, layer.share.tokens)));
   return schedule;
 }

@@ -99,6 +99,12 @@ struct Layer {
   /// Positions, ascending, at which packed documents start in the tokens of all ranks. No state
   /// passes a start; if there is none, all tokens are one document.
   std::vector<std::int64_t> starts = {};
+
+  /// Keeps states within documents: cuts the chunks of `share`, whose first token is at position
+  /// `first`, at the starts. Segmented work needs no cut: its inputs have closed gates there.
+  void cut_documents(std::int64_t first) {
+    cut_at_starts(share, segmented ? std::vector<std::int64_t>{} : starts, first);
+  }
 };
 
 /// The shape of the maps that `heads` heads of a layer exchange.

@@ -49,7 +49,8 @@ void declare_layer(Flags& flags, RawOperators& raw) {
   flags
       .add("--packed", raw.packing.mean,
            "mean tokens of packed documents, whose lengths follow from --seed: no state "
-           "passes the start of one; of linear attention in f32 on hosts; 0: all tokens are one document")
+           "passes the start of one; of linear attention, on GPUs of gated layers; 0: all tokens are one "
+           "document")
       .tokens(0);
   flags.add("--heads", raw.heads, "attention heads").size();
   Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,

@@ -129,7 +129,8 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .seed = seed,
           .dtype = layer_.dtype,
           .rule = layer_.rule,
-          .starts = packed(layer_, static_cast<int>(ranks)).starts};
+          .starts = packed(layer_, static_cast<int>(ranks)).starts,
+          .has_closed_gates = layer_.segmented};
 }
 
 /// The key of the expected results of `problem`, which all methods share, whatever pass they run.

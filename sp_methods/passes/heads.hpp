@@ -41,7 +41,7 @@ class HeadExchange {
   Layer whole() const {
     Layer whole = layer_;
     whole.share = gathered_share(layer_.share, ranks_);
-    cut_at_starts(whole.share, layer_.starts, 0);
+    whole.cut_documents(0);
     return whole;
   }
 

@@ -77,7 +77,7 @@ class EveryMethod : public testing::Test {
     executor.prepare(schedules);
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
       const LayerOracle oracle({method->attention, layer.share, ranks, problem_.is_alone(), gates,
-                                seed + round, layer.dtype, layer.rule, layer.starts});
+                                seed + round, layer.dtype, layer.rule, layer.starts, layer.segmented});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -141,12 +141,14 @@ void add_variants(std::vector<Problem>& all, const SpMethod& method, const Layer
 void add_packed(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   if (!method.packs) return;
   for (const std::int64_t mean : {4, 30})
-    for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none}) {
-      const std::size_t first = all.size();
-      add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, false);
-      for (std::size_t i = first; i < all.size(); ++i)
-        all[i].layer.starts = drawn_starts(mean, 24, ranks, 10 + i);
-    }
+    for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+      for (const bool segmented : {false, true}) {
+        if (segmented && gate == GateKind::none) continue;
+        const std::size_t first = all.size();
+        add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, segmented);
+        for (std::size_t i = first; i < all.size(); ++i)
+          all[i].layer.starts = drawn_starts(mean, 24, ranks, 10 + i);
+      }
 }
 
 /// Head groups, and every exclusive scan in the place of the method's own. Softmax methods have no
@@ -207,6 +209,9 @@ void add_device_problems(std::vector<Problem>& all, const SpMethod& method) {
           all.push_back(
               {&method, {.share = shape, .pass = Pass::both, .segmented = true}, ranks, GateDraw::strong});
         for (std::size_t i = first; i < all.size(); ++i) all[i].layer.dtype = Dtype::bf16;
+        if (!method.packs || gate == GateKind::none) continue;
+        all.push_back(all.back());
+        all.back().layer.starts = drawn_starts(40, shape.tokens, ranks, all.size());
       }
   Problem random = held_out(method);
   random.layer.dtype = Dtype::bf16;

@@ -129,6 +129,18 @@ TEST(Packed, AStartThatIsIgnoredIsSeen) {
     }
 }
 
+TEST(Packed, ClosedGatesSeparateDocumentsOfSegmentedWork) {
+  for (const Pass pass : {Pass::forward, Pass::backward, Pass::both})
+    for (Layer layer : layers(pass)) {
+      if (layer.share.gate == GateKind::none || layer.rule == Rule::low_rank) continue;
+      layer.segmented = true;
+      LayerProblem problem = problem_of(layer);
+      EXPECT_GT(greatest_error(layer, LayerOracle(problem)), 1e-3) << "open gates, " << name_of(layer);
+      problem.has_closed_gates = true;
+      EXPECT_LT(greatest_error(layer, LayerOracle(problem)), 1e-5) << name_of(layer);
+    }
+}
+
 TEST(Packed, ExchangesAreWhatTheyAreWithoutDocuments) {
   for (Layer layer : layers(Pass::both)) {
     const Counts packed = check("zeco", build_all(find_method("zeco"), layer, ranks));
@@ -188,8 +200,16 @@ TEST(Packed, WhatCannotTakeDocumentsSaysSo) {
     EXPECT_EQ(reason(method, layer), "") << method;
   layer.dtype = Dtype::bf16;
   layer.share.d_k = layer.share.d_v = 64;
+  layer.segmented = true;
+  EXPECT_EQ(reason("zeco", layer), "");
+  layer.share.gate = GateKind::none;
+  const std::string separated =
+      "on GPUs the gate of a document's first token separates it from the one before";
+  EXPECT_EQ(reason("zeco", layer), separated + ", and this layer has no gates");
+  layer.share.gate = GateKind::vector;
+  layer.rule = Rule::low_rank;
   EXPECT_EQ(reason("zeco", layer),
-            "packed documents have kernels of f32 tensors on hosts, none of bf16 on GPUs");
+            separated + ", but a token of the low-rank rule reads the state before its own gate");
 }
 
 }  // namespace
