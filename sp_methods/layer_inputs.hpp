@@ -54,8 +54,8 @@ struct LayerProblem {
   Rule rule = Rule::decay;
   /// Positions, ascending, at which packed documents start in the tokens of all ranks.
   std::vector<std::int64_t> starts = {};
-  /// True if the gates of a document's first token are closed_gate, so that local work needs to know
-  /// of no start.
+  /// True if the gates of a document's first token are closed_gate, so that local work needs to
+  /// know of no start.
   bool has_closed_gates = false;
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a command of the package ends: its exit code, and one line on standard error where it cannot go on."""
 
+import argparse
 import os
 import signal
 import sys
@@ -36,6 +37,13 @@ def run(name, main):
         sys.exit(128 + signal.SIGINT)
     if code:
         sys.exit(code)
+
+
+def positive(word):
+    """The type of an argument that is a whole number from 1. Throws argparse.ArgumentTypeError."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"takes a whole number from 1, not '{word}'")
+    return int(word)
 
 
 def drop_output():

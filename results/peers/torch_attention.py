@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch's own softmax attention beside Baton's: a table, and one JSON line a case.
+"""Times PyTorch's `context_parallel` beside Baton's softmax methods: a table, and one JSON line a case.
 
-    python3 results/peers/torch_attention.py --out results/h100/peers.jsonl
     torchrun --standalone --nproc-per-node 2 results/peers/torch_attention.py --out results/h100/peers.jsonl
 
-Alone it times `scaled_dot_product_attention` on one GPU by cuDNN and by PyTorch's flash kernel, causal and full. Under
-torchrun it times `context_parallel`, which is Ring Attention with balanced loads, causal, by the same two kernels; keys
-travel by all-gather, as PyTorch has it by default, or by all-to-all. `tokens` are those of one rank.
+`context_parallel` is Ring Attention with balanced loads, causal, here by cuDNN and by PyTorch's flash kernel; keys travel
+by all-gather, as PyTorch has it by default, or by all-to-all. `tokens` are those of one rank. layers.py times the same
+kernels on one GPU.
 
-Before anything is timed under torchrun, each kernel and way of travel is checked at 256 tokens a rank: outputs and
+Before anything is timed, each kernel and way of travel is checked at 256 tokens a rank: outputs and
 gradients of all ranks, put together, are those of plain attention on the whole sequence, or the run ends. A time that
 would take more than `--peak` is no measurement: it is neither printed in the table nor written, and the script fails.
 
-Tensors are bf16 [1, heads, tokens, d]. Each of 50 rounds after 5 of warm-up lies between two CUDA events. On one GPU a
-round is the replay of a CUDA graph, and tensors lie in memory as [tokens, heads, d], as Baton's do. On several GPUs all
-ranks start a round together, and the slowest one is its time. A backward pass is timed alone, on a forward pass that
-ran before. A forward pass runs under no_grad. On one GPU cuDNN then leaves out the log-sum-exps, while context_parallel
-has it write them nevertheless, because it merges blocks by them; the flash kernel writes them always.
+Tensors are bf16 [1, heads, tokens, d]. Each of 50 rounds after 5 of warm-up lies between two CUDA events. All ranks start
+a round together, and the slowest one is its time. A backward pass is timed alone, on a forward pass that ran before. A
+forward pass runs under no_grad.
 """
 
 import argparse
@@ -45,7 +42,9 @@ ROTATIONS = ("allgather", "alltoall")
 def main():
     options = parse()
     torch.use_deterministic_algorithms(options.deterministic)
-    rows = list(ring_rows(options) if "RANK" in os.environ else local_rows(options))
+    if "RANK" not in os.environ:
+        sys.exit("torch_attention.py runs under torchrun; results/peers/layers.py times one GPU")
+    rows = list(ring_rows(options))
     if rank() > 0:
         return
     print(f"{'kernel':34} {'mask':7} {'pass':9} {'ranks':>5} {'tokens':>7} {'ms':>9} {'TFLOP/s':>8}")
@@ -74,33 +73,6 @@ def parse():
 
 def rank():
     return int(os.environ.get("RANK", 0))
-
-
-def local_rows(options):
-    """One GPU."""
-    for kernel in options.kernels:
-        for mask in ("causal", "full"):
-            for which in PASSES:
-                with sdpa_kernel(KERNELS[kernel]):
-                    seconds = local_seconds(options, mask == "causal", which)
-                yield row_of(options, f"scaled_dot_product_attention {kernel}", mask, which, 1, seconds)
-
-
-def local_seconds(options, is_causal, which):
-    stream = torch.cuda.Stream()
-    # The backward pass runs on the stream of its forward pass, and only this one is captured.
-    with torch.cuda.stream(stream):
-        tensors = [drawn(1, options.tokens, options.heads, options.d).transpose(1, 2).requires_grad_()
-                   for _ in range(3)]
-        d_o = drawn(1, options.tokens, options.heads, options.d).transpose(1, 2)
-        call = call_of(lambda: attention(tensors, is_causal), tensors, d_o, which)
-        for _ in range(3):
-            call()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            call()
-        return timed_rounds(graph.replay, torch.cuda.synchronize)
 
 
 def ring_rows(options):

@@ -48,7 +48,7 @@ def arguments_of(words):
     if not {"--commits", "--gate"} & set(words):
         parser.add_argument("sides", nargs=2, metavar="A B", help="record files, or folders of *.jsonl")
     parser.add_argument("--commits", nargs=2, metavar=("X", "Y"), help="commits to build and to run in turns")
-    parser.add_argument("--launches", type=positive, default=10, help="launches of each commit (10)")
+    parser.add_argument("--launches", type=program.positive, default=10, help="launches of each commit (10)")
     parser.add_argument("--preset", default="cpu", help="the preset that --commits builds (that of this machine)")
     parser.add_argument("--margin", type=percent, default=2, metavar="PERCENT", help="changes that do not matter (2)")
     parser.add_argument("--across", action="append", default=[], metavar="KEY",
@@ -62,12 +62,6 @@ def arguments_of(words):
     if rest and not options.commits:
         parser.error(f"unknown argument '{rest[0]}'")
     return options, [word for word in rest if word != "--"]
-
-
-def positive(word):
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"takes a whole number from 1, not '{word}'")
-    return int(word)
 
 
 def percent(word):

@@ -23,7 +23,8 @@ def section(sources):
              "stands. `local` is the layer without its exchange."),
         *([] if measured else [Text(f"No machine here has such records yet; {zeco_operators.HOW}, and for one GPU "
                                     "`--methods local --executor nccl --ranks 1`.")]),
-        *(block for tokens, heads in KERNEL_SHAPES for block in [kernel_table(sources, tokens, heads)] if block),
+        *(block for attention in KERNELS for tokens, heads in KERNEL_SHAPES
+          for block in [kernel_table(sources, attention, tokens, heads)] if block),
         *(block for machine, records in sources.measured.items() for block in machine_tables(machine, records)),
         *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
             "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
@@ -37,29 +38,37 @@ def section(sources):
 KERNEL_SHAPES = ((16384, 16), (32768, 16), (8192, 32))  # tokens and heads of flash-linear-attention's script
 
 
-def alone(sources, tokens, heads):
+# The method that is a layer's local work on one GPU, by layer.
+KERNELS = {"linear": operators.LOCAL, "gdn": operators.LOCAL, "kda": operators.LOCAL, "rwkv7": operators.LOCAL,
+           "softmax": "ring_attention_softmax"}
+
+
+def alone(sources, tokens, heads, attention="linear"):
     """Returns [(label, machine, {pass: record})] of the local work on one GPU."""
     found = {}
     for (machine, executor, cadence), records in sources.here(
-            bench="operator", name=operators.LOCAL, ranks=1, tokens=tokens, heads=heads, dtype=DTYPE):
+            bench="operator", name=KERNELS[attention], attention=attention, ranks=1, tokens=tokens, heads=heads,
+            dtype=DTYPE):
         found[where_measured(machine, executor, cadence), machine] = {
-            record["pass"]: record for record in sorted(records, key=lambda one: one["time"])}
+            record["pass"]: record for record in sorted(records, key=lambda one: one["time"]) if not record.get("packed")}
     return [(label, machine, passes) for (label, machine), passes in found.items()]
 
 
-def kernel_table(sources, tokens, heads):
-    ours, theirs = alone(sources, tokens, heads), zeco_operators.peers_of(sources, tokens, heads)
-    rows = [Row("`local`", f"measured, {label}",
+def kernel_table(sources, attention, tokens, heads):
+    ours = alone(sources, tokens, heads, attention)
+    theirs = zeco_operators.peers_of(sources, tokens, heads, attention)
+    rows = [Row(f"`{KERNELS[attention]}`", f"measured, {label}",
                 [cells.timed(passes.get(which), machine) for which in PASSES])
             for label, machine, passes in ours]
     for (machine, name), peers in theirs.items():
         times = [cells.peer(peers.get(which), machine) for which in PASSES]
         rows.append(Row(name, f"measured, {machine}", times))
-        rows += [Row("", f"over `local`, {label}", [
+        rows += [Row("", f"over `{KERNELS[attention]}`, {label}", [
             cells.ratio(cell, cells.timed(passes.get(which), here))
             for cell, which in zip(times, PASSES)]) for label, here, passes in ours if here == machine]
-    title = f"Local work of one GPU, {tokens // 1024}K tokens, {heads} heads of 128, ms"
-    return Table(f"kernels_{tokens // 1024}k_{heads}", title, list(PASSES), list(map(without_marks, rows))
+    of_kind = "" if attention == "linear" else f"_{attention}"
+    title = f"Local work of one GPU, {attention} layers, {tokens // 1024}K tokens, {heads} heads of 128, ms"
+    return Table(f"kernels_{tokens // 1024}k_{heads}{of_kind}", title, list(PASSES), list(map(without_marks, rows))
                  ) if rows else None
 
 

@@ -10,6 +10,7 @@ from baton.paper.cells import Row, digits
 from baton.paper.page import Figure, Section, Table, Text, told
 from baton.paper.sections.zeco_table2 import GATHER, ratios
 from baton.paper.sources import H100, LOCAL, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
+from baton.peers.kernels import MOST_ERROR
 
 ASKED = {number: settings.flags(settings.table(number)) for number in (3, 4)}
 TABLES = {flags["tokens"]: number for number, flags in ASKED.items()}
@@ -24,7 +25,7 @@ AGAINST = "both"
 HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
        "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
        "-J results/NAME/operator.jsonl`")
-HOW_PEERS = "`python3 results/peers/flash_linear_attention.py --out results/NAME/fla.jsonl` measures one"
+HOW_PEERS = "`./run peers --out results/NAME` measures one"
 
 
 def section(sources):
@@ -105,13 +106,20 @@ def method_rows(sources, method, tokens, columns, mine):
                     records, name=method, mode=mode, **{"pass": which}), columns, LOCAL))
 
 
-def peers_of(sources, tokens, heads=HEADS):
-    """Returns {(machine, name): {pass: row}} of other projects' kernels on one GPU."""
-    found = collections.defaultdict(dict)
+def peers_of(sources, tokens, heads=HEADS, attention="linear"):
+    """Returns {(machine, name): {pass: row}} of other projects' kernels on one GPU that are right, each row the median of its
+    launches. Rows of before 2026-11-26 name no layer; those of softmax attention have a mask."""
+    found = collections.defaultdict(list)
     for machine, rows in sources.peers.items():
         for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
-            found[machine, f"{row['peer']} `{row['kernel']}`"][row["pass"]] = row
-    return dict(found)
+            layer = row.get("attention", "softmax" if "mask" in row else "linear")
+            if layer == attention and row.get("mask", "causal") == "causal" and row.get("ranks", 1) == 1 \
+                    and row.get("error", 0) <= MOST_ERROR:
+                found[machine, f"{row['peer']} `{row['kernel']}`", row["pass"]].append(row)
+    passes = collections.defaultdict(dict)
+    for (machine, name, which), of_launches in found.items():
+        passes[machine, name][which] = sorted(of_launches, key=lambda row: row["median_seconds"])[len(of_launches) // 2]
+    return dict(passes)
 
 
 def peer_rows(peers, columns):
