@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,18 @@ namespace baton {
 /// Remembers the last writer of every run of elements and its readers since. O(log runs) a slice.
 class Dependencies {
  public:
+  Dependencies() = default;
+  Dependencies(const Dependencies&) = default;
+  Dependencies(Dependencies&&) = default;
+  /// Keeps the memory of the old runs until they are gone, as the defaults would not.
+  Dependencies& operator=(Dependencies other) noexcept {
+    memory_.swap(other.memory_);
+    buffers_.swap(other.buffers_);
+    readers_.swap(other.readers_);
+    return *this;
+  }
+  ~Dependencies() = default;
+
   /// Remembers step number `step` and returns the earlier steps that it must wait for, ascending.
   std::vector<int> record(int step, const std::vector<Slice>& writes, const std::vector<Slice>& reads);
 
@@ -26,76 +40,87 @@ class Dependencies {
   struct Run {
     std::int64_t end = 0;
     int writer = -1;
-    std::vector<int> readers;
+    int readers = -1;  // the last of its readers in `readers_`
   };
-  using Runs = std::map<std::int64_t, Run>;
+  /// A reader of a run, and the place of the one before it. Parts of a run share those from before
+  /// it was cut.
+  struct Reader {
+    int step;
+    int before;
+  };
+  using Runs = std::pmr::map<std::int64_t, Run>;
 
-  /// Cuts the run that contains `at` in two, so that a run starts there.
-  static void cut(Runs& runs, std::int64_t at);
-  /// Makes the runs cover [begin, end) exactly and fills gaps with untouched runs.
-  static void cover(Runs& runs, std::int64_t begin, std::int64_t end);
-  void read(int step, const Slice& slice, std::vector<int>& waits_for);
-  void write(int step, const Slice& slice, std::vector<int>& waits_for);
+  /// Cuts `run` in two at `at`, and returns the second part.
+  static Runs::iterator cut(Runs& runs, Runs::iterator run, std::int64_t at);
+  /// Makes runs cover `slice` exactly, fills gaps with untouched runs, and returns the first one.
+  Runs::iterator cover(const Slice& slice);
+  void read(int step, const Slice& slice);
+  void write(int step, const Slice& slice);
 
+  /// The memory of the runs, which is freed at once: there are about as many as steps.
+  std::shared_ptr<std::pmr::memory_resource> memory_ =
+      std::make_shared<std::pmr::monotonic_buffer_resource>();
   std::vector<Runs> buffers_;
+  std::vector<Reader> readers_;
+  std::vector<int> waits_for_;  // of the step that is being recorded
 };
 
-inline void Dependencies::cut(Runs& runs, std::int64_t at) {
-  auto next = runs.upper_bound(at);
-  if (next == runs.begin()) return;
-  auto run = std::prev(next);
-  if (run->first == at || run->second.end <= at) return;
-  Run tail = run->second;
-  run->second.end = at;
-  runs.emplace_hint(next, at, std::move(tail));
+inline Dependencies::Runs::iterator Dependencies::cut(Runs& runs, Runs::iterator run, std::int64_t at) {
+  const Run tail = std::exchange(run->second, {at, run->second.writer, run->second.readers});
+  return runs.emplace_hint(std::next(run), at, tail);
 }
 
-inline void Dependencies::cover(Runs& runs, std::int64_t begin, std::int64_t end) {
-  cut(runs, begin);
-  cut(runs, end);
-  std::int64_t at = begin;
-  for (auto run = runs.lower_bound(begin); at < end; ++run) {
-    const std::int64_t next = run == runs.end() ? end : std::min(end, run->first);
-    if (at < next) run = runs.emplace_hint(run, at, Run{next, -1, {}});
+inline Dependencies::Runs::iterator Dependencies::cover(const Slice& slice) {
+  while (buffers_.size() <= static_cast<std::size_t>(slice.buffer)) buffers_.emplace_back(memory_.get());
+  Runs& runs = buffers_[slice.buffer];
+  auto run = runs.lower_bound(slice.offset);
+  if (run != runs.begin() && std::prev(run)->second.end > slice.offset)
+    run = cut(runs, std::prev(run), slice.offset);
+  Runs::iterator first = runs.end();
+  for (std::int64_t at = slice.offset; at < slice.end(); ++run) {
+    const std::int64_t next = run == runs.end() ? slice.end() : std::min(slice.end(), run->first);
+    if (at < next)
+      run = runs.emplace_hint(run, at, Run{.end = next});
+    else if (run->second.end > slice.end())
+      cut(runs, run, slice.end());
+    if (at == slice.offset) first = run;
     at = run->second.end;
   }
+  return first;
 }
 
 inline std::vector<int> Dependencies::record(int step, const std::vector<Slice>& writes,
                                              const std::vector<Slice>& reads) {
-  std::vector<int> waits_for;
+  waits_for_.clear();
   for (const Slice& slice : reads)
-    if (!slice.empty()) read(step, slice, waits_for);
+    if (!slice.empty()) read(step, slice);
   for (const Slice& slice : writes)
-    if (!slice.empty()) write(step, slice, waits_for);
-  std::sort(waits_for.begin(), waits_for.end());
-  waits_for.erase(std::unique(waits_for.begin(), waits_for.end()), waits_for.end());
-  return waits_for;
+    if (!slice.empty()) write(step, slice);
+  std::sort(waits_for_.begin(), waits_for_.end());
+  return {waits_for_.begin(), std::unique(waits_for_.begin(), waits_for_.end())};
 }
 
-inline void Dependencies::read(int step, const Slice& slice, std::vector<int>& waits_for) {
-  if (buffers_.size() <= static_cast<std::size_t>(slice.buffer)) buffers_.resize(slice.buffer + 1);
-  Runs& runs = buffers_[slice.buffer];
-  cover(runs, slice.offset, slice.end());
-  for (auto run = runs.find(slice.offset); run != runs.end() && run->first < slice.end(); ++run) {
-    if (run->second.writer >= 0) waits_for.push_back(run->second.writer);
-    run->second.readers.push_back(step);
+inline void Dependencies::read(int step, const Slice& slice) {
+  const Runs::iterator first = cover(slice), end = buffers_[slice.buffer].end();
+  for (auto run = first; run != end && run->first < slice.end(); ++run) {
+    if (run->second.writer >= 0) waits_for_.push_back(run->second.writer);
+    readers_.push_back({step, run->second.readers});
+    run->second.readers = static_cast<int>(readers_.size()) - 1;
   }
 }
 
-inline void Dependencies::write(int step, const Slice& slice, std::vector<int>& waits_for) {
-  if (buffers_.size() <= static_cast<std::size_t>(slice.buffer)) buffers_.resize(slice.buffer + 1);
+inline void Dependencies::write(int step, const Slice& slice) {
+  const Runs::iterator first = cover(slice);
   Runs& runs = buffers_[slice.buffer];
-  cover(runs, slice.offset, slice.end());
-  auto run = runs.find(slice.offset);
-  while (run != runs.end() && run->first < slice.end()) {
-    for (int reader : run->second.readers)
-      if (reader != step) waits_for.push_back(reader);
-    const int writer = run->second.writer;
-    if (run->second.readers.empty() && writer >= 0 && writer != step) waits_for.push_back(writer);
-    run = runs.erase(run);
+  auto run = first;
+  for (; run != runs.end() && run->first < slice.end(); ++run) {
+    const auto [end, writer, last] = run->second;
+    for (int reader = last; reader >= 0; reader = readers_[reader].before)
+      if (readers_[reader].step != step) waits_for_.push_back(readers_[reader].step);
+    if (last < 0 && writer >= 0 && writer != step) waits_for_.push_back(writer);
   }
-  runs.emplace(slice.offset, Run{slice.end(), step, {}});
+  runs.erase(std::next(first), run);
+  first->second = {slice.end(), step, -1};
 }
 
 }  // namespace baton

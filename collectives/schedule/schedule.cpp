@@ -112,9 +112,10 @@ void Schedule::combine(const Map& into, const Map& earlier, const Map& later, So
     fail("composes maps that are cut within a head", source);
   if (spoils(into, into) || spoils(into, earlier) || spoils(into, later))
     fail("combines into a part of its operands: it may write in the place of one, or beside them", source);
-  auto reads = slices(earlier);
-  reads.push_back(later.decay);
-  reads.push_back(later.state);
+  std::vector<Slice> reads;
+  reads.reserve(4);
+  if (!earlier.is_state()) reads.push_back(earlier.decay);
+  reads.insert(reads.end(), {earlier.state, later.decay, later.state});
   add_step(Verb::combine, slices(into), std::move(reads), source).combine = {later.form, later.row};
 }
 

@@ -5,6 +5,7 @@
 
 #include <random>
 #include <set>
+#include <utility>
 
 namespace {
 
@@ -38,6 +39,17 @@ TEST(Dependencies, AStepInPlaceDoesNotWaitForItself) {
   Dependencies d;
   EXPECT_EQ(d.record(0, {{0, 0, 4}}, {{0, 0, 4}}), Steps{});
   EXPECT_EQ(d.record(1, {{0, 0, 4}}, {{0, 0, 4}}), (Steps{0}));
+}
+
+TEST(Dependencies, CopiesAndAssignedOnesGoOnByThemselves) {
+  Dependencies first;
+  first.record(0, {{0, 0, 8}}, {});
+  Dependencies copy = first;
+  first.record(1, {{0, 0, 4}}, {});
+  EXPECT_EQ(copy.record(1, {}, {{0, 0, 8}}), (Steps{0}));
+  EXPECT_EQ(first.record(2, {}, {{0, 0, 8}}), (Steps{0, 1}));
+  copy = std::move(first);
+  EXPECT_EQ(copy.record(3, {{0, 0, 8}}, {}), (Steps{2}));
 }
 
 /// Everything that a step waits for, directly or through others.
