@@ -70,8 +70,8 @@ class FactorsBlock {
     put_w();
     put_u();
     __syncthreads();
-    copy_bytes<k_bytes>(record_.w().memory, w().memory);
-    copy_bytes<Record::value_bytes>(record_.u().memory, u().memory);
+    copy_tile<k_bytes>(record_.w().memory, w().memory);
+    copy_tile<Record::value_bytes>(record_.u().memory, u().memory);
   }
 
  private:
@@ -167,15 +167,6 @@ class FactorsBlock {
     record_.to()[channel] = 1.0F;
     record_.from()[channel] = 1.0F;
     record_.gamma()[channel] = decay_of(all);
-  }
-
-  template <int bytes>
-  __device__ static void copy_bytes(char* into, const char* from) {
-#pragma unroll
-    for (int i = 0; i < bytes / 16 / tile_threads; ++i) {
-      const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
-      reinterpret_cast<uint4*>(into)[unit] = reinterpret_cast<const uint4*>(from)[unit];
-    }
   }
 
   /// Copies a tile to the record, row i times factor(i); gates a channel are already in the tile.

@@ -8,17 +8,19 @@ namespace {
 /// The results that a sweep's kernel is compiled for.
 enum class Leaves { map, output };
 
-template <int d_k, int d_v, int tiles, Leaves leaves>
+template <int d_k, int d_v, int tiles, Leaves leaves, ChunkRule rule>
 class ForwardSweep {
  public:
-  using Record = ChunkRecord<d_k, d_v>;
+  using Record = ChunkRecord<d_k, d_v, rule>;
   using Pairs = Bf16Tile<device_chunk>;
   static constexpr int rows = 16 * tiles;
-  static constexpr int stages = leaves == Leaves::map ? 4 : 3;
-  // Of a stage: W and k", or those with q' and A; the block's rows of U; beta.
+  static constexpr int stages = (leaves == Leaves::map ? 4 : 3) - (Record::has_keys ? 1 : 0);
+  // Of a stage: W and k", or those with q' and A; the block's rows of U; beta, or the block's rows
+  // of V.
   static constexpr int run_bytes = leaves == Leaves::map ? Record::q_at : Record::u_at;
-  static constexpr int u_bytes = Pairs::bytes(rows), beta_bytes = 4 * device_chunk;
-  using Stream = RecordStream<stages, run_bytes, u_bytes, beta_bytes>;
+  static constexpr int u_bytes = Pairs::bytes(rows),
+                       last_bytes = Record::has_keys ? u_bytes : 4 * device_chunk;
+  using Stream = RecordStream<stages, run_bytes, u_bytes, last_bytes>;
   static constexpr int state_at = Stream::bytes, written_at = state_at + Bf16Tile<d_k>::bytes(rows);
   static constexpr int shared_bytes = written_at + Pairs::bytes(rows);
 
@@ -47,12 +49,16 @@ class ForwardSweep {
   __device__ void copy() const {
     Stream::copy(
         chunks_, [&](int step) { return record(step).memory; },
+        [&](int step) { return rows_of(record(step).u()); },
         [&](int step) {
-          return RecordRun{record(step).u().memory + row_ * Pairs::row_bytes, has_values_ ? u_bytes : 0};
-        },
-        [&](int step) {
-          return RecordRun{reinterpret_cast<const char*>(record(step).beta()), beta_bytes};
+          if constexpr (Record::has_keys) return rows_of(record(step).values());
+          return RecordRun{reinterpret_cast<const char*>(record(step).beta()), last_bytes};
         });
+  }
+
+  /// The block's rows of a tile, or nothing without values.
+  __device__ RecordRun rows_of(const Pairs& tile) const {
+    return {tile.memory + row_ * Pairs::row_bytes, has_values_ ? u_bytes : 0};
   }
 
   __device__ void sweep(const float* incoming) {
@@ -103,8 +109,16 @@ class ForwardSweep {
   __device__ static Pairs pairs(int step) { return {stage(step) + Record::pairs_at}; }
   /// Rows row_ and on of U^T, at their offsets in the whole tile.
   __device__ Pairs u(int step) const { return {stage(step) + run_bytes - row_ * Pairs::row_bytes}; }
-  __device__ static const float* beta(int step) {
-    return reinterpret_cast<const float*>(stage(step) + run_bytes + u_bytes);
+  /// The same rows of V^T.
+  __device__ Pairs values(int step) const { return {u(step).memory + u_bytes}; }
+  __device__ static Bf16Tile<d_k> keys(int step) { return {stage(step) + Record::keys_at}; }
+  __device__ static Pairs value_pairs(int step) { return {stage(step) + Record::value_pairs_at}; }
+  __device__ static float2 beta(int step, int token) {
+    if constexpr (Record::has_keys) {
+      return {1.0F, 1.0F};
+    } else {
+      return reinterpret_cast<const float2*>(stage(step) + run_bytes + u_bytes)[token / 2];
+    }
   }
   __device__ static Bf16Tile<d_k> state_tile() { return {shared_space() + state_at}; }
   __device__ static Pairs written_tile() { return {shared_space() + written_at}; }
@@ -130,15 +144,15 @@ class ForwardSweep {
     add_product<d_k / 16>(x, left_operand<RowsAre::outer>(state_tile(), 0),
                           right_operand<RowsAre::outer>(w(step), token()));
     const SumsPlace<Pairs> place(row_, token());
-    const float* strength = beta(step) + token() + 2 * (lane() & 3);
 #pragma unroll
     for (int i = 0; i < 4 * tiles; ++i) {
       const int m = i / 4, half = i / 2 % 2, n = i % 2, at = place.at(m, half, n);
       float2 missing{-x.c[m][n][2 * half], -x.c[m][n][2 * half + 1]};
       if (has_values_) missing = missing + u(step).pair(at);
       if (out_.missing != nullptr) kept_missing(step).set_pair(at, missing);
-      x.c[m][n][2 * half] = missing.x * strength[8 * n];
-      x.c[m][n][2 * half + 1] = missing.y * strength[8 * n + 1];
+      const float2 written = beta(step, token() + 8 * n + 2 * (lane() & 3)) * missing;
+      x.c[m][n][2 * half] = written.x;
+      x.c[m][n][2 * half + 1] = written.y;
     }
     put_sums(written_tile(), 0, token(), x);
   }
@@ -150,7 +164,7 @@ class ForwardSweep {
   __device__ void keep_state(int step) {
     if (!holds_state()) return;
     Bf16* at = out_.states + (number(step) * d_v + row_) * d_k + column();
-    store_sums(HeadRows<Bf16>{at, d_k, rows}, state_);
+    store_sums(HeadRows<Bf16>{at, d_k, rows}, Record::has_keys ? scaled_columns(state_, decays_.to) : state_);
   }
 
   /// Moves the state behind the chunk, and copies it for the next chunk.
@@ -160,6 +174,11 @@ class ForwardSweep {
     added.clear();
     add_product<device_chunk / 16>(added, left_operand<RowsAre::outer>(written_tile(), 0),
                                    right_operand<RowsAre::summed>(k(step), column()));
+    if constexpr (Record::has_keys) {
+      if (has_values_)
+        add_product<device_chunk / 16>(added, left_operand<RowsAre::outer>(values(step), row_),
+                                       right_operand<RowsAre::summed>(keys(step), column()));
+    }
     advance(state_, decays_.gamma, added, decays_.from);
     decays_ = next_;
     if (step + 1 < chunks_) put_state();
@@ -168,6 +187,12 @@ class ForwardSweep {
   __device__ void put_output(int step, Sums<1, tiles>& o) const {
     add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(pairs(step), token()),
                                    right_operand<RowsAre::outer>(written_tile(), 0), 0, token() / 16 + 1);
+    if constexpr (Record::has_keys) {
+      if (has_values_)
+        add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(value_pairs(step), token()),
+                                       right_operand<RowsAre::outer>(values(step), row_), 0,
+                                       token() / 16 + 1);
+    }
     const bool is_correction = out_.correction != nullptr;
     auto into = layer_.rows(is_correction ? out_.correction : out_.o, is_correction ? d_k : d_v, step);
     store_sums(HeadRows<Bf16>{into.row(token()) + row_, into.stride, into.count - token()}, o);
@@ -194,15 +219,15 @@ class ForwardSweep {
   LaneDecays decays_, next_;
 };
 
-template <int d_k, int d_v, int tiles, Leaves leaves>
+template <int d_k, int d_v, int tiles, Leaves leaves, ChunkRule rule>
 __global__ __launch_bounds__(sweep_threads,
                              1) void forward_sweep_kernel(const __grid_constant__ DeviceLayer layer,
                                                           const __grid_constant__ ForwardSweepOutputs out,
                                                           char* records, const float* incoming) {
-  ForwardSweep<d_k, d_v, tiles, leaves>(layer, out, records).run(incoming);
+  ForwardSweep<d_k, d_v, tiles, leaves, rule>(layer, out, records).run(incoming);
 }
 
-template <int d_k, int d_v, Leaves leaves>
+template <int d_k, int d_v, Leaves leaves, ChunkRule rule>
 cudaError_t launch_forward(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
                            const float* incoming, const Chunks& p) {
   int rows = out.correction == nullptr ? d_v : d_k;
@@ -211,21 +236,28 @@ cudaError_t launch_forward(cudaStream_t stream, const ForwardSweepOutputs& out, 
         (out.map_state == nullptr && out.states == nullptr ? 0 : d_v) + (out.map_matrix == nullptr ? 0 : d_k);
   const auto launch = [&](auto tiles) {
     return launch_sweep(stream, p, rows / (16 * tiles()),
-                        ForwardSweep<d_k, d_v, tiles(), leaves>::shared_bytes,
-                        forward_sweep_kernel<d_k, d_v, tiles(), leaves>, out, records, incoming);
+                        ForwardSweep<d_k, d_v, tiles(), leaves, rule>::shared_bytes,
+                        forward_sweep_kernel<d_k, d_v, tiles(), leaves, rule>, out, records, incoming);
   };
   return tiles_of_block(p, rows) == 1 ? launch(Width<1>{}) : launch(Width<2>{});
+}
+
+template <ChunkRule rule>
+cudaError_t sweep_of(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
+                     const float* incoming, const Chunks& p) {
+  return with_widths(p.shape, [&](auto d_k, auto d_v) {
+    if (out.o == nullptr && out.correction == nullptr)
+      return launch_forward<d_k(), d_v(), Leaves::map, rule>(stream, out, records, incoming, p);
+    return launch_forward<d_k(), d_v(), Leaves::output, rule>(stream, out, records, incoming, p);
+  });
 }
 
 }  // namespace
 
 cudaError_t forward_sweep(cudaStream_t stream, const ForwardSweepOutputs& out, char* records,
-                          const float* incoming, const Chunks& p) {
-  return with_widths(p.shape, [&](auto d_k, auto d_v) {
-    if (out.o == nullptr && out.correction == nullptr)
-      return launch_forward<d_k(), d_v(), Leaves::map>(stream, out, records, incoming, p);
-    return launch_forward<d_k(), d_v(), Leaves::output>(stream, out, records, incoming, p);
-  });
+                          const float* incoming, const Chunks& p, ChunkRule rule) {
+  return rule == ChunkRule::delta ? sweep_of<ChunkRule::delta>(stream, out, records, incoming, p)
+                                  : sweep_of<ChunkRule::low_rank>(stream, out, records, incoming, p);
 }
 
 }  // namespace baton

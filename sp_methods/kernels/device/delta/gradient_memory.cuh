@@ -27,19 +27,20 @@ __device__ inline void copy_tile_async(char* into, const char* from) {
 }
 
 /// Results of the sweeps for this block's chunk, in the workspace.
-template <int d_k, int d_v>
+template <int d_k, int d_v, ChunkRule rule = ChunkRule::delta>
 struct ChunkInWorkspace {
-  ChunkRecord<d_k, d_v> record;
+  using Record = ChunkRecord<d_k, d_v, rule>;
+  Record record;
   const Bf16 *state, *gradient;
   const char *missing, *d_written;
 
   __device__ ChunkInWorkspace(char* memory, const DeltaRoom& room, int chunks) {
     const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * chunks + blockIdx.y;
-    record = {memory + room.records + number * ChunkRecord<d_k, d_v>::bytes};
+    record = {memory + room.records + number * Record::bytes};
     state = reinterpret_cast<const Bf16*>(memory + room.states) + number * d_v * d_k;
     gradient = reinterpret_cast<const Bf16*>(memory + room.gradients) + number * d_v * d_k;
-    missing = memory + room.missing + number * ChunkRecord<d_k, d_v>::value_bytes;
-    d_written = memory + room.d_written + number * ChunkRecord<d_k, d_v>::value_bytes;
+    missing = memory + room.missing + number * Record::value_bytes;
+    d_written = memory + room.d_written + number * Record::value_bytes;
   }
 };
 

@@ -27,16 +27,6 @@ __device__ inline float2 sum_over_rows(float2 x) {
   return x;
 }
 
-/// Stores a 16 x 16 piece, with zeros on and above the diagonal.
-__device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
-                                          int column) {
-  sums.for_each([&](int r, int c, float2& x) {
-    if (column + c >= row + r) x.x = 0.0F;
-    if (column + c + 1 >= row + r) x.y = 0.0F;
-  });
-  put_sums(into, row, column, sums);
-}
-
 /// Sets a warp's part of the sum over keys of k (.) y.
 template <int d_k>
 __device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
@@ -54,8 +44,8 @@ __device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int r
 }
 
 /// Writes dg for one gate a channel: the sum of terms from each token on, and of pairs that pass
-/// the chunk's right edge.
-template <int d_k>
+/// the chunk's right edge, in `parts` sums over channels.
+template <int d_k, int parts = 8>
 __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
                                                float* totals, const float* passing, int row, int column) {
   float2 suffix[2][d_k / 32];  // of both halves of the warp's 16 rows
@@ -81,7 +71,7 @@ __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const S
   for (int n = 0; n < d_k / 32; ++n) {
     const int channel = column + 8 * n + 2 * (lane() & 3);
     float2 right{0.0F, 0.0F};
-    for (int part = 0; part < 8; ++part)
+    for (int part = 0; part < parts; ++part)
       right = right + *reinterpret_cast<const float2*>(passing + part * d_k + channel);
     for (int later = row / 16 + 1; later < 4; ++later)
       right = right + *reinterpret_cast<const float2*>(totals + later * d_k + channel);
@@ -95,7 +85,7 @@ __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const S
 
 /// Writes dg for one gate a head: the sum over channels and later tokens, and of pairs that pass
 /// the chunk's right edge. `totals` has room for 4 numbers a token.
-template <int d_k>
+template <int d_k, int parts = 8>
 __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
                                            float* totals, const float* passing, int row) {
 #pragma unroll
@@ -111,7 +101,7 @@ __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<
   __syncthreads();
   if (warp() > 0) return;
   float right = 0.0F;
-  for (int i = lane(); i < 8 * d_k; i += 32) right += passing[i];
+  for (int i = lane(); i < parts * d_k; i += 32) right += passing[i];
   right = warp_sum(right);
   float2 own{0.0F, 0.0F};
   for (int part = 0; part < 4; ++part)

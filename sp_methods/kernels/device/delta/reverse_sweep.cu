@@ -6,13 +6,13 @@
 namespace baton {
 namespace {
 
-template <int d_k, int d_v, int tiles>
+template <int d_k, int d_v, int tiles, ChunkRule rule>
 class ReverseSweep {
  public:
-  using Record = ChunkRecord<d_k, d_v>;
+  using Record = ChunkRecord<d_k, d_v, rule>;
   using Pairs = Bf16Tile<device_chunk>;
   static constexpr int rows = 16 * tiles, stages = 3;
-  static constexpr int run_bytes = Record::u_at, beta_bytes = 4 * device_chunk;
+  static constexpr int run_bytes = Record::value_pairs_at - Record::w_at, beta_bytes = 4 * device_chunk;
   using Stream = RecordStream<stages, run_bytes, 0, beta_bytes>;
   static constexpr int state_at = Stream::bytes, written_at = state_at + Bf16Tile<d_k>::bytes(rows);
   static constexpr int d_o_at = written_at + Pairs::bytes(rows);
@@ -39,7 +39,7 @@ class ReverseSweep {
  private:
   __device__ void copy() const {
     Stream::copy(
-        chunks_, [&](int step) { return record(step).memory; },
+        chunks_, [&](int step) { return record(step).memory + Record::w_at; },
         [](int) {
           return RecordRun{nullptr, 0};
         },
@@ -83,13 +83,14 @@ class ReverseSweep {
     return {records_ + static_cast<std::int64_t>(chunk_of(step)) * Record::bytes};
   }
 
-  __device__ static char* stage(int step) { return Stream::stage(step); }
+  /// The memory of a record whose parts from W on are in the step's stage.
+  __device__ static char* stage(int step) { return Stream::stage(step) - Record::w_at; }
   __device__ static Bf16Tile<d_k> w(int step) { return {stage(step) + Record::w_at}; }
   __device__ static Bf16Tile<d_k> k(int step) { return {stage(step) + Record::k_at}; }
   __device__ static Bf16Tile<d_k> q(int step) { return {stage(step) + Record::q_at}; }
   __device__ static Pairs pairs(int step) { return {stage(step) + Record::pairs_at}; }
   __device__ static const float* beta(int step) {
-    return reinterpret_cast<const float*>(stage(step) + run_bytes);
+    return reinterpret_cast<const float*>(Stream::stage(step) + run_bytes);
   }
   __device__ static Bf16Tile<d_k> state_tile() { return {shared_space() + state_at}; }
   __device__ static Pairs written_tile() { return {shared_space() + written_at}; }
@@ -128,7 +129,8 @@ class ReverseSweep {
   __device__ void keep_state(int step) {
     if (!holds_state()) return;
     Bf16* at = x_.gradients + (number(step) * d_v + row_) * d_k + column();
-    store_sums(HeadRows<Bf16>{at, d_k, rows}, state_);
+    store_sums(HeadRows<Bf16>{at, d_k, rows},
+               Record::has_keys ? scaled_columns(state_, decays_.from) : state_);
   }
 
   /// Sets Y^T of 16 tokens.
@@ -169,26 +171,32 @@ class ReverseSweep {
   LaneDecays decays_, next_;
 };
 
-template <int d_k, int d_v, int tiles>
+template <int d_k, int d_v, int tiles, ChunkRule rule>
 __global__ __launch_bounds__(sweep_threads,
                              1) void reverse_sweep_kernel(const __grid_constant__ DeviceLayer layer,
                                                           const __grid_constant__ ReverseSweepOperands x,
                                                           char* records) {
-  ReverseSweep<d_k, d_v, tiles>(layer, x, records).run();
+  ReverseSweep<d_k, d_v, tiles, rule>(layer, x, records).run();
+}
+
+template <ChunkRule rule>
+cudaError_t sweep_of(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p) {
+  return with_widths(p.shape, [&](auto d_k, auto d_v) {
+    const auto launch = [&](auto tiles) {
+      return launch_sweep(stream, p, d_v() / (16 * tiles()),
+                          ReverseSweep<d_k(), d_v(), tiles(), rule>::shared_bytes,
+                          reverse_sweep_kernel<d_k(), d_v(), tiles(), rule>, x, records);
+    };
+    return tiles_of_block(p, d_v()) == 1 ? launch(Width<1>{}) : launch(Width<2>{});
+  });
 }
 
 }  // namespace
 
-cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records,
-                          const Chunks& p) {
-  return with_widths(p.shape, [&](auto d_k, auto d_v) {
-    const auto launch = [&](auto tiles) {
-      return launch_sweep(stream, p, d_v() / (16 * tiles()),
-                          ReverseSweep<d_k(), d_v(), tiles()>::shared_bytes,
-                          reverse_sweep_kernel<d_k(), d_v(), tiles()>, x, records);
-    };
-    return tiles_of_block(p, d_v()) == 1 ? launch(Width<1>{}) : launch(Width<2>{});
-  });
+cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p,
+                          ChunkRule rule) {
+  return rule == ChunkRule::delta ? sweep_of<ChunkRule::delta>(stream, x, records, p)
+                                  : sweep_of<ChunkRule::low_rank>(stream, x, records, p);
 }
 
 namespace {

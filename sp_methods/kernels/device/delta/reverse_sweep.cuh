@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the state over the chunks of one head under a delta rule, right to left, from the
-// chunks' records: one block a head and 16 or 32 rows of the gradient [d_v, d_k].
+// The gradient of the state over the chunks of one head under a delta rule or a low-rank rule, right
+// to left, from the chunks' records: one block a head and 16 or 32 rows of the gradient [d_v, d_k].
 //
 //   for each chunk, from the last:   D' = bf16(from D)                                   | copies
 //     dVn^T = D' k"^T + dO^T A                  Y^T = -beta dVn^T     half of the warps
@@ -21,9 +21,11 @@ struct ReverseSweepOperands {
   const Bf16* d_o = nullptr;     ///< [tokens, heads, d_v]
   const float* after = nullptr;  ///< [heads, d_v, d_k]
   float* map_state = nullptr;    ///< [heads, d_v, d_k]: the gradient before the first token.
-  Bf16* gradients = nullptr;     ///< [heads, chunks, d_v, d_k]: behind every chunk.
-  char* d_written = nullptr;     ///< [heads, chunks] tiles [d_v, 64]: of Vn^T.
+  /// Behind every chunk [heads, chunks, d_v, d_k]; of a low-rank rule times `from`.
+  Bf16* gradients = nullptr;
+  char* d_written = nullptr;  ///< [heads, chunks] tiles [d_v, 64]: of Vn^T.
 };
-cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p);
+cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, char* records, const Chunks& p,
+                          ChunkRule rule = ChunkRule::delta);
 
 }  // namespace baton

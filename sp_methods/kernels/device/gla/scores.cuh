@@ -27,6 +27,16 @@ __device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>&
   put_sums(into, row, column, sums);
 }
 
+/// Stores a 16 x 16 piece, with zeros on and above the diagonal.
+__device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
+                                          int column) {
+  sums.for_each([&](int r, int c, float2& x) {
+    if (column + c >= row + r) x.x = 0.0F;
+    if (column + c + 1 >= row + r) x.y = 0.0F;
+  });
+  put_sums(into, row, column, sums);
+}
+
 /// A warp's piece of L R^T, as a product to be added.
 template <int width>
 __device__ inline auto scores_product(Sums<1, 1>& sums, const Bf16Tile<width>& left,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer with a delta rule in device memory, one rank's share of it, and the calls of its two
-// passes: for the test of the device bodies and for the benches.
+// passes: for the test of the device bodies and for the benches. A layer with a low-rank rule has
+// the same passes (low_rank/layer_rank.cuh).
 #pragma once
 
 #include <memory>
@@ -12,6 +13,13 @@ namespace baton {
 
 /// The inputs and results of a whole layer.
 struct DeltaLayerMemory {
+  using Map = DeltaMap;
+  using Output = DeltaOutput;
+  using Correction = DeltaCorrection;
+  using StateGradients = DeltaStateGradients;
+  using Gradients = DeltaGradients;
+  static Refusal lacks_room(const Chunks& p) { return lacks_delta_room_of_gradients(p); }
+
   LayerMemory of;
   DeviceArray<Bf16> beta, dbeta, correction;
 
@@ -25,14 +33,16 @@ struct DeltaLayerMemory {
   }
 };
 
-/// One rank's share of a head group: its tokens, its map, and the states that come to it.
-struct DeltaRank {
+/// One rank's share of a head group: its tokens, its map, and the states that come to it. `Memory`
+/// is that of a layer, and names the contracts of its rule.
+template <class Memory>
+struct MatrixRank {
   Chunks share;
-  const DeltaLayerMemory& layer;
+  const Memory& layer;
   std::int64_t token;
   DeviceArray<float> map_matrix, map_state, map_gradient, before, after;
 
-  DeltaRank(const DeltaLayerMemory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
+  MatrixRank(const Memory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
       : share{shape, work, Dtype::bf16},
         layer(memory),
         token(first),
@@ -41,41 +51,43 @@ struct DeltaRank {
         map_gradient(states()),
         before(states()),
         after(states()) {
-    if (const Refusal lack = lacks_delta_room_of_gradients(share)) throw UsageError(lack.reason());
+    if (const Refusal lack = Memory::lacks_room(share)) throw UsageError(lack.reason());
   }
   std::int64_t states() const { return share.work.heads(share.shape) * share.shape.d_v * share.shape.d_k; }
 
-  DeltaInputs<OnDevice> in() const { return layer.inputs(share.shape, token); }
+  auto in() const { return layer.inputs(share.shape, token); }
   Bf16* values(const DeviceArray<Bf16>& x) const { return x.at(token * share.shape.heads * share.shape.d_v); }
   Bf16* correction() const { return layer.correction.at(token * share.shape.heads * share.shape.d_k); }
 
   void map() const {
-    cuda(on_device<DeltaMap>({}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()},
-                             share));
+    cuda(on_device<typename Memory::Map>(
+        {}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()}, share));
   }
   void output(bool from_zero = false) const {
-    cuda(on_device<DeltaOutput>(
+    cuda(on_device<typename Memory::Output>(
         {}, {.in = in(), .incoming = from_zero ? nullptr : before.at(), .o = values(layer.of.o)}, share));
   }
   /// After output(true).
   void corrected() const {
-    cuda(on_device<DeltaCorrection>({}, {.in = in(), .correction = correction()}, share));
+    cuda(on_device<typename Memory::Correction>({}, {.in = in(), .correction = correction()}, share));
     cuda(on_device<DeltaCorrect>(
         {}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)}, share));
   }
   void state_gradients() const {
-    cuda(on_device<DeltaStateGradients>(
+    cuda(on_device<typename Memory::StateGradients>(
         {}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()}, share));
   }
   void gradients() const {
-    cuda(on_device<DeltaGradients>({},
-                                   {.in = in(),
-                                    .d_o = values(layer.of.d_o),
-                                    .before = before.at(),
-                                    .after = after.at(),
-                                    .out = layer.gradients(share.shape, token)},
-                                   share));
+    cuda(on_device<typename Memory::Gradients>({},
+                                               {.in = in(),
+                                                .d_o = values(layer.of.d_o),
+                                                .before = before.at(),
+                                                .after = after.at(),
+                                                .out = layer.gradients(share.shape, token)},
+                                               share));
   }
 };
+
+using DeltaRank = MatrixRank<DeltaLayerMemory>;
 
 }  // namespace baton

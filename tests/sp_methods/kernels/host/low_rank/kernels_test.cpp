@@ -11,77 +11,20 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "collectives/schedule/kernel.hpp"
 #include "sp_methods/kernels/low_rank.hpp"
-#include "sp_methods/kernels/reference/low_rank.hpp"
-#include "tests/sp_methods/kernels/delta_problem.hpp"
+#include "tests/sp_methods/kernels/low_rank_problem.hpp"
 
 namespace baton::test {
 namespace {
 
 using Numbers = std::vector<float>;
 
-/// A layer: that of a delta rule with a and b in the place of beta.
-struct LowRankTensors {
-  DeltaTensors of;
-  Numbers a, b;
-
-  LowRankInputs<OnHost> inputs(const LayerShape& s, std::int64_t first) const {
-    const std::int64_t row = first * s.heads * s.d_k;
-    return {of.of.inputs(s, first), a.data() + row, b.data() + row};
-  }
-};
-
 struct LowRankResults {
   DeltaResults<float> of;
   Numbers da, db;
-};
-
-/// a is of length one, and b is -a (.) sigmoid(normal).
-LowRankTensors draw_low_rank(const DeltaProblem& problem) {
-  LowRankTensors out{draw(problem), {}, {}};
-  DeltaProblem other = problem;
-  other.seed += 50;
-  out.a = draw(other).of.k;
-  out.b = out.a;
-  std::mt19937 random(problem.seed);
-  std::normal_distribution<float> normal;
-  for (float& b : out.b) b *= -1.0F / (1.0F + std::exp(-normal(random)));
-  return out;
-}
-
-/// One head of the layer in double, and what the oracle makes of it.
-struct Oracle {
-  std::vector<double> o, final, dq, dk, dv, dg, da, db, d_before, matrix;
-
-  Oracle(const LowRankTensors& x, const LayerShape& s) {
-    for (std::int64_t h = 0; h < s.heads; ++h) add(x, s, h);
-  }
-
- private:
-  void add(const LowRankTensors& x, const LayerShape& s, std::int64_t h) {
-    const auto head = [&](const Numbers& rows, std::int64_t width) {
-      return head_of(rows, h, s.heads, width);
-    };
-    const auto q = head(x.of.of.q, s.d_k), k = head(x.of.of.k, s.d_k), v = head(x.of.of.v, s.d_v),
-               g = head(x.of.of.g, s.gate_width()), a = head(x.a, s.d_k), b = head(x.b, s.d_k),
-               before = head(x.of.before, s.d_v * s.d_k), after = head(x.of.after, s.d_v * s.d_k),
-               d_o = head(x.of.of.d_o, s.d_v);
-    const LowRankReferenceInputs in{{q, k, v, g, before}, a, b};
-    const auto out = low_rank_reference_forward(in, s);
-    const auto back = low_rank_reference_backward(in, d_o, after, s);
-    const auto put = [&](std::vector<double>& all, const std::vector<double>& rows, std::int64_t width) {
-      put_head(all, rows, h, s.heads, width);
-    };
-    put(o, out.o, s.d_v), put(final, out.final_state, s.d_v * s.d_k);
-    put(dq, back.of.dq, s.d_k), put(dk, back.of.dk, s.d_k), put(dv, back.of.dv, s.d_v);
-    put(dg, back.of.dg, s.gate_width()), put(da, back.da, s.d_k), put(db, back.db, s.d_k);
-    put(d_before, back.of.initial_state, s.d_v * s.d_k);
-    put(matrix, low_rank_reference_matrix(in, s), s.d_k * s.d_k);
-  }
 };
 
 /// The map of a rank applied to a state, by the combine of collectives.
@@ -154,7 +97,7 @@ LowRankResults run(const LowRankTensors& x, const LayerShape& whole, int count, 
 /// Expects what emulated ranks make to be what the oracle makes. Many ranks correct their outputs.
 void expect_low_rank(const DeltaProblem& problem, std::initializer_list<int> counts, const std::string& key) {
   const LowRankTensors tensors = draw_low_rank(problem);
-  const Oracle oracle(tensors, problem.shape);
+  const LowRankOracle oracle(tensors, problem.shape);
   for (const int count : counts) {
     const LowRankResults got = run(tensors, problem.shape, count, count > 1);
     const auto check = [&](const char* tensor, const Numbers& x, const std::vector<double>& y) {

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// All gradients of one chunk under a low-rank rule, from the state S before it times `to`, the
+// gradient D behind it times `from`, what its tokens read (U) and the gradient of that (dU): one
+// block a head and chunk.
+//
+//   Z = T^T dU             dv = k" D^T + value_pairs^T dO + Arv^T Z
+//   dAqb = tril(dO U^T)    dAqv = tril(dO V^T)    dArb = tril(Z U^T)    dArv = tril(Z V^T)
+//   Xq = dO S + dAqb b" + dAqv k"        Yb = U D + dAqb^T q' + dArb^T r'
+//   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'      then gradient_rows.cuh
+//   what passes the right edge, for dg:  colsum(S (.) D) + sum over u of k" (V D) + b" (U D)
+//
+// Pairs that pass no gate, a query with its own token's write and a read with the write of the token
+// before, are kept apart and do not stand in dg. The scaled rows are those of the records.
+// Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read and
+// all gradients written once.
+// Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
+#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
+#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
+#include "sp_methods/kernels/device/low_rank/factors.cuh"
+#include "sp_methods/kernels/device/low_rank/gradient_rows.cuh"
+
+namespace baton {
+namespace {
+
+template <int d_k, int d_v, GateKind kind>
+class LowRankChunkGradients {
+ public:
+  using Memory = LowRankGradientMemory<d_k, d_v, kind>;
+  using Walk = GateWalk<kind, d_k>;
+  using Kept = ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank>;
+
+  __device__ LowRankChunkGradients(const DeviceLayer& layer, const LowRankGradients::Operands<OnDevice>& x,
+                                   const Kept& kept)
+      : layer_(layer),
+        x_(x),
+        kept_(kept),
+        chunk_(static_cast<int>(blockIdx.y)),
+        strong_(kind != GateKind::none && *kept.record.strong() != 0.0F) {}
+
+  __device__ void run() {
+    load();
+    wait_for_copies<0>();
+    __syncthreads();
+    put_read_gradient();
+    write_values();
+    put_pair_gradients();
+    set_sums_of_states();
+    __syncthreads();
+    if constexpr (kind != GateKind::none) {
+      Memory::gates().load(layer_, layer_.template loader<d_k>(), x_.in.of.g, chunk_);
+      commit_copies();
+      put_edges();
+    }
+    if (!strong_) add_pairs();
+    wait_for_copies<0>();
+    __syncthreads();
+    put_sums_of_gates();
+    __syncthreads();
+    write_rows();
+  }
+
+ private:
+  __device__ static int row() { return 16 * warp_row(); }
+  __device__ static int column() { return warp_column() * (d_k / 4); }
+  __device__ static int value() { return warp_column() * (d_v / 4); }
+
+  __device__ void load() const {
+    const auto& record = kept_.record;
+    copy_tile_async<Memory::key_bytes>(Memory::q().memory, record.q().memory);
+    copy_tile_async<Memory::key_bytes>(Memory::reads().memory, record.reads().memory);
+    copy_tile_async<Memory::key_bytes>(Memory::keys().memory, record.keys().memory);
+    copy_tile_async<Memory::key_bytes>(Memory::writes().memory, record.k().memory);
+    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, record.t().memory);
+    copy_tile_async<Memory::pair_bytes>(Memory::value_pairs().memory, record.value_pairs().memory);
+    copy_tile_async<Memory::pair_bytes>(Memory::read_values().memory, record.g().memory);
+    copy_tile_async<Memory::value_bytes>(Memory::read().memory, kept_.missing);
+    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
+    layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
+    layer_.template loader<d_v>().load(Memory::values(), x_.in.of.v, chunk_);
+    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
+    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradient);
+    commit_copies();
+  }
+
+  /// Sets Z in the place of dU.
+  __device__ static void put_read_gradient() {
+    Sums<1, d_v / 64> z;
+    z.clear();
+    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::t(), row()),
+                                   right_operand<RowsAre::outer>(Memory::d_written(), value()), warp_row(),
+                                   4);
+    __syncthreads();
+    put_sums(Memory::z(), row(), value(), z);
+    __syncthreads();
+  }
+
+  /// Writes dv.
+  __device__ void write_values() const {
+    Sums<1, d_v / 64> dv;
+    dv.clear();
+    add_product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::keys(), row()),
+                          right_operand<RowsAre::outer>(Memory::gradient(), value()));
+    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::value_pairs(), row()),
+                                   right_operand<RowsAre::summed>(Memory::d_o(), value()), warp_row(), 4);
+    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::read_values(), row()),
+                                   right_operand<RowsAre::summed>(Memory::z(), value()), warp_row(), 4);
+    auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
+    store_sums(HeadRows<Bf16>{rows.row(row()) + value(), rows.stride, rows.count - row()}, dv);
+  }
+
+  /// Sets the gradients of scores of pairs that pass a gate, and keeps the others apart.
+  __device__ static void put_pair_gradients() {
+    const int first = 16 * warp_column();
+    const bool takes_part = warp_column() <= warp_row();
+    Sums<1, 1> query_writes, query_values, read_writes, read_values;
+    query_writes.clear(), query_values.clear(), read_writes.clear(), read_values.clear();
+    if (takes_part) {
+      const auto read = right_operand<RowsAre::summed>(Memory::read(), first);
+      const auto values = right_operand<RowsAre::outer>(Memory::values(), first);
+      const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
+      const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
+      add_products(product<d_v / 16>(query_writes, d_o, read), product<d_v / 16>(read_writes, z, read));
+      add_products(product<d_v / 16>(query_values, d_o, values), product<d_v / 16>(read_values, z, values));
+    }
+    __syncthreads();  // T, value_pairs and Arv have been read
+    if (takes_part) {
+      const float scale = power_of_2(log2_scale<d_k>);
+      put_pairs(Memory::d_query_writes(), query_writes, Memory::own_write(), 0, scale);
+      put_pairs(Memory::d_query_values(), query_values, Memory::own_value(), 0, scale);
+      put_pairs(Memory::d_read_writes(), read_writes, Memory::next_write(), 1, 1.0F);
+      put_pairs(Memory::d_read_values(), read_values, Memory::next_value(), 1, 1.0F);
+    }
+    __syncthreads();
+  }
+
+  /// Stores this warp's scores of tokens more than `behind` apart, and keeps those of that distance.
+  __device__ static void put_pairs(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, float* kept,
+                                   int behind, float scale) {
+    const int first = 16 * warp_column();
+    sums.for_each([&](int r, int c, float2& x) {
+      const int apart = row() + r - first - c;
+      if (apart == behind) kept[first + c] = scale * x.x;
+      if (apart - 1 == behind) kept[first + c + 1] = scale * x.y;
+      if (apart <= behind) x.x = 0.0F;
+      if (apart - 1 <= behind) x.y = 0.0F;
+    });
+    put_sums(into, row(), first, sums);
+  }
+
+  /// Sets the parts of the sums that come from S and D.
+  __device__ void set_sums_of_states() {
+    sums_.queries.clear(), sums_.reads.clear(), sums_.keys.clear(), sums_.writes.clear();
+    const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
+    const auto gradient = right_operand<RowsAre::summed>(Memory::gradient(), column());
+    add_products(product<d_v / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
+                 product<d_v / 16>(sums_.reads, left_operand<RowsAre::outer>(Memory::z(), row()), state));
+    add_products(
+        product<d_v / 16>(sums_.keys, left_operand<RowsAre::outer>(Memory::values(), row()), gradient),
+        product<d_v / 16>(sums_.writes, left_operand<RowsAre::summed>(Memory::read(), row()), gradient));
+  }
+
+  /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
+  __device__ void put_edges() const {
+    float* const edges = Memory::edges();
+    put_leaving<d_k>(edges + (4 + warp_row()) * d_k, Memory::keys(), row(), column(), sums_.keys);
+    put_leaving<d_k>(edges + (8 + warp_row()) * d_k, Memory::writes(), row(), column(), sums_.writes);
+    const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
+    const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
+    if (part >= 4) return;
+    float2 sum{0.0F, 0.0F};
+    for (int value = part; value < d_v; value += 4) {
+      const int at = Bf16Tile<d_k>::offset(value, channel);
+      sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
+    }
+    if (strong_) sum = *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
+    *reinterpret_cast<float2*>(edges + part * d_k + channel) = sum;
+  }
+
+  /// Adds the pairs within the chunk.
+  __device__ void add_pairs() {
+    add_later(sums_.queries, Memory::d_query_writes(), Memory::d_query_values());
+    add_later(sums_.reads, Memory::d_read_writes(), Memory::d_read_values());
+    add_earlier(sums_.keys, Memory::d_query_values(), Memory::d_read_values());
+    add_earlier(sums_.writes, Memory::d_query_writes(), Memory::d_read_writes());
+  }
+  __device__ static void add_later(Sums<1, d_k / 64>& sums, const Bf16Tile<device_chunk>& of_writes,
+                                   const Bf16Tile<device_chunk>& of_values) {
+    add_product<device_chunk / 16>(sums, left_operand<RowsAre::outer>(of_writes, row()),
+                                   right_operand<RowsAre::summed>(Memory::writes(), column()), 0,
+                                   warp_row() + 1);
+    add_product<device_chunk / 16>(sums, left_operand<RowsAre::outer>(of_values, row()),
+                                   right_operand<RowsAre::summed>(Memory::keys(), column()), 0,
+                                   warp_row() + 1);
+  }
+  __device__ static void add_earlier(Sums<1, d_k / 64>& sums, const Bf16Tile<device_chunk>& of_queries,
+                                     const Bf16Tile<device_chunk>& of_reads) {
+    add_product<device_chunk / 16>(sums, left_operand<RowsAre::summed>(of_queries, row()),
+                                   right_operand<RowsAre::summed>(Memory::q(), column()), warp_row(), 4);
+    add_product<device_chunk / 16>(sums, left_operand<RowsAre::summed>(of_reads, row()),
+                                   right_operand<RowsAre::summed>(Memory::reads(), column()), warp_row(), 4);
+  }
+
+  /// Sets the decay of every token and channel, and what rows are relative to.
+  __device__ void put_sums_of_gates() const {
+    if (!Walk::takes_part()) return;
+    const Walk walk(Memory::gates());
+    float2 b = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      b = b + walk.gate[i];
+      if constexpr (kind != GateKind::none)
+        Memory::sums_of_gates().set_pair(FloatTile<d_k>::offset(walk.first + i, walk.channel), b);
+    }
+    if (!walk.is_first_lane()) return;
+    *reinterpret_cast<float2*>(Memory::start() + walk.channel) = strong_ ? float2{0.0F, 0.0F} : walk.middle;
+    *reinterpret_cast<float2*>(Memory::end() + walk.channel) = strong_ ? walk.all : walk.middle;
+  }
+
+  /// Writes dq, da, dk, db and dg.
+  __device__ void write_rows() {
+    const LowRankRows rows(layer_, x_.in, d_k, chunk_);
+    const auto into = [&](Bf16* x) { return layer_.rows(x, d_k, chunk_); };
+    using Finished = FinishedLowRankRows<d_k, d_v, kind>;
+    const Finished finished{rows, strong_};
+    finished.write_reads(sums_.reads, into(x_.out.da), row(), column());
+    const typename Finished::Earlier keys{rows.k,
+                                          Memory::keys(),
+                                          Memory::own_value(),
+                                          Memory::next_value(),
+                                          Memory::d_query_values(),
+                                          Memory::d_read_values()};
+    finished.write_earlier(sums_.keys, into(x_.out.of.dk), keys, row(), column());
+    const typename Finished::Earlier writes{rows.b,
+                                            Memory::writes(),
+                                            Memory::own_write(),
+                                            Memory::next_write(),
+                                            Memory::d_query_writes(),
+                                            Memory::d_read_writes()};
+    finished.write_earlier(sums_.writes, into(x_.out.db), writes, row(), column());
+    __syncthreads();
+    finished.write_queries(sums_.queries, into(x_.out.of.dq), row(), column());
+    if constexpr (kind != GateKind::none) write_gates();
+  }
+
+  __device__ void write_gates() {
+    auto& terms = sums_.queries.c[0];
+#pragma unroll
+    for (int i = 0; i < d_k / 8; ++i) {
+      const int n = i / 4, at = i % 4;
+      terms[n][at] -= sums_.keys.c[0][n][at] + sums_.writes.c[0][n][at];
+    }
+    const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
+    if constexpr (kind == GateKind::vector) {
+      write_gates_of_channels<d_k, Memory::edge_sums>(dg, sums_.queries, Memory::totals(), Memory::edges(),
+                                                      row(), column());
+    } else {
+      write_gates_of_head<d_k, Memory::edge_sums>(dg, sums_.queries, Memory::totals(), Memory::edges(),
+                                                  row());
+    }
+  }
+
+  const DeviceLayer& layer_;
+  const LowRankGradients::Operands<OnDevice>& x_;
+  const Kept& kept_;
+  int chunk_;
+  bool strong_;
+  LowRankSums<d_k> sums_;
+};
+
+template <int d_k, int d_v, GateKind kind>
+__global__ __launch_bounds__(tile_threads, 1) void low_rank_gradients_kernel(
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ LowRankGradients::Operands<OnDevice> x,
+    char* workspace, const __grid_constant__ DeltaRoom room) {
+  const ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank> kept(workspace, room, layer.chunks());
+  LowRankChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
+}
+
+cudaError_t low_rank_gradients(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
+                               const Chunks& p) {
+  const DeltaRoom room = low_rank_room(p, true);
+  char* const memory = delta_workspace();
+  auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
+  auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
+  const ReverseSweepOperands back{
+      .d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written};
+  constexpr ChunkRule rule = ChunkRule::low_rank;
+  cudaError_t code = low_rank_factors(stream, memory, x.in, p, {.gradients = true});
+  if (code == cudaSuccess)
+    code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p,
+                         rule);
+  if (code == cudaSuccess) code = reverse_sweep(stream, back, memory, p, rule);
+  if (code != cudaSuccess) return code;
+  const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+  return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
+    return launch_on_segments(stream, chunks, LowRankGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
+                              low_rank_gradients_kernel<d_k(), d_v(), kind()>, x, memory, room);
+  });
+}
+
+const RegisteredCudaKernel registered =
+    device_body<LowRankGradients>(low_rank_gradients, nullptr, lacks_low_rank_room_of_gradients);
+
+}  // namespace
+}  // namespace baton

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the device kernels of linear attention with a low-rank rule have in common: the scaling of a
+// chunk's rows by its decays, and the room of a call. Records and sweeps are those of delta/.
+//
+//   gentle chunk, r the log decay in its middle:
+//     q' = s q e^{c-r}    r' = a e^{c-g-r}    k" = k e^{r-c}     b" = b e^{r-c}
+//   strong chunk:  r = 0 for q' and r', r = all for k" and b"; pairs are summed one by one
+//
+// A token reads the state before its own gate, so its read has the decay before it. Gates of all
+// kinds take this way, and those of a head count for each of its channels. A token's gate may be as
+// low as -20: a chunk is strong where gates of 32 tokens sum to less than -60 (gate_walk.cuh).
+// Reads of token i are, of strong pairs, queries of token i - 1.
+// Cost: one exponential a number of four rows.
+#pragma once
+
+#include "sp_methods/kernels/device/delta/layer.cuh"
+#include "sp_methods/kernels/device/delta/scaling.cuh"
+#include "sp_methods/kernels/low_rank.hpp"
+
+namespace baton {
+
+/// The rows of one chunk in global memory.
+struct LowRankRows {
+  HeadRows<const Bf16> q, k, a, b;
+
+  __device__ LowRankRows(const DeviceLayer& layer, const LowRankInputs<OnDevice>& in, int d_k, int chunk)
+      : q(layer.rows(in.of.q, d_k, chunk)),
+        k(layer.rows(in.of.k, d_k, chunk)),
+        a(layer.rows(in.a, d_k, chunk)),
+        b(layer.rows(in.b, d_k, chunk)) {}
+
+  /// Row i is the read of token i + 1.
+  __device__ HeadRows<const Bf16> reads() const { return {a.row(1), a.stride, a.count - 1}; }
+};
+
+/// A chunk's tiles while they are scaled.
+template <GateKind kind, int d_k>
+struct LowRankTiles {
+  Bf16Tile<d_k> q, reads, keys, writes;
+
+  __device__ void scale(const GateWalk<kind, d_k>& walk) const {
+    walk.scale(q, query_factor<d_k>(walk.middle), keys, key_factor(walk.middle));
+    walk.scale(writes, key_factor(walk.middle));
+    const DecayFactor factor = in_factor(walk.middle);
+    float2 before = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int at = reads.below(walk.start, i);
+      reads.set_pair(at, factor.at(before) * reads.pair(at));
+      before = before + walk.gate[i];
+    }
+  }
+
+  /// Sets the tiles to those of a strong chunk.
+  __device__ void scale_strongly(const GateWalk<kind, d_k>& walk, const LowRankRows& rows) const {
+    walk.scale_from(rows.q, q, query_factor<d_k>({0.0F, 0.0F}));
+    walk.scale_from(rows.k, keys, key_factor(walk.all));
+    walk.scale_from(rows.b, writes, key_factor(walk.all));
+    const DecayFactor factor = in_factor({0.0F, 0.0F});
+    float2 before = walk.before;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int token = walk.first + i;
+      float2 a{0.0F, 0.0F};
+      if (token < rows.a.count) a = load_pair(rows.a.row(token) + walk.channel);
+      reads.set_pair(reads.below(walk.start, i), factor.at(before) * a);
+      before = before + walk.gate[i];
+    }
+  }
+};
+
+/// The room in the workspace of a call.
+inline DeltaRoom low_rank_room(const Chunks& p, bool has_gradients) {
+  return DeltaRoom(p, has_gradients, ChunkRule::low_rank);
+}
+/// Makes room for a call without gradients, and returns the reason if that is impossible.
+inline Refusal lacks_low_rank_room(const Chunks& p) { return lacks_delta_room(low_rank_room(p, false)); }
+/// Makes room for a call of gradients, and returns the reason if that is impossible.
+inline Refusal lacks_low_rank_room_of_gradients(const Chunks& p) {
+  return lacks_delta_room(low_rank_room(p, true));
+}
+
+}  // namespace baton
