@@ -74,16 +74,17 @@ class ForwardSweep {
       if (holds_state() && step + 1 < chunks_) next_.read(record(step + 1), column());
       if (out_.states != nullptr) keep_state(step);
       Stream::wait(step);
+      Sums<tiles, 1> added;
       Sums<1, tiles> o;
+      added.clear();
       if (warp() < 4) {
-        put_written(step);
-      } else if constexpr (leaves == Leaves::output) {
-        o.clear();
-        add_product<d_k / 16>(o, left_operand<RowsAre::outer>(q(step), token()),
-                              right_operand<RowsAre::outer>(state_tile(), 0));
+        put_written(step, added);
+      } else {
+        if (writes_values()) add_products(product_of_values(added, step));
+        if constexpr (leaves == Leaves::output) start_output(step, o);
       }
       meet_workers();
-      move(step);
+      move(step, added);
       if constexpr (leaves == Leaves::output) {
         if (warp() >= 4) put_output(step, o);
       }
@@ -137,12 +138,24 @@ class ForwardSweep {
 
   __device__ void put_state() { put_sums(state_tile(), 0, column(), scaled_columns(state_, decays_.to)); }
 
-  /// Sets Vn^T of 16 tokens.
-  __device__ void put_written(int step) {
+  /// True if the block's warp adds what values write along keys of their own.
+  __device__ bool writes_values() const { return Record::has_keys && has_values_ && holds_state(); }
+  __device__ auto product_of_values(Sums<tiles, 1>& added, int step) const {
+    return product<device_chunk / 16>(added, left_operand<RowsAre::outer>(values(step), row_),
+                                      right_operand<RowsAre::summed>(keys(step), column()));
+  }
+
+  /// Sets Vn^T of 16 tokens, and starts what is added to the state.
+  __device__ void put_written(int step, Sums<tiles, 1>& added) {
     Sums<tiles, 1> x;
     x.clear();
-    add_product<d_k / 16>(x, left_operand<RowsAre::outer>(state_tile(), 0),
-                          right_operand<RowsAre::outer>(w(step), token()));
+    const auto lacked = product<d_k / 16>(x, left_operand<RowsAre::outer>(state_tile(), 0),
+                                          right_operand<RowsAre::outer>(w(step), token()));
+    if (writes_values()) {
+      add_products(lacked, product_of_values(added, step));
+    } else {
+      add_products(lacked);
+    }
     const SumsPlace<Pairs> place(row_, token());
 #pragma unroll
     for (int i = 0; i < 4 * tiles; ++i) {
@@ -168,31 +181,28 @@ class ForwardSweep {
   }
 
   /// Moves the state behind the chunk, and copies it for the next chunk.
-  __device__ void move(int step) {
+  __device__ void move(int step, Sums<tiles, 1>& added) {
     if (!holds_state()) return;
-    Sums<tiles, 1> added;
-    added.clear();
     add_product<device_chunk / 16>(added, left_operand<RowsAre::outer>(written_tile(), 0),
                                    right_operand<RowsAre::summed>(k(step), column()));
-    if constexpr (Record::has_keys) {
-      if (has_values_)
-        add_product<device_chunk / 16>(added, left_operand<RowsAre::outer>(values(step), row_),
-                                       right_operand<RowsAre::summed>(keys(step), column()));
-    }
     advance(state_, decays_.gamma, added, decays_.from);
     decays_ = next_;
     if (step + 1 < chunks_) put_state();
   }
 
+  /// Starts the output of 16 tokens by what does not depend on the chunk's reads.
+  __device__ void start_output(int step, Sums<1, tiles>& o) const {
+    o.clear();
+    add_product<d_k / 16>(o, left_operand<RowsAre::outer>(q(step), token()),
+                          right_operand<RowsAre::outer>(state_tile(), 0));
+    if (Record::has_keys && has_values_)
+      add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(value_pairs(step), token()),
+                                     right_operand<RowsAre::outer>(values(step), row_), 0, token() / 16 + 1);
+  }
+
   __device__ void put_output(int step, Sums<1, tiles>& o) const {
     add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(pairs(step), token()),
                                    right_operand<RowsAre::outer>(written_tile(), 0), 0, token() / 16 + 1);
-    if constexpr (Record::has_keys) {
-      if (has_values_)
-        add_product<device_chunk / 16>(o, left_operand<RowsAre::outer>(value_pairs(step), token()),
-                                       right_operand<RowsAre::outer>(values(step), row_), 0,
-                                       token() / 16 + 1);
-    }
     const bool is_correction = out_.correction != nullptr;
     auto into = layer_.rows(is_correction ? out_.correction : out_.o, is_correction ? d_k : d_v, step);
     store_sums(HeadRows<Bf16>{into.row(token()) + row_, into.stride, into.count - token()}, o);

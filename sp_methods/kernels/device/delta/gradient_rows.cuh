@@ -27,17 +27,20 @@ __device__ inline float2 sum_over_rows(float2 x) {
   return x;
 }
 
-/// Sets a warp's part of the sum over keys of k (.) y.
+/// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what the last token of a
+/// chunk writes passes no gate in it, and is larger than all of dg where gates are strong.
 template <int d_k>
 __device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
-                                   const Sums<1, d_k / 64>& y) {
+                                   const Sums<1, d_k / 64>& y, int last) {
   const SumsPlace<Bf16Tile<d_k>> place(row, column);
 #pragma unroll
   for (int n = 0; n < d_k / 32; ++n) {
     float2 sum{0.0F, 0.0F};
 #pragma unroll
-    for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < 2; ++half) {
+      if (row + 8 * half + (lane() >> 2) == last) continue;
       sum = sum + keys.pair(place.at(0, half, n)) * float2{y.c[0][n][2 * half], y.c[0][n][2 * half + 1]};
+    }
     sum = sum_over_rows(sum);
     if (lane() < 4) *reinterpret_cast<float2*>(into + column + 8 * n + 2 * lane()) = sum;
   }
@@ -156,7 +159,8 @@ struct FinishedRows {
   __device__ float2 finish(Pairs& x, int token, int channel) const {
     const int at = Bf16Tile<d_k>::offset(token, channel);
     const float2 q = Memory::q().pair(at), in = Memory::keys_in().pair(at), out = Memory::keys_out().pair(at);
-    const float2 term = q * x.query + in * x.later - out * x.earlier;
+    const bool is_last = token + 1 == rows.q.count;  // its key is the earlier one of no pair here
+    const float2 term = q * x.query + in * x.later - (is_last ? 0.0F : 1.0F) * (out * x.earlier);
     if constexpr (kind == GateKind::vector) {
       const float2 b = Memory::sums_by_channel().pair(FloatTile<d_k>::offset(token, channel));
       const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);

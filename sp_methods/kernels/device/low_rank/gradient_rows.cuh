@@ -2,8 +2,8 @@
 // The last part of a chunk's gradients under a low-rank rule: from the sums Xq, Xr, Yk, Yb of
 // gradients.cu to dq, da, dk, db and the terms of dg.
 //
-//   dq = s e^{c-r} Xq + own_value k + own_write b         da = e^{c-g-r} Xr + pairs of the token before
-//   dk = e^{r-c} Yk + own_value q + next_value a_next     db likewise, of writes
+//   dq = s e^{c-r} (Xq + own_value k" + own_write b")      da = e^{c-g-r} (Xr + pairs with the token before)
+//   dk = e^{r-c} (Yk + own_value q' + next_value r'_next)   db likewise, of writes
 //   term of dg = q' Xq - k" Yk - b" Yb + (r' Xr) of the next token
 //
 // A token's read counts for the gates before it: hence the shift by one, through shared memory.
@@ -42,15 +42,16 @@ struct FinishedLowRankRows {
     for_each(sums, row, column, [&](float2 x, int token, int channel) {
       float2 term = Memory::reads().pair(Bf16Tile<d_k>::offset(token, channel)) * x;
       if (token >= da.count) return put_term(token, channel, {0.0F, 0.0F});
-      x = in_factor(at(Memory::start(), channel)).at(decay_before(token, channel)) * x;
-      if (token > 0) {
-        if (strong) {
-          const float2 more = strong_read(token, channel);
-          x = x + more;
-          term = term + load_pair(rows.a.row(token) + channel) * more;
-        }
-        x = x + Memory::next_value()[token - 1] * load_pair(rows.k.row(token - 1) + channel) +
-            Memory::next_write()[token - 1] * load_pair(rows.b.row(token - 1) + channel);
+      float2 near{0.0F, 0.0F};
+      if (token > 0)
+        near = Memory::next_value()[token - 1] * row_of(rows.k, Memory::keys(), token - 1, channel) +
+               Memory::next_write()[token - 1] * row_of(rows.b, Memory::writes(), token - 1, channel);
+      const DecayFactor factor = in_factor(at(Memory::start(), channel));
+      x = unscaled(x, near, factor.at(decay_before(token, channel)));
+      if (strong && token > 0) {
+        const float2 more = strong_read(token, channel);
+        x = x + more;
+        term = term + load_pair(rows.a.row(token) + channel) * more;
       }
       put_term(token, channel, term);
       store_pair(da.row(token) + channel, x);
@@ -63,14 +64,15 @@ struct FinishedLowRankRows {
     set_each(sums, row, column, [&](float2 x, int token, int channel) {
       float2 term = Memory::q().pair(Bf16Tile<d_k>::offset(token, channel)) * x;
       if (token >= dq.count) return float2{0.0F, 0.0F};
-      x = query_factor<d_k>(at(Memory::start(), channel)).at(decay(token, channel)) * x;
+      const float2 near = Memory::own_value()[token] * row_of(rows.k, Memory::keys(), token, channel) +
+                          Memory::own_write()[token] * row_of(rows.b, Memory::writes(), token, channel);
+      const DecayFactor factor = query_factor<d_k>(at(Memory::start(), channel));
+      x = unscaled(x, plain_scale() * near, factor.at(decay(token, channel)));
       if (strong) {
         const float2 more = strong_query(token, channel);
         x = x + more;
         term = term + load_pair(rows.q.row(token) + channel) * more;
       }
-      x = x + Memory::own_value()[token] * load_pair(rows.k.row(token) + channel) +
-          Memory::own_write()[token] * load_pair(rows.b.row(token) + channel);
       store_pair(dq.row(token) + channel, x);
       if (token + 1 < device_chunk)
         term = term + Memory::read_terms().pair(FloatTile<d_k>::offset(token + 1, channel));
@@ -91,20 +93,34 @@ struct FinishedLowRankRows {
     set_each(sums, row, column, [&](float2 x, int token, int channel) {
       float2 term = of.scaled.pair(Bf16Tile<d_k>::offset(token, channel)) * x;
       if (token >= into.count) return float2{0.0F, 0.0F};
-      x = key_factor(at(Memory::end(), channel)).at(decay(token, channel)) * x;
+      const bool is_last = token + 1 == into.count;
+      float2 near = plain_scale() * of.own[token] * row_of(rows.q, Memory::q(), token, channel);
+      if (!is_last) near = near + of.next[token] * row_of(rows.a, Memory::reads(), token + 1, channel);
+      x = unscaled(x, near, key_factor(at(Memory::end(), channel)).at(decay(token, channel)));
       if (strong) {
         const float2 more = strong_earlier(of, token, channel);
         x = x + more;
         term = term + load_pair(of.plain.row(token) + channel) * more;
       }
-      x = x + of.own[token] * load_pair(rows.q.row(token) + channel);
-      if (token + 1 < into.count) x = x + of.next[token] * load_pair(rows.a.row(token + 1) + channel);
       store_pair(into.row(token) + channel, x);
-      return term;
+      return is_last ? float2{0.0F, 0.0F} : term;  // put_leaving
     });
   }
 
  private:
+  /// Two channels of a token: of the plain row in a strong chunk, else of the scaled one.
+  __device__ float2 row_of(const HeadRows<const Bf16>& plain, const Bf16Tile<d_k>& scaled, int token,
+                           int channel) const {
+    return strong ? load_pair(plain.row(token) + channel)
+                  : scaled.pair(Bf16Tile<d_k>::offset(token, channel));
+  }
+  /// The factor s of queries that plain rows lack.
+  __device__ float plain_scale() const { return strong ? power_of_2(log2_scale<d_k>) : 1.0F; }
+  /// The gradient of a row from that of the scaled one, with `near` of pairs that pass no gate.
+  __device__ float2 unscaled(float2 x, float2 near, float2 factor) const {
+    return strong ? factor * x + near : factor * (x + near);
+  }
+
   /// Calls f(sum, token, channel) for this lane's pairs of channels.
   template <class Function>
   __device__ static void for_each(const Sums<1, d_k / 64>& sums, int row, int column, Function f) {

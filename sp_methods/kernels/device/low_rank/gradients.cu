@@ -27,6 +27,7 @@ class LowRankChunkGradients {
  public:
   using Memory = LowRankGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
+  using Pairs = typename Memory::Pairs;
   using Kept = ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank>;
 
   __device__ LowRankChunkGradients(const DeviceLayer& layer, const LowRankGradients::Operands<OnDevice>& x,
@@ -39,7 +40,7 @@ class LowRankChunkGradients {
 
   __device__ void run() {
     load();
-    wait_for_copies<0>();
+    wait_for_copies<1>();
     __syncthreads();
     put_read_gradient();
     write_values();
@@ -66,15 +67,16 @@ class LowRankChunkGradients {
 
   __device__ void load() const {
     const auto& record = kept_.record;
+    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, record.t().memory);
+    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
+    commit_copies();
     copy_tile_async<Memory::key_bytes>(Memory::q().memory, record.q().memory);
     copy_tile_async<Memory::key_bytes>(Memory::reads().memory, record.reads().memory);
     copy_tile_async<Memory::key_bytes>(Memory::keys().memory, record.keys().memory);
     copy_tile_async<Memory::key_bytes>(Memory::writes().memory, record.k().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, record.t().memory);
     copy_tile_async<Memory::pair_bytes>(Memory::value_pairs().memory, record.value_pairs().memory);
     copy_tile_async<Memory::pair_bytes>(Memory::read_values().memory, record.g().memory);
     copy_tile_async<Memory::value_bytes>(Memory::read().memory, kept_.missing);
-    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
     layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
     layer_.template loader<d_v>().load(Memory::values(), x_.in.of.v, chunk_);
     DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
@@ -89,6 +91,7 @@ class LowRankChunkGradients {
     add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::t(), row()),
                                    right_operand<RowsAre::outer>(Memory::d_written(), value()), warp_row(),
                                    4);
+    wait_for_copies<0>();
     __syncthreads();
     put_sums(Memory::z(), row(), value(), z);
     __syncthreads();
@@ -119,28 +122,26 @@ class LowRankChunkGradients {
       const auto values = right_operand<RowsAre::outer>(Memory::values(), first);
       const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
       const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
-      add_products(product<d_v / 16>(query_writes, d_o, read), product<d_v / 16>(read_writes, z, read));
-      add_products(product<d_v / 16>(query_values, d_o, values), product<d_v / 16>(read_values, z, values));
+      add_products_of<d_v / 16>(read, query_writes, d_o, read_writes, z);
+      add_products_of<d_v / 16>(values, query_values, d_o, read_values, z);
     }
     __syncthreads();  // T, value_pairs and Arv have been read
     if (takes_part) {
-      const float scale = power_of_2(log2_scale<d_k>);
-      put_pairs(Memory::d_query_writes(), query_writes, Memory::own_write(), 0, scale);
-      put_pairs(Memory::d_query_values(), query_values, Memory::own_value(), 0, scale);
-      put_pairs(Memory::d_read_writes(), read_writes, Memory::next_write(), 1, 1.0F);
-      put_pairs(Memory::d_read_values(), read_values, Memory::next_value(), 1, 1.0F);
+      put_pairs(Memory::d_query_writes(), query_writes, Memory::own_write(), 0);
+      put_pairs(Memory::d_query_values(), query_values, Memory::own_value(), 0);
+      put_pairs(Memory::d_read_writes(), read_writes, Memory::next_write(), 1);
+      put_pairs(Memory::d_read_values(), read_values, Memory::next_value(), 1);
     }
     __syncthreads();
   }
 
   /// Stores this warp's scores of tokens more than `behind` apart, and keeps those of that distance.
-  __device__ static void put_pairs(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, float* kept,
-                                   int behind, float scale) {
+  __device__ static void put_pairs(const Pairs& into, Sums<1, 1>& sums, float* kept, int behind) {
     const int first = 16 * warp_column();
     sums.for_each([&](int r, int c, float2& x) {
       const int apart = row() + r - first - c;
-      if (apart == behind) kept[first + c] = scale * x.x;
-      if (apart - 1 == behind) kept[first + c + 1] = scale * x.y;
+      if (apart == behind) kept[first + c] = x.x;
+      if (apart - 1 == behind) kept[first + c + 1] = x.y;
       if (apart <= behind) x.x = 0.0F;
       if (apart - 1 <= behind) x.y = 0.0F;
     });
@@ -150,20 +151,20 @@ class LowRankChunkGradients {
   /// Sets the parts of the sums that come from S and D.
   __device__ void set_sums_of_states() {
     sums_.queries.clear(), sums_.reads.clear(), sums_.keys.clear(), sums_.writes.clear();
-    const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
-    const auto gradient = right_operand<RowsAre::summed>(Memory::gradient(), column());
-    add_products(product<d_v / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
-                 product<d_v / 16>(sums_.reads, left_operand<RowsAre::outer>(Memory::z(), row()), state));
-    add_products(
-        product<d_v / 16>(sums_.keys, left_operand<RowsAre::outer>(Memory::values(), row()), gradient),
-        product<d_v / 16>(sums_.writes, left_operand<RowsAre::summed>(Memory::read(), row()), gradient));
+    add_products_of<d_v / 16>(right_operand<RowsAre::summed>(Memory::state(), column()), sums_.queries,
+                              left_operand<RowsAre::outer>(Memory::d_o(), row()), sums_.reads,
+                              left_operand<RowsAre::outer>(Memory::z(), row()));
+    add_products_of<d_v / 16>(right_operand<RowsAre::summed>(Memory::gradient(), column()), sums_.keys,
+                              left_operand<RowsAre::outer>(Memory::values(), row()), sums_.writes,
+                              left_operand<RowsAre::summed>(Memory::read(), row()));
   }
 
   /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
   __device__ void put_edges() const {
     float* const edges = Memory::edges();
-    put_leaving<d_k>(edges + (4 + warp_row()) * d_k, Memory::keys(), row(), column(), sums_.keys);
-    put_leaving<d_k>(edges + (8 + warp_row()) * d_k, Memory::writes(), row(), column(), sums_.writes);
+    const int last = layer_.rows(x_.d_o, d_v, chunk_).count - 1;
+    put_leaving<d_k>(edges + (4 + warp_row()) * d_k, Memory::keys(), row(), column(), sums_.keys, last);
+    put_leaving<d_k>(edges + (8 + warp_row()) * d_k, Memory::writes(), row(), column(), sums_.writes, last);
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
     const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
     if (part >= 4) return;
@@ -178,26 +179,20 @@ class LowRankChunkGradients {
 
   /// Adds the pairs within the chunk.
   __device__ void add_pairs() {
-    add_later(sums_.queries, Memory::d_query_writes(), Memory::d_query_values());
-    add_later(sums_.reads, Memory::d_read_writes(), Memory::d_read_values());
-    add_earlier(sums_.keys, Memory::d_query_values(), Memory::d_read_values());
-    add_earlier(sums_.writes, Memory::d_query_writes(), Memory::d_read_writes());
+    add_later(Memory::writes(), Memory::d_query_writes(), Memory::d_read_writes());
+    add_later(Memory::keys(), Memory::d_query_values(), Memory::d_read_values());
+    add_earlier(Memory::q(), Memory::d_query_values(), Memory::d_query_writes());
+    add_earlier(Memory::reads(), Memory::d_read_values(), Memory::d_read_writes());
   }
-  __device__ static void add_later(Sums<1, d_k / 64>& sums, const Bf16Tile<device_chunk>& of_writes,
-                                   const Bf16Tile<device_chunk>& of_values) {
-    add_product<device_chunk / 16>(sums, left_operand<RowsAre::outer>(of_writes, row()),
-                                   right_operand<RowsAre::summed>(Memory::writes(), column()), 0,
-                                   warp_row() + 1);
-    add_product<device_chunk / 16>(sums, left_operand<RowsAre::outer>(of_values, row()),
-                                   right_operand<RowsAre::summed>(Memory::keys(), column()), 0,
-                                   warp_row() + 1);
+  __device__ void add_later(const Bf16Tile<d_k>& rows, const Pairs& of_queries, const Pairs& of_reads) {
+    add_products_of<device_chunk / 16>(right_operand<RowsAre::summed>(rows, column()), sums_.queries,
+                                       left_operand<RowsAre::outer>(of_queries, row()), sums_.reads,
+                                       left_operand<RowsAre::outer>(of_reads, row()), 0, warp_row() + 1);
   }
-  __device__ static void add_earlier(Sums<1, d_k / 64>& sums, const Bf16Tile<device_chunk>& of_queries,
-                                     const Bf16Tile<device_chunk>& of_reads) {
-    add_product<device_chunk / 16>(sums, left_operand<RowsAre::summed>(of_queries, row()),
-                                   right_operand<RowsAre::summed>(Memory::q(), column()), warp_row(), 4);
-    add_product<device_chunk / 16>(sums, left_operand<RowsAre::summed>(of_reads, row()),
-                                   right_operand<RowsAre::summed>(Memory::reads(), column()), warp_row(), 4);
+  __device__ void add_earlier(const Bf16Tile<d_k>& rows, const Pairs& of_keys, const Pairs& of_writes) {
+    add_products_of<device_chunk / 16>(right_operand<RowsAre::summed>(rows, column()), sums_.keys,
+                                       left_operand<RowsAre::summed>(of_keys, row()), sums_.writes,
+                                       left_operand<RowsAre::summed>(of_writes, row()), warp_row(), 4);
   }
 
   /// Sets the decay of every token and channel, and what rows are relative to.
@@ -220,23 +215,16 @@ class LowRankChunkGradients {
   __device__ void write_rows() {
     const LowRankRows rows(layer_, x_.in, d_k, chunk_);
     const auto into = [&](Bf16* x) { return layer_.rows(x, d_k, chunk_); };
-    using Finished = FinishedLowRankRows<d_k, d_v, kind>;
-    const Finished finished{rows, strong_};
+    const FinishedLowRankRows<d_k, d_v, kind> finished{rows, strong_};
     finished.write_reads(sums_.reads, into(x_.out.da), row(), column());
-    const typename Finished::Earlier keys{rows.k,
-                                          Memory::keys(),
-                                          Memory::own_value(),
-                                          Memory::next_value(),
-                                          Memory::d_query_values(),
-                                          Memory::d_read_values()};
-    finished.write_earlier(sums_.keys, into(x_.out.of.dk), keys, row(), column());
-    const typename Finished::Earlier writes{rows.b,
-                                            Memory::writes(),
-                                            Memory::own_write(),
-                                            Memory::next_write(),
-                                            Memory::d_query_writes(),
-                                            Memory::d_read_writes()};
-    finished.write_earlier(sums_.writes, into(x_.out.db), writes, row(), column());
+    finished.write_earlier(sums_.keys, into(x_.out.of.dk),
+                           {rows.k, Memory::keys(), Memory::own_value(), Memory::next_value(),
+                            Memory::d_query_values(), Memory::d_read_values()},
+                           row(), column());
+    finished.write_earlier(sums_.writes, into(x_.out.db),
+                           {rows.b, Memory::writes(), Memory::own_write(), Memory::next_write(),
+                            Memory::d_query_writes(), Memory::d_read_writes()},
+                           row(), column());
     __syncthreads();
     finished.write_queries(sums_.queries, into(x_.out.of.dq), row(), column());
     if constexpr (kind != GateKind::none) write_gates();

@@ -188,6 +188,29 @@ __device__ inline void add_products(const First& first, const Second& second) {
   }
 }
 
+/// Adds two products with one right operand, which is loaded once, over steps [from, to).
+template <int steps, int n_tiles, class First, class Second, class Right>
+__device__ inline void add_products_of(const Right& right, Sums<1, n_tiles>& first, const First& first_left,
+                                       Sums<1, n_tiles>& second, const Second& second_left, int from = 0,
+                                       int to = steps) {
+#pragma unroll
+  for (int step = 0; step < steps; ++step) {
+    if (step < from || step >= to) continue;
+    std::uint32_t a[2][4];
+    first_left.load(a[0], 0, step);
+    second_left.load(a[1], 0, step);
+#pragma unroll
+    for (int n = 0; n < n_tiles; ++n) {
+      std::uint32_t b[4];
+      right.load(b, n, step);
+      multiply_add(first.c[0][2 * n], a[0], b[0], b[1]);
+      multiply_add(second.c[0][2 * n], a[1], b[0], b[1]);
+      multiply_add(first.c[0][2 * n + 1], a[0], b[2], b[3]);
+      multiply_add(second.c[0][2 * n + 1], a[1], b[2], b[3]);
+    }
+  }
+}
+
 /// Writes one row of 16 sums as bf16, from this lane's pairs of the left and of the right 8
 /// columns. Neighbouring lanes swap a pair, so that each writes 8 bytes and four of them fill a
 /// 32-byte sector.

@@ -178,7 +178,7 @@ void expect_passes(const Comparison& comparison, const Memory& memory, const Del
 }
 
 /// The layers every device body must solve: all gates from weak to strong, short last chunks, ranks
-/// and groups of heads.
+/// and groups of heads; and equal gates, as strong as those of RWKV-7 and as contracts take them.
 inline std::vector<DeviceProblem> device_problems() {
   std::vector<DeviceProblem> out;
   for (const GateKind kind : {GateKind::vector, GateKind::scalar, GateKind::none})
@@ -189,6 +189,11 @@ inline std::vector<DeviceProblem> device_problems() {
       out.push_back({{{201, 2, 128, 64, 16, kind}, gate, 33}, 2, 2});
       out.push_back({{{43, 2, 64, 64, 64, kind}, gate, 34}, 1});
       out.push_back({{{1300, 1, 128, 128, 64, kind}, gate, 35}, 4});
+    }
+  for (const GateKind kind : {GateKind::vector, GateKind::scalar})
+    for (const float gate : {0.6F, 20.0F}) {
+      out.push_back({{{150, 2, 64, 64, 64, kind}, gate, 36, true}, 2});
+      out.push_back({{{257, 2, 128, 128, 64, kind}, gate, 37, true}, 1});
     }
   return out;
 }

@@ -40,17 +40,6 @@ void expect_solved(const DeviceProblem& problem, const LowRankOracle& oracle) {
   comparison.expect("db", read(memory.db), oracle.db);
 }
 
-/// Those of delta rules, and layers whose gates are all as strong as a contract takes them or as
-/// RWKV-7 has them.
-std::vector<DeviceProblem> problems() {
-  std::vector<DeviceProblem> out = device_problems();
-  for (const float gate : {0.6F, 20.0F}) {
-    out.push_back({{{150, 2, 64, 64, 64, GateKind::vector}, gate, 36, true}, 2});
-    out.push_back({{{257, 2, 128, 128, 64, GateKind::vector}, gate, 37, true}, 1});
-  }
-  return out;
-}
-
 Refusal lacks_what_layers_need() {
   if (Refusal lack = lacks_gpus(1)) return lack;
   return lacks_low_rank_room({{64, 1, 64, 64, 64, GateKind::none}, {}, Dtype::bf16});
@@ -58,7 +47,7 @@ Refusal lacks_what_layers_need() {
 
 TEST(LowRankDevice, LayersAgreeWithTheRecurrence) {
   if (const Refusal lack = lacks_what_layers_need()) GTEST_SKIP() << lack.reason();
-  const auto all = problems();
+  const auto all = device_problems();
   std::vector<std::future<LowRankOracle>> oracles;
   for (const DeviceProblem& problem : all)
     oracles.push_back(std::async(std::launch::async,
