@@ -116,7 +116,8 @@ class LowRankFactors {
     bool strong = false;
     if (Walk::takes_part()) {
       const Walk walk(gates());
-      strong = walk.is_strong();
+      const int count = layer_.rows(in_.a, d_k, chunk_).count;
+      strong = walk.is_strong() || (count < device_chunk && walk.is_short_and_strong(count));
       tiles.scale(walk);
       put_decays(walk, decay_of(walk.middle), decay_of(walk.all - walk.middle));
     }

@@ -4,7 +4,7 @@
 //   room                     first            then              last
 //   dO, Z, U^T, V            dU^T for Z       dO, Z, U^T, V     gates, sums of dg
 //   four of [64, 64]         T, value_pairs, Arv                gradients of scores
-//   S, D                     S, D             S, D              b and a r' of every token and channel
+//   S, D                     S, D             S, D              b of every token and channel
 //
 // At d_k = d_v = 128: 226 KiB, one block a multiprocessor.
 #pragma once
@@ -26,9 +26,8 @@ struct LowRankGradientMemory {
   static constexpr int d_o_at = 4 * key_bytes, pairs_at = d_o_at + 4 * value_bytes;
   static constexpr int edges_at = d_o_at + Gates::bytes(), totals_at = edges_at + 4 * edge_sums * d_k;
   static constexpr int state_at = pairs_at + 4 * pair_bytes, state_bytes = Bf16Tile<d_k>::bytes(d_v);
-  static constexpr int float_bytes = Floats::bytes(device_chunk);
-  static constexpr int floats_at = state_at + 2 * std::max(state_bytes, float_bytes);
-  static constexpr int shared_bytes = floats_at + 4 * (4 * device_chunk + 2 * d_k);
+  static constexpr int floats_at = state_at + std::max(2 * state_bytes, Floats::bytes(device_chunk));
+  static constexpr int shared_bytes = floats_at + 4 * 6 * d_k;
   static_assert(totals_at + 4 * 4 * std::max(d_k, device_chunk) <= pairs_at && shared_bytes <= 227 * 1024);
 
   __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
@@ -45,7 +44,7 @@ struct LowRankGradientMemory {
   __device__ static Pairs t() { return pairs(0); }
   __device__ static Pairs value_pairs() { return pairs(1); }
   __device__ static Pairs read_values() { return pairs(2); }
-  // Gradients of scores below the diagonal, of pairs that pass a gate.
+  // Gradients of scores.
   __device__ static Pairs d_query_writes() { return pairs(0); }
   __device__ static Pairs d_query_values() { return pairs(1); }
   __device__ static Pairs d_read_writes() { return pairs(2); }
@@ -57,17 +56,11 @@ struct LowRankGradientMemory {
   __device__ static float* edges() { return reinterpret_cast<float*>(shared_space() + edges_at); }
   __device__ static float* totals() { return reinterpret_cast<float*>(shared_space() + totals_at); }
   __device__ static Floats sums_of_gates() { return {shared_space() + state_at}; }
-  /// Terms of dg from the reads.
-  __device__ static Floats read_terms() { return {shared_space() + state_at + float_bytes}; }
+  /// Terms of dg from the reads of token 16 i.
+  __device__ static float* first_reads(int i) { return end() + (1 + i) * d_k; }
 
-  // Gradients of scores of pairs that pass no gate: a query with its own token's write, and the
-  // read of the token after with it.
-  __device__ static float* own_write() { return reinterpret_cast<float*>(shared_space() + floats_at); }
-  __device__ static float* own_value() { return own_write() + device_chunk; }
-  __device__ static float* next_write() { return own_value() + device_chunk; }
-  __device__ static float* next_value() { return next_write() + device_chunk; }
   /// The log decays [d_k] that q' and r' are relative to.
-  __device__ static float* start() { return next_value() + device_chunk; }
+  __device__ static float* start() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   /// The log decays [d_k] that k" and b" are relative to.
   __device__ static float* end() { return start() + d_k; }
 };

@@ -2,12 +2,12 @@
 // The last part of a chunk's gradients under a low-rank rule: from the sums Xq, Xr, Yk, Yb of
 // gradients.cu to dq, da, dk, db and the terms of dg.
 //
-//   dq = s e^{c-r} (Xq + own_value k" + own_write b")      da = e^{c-g-r} (Xr + pairs with the token before)
-//   dk = e^{r-c} (Yk + own_value q' + next_value r'_next)   db likewise, of writes
+//   dq = s e^{c-r} Xq    da = e^{c-g-r} Xr    dk = e^{r-c} Yk    db = e^{r-c} Yb
 //   term of dg = q' Xq - k" Yk - b" Yb + (r' Xr) of the next token
 //
-// A token's read counts for the gates before it: hence the shift by one, through shared memory.
-// Pairs of a strong chunk are summed one by one (gla/scores.cuh).
+// A token's read counts for the gates before it: hence the shift by one, by shuffles within a warp
+// and through shared memory between warps. Pairs of a strong chunk are summed one by one
+// (gla/scores.cuh), and those that pass no gate stand in no term there.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/gradient_rows.cuh"
@@ -15,10 +15,14 @@
 
 namespace baton {
 
-/// A warp's gradients of 16 tokens and a quarter of the channels.
+/// A warp's numbers of 16 tokens and a quarter of the channels.
+template <int d_k>
+using RowSums = Sums<1, d_k / 64>;
+
+/// A warp's gradients.
 template <int d_k>
 struct LowRankSums {
-  Sums<1, d_k / 64> queries, reads, keys, writes;
+  RowSums<d_k> queries, reads, keys, writes;
 };
 
 /// The gradients of reads' scores, where row i is that of token i + 1.
@@ -30,143 +34,177 @@ struct NextRows {
 
 /// Turns sums of products into the gradients of rows.
 template <int d_k, int d_v, GateKind kind>
-struct FinishedLowRankRows {
+class FinishedLowRankRows {
+ public:
   using Memory = LowRankGradientMemory<d_k, d_v, kind>;
+  using Pairs = Bf16Tile<device_chunk>;
 
-  LowRankRows rows;
-  bool strong;
+  __device__ FinishedLowRankRows(const LowRankRows& rows, bool strong, int row, int column)
+      : rows_(rows), strong_(strong), row_(row), column_(column) {}
 
-  /// Writes da, and keeps the reads' terms of dg.
-  __device__ void write_reads(const Sums<1, d_k / 64>& sums, const HeadRows<Bf16>& da, int row,
-                              int column) const {
-    for_each(sums, row, column, [&](float2 x, int token, int channel) {
-      float2 term = Memory::reads().pair(Bf16Tile<d_k>::offset(token, channel)) * x;
-      if (token >= da.count) return put_term(token, channel, {0.0F, 0.0F});
-      float2 near{0.0F, 0.0F};
-      if (token > 0)
-        near = Memory::next_value()[token - 1] * row_of(rows.k, Memory::keys(), token - 1, channel) +
-               Memory::next_write()[token - 1] * row_of(rows.b, Memory::writes(), token - 1, channel);
-      const DecayFactor factor = in_factor(at(Memory::start(), channel));
-      x = unscaled(x, near, factor.at(decay_before(token, channel)));
-      if (strong && token > 0) {
-        const float2 more = strong_read(token, channel);
-        x = x + more;
-        term = term + load_pair(rows.a.row(token) + channel) * more;
-      }
-      put_term(token, channel, term);
-      store_pair(da.row(token) + channel, x);
+  /// Writes da, and turns the sums into the reads' terms of dg.
+  __device__ void write_reads(RowSums<d_k>& sums, const HeadRows<Bf16>& da) const {
+    RowSums<d_k> terms;
+    for_each(sums, terms, [&](float2& x, float2& term, Place at) {
+      term = Memory::reads().pair(at.tile) * x;
+      const float2 before = decay(at) - gate(at);
+      x = in_factor(of_channel(Memory::start(), at)).at(before) * x;
+      if (!strong_ || at.token == 0 || at.token >= da.count) return;
+      const float2 more = strong_read(at);
+      term = term + plain(rows_.a, at, 0) * more;
+      x = x + more + Memory::d_read_values().at(at.token, at.token - 1) * plain(rows_.k, at, -1) +
+          Memory::d_read_writes().at(at.token, at.token - 1) * plain(rows_.b, at, -1);
     });
+    store(da, sums);
+    sums = terms;
   }
 
-  /// Writes dq, and turns the sums into the terms of dg.
-  __device__ void write_queries(Sums<1, d_k / 64>& sums, const HeadRows<Bf16>& dq, int row,
-                                int column) const {
-    set_each(sums, row, column, [&](float2 x, int token, int channel) {
-      float2 term = Memory::q().pair(Bf16Tile<d_k>::offset(token, channel)) * x;
-      if (token >= dq.count) return float2{0.0F, 0.0F};
-      const float2 near = Memory::own_value()[token] * row_of(rows.k, Memory::keys(), token, channel) +
-                          Memory::own_write()[token] * row_of(rows.b, Memory::writes(), token, channel);
-      const DecayFactor factor = query_factor<d_k>(at(Memory::start(), channel));
-      x = unscaled(x, plain_scale() * near, factor.at(decay(token, channel)));
-      if (strong) {
-        const float2 more = strong_query(token, channel);
-        x = x + more;
-        term = term + load_pair(rows.q.row(token) + channel) * more;
-      }
-      store_pair(dq.row(token) + channel, x);
-      if (token + 1 < device_chunk)
-        term = term + Memory::read_terms().pair(FloatTile<d_k>::offset(token + 1, channel));
-      return term;
+  /// Writes dq, and turns the sums into the queries' terms of dg.
+  __device__ void write_queries(RowSums<d_k>& sums, const HeadRows<Bf16>& dq) const {
+    RowSums<d_k> terms;
+    for_each(sums, terms, [&](float2& x, float2& term, Place at) {
+      term = Memory::q().pair(at.tile) * x;
+      x = query_factor<d_k>(of_channel(Memory::start(), at)).at(decay(at)) * x;
+      if (!strong_ || at.token >= dq.count) return;
+      const float2 more = strong_query(at);
+      term = term + plain(rows_.q, at, 0) * more;
+      x = x + more + own(Memory::d_query_values(), at) * plain(rows_.k, at, 0) +
+          own(Memory::d_query_writes(), at) * plain(rows_.b, at, 0);
     });
+    store(dq, sums);
+    sums = terms;
   }
 
-  /// Writes dk or db, and turns the sums into what they take from the terms of dg. `own` and `next`
-  /// are of pairs that pass no gate; d_queries and d_reads are gradients of scores.
+  /// Rows that are the earlier ones of pairs, and the gradients of their scores.
   struct Earlier {
     HeadRows<const Bf16> plain;
     Bf16Tile<d_k> scaled;
-    const float *own, *next;
-    Bf16Tile<device_chunk> d_queries, d_reads;
+    Pairs d_queries, d_reads;
   };
-  __device__ void write_earlier(Sums<1, d_k / 64>& sums, const HeadRows<Bf16>& into, const Earlier& of,
-                                int row, int column) const {
-    set_each(sums, row, column, [&](float2 x, int token, int channel) {
-      float2 term = of.scaled.pair(Bf16Tile<d_k>::offset(token, channel)) * x;
-      if (token >= into.count) return float2{0.0F, 0.0F};
-      const bool is_last = token + 1 == into.count;
-      float2 near = plain_scale() * of.own[token] * row_of(rows.q, Memory::q(), token, channel);
-      if (!is_last) near = near + of.next[token] * row_of(rows.a, Memory::reads(), token + 1, channel);
-      x = unscaled(x, near, key_factor(at(Memory::end(), channel)).at(decay(token, channel)));
-      if (strong) {
-        const float2 more = strong_earlier(of, token, channel);
-        x = x + more;
-        term = term + load_pair(of.plain.row(token) + channel) * more;
+  /// Writes dk or db, and takes their terms of dg from `terms`.
+  __device__ void write_earlier(RowSums<d_k>& sums, RowSums<d_k>& terms, const HeadRows<Bf16>& into,
+                                const Earlier& of) const {
+    for_each(sums, terms, [&](float2& x, float2& term, Place at) {
+      float2 own_term = of.scaled.pair(at.tile) * x;
+      x = key_factor(of_channel(Memory::end(), at)).at(decay(at)) * x;
+      if (strong_ && at.token < into.count) {
+        const bool is_last = at.token + 1 == into.count;
+        const float2 more = strong_earlier(of, at);
+        own_term = is_last ? float2{0.0F, 0.0F} : own_term + plain(of.plain, at, 0) * more;  // put_leaving
+        x = x + more + own(of.d_queries, at) * plain(rows_.q, at, 0);
+        if (!is_last) x = x + of.d_reads.at(at.token + 1, at.token) * plain(rows_.a, at, 1);
       }
-      store_pair(into.row(token) + channel, x);
-      return is_last ? float2{0.0F, 0.0F} : term;  // put_leaving
+      term = term - own_term;
     });
+    store(into, sums);
+  }
+
+  /// Keeps the reads' terms of the warp's first token for the warp of the tokens before it.
+  __device__ void put_first_reads(const RowSums<d_k>& reads) const {
+    if (lane() >= 4) return;
+#pragma unroll
+    for (int n = 0; n < d_k / 32; ++n)
+      *reinterpret_cast<float2*>(Memory::first_reads(row_ / 16) + column_ + 8 * n + 2 * lane()) = {
+          reads.c[0][n][0], reads.c[0][n][1]};
+  }
+  /// Adds the reads' terms of the next tokens, behind a barrier.
+  __device__ void add_next_reads(RowSums<d_k>& terms, const RowSums<d_k>& reads) const {
+#pragma unroll
+    for (int n = 0; n < d_k / 32; ++n) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float2 next =
+            shuffled(float2{reads.c[0][n][2 * half], reads.c[0][n][2 * half + 1]}, (lane() + 4) & 31);
+        const float2 later = shuffled(float2{reads.c[0][n][2], reads.c[0][n][3]}, lane() & 3);
+        if (lane() >= 28) next = half == 0 ? later : first_of_next_warp(n);
+        terms.c[0][n][2 * half] += next.x;
+        terms.c[0][n][2 * half + 1] += next.y;
+      }
+    }
   }
 
  private:
-  /// Two channels of a token: of the plain row in a strong chunk, else of the scaled one.
-  __device__ float2 row_of(const HeadRows<const Bf16>& plain, const Bf16Tile<d_k>& scaled, int token,
-                           int channel) const {
-    return strong ? load_pair(plain.row(token) + channel)
-                  : scaled.pair(Bf16Tile<d_k>::offset(token, channel));
-  }
-  /// The factor s of queries that plain rows lack.
-  __device__ float plain_scale() const { return strong ? power_of_2(log2_scale<d_k>) : 1.0F; }
-  /// The gradient of a row from that of the scaled one, with `near` of pairs that pass no gate.
-  __device__ float2 unscaled(float2 x, float2 near, float2 factor) const {
-    return strong ? factor * x + near : factor * (x + near);
-  }
+  /// Where a lane's pair of channels is.
+  struct Place {
+    int token, channel, tile, floats;
+  };
 
-  /// Calls f(sum, token, channel) for this lane's pairs of channels.
+  /// Calls f(sum, other, place) for this lane's pairs of channels.
   template <class Function>
-  __device__ static void for_each(const Sums<1, d_k / 64>& sums, int row, int column, Function f) {
+  __device__ void for_each(RowSums<d_k>& sums, RowSums<d_k>& others, Function f) const {
+    const SumsPlace<Bf16Tile<d_k>> tiles(row_, column_);
+    const SumsPlace<FloatTile<d_k>> floats(row_, column_);
 #pragma unroll
     for (int i = 0; i < d_k / 16; ++i) {
       const int half = i / (d_k / 32), n = i % (d_k / 32);
-      f({sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]}, row + 8 * half + (lane() >> 2),
-        column + 8 * n + 2 * (lane() & 3));
+      float2 x{sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
+      float2 y{others.c[0][n][2 * half], others.c[0][n][2 * half + 1]};
+      f(x, y,
+        Place{row_ + 8 * half + (lane() >> 2), column_ + 8 * n + 2 * (lane() & 3), tiles.at(0, half, n),
+              floats.at(0, half, n)});
+      sums.c[0][n][2 * half] = x.x, sums.c[0][n][2 * half + 1] = x.y;
+      others.c[0][n][2 * half] = y.x, others.c[0][n][2 * half + 1] = y.y;
     }
   }
-  template <class Function>
-  __device__ static void set_each(Sums<1, d_k / 64>& sums, int row, int column, Function f) {
-    sums.for_each([&](int r, int c, float2& x) { x = f(x, row + r, column + c); });
-  }
 
-  __device__ static float2 at(const float* x, int channel) {
-    return *reinterpret_cast<const float2*>(x + channel);
+  __device__ void store(const HeadRows<Bf16>& rows, const RowSums<d_k>& sums) const {
+    store_sums(HeadRows<Bf16>{rows.row(row_) + column_, rows.stride, rows.count - row_}, sums);
   }
-  __device__ static void put_term(int token, int channel, float2 x) {
-    Memory::read_terms().set_pair(FloatTile<d_k>::offset(token, channel), x);
+  __device__ static float2 of_channel(const float* x, Place at) {
+    return *reinterpret_cast<const float2*>(x + at.channel);
   }
   /// Log decay up to a token's own gate.
-  __device__ static float2 decay(int token, int channel) {
-    if constexpr (kind == GateKind::none) return {0.0F, 0.0F};
-    return Memory::sums_of_gates().pair(FloatTile<d_k>::offset(token, channel));
+  __device__ static float2 decay(Place at) {
+    if constexpr (kind == GateKind::none) {
+      return {0.0F, 0.0F};
+    } else {
+      return Memory::sums_of_gates().pair(at.floats);
+    }
   }
-  __device__ static float2 decay_before(int token, int channel) {
-    return token == 0 ? float2{0.0F, 0.0F} : decay(token - 1, channel);
+  __device__ static float2 gate(Place at) { return Memory::gates().pair(at.tile, at.token); }
+  __device__ float2 first_of_next_warp(int n) const {
+    if (row_ == device_chunk - 16) return {0.0F, 0.0F};
+    return *reinterpret_cast<const float2*>(Memory::first_reads(row_ / 16 + 1) + column_ + 8 * n +
+                                            2 * (lane() & 3));
   }
 
-  __device__ float2 strong_query(int token, int channel) const {
-    const auto gates = Memory::gates();
-    const float2 of_writes = strong_query_sum(Memory::d_query_writes(), gates, rows.b, token, channel).sum;
+  // Of strong chunks alone.
+  __device__ static float2 plain(const HeadRows<const Bf16>& rows, Place at, int ahead) {
+    return load_pair(rows.row(at.token + ahead) + at.channel);
+  }
+  /// The gradient of a query's score with its own token, with the factor s that plain rows lack.
+  __device__ static float own(const Pairs& d_scores, Place at) {
+    return power_of_2(log2_scale<d_k>) * d_scores.at(at.token, at.token);
+  }
+  // Sums over a chunk are calls: inlined for each pair of channels, they would take the registers of
+  // gentle chunks.
+  template <class Scores>
+  __device__ static __noinline__ float2 over_earlier(Scores d_scores, HeadRows<const Bf16> rows, int token,
+                                                     int channel) {
+    return strong_query_sum(d_scores, Memory::gates(), rows, token, channel).sum;
+  }
+  template <class Scores>
+  __device__ static __noinline__ float2 over_later(Scores d_scores, HeadRows<const Bf16> rows, int token,
+                                                   int channel) {
+    return strong_key_sum(d_scores, Memory::gates(), rows, token, channel).sum;
+  }
+  __device__ float2 strong_query(Place at) const {
     return power_of_2(log2_scale<d_k>) *
-           (of_writes + strong_query_sum(Memory::d_query_values(), gates, rows.k, token, channel).sum);
+           (over_earlier(Memory::d_query_writes(), rows_.b, at.token, at.channel) +
+            over_earlier(Memory::d_query_values(), rows_.k, at.token, at.channel));
   }
-  __device__ float2 strong_read(int token, int channel) const {
-    const auto gates = Memory::gates();
-    return strong_query_sum(NextRows{Memory::d_read_writes()}, gates, rows.b, token - 1, channel).sum +
-           strong_query_sum(NextRows{Memory::d_read_values()}, gates, rows.k, token - 1, channel).sum;
+  __device__ float2 strong_read(Place at) const {
+    return over_earlier(NextRows{Memory::d_read_writes()}, rows_.b, at.token - 1, at.channel) +
+           over_earlier(NextRows{Memory::d_read_values()}, rows_.k, at.token - 1, at.channel);
   }
-  __device__ float2 strong_earlier(const Earlier& of, int token, int channel) const {
-    const auto gates = Memory::gates();
-    return power_of_2(log2_scale<d_k>) * strong_key_sum(of.d_queries, gates, rows.q, token, channel).sum +
-           strong_key_sum(NextRows{of.d_reads}, gates, rows.reads(), token, channel).sum;
+  __device__ float2 strong_earlier(const Earlier& of, Place at) const {
+    return power_of_2(log2_scale<d_k>) * over_later(of.d_queries, rows_.q, at.token, at.channel) +
+           over_later(NextRows{of.d_reads}, rows_.reads(), at.token, at.channel);
   }
+
+  const LowRankRows& rows_;
+  bool strong_;
+  int row_, column_;
 };
 
 }  // namespace baton

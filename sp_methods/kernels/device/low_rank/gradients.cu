@@ -4,13 +4,14 @@
 // block a head and chunk.
 //
 //   Z = T^T dU             dv = k" D^T + value_pairs^T dO + Arv^T Z
-//   dAqb = tril(dO U^T)    dAqv = tril(dO V^T)    dArb = tril(Z U^T)    dArv = tril(Z V^T)
+//   dAqb = tril(dO U^T)    dAqv = tril(dO V^T)    dArb = tril_{-1}(Z U^T)    dArv = tril_{-1}(Z V^T)
 //   Xq = dO S + dAqb b" + dAqv k"        Yb = U D + dAqb^T q' + dArb^T r'
 //   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'      then gradient_rows.cuh
 //   what passes the right edge, for dg:  colsum(S (.) D) + sum over u of k" (V D) + b" (U D)
 //
 // Pairs that pass no gate, a query with its own token's write and a read with the write of the token
-// before, are kept apart and do not stand in dg. The scaled rows are those of the records.
+// before, stand in dg's sum twice with the same rounded factors and cancel to fp32 accuracy. The
+// scaled rows are those of the records.
 // Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read and
 // all gradients written once.
 // Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
@@ -111,7 +112,7 @@ class LowRankChunkGradients {
     store_sums(HeadRows<Bf16>{rows.row(row()) + value(), rows.stride, rows.count - row()}, dv);
   }
 
-  /// Sets the gradients of scores of pairs that pass a gate, and keeps the others apart.
+  /// Sets the gradients of scores.
   __device__ static void put_pair_gradients() {
     const int first = 16 * warp_column();
     const bool takes_part = warp_column() <= warp_row();
@@ -127,25 +128,12 @@ class LowRankChunkGradients {
     }
     __syncthreads();  // T, value_pairs and Arv have been read
     if (takes_part) {
-      put_pairs(Memory::d_query_writes(), query_writes, Memory::own_write(), 0);
-      put_pairs(Memory::d_query_values(), query_values, Memory::own_value(), 0);
-      put_pairs(Memory::d_read_writes(), read_writes, Memory::next_write(), 1);
-      put_pairs(Memory::d_read_values(), read_values, Memory::next_value(), 1);
+      put_lower(Memory::d_query_writes(), query_writes, row(), first);
+      put_lower(Memory::d_query_values(), query_values, row(), first);
+      put_strictly_lower(Memory::d_read_writes(), read_writes, row(), first);
+      put_strictly_lower(Memory::d_read_values(), read_values, row(), first);
     }
     __syncthreads();
-  }
-
-  /// Stores this warp's scores of tokens more than `behind` apart, and keeps those of that distance.
-  __device__ static void put_pairs(const Pairs& into, Sums<1, 1>& sums, float* kept, int behind) {
-    const int first = 16 * warp_column();
-    sums.for_each([&](int r, int c, float2& x) {
-      const int apart = row() + r - first - c;
-      if (apart == behind) kept[first + c] = x.x;
-      if (apart - 1 == behind) kept[first + c + 1] = x.y;
-      if (apart <= behind) x.x = 0.0F;
-      if (apart - 1 <= behind) x.y = 0.0F;
-    });
-    put_sums(into, row(), first, sums);
   }
 
   /// Sets the parts of the sums that come from S and D.
@@ -162,7 +150,7 @@ class LowRankChunkGradients {
   /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
   __device__ void put_edges() const {
     float* const edges = Memory::edges();
-    const int last = layer_.rows(x_.d_o, d_v, chunk_).count - 1;
+    const int last = strong_ ? layer_.rows(x_.d_o, d_v, chunk_).count - 1 : device_chunk;
     put_leaving<d_k>(edges + (4 + warp_row()) * d_k, Memory::keys(), row(), column(), sums_.keys, last);
     put_leaving<d_k>(edges + (8 + warp_row()) * d_k, Memory::writes(), row(), column(), sums_.writes, last);
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
@@ -215,28 +203,22 @@ class LowRankChunkGradients {
   __device__ void write_rows() {
     const LowRankRows rows(layer_, x_.in, d_k, chunk_);
     const auto into = [&](Bf16* x) { return layer_.rows(x, d_k, chunk_); };
-    const FinishedLowRankRows<d_k, d_v, kind> finished{rows, strong_};
-    finished.write_reads(sums_.reads, into(x_.out.da), row(), column());
-    finished.write_earlier(sums_.keys, into(x_.out.of.dk),
-                           {rows.k, Memory::keys(), Memory::own_value(), Memory::next_value(),
-                            Memory::d_query_values(), Memory::d_read_values()},
-                           row(), column());
-    finished.write_earlier(sums_.writes, into(x_.out.db),
-                           {rows.b, Memory::writes(), Memory::own_write(), Memory::next_write(),
-                            Memory::d_query_writes(), Memory::d_read_writes()},
-                           row(), column());
-    __syncthreads();
-    finished.write_queries(sums_.queries, into(x_.out.of.dq), row(), column());
-    if constexpr (kind != GateKind::none) write_gates();
+    const FinishedLowRankRows<d_k, d_v, kind> finished(rows, strong_, row(), column());
+    finished.write_reads(sums_.reads, into(x_.out.da));
+    finished.put_first_reads(sums_.reads);
+    finished.write_queries(sums_.queries, into(x_.out.of.dq));
+    finished.write_earlier(sums_.keys, sums_.queries, into(x_.out.of.dk),
+                           {rows.k, Memory::keys(), Memory::d_query_values(), Memory::d_read_values()});
+    finished.write_earlier(sums_.writes, sums_.queries, into(x_.out.db),
+                           {rows.b, Memory::writes(), Memory::d_query_writes(), Memory::d_read_writes()});
+    if constexpr (kind != GateKind::none) {
+      __syncthreads();
+      finished.add_next_reads(sums_.queries, sums_.reads);
+      write_gates();
+    }
   }
 
   __device__ void write_gates() {
-    auto& terms = sums_.queries.c[0];
-#pragma unroll
-    for (int i = 0; i < d_k / 8; ++i) {
-      const int n = i / 4, at = i % 4;
-      terms[n][at] -= sums_.keys.c[0][n][at] + sums_.writes.c[0][n][at];
-    }
     const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
     if constexpr (kind == GateKind::vector) {
       write_gates_of_channels<d_k, Memory::edge_sums>(dg, sums_.queries, Memory::totals(), Memory::edges(),
