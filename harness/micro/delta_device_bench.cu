@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of the kernels of linear attention with a delta rule and with a low-rank rule on one device,
-// built by preset cuda.
+// Times of the kernels of linear attention with a delta rule and with a low-rank rule on one
+// device, built by preset cuda.
 //
 // Medians of 50 runs after 5, with inputs that turn and are larger than the L2. Their results are
 // checked by passes_test.cu of tests/sp_methods/kernels/device/delta/ and low_rank/.

@@ -9,7 +9,7 @@
 //     R^T = U^T - X' W^T     Vn^T = beta R^T         half of the warps  | the others: O = q' X'^T
 //     X <- gamma X + from (Vn^T k")                  all warps          | O += A Vn, written
 //
-// A low-rank rule adds the writes of keys and values: X <- .. + from (V^T keys), O += value_pairs V.
+// A low-rank rule adds what values write: X <- .. + from (V^T keys), O += value_pairs V.
 // Two barriers a chunk. With values X at the end is B, from the identity it is A transposed.
 // Cost: 4 tokens d_k flop a row and head, with the output 6; see sweep.cuh for bytes.
 #pragma once

@@ -27,8 +27,8 @@ __device__ inline float2 sum_over_rows(float2 x) {
   return x;
 }
 
-/// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what the last token of a
-/// chunk writes passes no gate in it, and is larger than all of dg where gates are strong.
+/// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what a chunk's last
+/// token writes passes no gate in it, and is larger than all of dg where gates are strong.
 template <int d_k>
 __device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
                                    const Sums<1, d_k / 64>& y, int last) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of the state over the chunks of one head under a delta rule or a low-rank rule, right
-// to left, from the chunks' records: one block a head and 16 or 32 rows of the gradient [d_v, d_k].
+// The gradient of the state over the chunks of one head under a delta rule or a low-rank rule,
+// right to left, from the chunks' records: one block a head and 16 or 32 rows of the gradient
+// [d_v, d_k].
 //
 //   for each chunk, from the last:   D' = bf16(from D)                                   | copies
 //     dVn^T = D' k"^T + dO^T A                  Y^T = -beta dVn^T     half of the warps

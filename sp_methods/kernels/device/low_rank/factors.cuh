@@ -9,8 +9,8 @@
 //
 // Cost: tokens 64 (9 d_k + d_v + 64) flop a head beside zeros; all inputs read and the record
 // written once.
-// Source: "RWKV-7", arXiv 2503.14456; "Parallelizing Linear Transformers with the Delta Rule", arXiv
-// 2406.06484.
+// Source: "RWKV-7", arXiv 2503.14456; "Parallelizing Linear Transformers with the Delta Rule",
+// arXiv 2406.06484.
 #pragma once
 
 #include "sp_methods/kernels/device/low_rank/layer.cuh"

@@ -176,8 +176,8 @@ class FinishedLowRankRows {
   __device__ static float own(const Pairs& d_scores, Place at) {
     return power_of_2(log2_scale<d_k>) * d_scores.at(at.token, at.token);
   }
-  // Sums over a chunk are calls: inlined for each pair of channels, they would take the registers of
-  // gentle chunks.
+  // Sums over a chunk are calls: inlined for each pair of channels, they would take the registers
+  // of gentle chunks.
   template <class Scores>
   __device__ static __noinline__ float2 over_earlier(Scores d_scores, HeadRows<const Bf16> rows, int token,
                                                      int channel) {

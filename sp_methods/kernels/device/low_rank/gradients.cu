@@ -3,17 +3,18 @@
 // gradient D behind it times `from`, what its tokens read (U) and the gradient of that (dU): one
 // block a head and chunk.
 //
-//   Z = T^T dU             dv = k" D^T + value_pairs^T dO + Arv^T Z
-//   dAqb = tril(dO U^T)    dAqv = tril(dO V^T)    dArb = tril_{-1}(Z U^T)    dArv = tril_{-1}(Z V^T)
+//   Z = T^T dU                dv = k" D^T + value_pairs^T dO + Arv^T Z
+//   dAqb = tril(dO U^T)       dAqv = tril(dO V^T)
+//   dArb = tril_{-1}(Z U^T)   dArv = tril_{-1}(Z V^T)
 //   Xq = dO S + dAqb b" + dAqv k"        Yb = U D + dAqb^T q' + dArb^T r'
-//   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'      then gradient_rows.cuh
+//   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'
 //   what passes the right edge, for dg:  colsum(S (.) D) + sum over u of k" (V D) + b" (U D)
 //
-// Pairs that pass no gate, a query with its own token's write and a read with the write of the token
-// before, stand in dg's sum twice with the same rounded factors and cancel to fp32 accuracy. The
-// scaled rows are those of the records.
-// Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read and
-// all gradients written once.
+// and then gradient_rows.cuh. Pairs that pass no gate, a query with its own token's write and a
+// read with that of the token before, stand in dg's sum twice with the same rounded factors and
+// cancel to fp32 accuracy. The scaled rows are those of the records.
+// Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read
+// and all gradients written once.
 // Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
 #include "sp_methods/kernels/device/delta/forward_sweep.cuh"
 #include "sp_methods/kernels/device/delta/reverse_sweep.cuh"

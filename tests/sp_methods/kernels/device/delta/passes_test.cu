@@ -24,9 +24,6 @@ namespace {
 using namespace baton;
 using namespace baton::test;
 
-/// dbeta is a product of two rounded tensors.
-constexpr double strength_tolerance = 6e-3;
-
 /// The inputs of a layer, tensors of numbers that bf16 holds.
 DeltaTensors drawn(const DeviceProblem& problem) {
   DeltaTensors x = draw(problem.layer);
@@ -57,7 +54,7 @@ void expect_solved(const DeviceProblem& problem, const Oracle& oracle) {
   const auto& [of, dbeta, final, d_before] = oracle.results;
   const Comparison comparison(problem);
   expect_passes(comparison, memory, x, {oracle.matrices, final, d_before, of.o, of.dq, of.dk, of.dv, of.dg});
-  comparison.expect("dbeta", read(memory.dbeta), dbeta, strength_tolerance);
+  comparison.expect("dbeta", read(memory.dbeta), dbeta, product_tolerance);
 }
 
 Refusal lacks_what_layers_need() {
