@@ -68,6 +68,8 @@ class Device {
 
   /// True if each element travels on as soon as it arrives, before the rest of its message.
   virtual bool streams_messages() const { return false; }
+  /// True if messages run in the groups of `message_groups`, and a launch starts all of a group.
+  virtual bool groups_messages() const { return false; }
 
   /// Measures the hardware. All ranks must call it.
   virtual HardwareLimits measure_limits() = 0;

@@ -75,7 +75,9 @@ inline Network::Network(const Topology& topology, int ranks)
 
 inline Route Network::route(int from, int to, std::int64_t bytes) const {
   const LinkModel& link = topology_.link(from, to);
-  const double size = static_cast<double>(bytes), busy = link.busy_seconds(size);
+  const double size = static_cast<double>(bytes);
+  const double busy =
+      link.busy_seconds(size) - (topology_.groups ? link.busy_seconds(0) : 0);  // less a launch
   const int from_node = topology_.node_of(from), to_node = topology_.node_of(to);
   const bool within = from_node == to_node, wired = link.moved_by == Transport::wire;
   Route route;

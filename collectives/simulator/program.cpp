@@ -9,6 +9,7 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/kernel.hpp"
+#include "collectives/simulator/joins.hpp"
 #include "collectives/simulator/natives.hpp"
 
 namespace baton {
@@ -45,51 +46,7 @@ auto facts_of(const Task& task) {
                     task.seconds, task.node_seconds);
 }
 
-struct JoinedSteps {
-  StepGraph graph;  // of the steps, then the joins
-  /// For each join: true if kernels wait for it, false if other steps do.
-  std::vector<bool> kernels_wait;
-};
-
 constexpr const char* no_native_time = " is a native: no steps to simulate";
-
-constexpr std::size_t fewest = 8;  // steps that are worth a join
-
-/// The newest join of a kind.
-struct Newest {
-  const std::vector<int>* waits_for = nullptr;
-  int node = -1;
-};
-
-/// Makes the graph of steps, with joins for steps that wait for at least 8 others. Such a step
-/// waits for the newest join of its kind if this has the same others, else for a new join.
-///
-/// All steps behind a fence wait for the same steps. A gather over P ranks has P of them on either
-/// side, so P ranks would have P^3 edges without joins, and have P^2 with them. Each kind has its
-/// own joins, since a streaming step begins when the others have begun, a kernel when they end.
-JoinedSteps join(const std::vector<Step>& steps) {
-  const int count = static_cast<int>(steps.size());
-  JoinedSteps joined;
-  std::vector<StepGraph::Edge> edges;
-  Newest newest[2];
-  for (int i = 0; i < count; ++i) {
-    const std::vector<int>& waits_for = steps[i].waits_for;
-    const bool is_kernel = steps[i].verb == Verb::compute || steps[i].verb == Verb::native;
-    if (waits_for.size() < fewest) {
-      for (int before : waits_for) edges.emplace_back(before, i);
-      continue;
-    }
-    Newest& known = newest[is_kernel ? 1 : 0];
-    if (known.waits_for == nullptr || *known.waits_for != waits_for) {
-      known = {&waits_for, count + static_cast<int>(joined.kernels_wait.size())};
-      joined.kernels_wait.push_back(is_kernel);
-      for (int before : waits_for) edges.emplace_back(before, known.node);
-    }
-    edges.emplace_back(known.node, i);
-  }
-  joined.graph = StepGraph(count + static_cast<int>(joined.kernels_wait.size()), edges);
-  return joined;
-}
 
 }  // namespace
 
@@ -106,12 +63,12 @@ Program::Program(const std::string& collective, const Schedule& schedule, const 
       add_native(collective, schedule, step, topology);
     else
       add_task(schedule, step, topology.device);
-  JoinedSteps joined = join(schedule.steps());
+  const bool groups = topology.groups && !schedule.steps().empty();
+  JoinedSteps joined = groups ? join_groups(schedule, topology) : join(schedule.steps());
   graph_ = std::move(joined.graph);
-  for (const bool kernels_wait : joined.kernels_wait) {
-    tasks_.emplace_back();
-    tasks_.back().verb = kernels_wait ? Verb::compute : Verb::copy;
-  }
+  for (std::size_t i = 0; i < joined.kernels_wait.size(); ++i)
+    tasks_.push_back({.verb = joined.kernels_wait[i] ? Verb::compute : Verb::copy,
+                      .seconds = joined.seconds.empty() ? 0 : joined.seconds[i]});
   mark_feeding();
   index_messages();
 }

@@ -22,7 +22,7 @@
 
 namespace baton {
 
-/// A step under its index in the schedule, or a join.
+/// A step under its index in the schedule, or a join, with which a group of messages may start.
 struct Task {
   Verb verb = Verb::copy;
   /// True for a local step that a message waits for.
@@ -36,7 +36,7 @@ struct Task {
   std::int32_t sequence = 0;
   /// Size of a message in bytes.
   std::int64_t bytes = 0;
-  /// Seconds of a local step on its engine.
+  /// Seconds of a local step on its engine, or of the launch of a group of messages.
   double seconds = 0;
   /// Seconds of a local step on the memory bus of its node.
   double node_seconds = 0;
@@ -57,7 +57,7 @@ class Program {
   Program(const std::string& collective, const Schedule& schedule, const Topology& topology);
 
   /// The tasks: one a step, then one a join. A join stands between many steps and those that wait
-  /// for all of them, and takes no time.
+  /// for all of them. It takes no time, or that of the launch of a group of messages.
   const std::vector<Task>& tasks() const { return tasks_; }
   int steps() const { return steps_; }
   bool is_join(int task) const { return task >= steps_; }

@@ -33,6 +33,7 @@ EventLoop::EventLoop(const ScheduleSource& source, std::vector<std::shared_ptr<c
       round_seconds_(topology.round_seconds),
       defers_(topology.intra_node.moved_by == Transport::engine),
       streams_(topology.streams),
+      groups_(topology.groups),
       with_timeline_(with_timeline),
       limits_(topology),
       under_way_(programs_.size()),
@@ -95,6 +96,8 @@ void EventLoop::make_ready(int rank, int index) {
 
 /// Begins a join, since all that it waits for have begun, or ended, as its kind asks.
 void EventLoop::pass_join(int rank, int index) {
+  if (const double launch = task(rank, index).seconds; launch > 0)
+    return push(now_ + launch, What::finishes, rank, index);
   --unfinished_;
   if (is_streamed(task(rank, index))) return has_head(rank, index);
   for (int after : programs_[rank]->graph().waiters(index)) release(rank, index, after);
@@ -218,10 +221,13 @@ void EventLoop::has_head(int rank, int index) {
 }
 
 void EventLoop::release(int rank, int index, int after) {
-  const std::int64_t n = number(rank, after);
-  depth_[n] = std::max(depth_[n], depth_[number(rank, index)]);
-  if (!chain_seconds_.empty())
-    chain_seconds_[n] = std::max(chain_seconds_[n], chain_seconds_[number(rank, index)]);
+  const std::int64_t n = number(rank, after), before = number(rank, index);
+  const Program& program = *programs_[rank];
+  // Messages of one group are no hops of one another, and steps wait for one another directly too.
+  const bool is_chain = !groups_ || !(program.is_join(index) || program.is_join(after));
+  if (is_chain) depth_[n] = std::max(depth_[n], depth_[before]);
+  if (is_chain && !chain_seconds_.empty())
+    chain_seconds_[n] = std::max(chain_seconds_[n], chain_seconds_[before]);
   if (--waits_[n] == 0) make_ready(rank, after);
 }
 

@@ -139,6 +139,7 @@ class EventLoop {
   double round_seconds_;
   bool defers_;
   bool streams_;
+  bool groups_;
   bool with_timeline_;
 
   double now_ = 0;

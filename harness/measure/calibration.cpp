@@ -192,6 +192,7 @@ Topology calibrate(Executor& executor, const Team& team, const Placement& placem
   topology.ranks_per_node = ranks_per_node > 0 ? ranks_per_node : ranks;
   topology.round_seconds = probes.round_seconds();
   topology.streams = probes.streams();
+  topology.groups = executor.device() != nullptr && executor.device()->groups_messages();
   const Transport moved_by = executor.device() != nullptr ? Transport::wire : Transport::engine;
   const double error = calibrate_links(topology, probes, placement, moved_by);
   const auto copied = [](std::int64_t bytes) { return 2.0 * static_cast<double>(bytes); };

@@ -56,6 +56,7 @@ class NcclExecutor : public CudaExecutor {
   Refusal unsupported(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
+  bool groups_messages() const override { return true; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:

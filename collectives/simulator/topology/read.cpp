@@ -80,7 +80,7 @@ DeviceRates read_device(const JsonSection& device) {
 }
 
 void read_machine(Topology& topology, const JsonSection& machine) {
-  machine.only({"nodes", "ranks_per_node", "round_seconds", "streams", "source"});
+  machine.only({"nodes", "ranks_per_node", "round_seconds", "streams", "groups", "source"});
   const std::int64_t nodes = machine.whole_number("nodes", counts);
   const std::int64_t ranks_per_node = machine.whole_number("ranks_per_node", counts);
   if (nodes * ranks_per_node > most_ranks)
@@ -91,6 +91,8 @@ void read_machine(Topology& topology, const JsonSection& machine) {
   topology.ranks_per_node = static_cast<int>(ranks_per_node);
   topology.round_seconds = machine.number_or("round_seconds", seconds, 0);
   topology.streams = machine.has("streams") && machine.word("streams", {"yes", "no"}) == "yes";
+  topology.groups = machine.has("groups") && machine.word("groups", {"yes", "no"}) == "yes";
+  if (topology.groups && topology.streams) machine.refuse("groups", "a machine that streams has no groups");
   topology.source = machine.text("source");
 }
 
@@ -146,6 +148,7 @@ ordered_json written_machine(const Topology& topology, const std::string& otherw
           {"ranks_per_node", topology.ranks_per_node},
           {"round_seconds", topology.round_seconds},
           {"streams", topology.streams ? "yes" : "no"},
+          {"groups", topology.groups ? "yes" : "no"},
           {"source", topology.source.empty() ? otherwise : topology.source}};
 }
 

@@ -129,6 +129,9 @@ struct Topology {
   /// True if messages, copies and combines pass on each element as soon as they have it; false if
   /// they wait for all elements.
   bool streams = false;
+  /// True if the messages of a rank run in the groups of `message_groups`, one group after the
+  /// other, and each group pays one launch. False if each message starts, and pays, for itself.
+  bool groups = false;
   /// The source of the machine's numbers.
   std::string source;
   LinkModel intra_node;

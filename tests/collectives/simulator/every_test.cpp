@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered collective and method, those of tomorrow included, runs in virtual time: on one
-// node and on two levels, with the bytes and hops that its proof counts.
+// node, on two levels and in groups, with the bytes and hops that its proof counts.
 #include <gtest/gtest.h>
 
 #include "sp_methods/sp_method.hpp"
@@ -17,6 +17,13 @@ void expect_simulates_in_time(const std::vector<Schedule>& schedules, const Topo
   const Simulation simulation = expect_simulates(schedules, topology);
   EXPECT_GE(simulation.seconds,
             topology.round_seconds + simulation.hops * topology.intra_node.latency_seconds);
+}
+
+Topology grouping_machine(int ranks) {
+  Topology topology =
+      uniform_machine(ranks, {.latency_seconds = 1e-6, .overhead_seconds = 5e-6, .bytes_per_second = 1e9});
+  topology.groups = true;
+  return topology;
 }
 
 /// Nodes of 1 to 3 ranks, the last one partly filled, and all on one.
@@ -43,6 +50,7 @@ TEST_P(EveryRankCount, SimulatesEveryCollective) {
                    std::to_string(split.blocks) + " blocks, " + to_string(split.direction));
       const int on_a_node = split.ranks_per_node == 0 ? ranks : split.ranks_per_node;
       expect_simulates_in_time(schedules, two_levels(on_a_node, (ranks + on_a_node - 1) / on_a_node));
+      expect_simulates_in_time(schedules, grouping_machine(ranks));
     }
 }
 
@@ -55,7 +63,9 @@ TEST_P(EveryRankCount, SimulatesEveryMethod) {
             .share = {24, 2, 8, 12, 8, GateKind::vector}, .pass = pass, .mode = mode, .blocks = 3};
         if (method->unsupported && method->unsupported(layer, ranks)) continue;
         SCOPED_TRACE(method->name + ", " + to_string(pass) + ", " + to_string(mode));
-        expect_simulates_in_time(build_all(*method, layer, ranks, 3), two_levels(3, (ranks + 2) / 3));
+        const auto schedules = build_all(*method, layer, ranks, 3);
+        expect_simulates_in_time(schedules, two_levels(3, (ranks + 2) / 3));
+        expect_simulates_in_time(schedules, grouping_machine(ranks));
       }
 }
 

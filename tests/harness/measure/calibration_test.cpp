@@ -30,6 +30,7 @@ class KnownDevice : public KnownMachine, public Device {
   Device* device() override { return this; }
 
   bool streams_messages() const override { return topology().streams; }
+  bool groups_messages() const override { return topology().groups; }
   bool starts_on_device() const override { return false; }
   Refusal replay_unsupported() const override { return "simulated"; }
   int replayed_rounds() const override { return 1; }
@@ -253,6 +254,17 @@ TEST(CalibratedDevice, ThatDoesNotStreamHoldsAPortForAllOfAnExchange) {
     expect_near(found.intra_node.busy_seconds(bytes), message, std::to_string(bytes) + " bytes' port");
   }
   expect_near(found.intra_node.bytes_per_second, known.intra_node.bytes_per_second, "rate");
+}
+
+TEST(CalibratedDevice, ThatGroupsItsMessagesPaysTheLaunchInEachOfThem) {
+  Topology known = wired(false);
+  known.groups = true;
+  const Topology found = found_of(known);
+  EXPECT_TRUE(found.groups);
+  EXPECT_FALSE(found_of(wired(false)).groups);
+  for (double bytes : {8.0, 5000.0, 1e6, 16e6})
+    expect_near(found.intra_node.message_seconds(bytes), known.intra_node.message_seconds(bytes),
+                std::to_string(bytes) + " bytes");
 }
 
 /// In blocks that hold a port for longer than a head is on its way: what smaller ones hold is not

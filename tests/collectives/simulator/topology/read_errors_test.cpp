@@ -54,6 +54,13 @@ TEST(TopologyErrors, TellNumbersThatCannotBe) {
   EXPECT_THAT(error_with("/calibration/residual", -1), HasSubstr("calibration.residual: expected a number"));
 }
 
+TEST(TopologyErrors, TellMachinesThatStreamInGroups) {
+  json topology = valid();
+  topology["machine"]["streams"] = topology["machine"]["groups"] = "yes";
+  EXPECT_EQ(error_in(topology.dump()), "my.json: machine.groups: a machine that streams has no groups");
+  EXPECT_THAT(error_with("/machine/groups", true), HasSubstr("machine.groups: expected"));
+}
+
 TEST(TopologyErrors, TellNumbersThatAreNoJson) {
   for (const char* number : {"NaN", "-NaN", "Infinity", "1e", "0x10", "1_000"})
     EXPECT_THAT(error_in(std::string(R"({"name": )") + number + "}"),

@@ -27,6 +27,7 @@ class Draw {
     t.ranks_per_node = whole(1, 40);
     t.round_seconds = number(0, 1);
     t.streams = number(0, 1) < 0.5;
+    t.groups = !t.streams && whole(0, 1);
     t.source = text();
     t.intra_node = link();
     if (t.nodes > 1) t.inter_node = link();
@@ -136,6 +137,7 @@ void expect_same(const Topology& a, const Topology& b) {
   EXPECT_EQ(a.ranks_per_node, b.ranks_per_node);
   EXPECT_EQ(a.round_seconds, b.round_seconds);
   EXPECT_EQ(a.streams, b.streams);
+  EXPECT_EQ(a.groups, b.groups);
   EXPECT_EQ(a.source, b.source);
   expect_same(a.intra_node, b.intra_node);
   expect_same(a.inter_node, b.inter_node);
@@ -190,6 +192,7 @@ TEST(TopologyText, MayLeaveOutWhatHasADefault) {
   const Topology topology = parse_topology(valid().dump(), "mine");
   EXPECT_EQ(topology.round_seconds, 0);
   EXPECT_FALSE(topology.streams);
+  EXPECT_FALSE(topology.groups);
   EXPECT_EQ(topology.intra_node.overhead_seconds, 0);
   EXPECT_EQ(topology.intra_node.moved_by, Transport::wire);
   EXPECT_EQ(topology.intra_node.node_bytes_per_second, 0);
