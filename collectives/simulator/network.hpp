@@ -36,8 +36,9 @@ class Network {
  public:
   Network(const Topology& topology, int ranks);
 
-  /// The route of a message of `bytes` bytes.
-  Route route(int from, int to, std::int64_t bytes) const;
+  /// The route of a message of `bytes` bytes, which holds the sender and the receiver for so many
+  /// seconds longer than the link says.
+  Route route(int from, int to, std::int64_t bytes, double sent_longer, double received_longer) const;
   /// The route of a local step: its engine, and the memory bus if it occupies that.
   Route local_route(int rank, Verb verb, double seconds, double node_seconds) const;
 
@@ -73,7 +74,8 @@ inline Network::Network(const Topology& topology, int ranks)
   free_at_.assign(nodes_from_ + nodes * servers_per_node, 0);
 }
 
-inline Route Network::route(int from, int to, std::int64_t bytes) const {
+inline Route Network::route(int from, int to, std::int64_t bytes, double sent_longer,
+                            double received_longer) const {
   const LinkModel& link = topology_.link(from, to);
   const double size = static_cast<double>(bytes);
   const double busy =
@@ -85,12 +87,12 @@ inline Route Network::route(int from, int to, std::int64_t bytes) const {
     route.stage[route.stages++] = {server, seconds, 0};
   };
 
-  pass(of_rank(from, !wired ? communication_engine : within ? local_out : network_out), busy);
+  pass(of_rank(from, !wired ? communication_engine : within ? local_out : network_out), busy + sent_longer);
   if (const double shared = link.node_seconds(size); shared > 0) {
     pass(of_node(from_node, within ? memory_bus : card_out), shared);
     if (!within) pass(of_node(to_node, card_in), shared);
   }
-  pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy);
+  pass(of_rank(to, !wired ? communication_engine : within ? local_in : network_in), busy + received_longer);
   route.stage[route.stages - 1].latency_seconds = link.latency(size);
   // In total this is the time of an empty message; measured latencies differ from size to size.
   route.head_seconds = std::clamp(link.message_seconds(0) - link.latency(size), 0.0, busy);

@@ -11,6 +11,7 @@
 #include "collectives/schedule/kernel.hpp"
 #include "collectives/simulator/joins.hpp"
 #include "collectives/simulator/natives.hpp"
+#include "collectives/simulator/working_set.hpp"
 
 namespace baton {
 namespace {
@@ -26,8 +27,10 @@ bool is_affine(const Step& step) {
   return step.verb == Verb::combine && step.combine.form.kind == MapKind::affine;
 }
 
-/// Sets the seconds of a local step's task.
-void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device) {
+/// Sets the seconds of a local step's task. Kernels were measured in the layers that they are in,
+/// and products do not wait for memory.
+void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRates& device,
+          const WorkingSet& works_in) {
   const Kernel* kernel = step.verb == Verb::compute ? &schedule.kernels()[step.body] : nullptr;
   const Rate& rate = kernel                       ? device.rate_of(kernel->name)
                      : is_affine(step)            ? device.affine_combine()
@@ -36,7 +39,17 @@ void cost(Task& task, const Schedule& schedule, const Step& step, const DeviceRa
   const double flops = kernel ? kernel->flops : step.verb == Verb::combine ? step.combine_flops() : 0;
   const double bytes = kernel ? kernel->bytes : touched_bytes(step);
   task.seconds = rate.seconds(flops, bytes);
+  if (!kernel && !is_affine(step))
+    task.seconds = works_in.seconds(
+        bytes, [&](double b) { return rate.seconds(bytes > 0 ? flops * b / bytes : flops, b); });
   task.node_seconds = rate.node_seconds(bytes);
+}
+
+/// Seconds by which a message of `bytes` takes longer than one whose bytes lie in a cache.
+double longer_seconds(double bytes, const LinkModel& link, const WorkingSet& works_in) {
+  if (link.moved_by == Transport::wire) return 0;
+  return works_in.seconds(bytes, [&link](double b) { return link.busy_seconds(b); }) -
+         link.busy_seconds(bytes);
 }
 
 auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
@@ -58,11 +71,12 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 Program::Program(const std::string& collective, const Schedule& schedule, const Topology& topology)
     : steps_(static_cast<int>(schedule.steps().size())), footprint_(baton::footprint(schedule)) {
   tasks_.reserve(schedule.steps().size());
+  const WorkingSet works_in(footprint_, schedule.ranks(), topology);
   for (const Step& step : schedule.steps())
     if (step.verb == Verb::native)
       add_native(collective, schedule, step, topology);
     else
-      add_task(schedule, step, topology.device);
+      add_task(schedule, step, topology, works_in);
   const bool groups = topology.groups && !schedule.steps().empty();
   JoinedSteps joined = groups ? join_groups(schedule, topology) : join(schedule.steps());
   graph_ = std::move(joined.graph);
@@ -83,7 +97,8 @@ void Program::add_native(const std::string& collective, const Schedule& schedule
   tasks_.push_back({.verb = Verb::native, .sequence = natives_++, .seconds = *seconds});
 }
 
-void Program::add_task(const Schedule& schedule, const Step& step, const DeviceRates& device) {
+void Program::add_task(const Schedule& schedule, const Step& step, const Topology& topology,
+                       const WorkingSet& works_in) {
   Task task;
   task.verb = step.verb;
   if (step.is_message()) {
@@ -92,9 +107,11 @@ void Program::add_task(const Schedule& schedule, const Step& step, const DeviceR
     const Slice& slice = step.verb == Verb::send ? step.reads[0] : step.writes[0];
     task.dtype = slice.dtype;
     task.bytes = slice.bytes();
+    task.seconds = longer_seconds(static_cast<double>(task.bytes),
+                                  topology.link(schedule.home_rank(), step.peer), works_in);
     if (step.verb == Verb::send) count(task.bytes);
   } else {
-    cost(task, schedule, step, device);
+    cost(task, schedule, step, topology.device, works_in);
     if (is_affine(step)) matrix_seconds_ += task.seconds;
   }
   tasks_.push_back(task);

@@ -22,6 +22,8 @@
 
 namespace baton {
 
+class WorkingSet;
+
 /// A step under its index in the schedule, or a join, with which a group of messages may start.
 struct Task {
   Verb verb = Verb::copy;
@@ -36,7 +38,8 @@ struct Task {
   std::int32_t sequence = 0;
   /// Size of a message in bytes.
   std::int64_t bytes = 0;
-  /// Seconds of a local step on its engine, or of the launch of a group of messages.
+  /// Seconds of a local step on its engine, or of the launch of a group of messages. Of a message
+  /// those by which it holds its rank longer than one whose bytes lie in a cache.
   double seconds = 0;
   /// Seconds of a local step on the memory bus of its node.
   double node_seconds = 0;
@@ -83,7 +86,8 @@ class Program {
   bool operator==(const Program& other) const;
 
  private:
-  void add_task(const Schedule& schedule, const Step& step, const DeviceRates& device);
+  void add_task(const Schedule& schedule, const Step& step, const Topology& topology,
+                const WorkingSet& works_in);
   void add_native(const std::string& collective, const Schedule& schedule, const Step& step,
                   const Topology& topology);
   void count(std::int64_t sent_bytes);

@@ -129,7 +129,9 @@ void EventLoop::start_message(int from, int send, int to, int recv) {
   depth = depth_[number(to, recv)] = std::max(depth, depth_[number(to, recv)]) + 1;
   ++result_.messages;
   count_link(from, send, to, recv);
-  ready_.push_back({from, send, to, recv, network_.route(from, to, task(from, send).bytes)});
+  const Task &sent = task(from, send), &received = task(to, recv);
+  ready_.push_back(
+      {from, send, to, recv, network_.route(from, to, sent.bytes, sent.seconds, received.seconds)});
 }
 
 void EventLoop::count_link(int from, int send, int to, int recv) {

@@ -66,12 +66,18 @@ Rate read_step(const JsonSection& step, Work work) {
   return read;
 }
 
+Cache read_cache(const JsonSection& cache) {
+  cache.only({"bytes", "slowdown", "source"});
+  return {cache.number("bytes", rates), cache.number("slowdown", {0, 1e6}), cache.text("source")};
+}
+
 DeviceRates read_device(const JsonSection& device) {
-  device.only({"kernel", "copy", "combine", "kernels"});
+  device.only({"kernel", "copy", "combine", "cache", "kernels"});
   DeviceRates read;
   read.kernel = read_step(device.section("kernel"), Work::computes);
   read.copy = read_step(device.section("copy"), Work::copies);
   read.combine = read_step(device.section("combine"), Work::computes);
+  if (device.has("cache")) read.cache = read_cache(device.section("cache"));
   if (!device.has("kernels")) return read;
   const JsonSection kernels = device.section("kernels");
   for (const auto& [name, rate] : kernels.members().items())
@@ -166,6 +172,10 @@ ordered_json written(const DeviceRates& device, const std::string& otherwise) {
   json["kernel"] = written(device.kernel, Work::computes, otherwise);
   json["copy"] = written(device.copy, Work::copies, otherwise);
   json["combine"] = written(device.combine, Work::computes, otherwise);
+  if (const Cache& cache = device.cache; cache.bytes > 0)
+    json["cache"] = {{"bytes", cache.bytes},
+                     {"slowdown", cache.slowdown},
+                     {"source", cache.source.empty() ? otherwise : cache.source}};
   for (const auto& [name, rate] : device.kernels)
     json["kernels"][name] = written(rate, Work::computes, otherwise);
   return json;

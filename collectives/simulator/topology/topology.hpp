@@ -81,6 +81,17 @@ struct Rate {
   double node_seconds(double bytes) const { return node_measured.empty() ? 0 : node_measured.seconds(bytes); }
 };
 
+/// The cache that the processors of a node share. Without it a copy, a combine or a message that an
+/// engine moves takes the same wherever its bytes lie.
+struct Cache {
+  /// Bytes in it; 0 if there is none.
+  double bytes = 0;
+  /// By which share such a step takes longer if none of its bytes lie in the cache.
+  double slowdown = 0;
+  /// The source of the numbers.
+  std::string source;
+};
+
 /// The name under which `DeviceRates::kernels` has combines by matrices.
 inline constexpr const char* affine_combine = "affine_combine";
 
@@ -89,6 +100,7 @@ struct DeviceRates {
   Rate kernel;
   Rate copy;
   Rate combine;
+  Cache cache;
   /// The rates of kernels, by name.
   std::map<std::string, Rate> kernels;
 

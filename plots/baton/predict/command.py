@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts what a library's collective calls take on a topology, or fits them to published cells of few GPUs."""
+"""Predicts what a library's collective calls take on a topology, fits them to published cells of few GPUs, or fits the
+cache of a host to measured rows."""
 
 import argparse
 import json
@@ -12,7 +13,8 @@ from baton.predict import cells, times
 
 EPILOG = """Prints CSV: native, protocol, gpus, total_bytes, microseconds. Bytes are those of the largest operand of a GPU, as
 nccl-tests prints them. With --fit the topology gets the section natives, from cells with the columns system, nccl,
-collective, gpus, total_bytes and microseconds. docs/topologies.md says what stands in it."""
+collective, gpus, total_bytes and microseconds. With --fit-cache it gets the section device.cache, from records of
+collective_bench on its processors. docs/topologies.md says what stands in both."""
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 SIZES = [2**power for power in range(9, 30)]
 
@@ -28,6 +30,8 @@ def main(arguments):
         return
     if options.fit:
         fit(options)
+    elif options.fit_cache:
+        fit_cache(options)
     else:
         print(times.text_of(options.programs, options.topology, options.native, options.gpus, options.bytes), end="")
 
@@ -45,12 +49,16 @@ def arguments_of(given):
     parser.add_argument("--system", metavar="NAME", help="of the cells")
     parser.add_argument("--fit-gpus", type=list_of(size), default=[2, 4], metavar="P",
                         help="numbers of GPUs whose cells are fitted; others are never read (default: 2,4)")
+    parser.add_argument("--fit-cache", metavar="RECORDS", help="fit the cache to half of the rows of these records, judge it "
+                        "by the other half, and write a topology")
     parser.add_argument("--out", metavar="FILE", help="the topology with what was fitted (default: that of --topology)")
-    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where library_times is")
+    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where library_times and collective_bench are")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
     if bool(options.fit) != bool(options.system):
         raise ResultsError("--fit and --system go together")
+    if options.fit and options.fit_cache:
+        raise ResultsError("--fit and --fit-cache are two questions")
     return options
 
 
@@ -82,10 +90,26 @@ def fit(options):
     topology["natives"] = fitting.section(found, kind, origin)
     if calibration:
         topology["calibration"] = calibration
-    path = pathlib.Path(options.out or options.topology)
-    files.write(path.parent, {path.name: written(topology)})
+    path = write(options, topology)
     print(f"{path}: {len(found)} cells of {options.system} on {', '.join(map(str, options.fit_gpus))} GPUs, "
           f"links of kind {kind}")
+
+
+def fit_cache(options):
+    from baton.predict import caches  # needs scipy, as fits do
+
+    topology = topology_in(options.topology)
+    if not isinstance(topology.get("device"), dict):
+        raise ResultsError(f"{options.topology}: no topology, which has the section device")
+    cache = topology["device"]["cache"] = caches.fit(options.fit_cache, topology, options.programs)
+    print(f"{write(options, topology)}: a cache of {cache['bytes'] / 2**20:.0f} MiB, beyond it {cache['slowdown']:.0%} longer; "
+          f"{cache['source']}")
+
+
+def write(options, topology):
+    path = pathlib.Path(options.out or options.topology)
+    files.write(path.parent, {path.name: written(topology)})
+    return path
 
 
 def topology_in(path):

@@ -54,6 +54,15 @@ TEST(TopologyErrors, TellNumbersThatCannotBe) {
   EXPECT_THAT(error_with("/calibration/residual", -1), HasSubstr("calibration.residual: expected a number"));
 }
 
+TEST(TopologyErrors, TellCachesThatCannotBe) {
+  EXPECT_THAT(error_with("/device/cache", {{"bytes", 0}, {"slowdown", 1}, {"source", "measured"}}),
+              HasSubstr("device.cache.bytes: expected a number from"));
+  EXPECT_THAT(error_with("/device/cache", {{"bytes", 1e8}, {"slowdown", -1}, {"source", "measured"}}),
+              HasSubstr("device.cache.slowdown: expected a number from"));
+  EXPECT_THAT(error_with("/device/cache", {{"bytes", 1e8}, {"source", "measured"}}),
+              HasSubstr("device.cache.slowdown: missing"));
+}
+
 TEST(TopologyErrors, TellMachinesThatStreamInGroups) {
   json topology = valid();
   topology["machine"]["streams"] = topology["machine"]["groups"] = "yes";

@@ -36,6 +36,7 @@ class Draw {
     t.device.copy = rate();
     t.device.copy.flops_per_second = 1;
     t.device.combine = rate();
+    if (whole(0, 1)) t.device.cache = {number(1, 1e12), number(0, 9), text()};
     for (int i = whole(0, 3); i > 0; --i) t.device.kernels["kernel " + std::to_string(i)] = rate();
     if (whole(0, 1))
       t.calibration = {text(), whole(1, 1000), whole(0, 99), whole(100, 1 << 30), number(0, 2)};
@@ -118,6 +119,9 @@ void expect_same(const DeviceRates& a, const DeviceRates& b) {
   expect_same(a.kernel, b.kernel);
   expect_same(a.copy, b.copy);
   expect_same(a.combine, b.combine);
+  EXPECT_EQ(a.cache.bytes, b.cache.bytes);
+  EXPECT_EQ(a.cache.slowdown, b.cache.slowdown);
+  EXPECT_EQ(a.cache.source, b.cache.source);
   ASSERT_EQ(a.kernels.size(), b.kernels.size());
   for (const auto& [name, rate] : a.kernels) expect_same(rate, b.kernels.at(name));
 }

@@ -148,11 +148,13 @@ TEST(ShippedTopologies, AreReadAndAreWhatTheirNamesSay) {
                                             {"gb300-4", 4},
                                             {"h100-8-slow-ethernet", 32},
                                             {"h200-4", 4},
+                                            {"h200-4-nccl", 4},
                                             {"hgx-h200-8", 8},
                                             {"l40s-8", 8},
                                             {"pcie-4xa10", 4},
                                             {"rtx-pro-6000-8", 8},
-                                            {"shared_memory_host", 64}};
+                                            {"shared_memory_host", 64},
+                                            {"xeon-16", 16}};
   ASSERT_EQ(shipped_files().size(), ranks.size());
   for (const auto& file : shipped_files()) {
     const Topology topology = read_topology(file.string());
