@@ -17,9 +17,9 @@ TRACE = {"otherData": {"case": "made_up/isolated", "executor": "simulator", "ran
 # Figures: the flag of the input, an output that it would replace, and what it needs besides.
 DRAWN = {"layers": ("--results", "operator_time.svg", ()), "ranks": ("--results", "time_against_ranks.png", ()),
          "sizes": ("--results", "time_against_size.png", ()), "trace": ("--trace", "round.png", ("--name", "round"))}
-# The modules with an output. Those of simulations and of grown topologies read what nobody would name as their output.
+# The modules with an output. Simulations and grown topologies read what nobody would name as their output; peers reads nothing.
 WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "figures/command.py",
-               "predict/command.py", "grow.py"}
+               "predict/command.py", "grow.py", "peers/command.py"}
 
 
 class Outputs(InFolder):

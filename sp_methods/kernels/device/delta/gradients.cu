@@ -188,8 +188,8 @@ class ChunkGradients {
   /// Sets the sums of dg for pairs that pass the right edge: four of S (.) D, four of k" Yr.
   __device__ void put_passing() {
     if constexpr (kind == GateKind::none) return;
-    put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(),
-                     sums_.earlier, rows_.q.count - 1);
+    put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(), sums_.earlier,
+                     rows_.q.count - 1);
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
     const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
     if (part >= 4) return;
