@@ -13,6 +13,7 @@ from baton.operators import is_softmax
 from baton.upgrade import renamed
 
 FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_per_second": 1e18}  # a link that takes no time
+KEPT = ("moved_by", "source")  # the keys of a link that say nothing of its time
 
 # A layer on a machine. `tokens` are those of a rank; `kv_heads` are those of softmax layers, None for as many as `heads`.
 Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
@@ -105,7 +106,8 @@ def topology_of(path):
 
 
 def with_free_links(topology):
-    links = {name: {**link, **FREE} for name, link in topology["links"].items()}
+    """Returns the topology with links on which no message takes time, nor holds what the ranks of a node share."""
+    links = {name: {**{key: link[key] for key in KEPT if key in link}, **FREE} for name, link in topology["links"].items()}
     return {**{key: value for key, value in topology.items() if key != "calibration"}, "links": links}
 
 

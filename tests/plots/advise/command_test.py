@@ -63,6 +63,11 @@ class WithTheBench(InFolder):
         self.assertEqual(found["linear"][0]["ratio"], 1)
         self.assertEqual(sorted(found["linear"], key=lambda one: one["seconds"]), found["linear"])
 
+    def test_what_the_ranks_of_a_node_share_takes_time_too(self):
+        done = advise(BENCHES[0].parent, topology=ROOT / "topologies/l40s-8.json", ranks=8, heads=8)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("takes next to no time", re.sub(r"\n +", " ", done.stdout))
+
     def test_what_the_bench_refuses_is_one_line(self):
         self.assert_one_line(advise(BENCHES[0].parent, ranks=5), "5 ranks do not fit on h200-4")
 

@@ -131,12 +131,14 @@ class Move(unittest.TestCase):
 
 
 class FreeLinks(unittest.TestCase):
-    def test_only_the_links_change(self):
-        free = simulator.with_free_links({"name": "x", "calibration": {}, "links": {"a": {"latency_seconds": 1,
-                                                                                            "moved_by": "wire"}}})
-        self.assertEqual((free["name"], free["links"]["a"]["latency_seconds"], free["links"]["a"]["moved_by"]),
-                         ("x", 0, "wire"))
-        self.assertNotIn("calibration", free)
+    CURVE = [{"bytes": 1, "seconds": 1}, {"bytes": 2, "seconds": 2}]
+    LINK = {"latency_seconds": 1, "overhead_seconds": 1, "bytes_per_second": 1, "node_bytes_per_second": 1, "measured": CURVE,
+            "measured_idle": CURVE, "node_measured": CURVE, "moved_by": "wire", "source": "counted"}
+
+    def test_nothing_of_a_link_takes_time(self):
+        free = simulator.with_free_links({"name": "x", "calibration": {}, "links": {"intra_node": self.LINK}})
+        self.assertEqual(free, {"name": "x", "links": {"intra_node": {
+            "latency_seconds": 0, "overhead_seconds": 0, "bytes_per_second": 1e18, "moved_by": "wire", "source": "counted"}}})
 
 
 if __name__ == "__main__":
