@@ -19,6 +19,7 @@ UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
 COLUMNS = 100
 MOST_NAMES = 3  # of those that cannot be told from the fastest
+NOT_CALIBRATED = "the topology was not calibrated on its machine (its file names the source of each number)"
 
 
 def main(arguments):
@@ -31,8 +32,8 @@ def main(arguments):
     simulator = Simulator(options.programs, question)
     records, move = simulator.all_methods(), simulator.move()
     if options.json:
-        print(json.dumps({"question": question._asdict(), **all_times(records, move), "regret": regret(contests.read())},
-                         indent=2))
+        print(json.dumps({"question": question._asdict(), **all_times(records, move),
+                          "regret": regret(contests.read(), name_of(simulator.topology))}, indent=2))
         return
     said = [*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, move)]
     print(program.printable("\n".join(textwrap.fill(one, COLUMNS, subsequent_indent="#   " if one[0] == "#" else " " * 9,
@@ -81,13 +82,16 @@ def head(question, topology, records):
     passes = "forward and backward" if question.which == "both" else question.which
     yield (f"# ~ simulated, not measured: {passes}, {question.tokens} tokens on each of {question.ranks} ranks, {heads} "
            f"of {question.width}, {question.dtype}")
-    origin = "was calibrated on its machine" if "calibration" in topology else "was never compared with a machine"
-    yield (f"# a difference below {percent(fastest.TYPICAL_ERROR)}, the simulator's typical error (docs/results.md), is "
-           f"none; the topology {origin}")
-    yield f"# {contests.sentence(contests.read())}"
-    beyond = {one["extrapolated"] for one in records if one.get("extrapolated")}
-    if beyond:
-        yield f"# less certain: {words.names(sorted(beyond))}"
+    calibrated = "calibration" in topology
+    yield (f"# a difference below {percent(fastest.TYPICAL_ERROR)}, the simulator's typical error (docs/results.md), "
+           f"is none{'; the topology was calibrated on its machine' if calibrated else ''}")
+    judged = contests.read()
+    on_this = contests.count_on(judged, name_of(topology)) or "None"
+    yield f"# {contests.sentence(judged)} {on_this} of them were judged on this topology."
+    beyond = sorted({one["extrapolated"] for one in records if one.get("extrapolated")})
+    doubts = beyond if calibrated else [NOT_CALIBRATED, *beyond]
+    if doubts:
+        yield f"# less certain: {words.names(doubts)}"
     for one in records:
         if results.why_no_time(one):
             yield f"# {one['name']}: {results.why_no_time(one)}"
@@ -116,9 +120,15 @@ def all_times(records, move):
             for title, times in found.items()}
 
 
-def regret(judged):
-    """Returns how many times as long as the fastest what the simulator named took in the contests that judged it."""
-    return {"contests": len(judged), "median": contests.median(judged), "worst": contests.worst(judged).times}
+def name_of(topology):
+    return topology.get("name", "")
+
+
+def regret(judged, topology):
+    """Returns how many times as long as the fastest what the simulator named took in the contests that judged it, and how
+    many of them did so on the topology of that name."""
+    return {"contests": len(judged), "on_this_topology": contests.count_on(judged, topology),
+            "median": contests.median(judged), "worst": contests.worst(judged).times}
 
 
 def sentence(found, completed):

@@ -106,7 +106,7 @@ def topology_of(path):
 
 
 def with_free_links(topology):
-    """Returns the topology with links on which no message takes time, nor holds what the ranks of a node share."""
+    """Returns the topology with links on which no message takes time or holds what ranks share."""
     links = {name: {**{key: link[key] for key in KEPT if key in link}, **FREE} for name, link in topology["links"].items()}
     return {**{key: value for key, value in topology.items() if key != "calibration"}, "links": links}
 

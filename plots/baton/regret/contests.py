@@ -59,6 +59,11 @@ def worst(judged):
     return max(judged, key=lambda one: one.times)
 
 
+def count_on(judged, topology):
+    """Returns how many contests were judged on the topology of that name."""
+    return sum(one.topology == topology for one in judged)
+
+
 def sentence(judged):
     return (f"Over {len(judged)} measured and published contests, what the simulator names takes {median(judged):.2f} "
             f"times as long as the fastest at the median, {worst(judged).times:.2f} times at worst.")

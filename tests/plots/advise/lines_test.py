@@ -5,6 +5,7 @@ import unittest
 
 from baton import fastest
 from baton.advise import candidates, command, simulator
+from baton.regret import contests
 from plots.example import ROOT, layer, skipped_layer
 
 RING, GATHER, ZIGZAG, ZECO, LASP2 = "a_ring", "a_gather", "a_zigzag", "zeco", "lasp2"
@@ -84,8 +85,24 @@ class Head(unittest.TestCase):
         skipped = skipped_layer("64 heads do not divide", name="a_cut")
         said = "\n".join(command.head(self.QUESTION, {}, [simulated(ZECO, 1.0, extrapolated="no such kernel"), skipped]))
         for part in ("~ simulated", "8192 tokens on each of 4 ranks, 64 heads, 8 of keys and values in softmax layers, of 128, bf16", "23 %",
-                     "never compared with a machine", "# less certain: no such kernel", "# a_cut: 64 heads do not divide"):
+                     f"# less certain: {command.NOT_CALIBRATED} and no such kernel", "# a_cut: 64 heads do not divide"):
             self.assertIn(part, said)
+
+    def test_a_topology_that_was_not_calibrated_is_less_certain(self):
+        for name, calibration, told, missing in (
+                ("b200-8", {}, f"worst. None of them were judged on this topology.\n# less certain: {command.NOT_CALIBRATED}", "; the"),
+                ("h200-4", {"calibration": {}}, "was calibrated on its machine", "less certain")):
+            said = "\n".join(command.head(self.QUESTION, {"name": name, **calibration}, [simulated(ZECO, 1.0)]))
+            self.assertIn(told, said)
+            self.assertNotIn(missing, said)
+
+    def test_contests_of_the_topology_are_counted(self):
+        judged = contests.read()
+        for name in ("h200-4", "dgx-h100-8"):
+            said = "\n".join(command.head(self.QUESTION, {"name": name}, []))
+            count = sum(one.topology == name for one in judged)
+            self.assertIn(f" {count} of them were judged on this topology.", said)
+            self.assertEqual(command.regret(judged, name)["on_this_topology"], count)
 
 
 class FewerHeadsOfKeys(unittest.TestCase):
