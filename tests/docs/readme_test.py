@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What README.md and docs/ show is what the programs print: python3 readme_test.py COLLECTIVE_BENCH [--write]
 
-README.md has the text of All-Scan, docs/reading_results.md a table, docs/tour.md schedules. Column widths follow the longest registered
-name, so lines are compared word by word. `--write` puts the program's lines into that table. operator_bench lies beside
-collective_bench.
+README.md has the text of All-Scan, docs/reading_results.md a table, docs/tour.md schedules, docs/topologies.md what
+`./run advise` and `./run predict` say. Column widths follow the longest registered name, so lines of benches are
+compared word by word. `--write` puts the program's lines into that table. The other programs lie beside collective_bench.
 """
 
+import os
 import pathlib
 import re
 import shlex
@@ -16,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"(<!-- the test `readme` .*?-->\n +\S*collective_bench (?P<arguments>.*?)\n\n```text\n)"
                     r"(?P<rows>.*?)```", re.DOTALL)
 SCHEDULE = re.compile(r"^    build/cpu/bin/(\w+) ([^\n]* --print-schedule)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
+SAID = re.compile(r"^    \./run ((?:advise|predict) [^\n]*)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
 SOURCE_LINE = re.compile(r" +\w+\.[ch]pp:\d+( in \w+)?$")
 
 
@@ -46,6 +48,19 @@ def check_schedules(benches):
                 sys.exit(f"docs/tour.md shows a step that {bench} {arguments} does not print:\n{' '.join(line)}")
 
 
+def check_said(benches):
+    text = (ROOT / "docs/topologies.md").read_text(encoding="utf-8")
+    shown = SAID.findall(text)
+    if len(shown) != 2:
+        sys.exit("docs/topologies.md shows no answer of advise or predict")
+    for command, answer in shown:
+        name, *rest = shlex.split(command)
+        done = subprocess.run([sys.executable, "-m", "baton", name, "--programs", benches, *rest], cwd=ROOT, text=True,
+                              capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "plots")})
+        if done.returncode or done.stdout != answer:
+            sys.exit(f"docs/topologies.md shows\n{answer}and ./run {command} says\n{done.stdout}{done.stderr}")
+
+
 def check_all_scan(text):
     shown = re.search(r"```cpp\n(.*?)```", text, re.DOTALL)
     if not shown or shown[1] not in (ROOT / "collectives/algorithms/all_scan.cpp").read_text(encoding="utf-8"):
@@ -58,7 +73,9 @@ def words(lines):
 
 def main():
     check_all_scan((ROOT / "README.md").read_text(encoding="utf-8"))
-    check_schedules(pathlib.Path(sys.argv[1]).resolve().parent)
+    benches = pathlib.Path(sys.argv[1]).resolve().parent
+    check_schedules(benches)
+    check_said(benches)
     page = ROOT / "docs/reading_results.md"
     text = page.read_text(encoding="utf-8")
     sample = SAMPLE.search(text)
