@@ -2,18 +2,10 @@
 #include "sp_methods/kernels/device/delta/factors.cuh"
 #include "sp_methods/kernels/device/delta/inverse.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
+#include "sp_methods/kernels/device/delta/strong_scores.cuh"
 
 namespace baton {
 namespace {
-
-/// Memory of a strong chunk's scores of keys with keys: the strictly lower triangle of G, without
-/// the scale.
-struct StrongKeyScores {
-  ChunkMatrix into;
-  float unscaled;  ///< 1 / s
-
-  __device__ void set(int row, int column, float x) const { into.at(row, column) = unscaled * x; }
-};
 
 template <int d_k, int d_v, GateKind kind>
 class FactorsBlock {
@@ -38,6 +30,7 @@ class FactorsBlock {
   static constexpr int inverse_at = by_channel ? 0 : after_pairs;
   static constexpr int floats_at = after_pairs + (by_channel ? 0 : inverse_bytes);
   static constexpr int shared_bytes = floats_at + 2 * device_chunk * 4;
+  static_assert(!by_channel || FloatTile<d_k>::bytes(device_chunk) <= narrow_at - g_at);
 
   __device__ FactorsBlock(const DeviceLayer& layer, const DeltaInputs<OnDevice>& in, char* records,
                           RecordParts parts)
@@ -46,15 +39,23 @@ class FactorsBlock {
     record_ = {records + number * Record::bytes};
   }
 
+  __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
+  __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
+  __device__ static Bf16Tile<d_k> keys_out() { return {shared_space() + out_at}; }
+  /// Log2 decays of a strong chunk, in the memory of the gates and of L.
+  __device__ static FloatTile<d_k> decays() { return {shared_space() + g_at}; }
+
   __device__ void run() {
     load();
     wait_for_copies<0>();
     __syncthreads();
     if constexpr (by_channel) {
-      put_vector_scores();
+      const bool strong = scale();
       __syncthreads();
       if (parts_.queries) copy_out(record_.q(), q(), [](int) { return 1.0F; });
       copy_out(record_.k(), keys_out(), [](int) { return 1.0F; });
+      strong ? put_strong_pieces() : put_pieces();
+      __syncthreads();
     } else {
       if (warp() == 0) sum_gates_of_head(sums_of_gates(), gates());
       __syncthreads();
@@ -75,12 +76,9 @@ class FactorsBlock {
   }
 
  private:
-  __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
   __device__ static ChunkMatrix inverse() {
     return {reinterpret_cast<float*>(shared_space() + inverse_at), device_chunk};
   }
-  __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
-  __device__ static Bf16Tile<d_k> keys_out() { return {shared_space() + out_at}; }
   __device__ static Bf16Tile<d_v> v() { return {shared_space() + v_at}; }
   __device__ static Gates gates() { return {shared_space() + g_at}; }
   __device__ static ChunkMatrix lower() {
@@ -120,19 +118,14 @@ class FactorsBlock {
     *reinterpret_cast<float2*>(record_.gamma() + walk.channel) = decay_of(walk.all);
   }
 
-  /// Sets the scaled tiles and the scores for one gate a channel.
-  __device__ void put_vector_scores() const {
-    const QueryKeyRows rows{layer_.rows(in_.of.q, d_k, chunk_), layer_.rows(in_.of.k, d_k, chunk_)};
-    const ScaledChunk<kind, d_k> tiles{q(), keys_in(), keys_out(), gates(), rows};
-    const bool strong = scale_by_channel(tiles, [&](const Walk& walk, bool is_strong) {
+  /// Sets the scaled tiles and the decays for one gate a channel, and returns true if the chunk is strong.
+  __device__ bool scale() const {
+    const ScaledChunk<kind, d_k> tiles{q(), keys_in(), keys_out(), gates()};
+    return scale_by_channel(tiles, [&](const Walk& walk, bool is_strong) {
       const float2 one{1.0F, 1.0F};
       put_decays(walk, is_strong ? one : decay_of(walk.middle),
                  is_strong ? one : decay_of(walk.all - walk.middle));
     });
-    if (!strong) return put_pieces();
-    if (parts_.queries) strong_scores(record_.pairs(), gates(), rows);
-    const StrongKeyScores keys{lower(), power_of_2(-log2_scale<d_k>)};
-    strong_scores(keys, gates(), QueryKeyRows{rows.k, rows.k});
   }
 
   /// Sets the pieces of G and A on and below the diagonal. Scores above it may be infinite.
@@ -143,17 +136,49 @@ class FactorsBlock {
     const auto of_keys = scores_product(keys, keys_in(), keys_out(), row, column);
     if (parts_.queries) {
       add_products(of_keys, scores_product(queries, q(), keys_out(), row, column));
-      if constexpr (kind != GateKind::vector)
+      if constexpr (!by_channel)
         decay_piece(queries, sums_of_gates(), row, column, power_of_2(log2_scale<d_k>));
-      put_lower(record_.pairs(), queries, row, column);
     } else {
       add_products(of_keys);
     }
-    if constexpr (kind != GateKind::vector) decay_piece(keys, sums_of_gates(), row, column, 1.0F);
+    if constexpr (!by_channel) decay_piece(keys, sums_of_gates(), row, column, 1.0F);
+    put_piece(keys, queries, row, column);
+  }
+  __device__ void put_piece(Sums<1, 1>& keys, Sums<1, 1>& queries, int row, int column) const {
+    if (parts_.queries) put_lower(record_.pairs(), queries, row, column);
     keys.for_each([&](int r, int c, float2& x) {
       lower().at(row + r, column + c) = x.x;
       lower().at(row + r, column + c + 1) = x.y;
     });
+  }
+
+  /// Sets the same pieces of a strong chunk, and k' anew.
+  __device__ void put_strong_pieces() const {
+    put_decays_of_tokens();
+    layer_.template loader<d_k>().load(keys_in(), in_.of.k, chunk_);
+    commit_copies();
+    const PairsOfThread<d_k> queries(parts_.queries ? layer_.rows(in_.of.q, d_k, chunk_)
+                                                    : HeadRows<const Bf16>{});
+    wait_for_copies<0>();
+    auto scores = StrongScores<FactorsBlock, d_k>::of(queries);
+    scale_plain_keys();
+    __syncthreads();  // L takes the place of the decays
+    if (warp_column() <= warp_row())
+      put_piece(scores.keys, scores.queries, 16 * warp_row(), 16 * warp_column());
+  }
+  /// Sets the log2 decays of tokens in the place of the gates.
+  __device__ static void put_decays_of_tokens() {
+    const Walk walk(gates());
+    __syncthreads();
+    if (Walk::takes_part()) put_log2_decays(decays(), walk);
+  }
+  __device__ static void scale_plain_keys() {
+    using Thread = ThreadPairs<d_k>;
+    for (int i = 0; i < Thread::tokens; ++i) {
+      const int at = Bf16Tile<d_k>::offset(Thread::token(i), Thread::channel());
+      const float2 b = decays().pair(FloatTile<d_k>::offset(Thread::token(i), Thread::channel()));
+      keys_in().set_pair(at, decay_between(b, {0.0F, 0.0F}) * keys_in().pair(at));
+    }
   }
 
   /// Sets q' and k" from plain rows, and the decays.

@@ -2,7 +2,7 @@
 // The records of all chunks under a delta rule (layer.cuh): one block a head and chunk.
 //
 //   q', k', k" and the decays      scaling.cuh
-//   G, A                           products; strong vector gates pair by pair (gla/scores.cuh)
+//   G, A                           products; of strong chunks level by level (pair_levels.cuh)
 //   N = (I + G B)^{-1}             in fp32 (inverse.cuh)
 //   W = N k',  U^T = v^T N^T       products of bf16 tiles
 //

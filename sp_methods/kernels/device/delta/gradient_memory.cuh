@@ -6,6 +6,7 @@
 //   T                                     sums of dbeta, R of dg, totals
 //   dA, dG               gates            dA, dG
 //   dVn                  dVn              gates once more
+//   dO .. dVn                             after the gates, rows of a level of strong pairs
 //   S, D                 S, D             b of every token and channel
 //
 // At d_k = d_v = 128: 226 KiB, one block a multiprocessor.
@@ -61,6 +62,7 @@ struct DeltaGradientMemory {
       state_at +
       std::max(2 * state_bytes, kind == GateKind::vector ? FloatTile<d_k>::bytes(device_chunk) : 0);
   static constexpr int shared_bytes = floats_at + 4 * (3 * device_chunk + 2 * d_k);
+  static_assert(kind != GateKind::vector || d_o_at + 2 * key_bytes <= t_at);
   static_assert(4 * (8 * device_chunk + 12 * d_k) <= pair_bytes && Gates::bytes() <= 2 * pair_bytes);
 
   __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
@@ -73,6 +75,9 @@ struct DeltaGradientMemory {
   __device__ static Bf16Tile<d_v> dv() { return {shared_space() + dv_at}; }
   __device__ static Pairs missing() { return {shared_space() + missing_at}; }
   __device__ static Pairs d_written() { return {shared_space() + d_written_at}; }
+  /// Scaled rows of one level of a strong chunk's pairs.
+  __device__ static Bf16Tile<d_k> level_queries() { return {shared_space() + d_o_at}; }
+  __device__ static Bf16Tile<d_k> level_keys() { return {shared_space() + d_o_at + key_bytes}; }
   __device__ static Gates gates_again() { return {shared_space() + d_written_at}; }
   __device__ static Pairs t() { return {shared_space() + t_at}; }
   __device__ static Pairs g() { return {shared_space() + g_at}; }
@@ -81,7 +86,7 @@ struct DeltaGradientMemory {
   __device__ static Gates gates() { return {shared_space() + d_queries_at}; }
   __device__ static Bf16Tile<d_k> state() { return {shared_space() + state_at}; }
   __device__ static Bf16Tile<d_k> gradient() { return {shared_space() + state_at + state_bytes}; }
-  __device__ static FloatTile<d_k> sums_by_channel() { return {shared_space() + state_at}; }
+  __device__ static FloatTile<d_k> log2_decays() { return {shared_space() + state_at}; }
 
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   __device__ static float* own() { return beta() + device_chunk; }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/delta/gradient_memory.cuh"
+#include "sp_methods/kernels/device/delta/strong_pairs.cuh"
 
 namespace baton {
 
@@ -26,6 +27,45 @@ __device__ inline float2 sum_over_rows(float2 x) {
   for (int apart = 4; apart < 32; apart *= 2) x = x + shuffled(x, lane() ^ apart);
   return x;
 }
+
+/// The gradients of a chunk's strengths, beside which `Memory` has those of its other inputs.
+template <int d_v, class Memory>
+struct StrengthGradients {
+  /// Sets the sums of Z (.) R over 16 values, for dbeta.
+  __device__ static void put() {
+    constexpr int pieces = d_v / 16, tokens = d_v / 4;
+    const int piece = warp() % pieces, first = warp() / pieces * tokens;
+    Sums<1, d_v / 64> z;
+    z.clear();
+    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::dv(), 16 * piece),
+                                   right_operand<RowsAre::summed>(Memory::g(), first));
+    const SumsPlace<Bf16Tile<device_chunk>> place(16 * piece, first);
+#pragma unroll
+    for (int n = 0; n < d_v / 32; ++n) {
+      float2 sum{0.0F, 0.0F};
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int at = place.at(0, half, n);
+        const float2 minus{z.c[0][n][2 * half], z.c[0][n][2 * half + 1]};
+        sum = sum + (Memory::d_written().pair(at) - minus) * Memory::missing().pair(at);
+      }
+      sum = sum_over_rows(sum);
+      if (lane() < 4)
+        *reinterpret_cast<float2*>(Memory::strengths() + piece * device_chunk + first + 8 * n + 2 * lane()) =
+            sum;
+    }
+  }
+
+  /// Writes dbeta, behind a barrier.
+  __device__ static void write(const HeadRows<Bf16>& dbeta) {
+    const int token = static_cast<int>(threadIdx.x);
+    if (token >= dbeta.count) return;
+    float sum = 0.0F;
+#pragma unroll
+    for (int piece = 0; piece < d_v / 16; ++piece) sum += Memory::strengths()[piece * device_chunk + token];
+    *dbeta.row(token) = __float2bfloat16(sum);
+  }
+};
 
 /// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what a chunk's last
 /// token writes passes no gate in it, and is larger than all of dg where gates are strong.
@@ -128,21 +168,34 @@ struct FinishedRows {
   QueryKeyRows rows;
   bool strong;
 
-  /// Writes dq and dk, and leaves the terms of dg in sums.queries.
-  __device__ void write(KeyGradientSums<d_k>& sums, const HeadRows<Bf16>& dq, const HeadRows<Bf16>& dk,
+  /// Removes the reference of decays from the sums.
+  __device__ RowGradients<d_k> gradients(const KeyGradientSums<d_k>& sums, int row, int column) const {
+    RowGradients<d_k> found;
+#pragma unroll
+    for (int i = 0; i < d_k / 16; ++i) {
+      const int half = i / (d_k / 32), n = i % (d_k / 32);
+      const int token = row + 8 * half + (lane() >> 2), channel = column + 8 * n + 2 * (lane() & 3);
+      Pairs x{pair_of(sums.queries, half, n), pair_of(sums.later, half, n), pair_of(sums.earlier, half, n)};
+      set_pair_of(found.terms, half, n, finish(x, token, channel));
+      set_pair_of(found.queries, half, n, x.query);
+      set_pair_of(found.keys, half, n, x.later + x.earlier);
+    }
+    return found;
+  }
+
+  /// Writes dq and dk, with what a token's pair with itself adds.
+  __device__ void write(const RowGradients<d_k>& x, const HeadRows<Bf16>& dq, const HeadRows<Bf16>& dk,
                         int row, int column) const {
 #pragma unroll
     for (int i = 0; i < d_k / 16; ++i) {
       const int half = i / (d_k / 32), n = i % (d_k / 32);
       const int token = row + 8 * half + (lane() >> 2), channel = column + 8 * n + 2 * (lane() & 3);
-      const float own = Memory::own()[token];
-      Pairs x{pair_of(sums.queries, half, n), pair_of(sums.later, half, n), pair_of(sums.earlier, half, n)};
-      const float2 term = finish(x, token, channel);
-      sums.queries.c[0][n][2 * half] = term.x;
-      sums.queries.c[0][n][2 * half + 1] = term.y;
       if (token >= dq.count) continue;
-      store_pair(dq.row(token) + channel, x.query + own * load_pair(rows.k.row(token) + channel));
-      store_pair(dk.row(token) + channel, x.later + x.earlier + own * load_pair(rows.q.row(token) + channel));
+      const float own = Memory::own()[token];
+      store_pair(dq.row(token) + channel,
+                 pair_of(x.queries, half, n) + own * load_pair(rows.k.row(token) + channel));
+      store_pair(dk.row(token) + channel,
+                 pair_of(x.keys, half, n) + own * load_pair(rows.q.row(token) + channel));
     }
   }
 
@@ -151,9 +204,6 @@ struct FinishedRows {
   struct Pairs {
     float2 query, later, earlier;
   };
-  __device__ static float2 pair_of(const Sums<1, d_k / 64>& sums, int half, int n) {
-    return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
-  }
 
   /// Removes the reference of decays from the gradients, and returns their term of dg.
   __device__ float2 finish(Pairs& x, int token, int channel) const {
@@ -162,31 +212,14 @@ struct FinishedRows {
     const bool is_last = token + 1 == rows.q.count;  // its key is the earlier one of no pair here
     const float2 term = q * x.query + in * x.later - (is_last ? 0.0F : 1.0F) * (out * x.earlier);
     if constexpr (kind == GateKind::vector) {
-      const float2 b = Memory::sums_by_channel().pair(FloatTile<d_k>::offset(token, channel));
+      const float2 b = (1.0F / log2_e) * Memory::log2_decays().pair(FloatTile<d_k>::offset(token, channel));
       const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);
       const float2 end = strong ? *reinterpret_cast<const float2*>(Memory::from() + channel) : r;
       x.query = query_factor<d_k>(r).at(b) * x.query;
       x.later = in_factor(r).at(b) * x.later;
       x.earlier = key_factor(end).at(b) * x.earlier;
-      if (strong) return term + add_strong_pairs(x, token, channel);
     }
     return term;
-  }
-
-  /// Adds the pairs of a strong chunk one by one, and returns their term of dg.
-  __device__ float2 add_strong_pairs(Pairs& x, int token, int channel) const {
-    if (token >= rows.q.count) return {0.0F, 0.0F};
-    const float s = power_of_2(log2_scale<d_k>);
-    const auto gates = Memory::gates_again();
-    const float2 query = s * strong_query_sum(Memory::d_queries(), gates, rows.k, token, channel).sum;
-    const float2 later = strong_query_sum(Memory::d_keys(), gates, rows.k, token, channel).sum;
-    const float2 earlier = s * strong_key_sum(Memory::d_queries(), gates, rows.q, token, channel).sum +
-                           strong_key_sum(Memory::d_keys(), gates, rows.k, token, channel).sum;
-    x.query = x.query + query;
-    x.later = x.later + later;
-    x.earlier = x.earlier + earlier;
-    const float2 q = load_pair(rows.q.row(token) + channel), k = load_pair(rows.k.row(token) + channel);
-    return q * query + k * (later - earlier);
   }
 };
 

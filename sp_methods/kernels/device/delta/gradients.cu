@@ -11,8 +11,8 @@
 //
 // Pairs that do not pass a gate stand in dg's sum twice with the same rounded factors and cancel to
 // fp32 accuracy. Where the gate is one a head or none, rows are plain, dA and dG are decayed
-// instead (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are summed
-// one by one (gla/scores.cuh).
+// instead (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are
+// products level by level (strong_pairs.cuh).
 // Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq,
 // dk, dv, dg, dbeta written once.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
@@ -29,6 +29,7 @@ class ChunkGradients {
  public:
   using Memory = DeltaGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
+  using Strengths = StrengthGradients<d_v, Memory>;
   static constexpr bool by_channel = kind == GateKind::vector;
 
   __device__ ChunkGradients(const DeviceLayer& layer, const DeltaGradients::Operands<OnDevice>& x,
@@ -46,7 +47,7 @@ class ChunkGradients {
     const bool strong = scale();
     put_values();
     __syncthreads();
-    put_strengths();
+    Strengths::put();
     put_pair_gradients();
     set_sums_of_states(strong);
     put_passing();
@@ -56,7 +57,7 @@ class ChunkGradients {
       commit_copies();
     }
     if (!strong) add_pairs();
-    write_strengths();
+    Strengths::write(layer_.rows(x_.out.dbeta, 1, chunk_));
     if constexpr (by_channel) put_sums_of_gates();
     __syncthreads();
     write_rows(strong);
@@ -89,7 +90,7 @@ class ChunkGradients {
   __device__ bool scale() const {
     if constexpr (by_channel) {
       return scale_by_channel(
-          ScaledChunk<kind, d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates(), rows_},
+          ScaledChunk<kind, d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates()},
           [](const Walk&, bool) {});
     } else {
       if (warp() == 0) sum_gates_of_head(Memory::sums(), Memory::gates());
@@ -107,31 +108,6 @@ class ChunkGradients {
     put_sums(Memory::dv(), row(), first, dv);
     auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
     store_sums(HeadRows<Bf16>{rows.row(row()) + first, rows.stride, rows.count - row()}, dv);
-  }
-
-  /// Sets the sums of Z (.) R over 16 values, for dbeta.
-  __device__ static void put_strengths() {
-    constexpr int pieces = d_v / 16, tokens = d_v / 4;
-    const int piece = warp() % pieces, first = warp() / pieces * tokens;
-    Sums<1, d_v / 64> z;
-    z.clear();
-    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::dv(), 16 * piece),
-                                   right_operand<RowsAre::summed>(Memory::g(), first));
-    const SumsPlace<Bf16Tile<device_chunk>> place(16 * piece, first);
-#pragma unroll
-    for (int n = 0; n < d_v / 32; ++n) {
-      float2 sum{0.0F, 0.0F};
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int at = place.at(0, half, n);
-        const float2 minus{z.c[0][n][2 * half], z.c[0][n][2 * half + 1]};
-        sum = sum + (Memory::d_written().pair(at) - minus) * Memory::missing().pair(at);
-      }
-      sum = sum_over_rows(sum);
-      if (lane() < 4)
-        *reinterpret_cast<float2*>(Memory::strengths() + piece * device_chunk + first + 8 * n + 2 * lane()) =
-            sum;
-    }
   }
 
   /// Sets dA and dG below the diagonal, and `own` on the diagonal.
@@ -216,44 +192,44 @@ class ChunkGradients {
                                    right_operand<RowsAre::summed>(Memory::keys_in(), column()), piece, 4);
   }
 
-  __device__ void write_strengths() const {
-    const int token = static_cast<int>(threadIdx.x);
-    const auto rows = layer_.rows(x_.out.dbeta, 1, chunk_);
-    if (token >= rows.count) return;
-    float sum = 0.0F;
-#pragma unroll
-    for (int piece = 0; piece < d_v / 16; ++piece) sum += Memory::strengths()[piece * device_chunk + token];
-    *rows.row(token) = __float2bfloat16(sum);
-  }
-
   /// Sets b of every token and channel, and r and b at the chunk's end, in the memory of S and D.
   __device__ void put_sums_of_gates() const {
     wait_for_copies<0>();
     __syncthreads();
     if (!Walk::takes_part()) return;
     const Walk walk(Memory::gates_again());
-    float2 b = walk.before;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b = b + walk.gate[i];
-      Memory::sums_by_channel().set_pair(FloatTile<d_k>::offset(walk.first + i, walk.channel), b);
-    }
+    put_log2_decays(Memory::log2_decays(), walk);
     if (!walk.is_first_lane()) return;
     *reinterpret_cast<float2*>(Memory::to() + walk.channel) = walk.middle;
     *reinterpret_cast<float2*>(Memory::from() + walk.channel) = walk.all;
   }
 
+  /// Adds the pairs of a strong chunk, whose scaled rows are needed no more.
+  __device__ void add_strong_pairs(RowGradients<d_k>& gradients) const {
+    __syncthreads();
+    const auto rows = layer_.template loader<d_k>();
+    rows.load(Memory::q(), x_.in.of.q, chunk_);
+    rows.load(Memory::keys_in(), x_.in.of.k, chunk_);
+    commit_copies();
+    wait_for_copies<0>();
+    gradients = StrongPairs<Memory, d_k>::added_to(gradients, row(), column());
+  }
+
   /// Writes dq, dk and dg.
   __device__ void write_rows(bool strong) {
     const FinishedRows<d_k, d_v, kind> finished{rows_, strong};
-    finished.write(sums_, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),
+    RowGradients<d_k> gradients = finished.gradients(sums_, row(), column());
+    if constexpr (by_channel) {
+      if (strong) add_strong_pairs(gradients);
+    }
+    finished.write(gradients, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),
                    row(), column());
     if constexpr (kind == GateKind::none) return;
     const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
     if constexpr (by_channel) {
-      write_gates_of_channels<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row(), column());
+      write_gates_of_channels<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row(), column());
     } else {
-      write_gates_of_head<d_k>(dg, sums_.queries, Memory::totals(), Memory::passing(), row());
+      write_gates_of_head<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row());
     }
   }
 

@@ -15,12 +15,11 @@ namespace baton {
 /// Factor e^{b - r} of keys as the later one of a pair.
 __device__ inline DecayFactor in_factor(float2 r) { return {log2_e, {-log2_e * r.x, -log2_e * r.y}}; }
 
-/// A chunk's tiles while they are scaled, and its rows in global memory.
+/// A chunk's tiles while they are scaled.
 template <GateKind kind, int d_k>
 struct ScaledChunk {
   Bf16Tile<d_k> q, keys_in, keys_out;
   GateTile<kind, d_k> gates;
-  QueryKeyRows rows;
 };
 
 /// Scales plain tiles by gates a channel, and returns true if the chunk is strong. All threads call
@@ -28,22 +27,14 @@ struct ScaledChunk {
 template <GateKind kind, int d_k, class Decays>
 __device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays decays) {
   using Walk = GateWalk<kind, d_k>;
-  bool strong = false;
-  if (Walk::takes_part()) {
-    const Walk walk(x.gates);
-    strong = walk.is_strong();
-    walk.scale(x.q, query_factor<d_k>(walk.middle), x.keys_out, key_factor(walk.middle));
-    walk.scale(x.keys_in, in_factor(walk.middle));
-    decays(walk, false);
-  }
-  if (!__syncthreads_or(strong)) return false;
-  scale_strongly(x.gates, x.q, x.keys_out, x.rows.q, x.rows.k);
-  if (Walk::takes_part()) {
-    const Walk walk(x.gates);
-    walk.scale_from(x.rows.k, x.keys_in, in_factor({0.0F, 0.0F}));
-    decays(walk, true);
-  }
-  return true;
+  const Walk walk(x.gates);
+  const bool strong = __syncthreads_or(walk.is_strong());
+  if (!Walk::takes_part()) return strong;
+  const float2 start = strong ? float2{0.0F, 0.0F} : walk.middle, end = strong ? walk.all : walk.middle;
+  walk.scale(x.q, query_factor<d_k>(start), x.keys_out, key_factor(end));
+  walk.scale(x.keys_in, in_factor(start));
+  decays(walk, strong);
+  return strong;
 }
 
 /// Sets b [64] for one gate a head. One warp calls it, and each lane scans two tokens.

@@ -105,7 +105,7 @@ struct GateTile {
 /// One lane's part of a chunk's gates: 8 tokens of 2 channels.
 template <GateKind kind, int d_k>
 struct GateWalk {
-  /// True if this warp has channels.
+  /// True if this warp has channels of its own. Any other walks those of another.
   __device__ static bool takes_part() { return warp() < d_k / 8; }
 
   int channel, first, start;  // first token; place of (first, channel) in a tile
@@ -114,7 +114,7 @@ struct GateWalk {
   float2 middle, all;  ///< Log decays r, and b at the last token.
 
   __device__ explicit GateWalk(const GateTile<kind, d_k>& gates)
-      : channel(8 * warp() + 2 * (lane() & 3)),
+      : channel(8 * (warp() % (d_k / 8)) + 2 * (lane() & 3)),
         first(8 * (lane() >> 2)),
         start(Bf16Tile<d_k>::offset(first, channel)) {
     float2 total{0.0F, 0.0F};
