@@ -118,7 +118,8 @@ class FactorsBlock {
     *reinterpret_cast<float2*>(record_.gamma() + walk.channel) = decay_of(walk.all);
   }
 
-  /// Sets the scaled tiles and the decays for one gate a channel, and returns true if the chunk is strong.
+  /// Sets the scaled tiles and the decays for one gate a channel, and returns true if the chunk is
+  /// strong.
   __device__ bool scale() const {
     const ScaledChunk<kind, d_k> tiles{q(), keys_in(), keys_out(), gates()};
     return scale_by_channel(tiles, [&](const Walk& walk, bool is_strong) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pairs of a strong chunk level by level, so that they are products too.
 //
-// Pair (i, j), j < i, belongs to the level of the highest bit in which i and j differ. All its pairs
-// within the same 2 * bit tokens pass the middle m of these, the first token that has the bit:
+// Pair (i, j), j < i, belongs to the level of the highest bit in which i and j differ. All its
+// pairs within the same 2 * bit tokens pass the middle m of these, the first token that has the
+// bit:
 //
 //   e^{b_i - b_j} = e^{b_i - b_{m-1}} e^{b_{m-1} - b_j},      both factors at most 1
 //
@@ -16,8 +17,8 @@
 
 namespace baton {
 
-/// The pairs of tokens whose numbers differ in `bit` and in no higher one. A bit of 0 stands for the
-/// pairs of each token with itself.
+/// The pairs of tokens whose numbers differ in `bit` and in no higher one. A bit of 0 stands for
+/// the pairs of each token with itself.
 struct PairLevel {
   int bit;
 
@@ -34,8 +35,8 @@ struct PairLevel {
   __device__ int before_middle(int token) const { return bit == 0 ? token : ((token | bit) & -bit) - 1; }
 };
 
-/// The decay between a token and the middle of a level, from the log2 decays of both, either of which
-/// may be the later one.
+/// The decay between a token and the middle of a level, from the log2 decays of both, either of
+/// which may be the later one.
 __device__ inline float2 decay_between(float2 b, float2 middle) {
   const float2 d = b - middle;
   return {power_of_2(-fabsf(d.x)), power_of_2(-fabsf(d.y))};
@@ -52,7 +53,8 @@ __device__ inline void put_log2_decays(const FloatTile<d_k>& into, const GateWal
   }
 }
 
-/// A thread's pairs of channels in a chunk: one pair of neighbouring tokens. A warp has 64 channels of a token.
+/// A thread's pairs of channels in a chunk: one pair of neighbouring tokens. A warp has 64 channels
+/// of a token.
 template <int d_k>
 struct ThreadPairs {
   static constexpr int tokens = device_chunk * d_k / 2 / tile_threads;
@@ -60,9 +62,9 @@ struct ThreadPairs {
   __device__ static int channel() { return 2 * (static_cast<int>(threadIdx.x) % (d_k / 2)); }
   __device__ static int token(int i) { return static_cast<int>(threadIdx.x) / (d_k / 2) * tokens + i; }
 
-  /// Calls f(i, offset, decay, is_later) for every token i of the thread, with its place in a bf16 tile and
-  /// its decay to the middle of a level. `is_later` is true of all tokens that are the later ones of their
-  /// pairs.
+  /// Calls f(i, offset, decay, is_later) for every token i of the thread, with its place in a bf16
+  /// tile and its decay to the middle of a level. `is_later` is true of all tokens that are the
+  /// later ones of their pairs.
   template <class Function>
   __device__ static void for_each(const FloatTile<d_k>& decays, PairLevel level, Function f) {
     const int start = Bf16Tile<d_k>::offset(token(0), channel());

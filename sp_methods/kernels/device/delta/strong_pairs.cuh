@@ -7,15 +7,16 @@
 //   terms of dg:     q^ Xq + k^ Yk of later tokens, -k^ Yk of earlier ones
 //
 // A pair stands in the terms of both its tokens with the same rounded factors.
-// Cost: 64 (64 d_k) flop for each of three products over all levels, and for each level the exponentials of two
-// tiles and of one result.
+// Cost: 64 (64 d_k) flop for each of three products over all levels, and for each level the
+// exponentials of two tiles and of one result.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/pair_levels.cuh"
 
 namespace baton {
 
-/// Two neighbouring sums of a lane: in the rows of the warp's half `half`, and the n-th eight columns.
+/// Two neighbouring sums of a lane: in the rows of the warp's half `half`, and the n-th eight
+/// columns.
 template <int n_tiles>
 __device__ inline float2 pair_of(const Sums<1, n_tiles>& sums, int half, int n) {
   return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
@@ -26,7 +27,8 @@ __device__ inline void set_pair_of(Sums<1, n_tiles>& sums, int half, int n, floa
   sums.c[0][n][2 * half + 1] = x.y;
 }
 
-/// A warp's gradients of 16 tokens and a quarter of the channels: of queries, of keys, and the terms of dg.
+/// A warp's gradients of 16 tokens and a quarter of the channels: of queries, of keys, and the
+/// terms of dg.
 template <int d_k>
 struct RowGradients {
   Sums<1, d_k / 64> queries, keys, terms;
@@ -80,8 +82,8 @@ class LevelOperand {
 template <class Memory, int d_k>
 class StrongPairs {
  public:
-  /// Returns the gradients of the warp's rows from `row` on and channels from `column` on with them.
-  /// All threads of the block call it. Inlined, it would take the registers of gentle chunks.
+  /// Returns the gradients of the warp's rows from `row` on and channels from `column` on with
+  /// them. All threads of the block call it. Inlined, it would take the registers of gentle chunks.
   __device__ static __noinline__ RowGradients<d_k> added_to(RowGradients<d_k> sums, int row, int column) {
 #pragma unroll 1
     for (PairLevel level{device_chunk / 2}; level.bit > 0; level.bit /= 2) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of a strong chunk level by level (pair_levels.cuh): A = tril(s q k^T decayed), and G, that of keys
-// with keys.
+// The scores of a strong chunk level by level (pair_levels.cuh): A = tril(s q k^T decayed), and G,
+// that of keys with keys.
 //
-// `Memory` has the plain keys keys_in(), the log2 decays of tokens, and room for the rows of a level in q() and
-// keys_out().
-// Cost: 7 barriers of two; each level the exponentials of a tile and 64 (64 d_k) flop for both products.
+// `Memory` has the plain keys keys_in(), the log2 decays of tokens, and room for the rows of a
+// level in q() and keys_out().
+// Cost: 14 barriers; for each level the exponentials of a tile, and
+// 2 * 64 * 64 d_k flop for each of both products.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/pair_levels.cuh"
