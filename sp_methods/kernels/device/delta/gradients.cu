@@ -212,7 +212,9 @@ class ChunkGradients {
     rows.load(Memory::keys_in(), x_.in.of.k, chunk_);
     commit_copies();
     wait_for_copies<0>();
-    gradients = StrongPairs<Memory, d_k>::added_to(gradients, row(), column());
+    RowGradients<d_k> sums = gradients;  // in memory, where `gradients` are in registers
+    StrongPairs<Memory, d_k>::add_to(sums, row(), column());
+    gradients = sums;
   }
 
   /// Writes dq, dk and dg.

@@ -82,9 +82,10 @@ class LevelOperand {
 template <class Memory, int d_k>
 class StrongPairs {
  public:
-  /// Returns the gradients of the warp's rows from `row` on and channels from `column` on with
-  /// them. All threads of the block call it. Inlined, it would take the registers of gentle chunks.
-  __device__ static __noinline__ RowGradients<d_k> added_to(RowGradients<d_k> sums, int row, int column) {
+  /// Adds them to the gradients of the warp's rows from `row` on and channels from `column` on. All
+  /// threads of the block call it. Inlined, it would take the registers of gentle chunks.
+  __device__ static __noinline__ void add_to(RowGradients<d_k>& into, int row, int column) {
+    RowGradients<d_k> sums = into;
 #pragma unroll 1
     for (PairLevel level{device_chunk / 2}; level.bit > 0; level.bit /= 2) {
       __syncthreads();
@@ -98,7 +99,7 @@ class StrongPairs {
       multiply(x, y, level, row, column);
       add(sums, x, y, level, row, column);
     }
-    return sums;
+    into = sums;
   }
 
  private:
