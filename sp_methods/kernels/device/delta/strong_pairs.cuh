@@ -15,18 +15,6 @@
 
 namespace baton {
 
-/// Two neighbouring sums of a lane: in the rows of the warp's half `half`, and the n-th eight
-/// columns.
-template <int n_tiles>
-__device__ inline float2 pair_of(const Sums<1, n_tiles>& sums, int half, int n) {
-  return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
-}
-template <int n_tiles>
-__device__ inline void set_pair_of(Sums<1, n_tiles>& sums, int half, int n, float2 x) {
-  sums.c[0][n][2 * half] = x.x;
-  sums.c[0][n][2 * half + 1] = x.y;
-}
-
 /// A warp's gradients of 16 tokens and a quarter of the channels: of queries, of keys, and the
 /// terms of dg.
 template <int d_k>
@@ -77,8 +65,8 @@ class LevelOperand {
   const Mask& mask_;
 };
 
-/// The pairs of a strong chunk. `Memory` has dA, dG, the log decays, and plain rows with room for
-/// those of a level.
+/// The pairs of a strong chunk. `Memory` has dA, dG, the log2 decays of tokens, plain rows, and
+/// room for those of a level.
 template <class Memory, int d_k>
 class StrongPairs {
  public:

@@ -125,6 +125,18 @@ struct Sums {
   }
 };
 
+/// Two neighbouring sums of a lane: in the rows of the warp's half `half`, and the n-th eight
+/// columns.
+template <int n_tiles>
+__device__ inline float2 pair_of(const Sums<1, n_tiles>& sums, int half, int n) {
+  return {sums.c[0][n][2 * half], sums.c[0][n][2 * half + 1]};
+}
+template <int n_tiles>
+__device__ inline void set_pair_of(Sums<1, n_tiles>& sums, int half, int n, float2 x) {
+  sums.c[0][n][2 * half] = x.x;
+  sums.c[0][n][2 * half + 1] = x.y;
+}
+
 /// Adds the product over the 16 summed indices of one step.
 template <int m_tiles, int n_tiles, class Left, class Right>
 __device__ inline void add_step(Sums<m_tiles, n_tiles>& sums, const Left& left, const Right& right,
