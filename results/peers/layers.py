@@ -2,17 +2,23 @@
 """Times another project's layer on one GPU, after it proved its results: one JSON line for each pass.
 
     python3 results/peers/layers.py chunk_gla --out peers.jsonl
+    torchrun --standalone --nproc-per-node 2 results/peers/layers.py chunk_kda --out peers.jsonl
 
-Tensors are bf16 [1, tokens, heads, d], drawn as `operator_bench` draws a layer's: gates as a layer makes them, keys and
-queries of length one under the delta and low-rank rules. At the length that is timed, the output and all gradients of one
-head are compared with the token recurrence in float64 by PyTorch's autograd; `error` is the worst relative error in
-the Frobenius norm. Each of 50 rounds after 5 of warm-up lies between two CUDA events. A round is the replay of a CUDA
-graph where the library can be captured, else its launches, and the line says which. Rounds take turns on copies of the
-inputs, so none finds its own in the L2 cache. A backward pass is timed alone, on a forward pass that ran before.
+Tensors are bf16 [1, tokens, heads, d], drawn as `operator_bench` draws a layer's: gates as a layer makes them, keys
+and queries of length one under the delta and low-rank rules. At the length that is timed, the output and all
+gradients of one head are compared with the token recurrence in float64 by PyTorch's autograd; `error` is the worst
+relative error in the Frobenius norm. Each of 50 rounds after 5 of warm-up lies between two CUDA events. A round is
+the replay of a CUDA graph where the library can be captured, else its launches, and the line says which. Rounds take
+turns on copies of the inputs, so none finds its own in the L2 cache. A backward pass is timed alone, on a forward
+pass that ran before.
+
+Under torchrun the GPUs share one sequence by the library's own context parallelism. `tokens` are those of one rank
+then, all ranks start a round together, and the slowest rank's time is the round's.
 """
 
 import argparse
 import datetime
+import functools
 import importlib
 import importlib.metadata
 import json
@@ -23,8 +29,11 @@ import subprocess
 from typing import NamedTuple
 
 os.environ.setdefault("TRITON_CACHE_AUTOTUNING", "1")  # a second launch finds what the first one chose
+os.environ.setdefault("FLA_FLASH_QLA", "0")  # else flash-linear-attention calls FlashQLA, which has its own line
 
+import ranks  # pylint: disable=wrong-import-position
 import torch  # pylint: disable=wrong-import-position
+import torch.distributed as dist  # pylint: disable=wrong-import-position
 import torch.nn.functional as F  # pylint: disable=wrong-import-position
 from torch.nn.attention import SDPBackend, sdpa_kernel  # pylint: disable=wrong-import-position
 
@@ -74,18 +83,25 @@ KERNELS = {
                          _by(SDPBackend.FLASH_ATTENTION))}
 # What a layer reads beside q, k, v.
 INPUTS = {"linear": ("g",), "gdn": ("g", "beta"), "kda": ("g", "beta"), "rwkv7": ("g", "a", "b"), "softmax": ()}
+CONTEXT_PARALLEL = ("chunk_gated_delta_rule", "chunk_kda", "chunk_rwkv7")
 
 
 def main():
     options = parse()
     kernel = KERNELS[options.kernel]
     function = getattr(importlib.import_module(kernel.module), kernel.function)
+    if ranks.COUNT > 1:
+        ranks.join()
+        function = context_parallel(function, options.tokens * ranks.COUNT)
     torch.manual_seed(options.seed)
     error = relative_error(kernel, function, drawn(kernel, options))
-    with open(options.out, "a", encoding="utf-8") as file:
-        for which in PASSES:
-            file.write(json.dumps({**measured(kernel, function, options, which), "error": error}) + "\n")
-            file.flush()
+    for which in PASSES:
+        row = {**measured(kernel, function, options, which), "error": error}
+        if ranks.OWN == 0:
+            with open(options.out, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    if ranks.COUNT > 1:
+        dist.destroy_process_group()
 
 
 def parse():
@@ -96,16 +112,26 @@ def parse():
     parser.add_argument("--heads", type=int, default=16)
     parser.add_argument("--d", type=int, default=128, help="d_k and d_v")
     parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if ranks.COUNT > 1 and options.kernel not in CONTEXT_PARALLEL:
+        parser.error(f"{options.kernel} has no context parallelism; known: {', '.join(CONTEXT_PARALLEL)}")
+    return options
+
+
+def context_parallel(function, tokens):
+    """Returns the function on this rank's share of so many tokens."""
+    from fla.ops.cp import build_cp_context  # pylint: disable=import-outside-toplevel,import-error
+    ends = torch.tensor([0, tokens], device="cuda")
+    return functools.partial(function, cp_context=build_cp_context(cu_seqlens=ends, group=dist.group.WORLD))
 
 
 # --- Inputs and what they must give ------------------------------------------------------------------------
 
 
 def drawn(kernel, options):
-    """Returns the inputs by name, and d_o, the gradient of the output."""
+    """Returns the inputs by name, of all ranks' tokens, and d_o, the gradient of the output."""
     def normal(*width):
-        return torch.randn(1, options.tokens, options.heads, *width, device="cuda")
+        return torch.randn(1, options.tokens * ranks.COUNT, options.heads, *width, device="cuda")
 
     x = {name: normal(options.d) for name in ("q", "k", "v", "d_o")}
     extra = INPUTS[kernel.attention]
@@ -133,7 +159,10 @@ def results(compute, x):
 
 def relative_error(kernel, function, x):
     """Returns the worst error of one head's output and gradients; NaN if one is."""
-    got = [value[:, :, -1:] for value in results(lambda: kernel.call(function, x), x)]
+    mine = ranks.share(x)
+    got = [value[:, :, -1:] for value in results(lambda: kernel.call(function, mine), mine)]
+    if ranks.COUNT > 1:
+        got = [ranks.joined(value) for value in got]
     one = {name: value[:, :, -1:].detach().double().requires_grad_(name != "d_o") for name, value in x.items()}
     reference = attention if kernel.attention == "softmax" else recurrence
     wanted = results(lambda: reference(one), one)
@@ -169,7 +198,7 @@ def measured(kernel, function, options, which):
     copies = 1 + 2 * L2_BYTES // (4 * options.tokens * options.heads * options.d * 2)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        calls = [call_of(kernel, function, drawn(kernel, options), which) for _ in range(copies)]
+        calls = [call_of(kernel, function, ranks.share(drawn(kernel, options)), which) for _ in range(copies)]
         for call in calls * 3:
             call()
         torch.cuda.synchronize()
@@ -178,14 +207,25 @@ def measured(kernel, function, options, which):
         except RuntimeError:  # what allocates or waits cannot be captured
             timing = "launches"
         seconds = timed_rounds(calls)
+    if ranks.COUNT > 1:
+        seconds = ranks.slowest(seconds)
     clock, power = state_of_gpu()
-    return {"peer": kernel.peer, "version": f"{kernel.package} {importlib.metadata.version(kernel.package)}",
-            "kernel": options.kernel, "attention": kernel.attention, "pass": which, "tokens": options.tokens,
-            "heads": options.heads, "d_k": options.d, "d_v": options.d, "dtype": "bf16", "timing": timing,
-            "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": WARM_UP, "rounds": ROUNDS,
-            "gpu": torch.cuda.get_device_name(), "sm_clock_mhz": clock, "power_watts": power,
-            "torch": torch.__version__, "triton": importlib.metadata.version("triton"),
+    return {"peer": kernel.peer, "version": f"{kernel.package} {version(kernel.package)}",
+            "kernel": options.kernel, "attention": kernel.attention, "pass": which, "ranks": ranks.COUNT,
+            "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d, "dtype": "bf16",
+            "timing": timing, "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": WARM_UP,
+            "rounds": ROUNDS, "gpu": torch.cuda.get_device_name(), "sm_clock_mhz": clock,
+            "power_watts": power, "torch": torch.__version__, "triton": version("triton"),
+            "tilelang": version("tilelang"),  # flash-linear-attention takes its kernels if there are any
             "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def version(package):
+    """Returns the version that is installed, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def call_of(kernel, function, x, which):
@@ -206,7 +246,8 @@ def call_of(kernel, function, x, which):
 
 def replay(call, stream):
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    # NCCL's own thread may call CUDA meanwhile.
+    with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         call()
     return graph.replay
 
@@ -215,7 +256,7 @@ def timed_rounds(calls):
     seconds = []
     for number in range(WARM_UP + ROUNDS):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda.synchronize()
+        ranks.start_together()
         begin.record()
         calls[number % len(calls)]()
         end.record()
@@ -228,7 +269,8 @@ def timed_rounds(calls):
 def state_of_gpu():
     """Returns the clock in MHz and the power in watts right after the rounds, or None for each."""
     try:
-        text = subprocess.run(["nvidia-smi", "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits"],
+        own = f"--id=GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}"
+        text = subprocess.run(["nvidia-smi", own, "--query-gpu=clocks.sm,power.draw", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, check=True).stdout
         return [float(value) for value in text.splitlines()[0].split(",")]
     except (OSError, subprocess.CalledProcessError, ValueError):

@@ -3,17 +3,17 @@
 
     torchrun --standalone --nproc-per-node 2 results/peers/torch_attention.py --out results/h100/peers.jsonl
 
-`context_parallel` is Ring Attention with balanced loads, causal, here by cuDNN and by PyTorch's flash kernel; keys travel
-by all-gather, as PyTorch has it by default, or by all-to-all. `tokens` are those of one rank. layers.py times the same
-kernels on one GPU.
+`context_parallel` is Ring Attention with balanced loads, causal, here by cuDNN and by PyTorch's flash kernel; keys
+travel by all-gather, as PyTorch has it by default, or by all-to-all. `tokens` are those of one rank. layers.py times
+the same kernels on one GPU.
 
 Before anything is timed, each kernel and way of travel is checked at 256 tokens a rank: outputs and
 gradients of all ranks, put together, are those of plain attention on the whole sequence, or the run ends. A time that
 would take more than `--peak` is no measurement: it is neither printed in the table nor written, and the script fails.
 
-Tensors are bf16 [1, heads, tokens, d]. Each of 50 rounds after 5 of warm-up lies between two CUDA events. All ranks start
-a round together, and the slowest one is its time. A backward pass is timed alone, on a forward pass that ran before. A
-forward pass runs under no_grad.
+Tensors are bf16 [1, heads, tokens, d]. Each of 50 rounds after 5 of warm-up lies between two CUDA events. All ranks
+start a round together, and the slowest one is its time. A backward pass is timed alone, on a forward pass that ran
+before. A forward pass runs under no_grad.
 """
 
 import argparse
@@ -25,6 +25,7 @@ import os
 import statistics
 import sys
 
+import ranks
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -45,7 +46,7 @@ def main():
     if "RANK" not in os.environ:
         sys.exit("torch_attention.py runs under torchrun; results/peers/layers.py times one GPU")
     rows = list(ring_rows(options))
-    if rank() > 0:
+    if ranks.OWN > 0:
         return
     print(f"{'kernel':34} {'mask':7} {'pass':9} {'ranks':>5} {'tokens':>7} {'ms':>9} {'TFLOP/s':>8}")
     refused = [row for row in rows if tflops(row) > options.peak]
@@ -71,14 +72,9 @@ def parse():
     return parser.parse_args()
 
 
-def rank():
-    return int(os.environ.get("RANK", 0))
-
-
 def ring_rows(options):
     """All GPUs of the launch."""
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
+    ranks.join()
     try:
         mesh = dist.device_mesh.init_device_mesh("cuda", (dist.get_world_size(),))
         for kernel, rotation in itertools.product(options.kernels, ROTATIONS):
@@ -101,8 +97,7 @@ def ring_seconds(options, mesh, which):
         for tensor in tensors:
             tensor.requires_grad_()
         call = call_of(lambda: attention(tensors, is_causal=True), tensors, d_o, which)
-        own = timed_rounds(call, start_together)
-    return [max(times) for times in zip(*gathered(own))]
+        return ranks.slowest(timed_rounds(call))
 
 
 def share_of(whole, mesh):
@@ -119,10 +114,10 @@ def check_ring(options, mesh, kernel, rotation):
         with share_of(whole, mesh):
             shares = results_of(whole)
     got = context_parallel_unshard(mesh, shares, [2] * len(shares))
-    errors = gathered([error_of(*pair, 2 * mesh.size()) for pair in zip(got, wanted)])
+    errors = ranks.gathered([error_of(*pair, 2 * mesh.size()) for pair in zip(got, wanted)])
     if all(error < MOST_ERROR for of_rank in errors for error in of_rank):
         return
-    if rank() == 0:
+    if ranks.OWN == 0:
         print(f"context_parallel {kernel} {rotation} is not attention on the whole sequence, so nothing was timed. "
               f"Relative errors of output, output under no_grad, dq, dk, dv by rank: "
               f"{[[round(error, 4) for error in of_rank] for of_rank in errors]}", file=sys.stderr, flush=True)
@@ -146,21 +141,9 @@ def error_of(got, wanted, pieces):
                         for part, other in zip(got.chunk(pieces, 2), wanted.chunk(pieces, 2))]).max().item()
 
 
-def gathered(own):
-    of_all = [None] * dist.get_world_size()
-    dist.all_gather_object(of_all, own)
-    return of_all
-
-
 def attention(tensors, is_causal):
     # context_parallel replaces this function in its module, so a name imported from there misses it.
     return F.scaled_dot_product_attention(*tensors, is_causal=is_causal)
-
-
-def start_together():
-    torch.cuda.synchronize()
-    dist.barrier()
-    torch.cuda.synchronize()
 
 
 def drawn(*size):
@@ -184,11 +167,11 @@ def without_gradients(attend):
     return call
 
 
-def timed_rounds(call, start):
+def timed_rounds(call):
     seconds = []
     for round_number in range(WARM_UP + ROUNDS):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start()
+        ranks.start_together()
         begin.record()
         call()
         end.record()
@@ -198,9 +181,9 @@ def timed_rounds(call, start):
     return seconds
 
 
-def row_of(options, kernel, mask, which, ranks, seconds):
+def row_of(options, kernel, mask, which, count, seconds):
     return {"peer": "PyTorch", "version": torch.__version__, "kernel": kernel, "mask": mask, "pass": which,
-            "ranks": ranks, "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d,
+            "ranks": count, "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d,
             "dtype": "bf16", "deterministic": options.deterministic,
             "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": WARM_UP, "rounds": ROUNDS,
             "gpu": torch.cuda.get_device_name(), "cudnn": cudnn_version(),
