@@ -13,7 +13,8 @@ set -uo pipefail
 readonly build=$1 out=$2 ranks=$3 limit=${4:-570} wanted=" ${*:5} "
 readonly layer="--executor peer --dtype bf16 --heads 16 --ranks $ranks --baseline local"
 readonly model="--executor peer,nccl --ranks $ranks --model gla-1b-h16 --layers 2 --tokens 16384 --methods zeco"
-readonly scans=all_scan_fused,all_scan,auto_scan,two_shot,two_shot_fused,ring_scan,recursive_doubling,all_gather_scan
+readonly own=all_scan_fused,all_scan_fused_16,all_scan,auto_scan,two_shot,two_shot_fused,ring_scan,recursive_doubling
+readonly scans=$own,doubling_123,all_gather_scan,all_gather_scan_direct,all_gather_scan_bruck,all_gather_scan_trimmed
 readonly nccl_scans=nccl_all_gather_scan,nccl_all_gather_scan_window,nccl_all_gather_scan_copy_engine
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$out"
@@ -54,21 +55,21 @@ stopped() {
   bench delta_layers 120 operator_bench $layer --tokens 16384 --attention gdn,kda --methods \
     zeco,zeco_corrected,lasp2,linear_doubling,linear_two_shot,ulysses,local --pass all -n 30 --launches 3
   bench softmax_layers 120 operator_bench --executor peer --dtype bf16 --heads 16 --ranks $ranks --tokens 16384 --methods \
-    ring_attention_softmax,ring_attention_zigzag,token_ring,ulysses_softmax,mesh_attention --mode overlapped,exposed \
-    --pass forward,both -n 20
+    ring_attention_softmax,ring_attention_zigzag,token_ring,token_ring_zigzag,ulysses_softmax,mesh_attention_zigzag \
+    --mode overlapped,exposed --pass forward,both -n 20
   bench matrix_maps 60 collective_bench --executor peer,nccl --map affine --collectives \
     all_scan,two_shot,ring_scan,recursive_doubling,all_gather_scan --ranks $ranks -b 256K -e 16M -f 4 --tokens 64 \
     --baseline all_scan --launches 3
   bench models 90 model_bench $model --lines all --rounds 20 --launches 2
   bench sharded_models 90 model_bench $model --lines dp,full --fsdp --rounds 20 --launches 2
-  bench exchanges 150 collective_bench --executor peer,peer_bf16,nccl --collectives $scans,$nccl_scans \
+  bench exchanges 240 collective_bench --executor peer,peer_bf16,nccl --collectives $scans,$nccl_scans \
     --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan
-  bench replayed 60 collective_bench --executor peer,nccl --collectives $scans,$nccl_scans --cadence graph \
+  bench replayed 120 collective_bench --executor peer,nccl --collectives $scans,$nccl_scans --cadence graph \
     --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan
-  bench predicted_peer 40 collective_bench --executor peer --calibrate "$out/calibration-peer.json" --collectives $scans \
-    --ranks "$(seq -s , 2 2 $ranks)" -b 64K -e 16M -f 4 --tokens 64
-  bench predicted_nccl 40 collective_bench --executor nccl --calibrate "$out/calibration-nccl.json" --collectives $scans \
-    --ranks "$(seq -s , 2 2 $ranks)" -b 64K -e 16M -f 4 --tokens 64
+  for executor in peer nccl; do
+    bench predicted_$executor 60 collective_bench --executor $executor --calibrate "$out/calibration-$executor.json" \
+      --collectives $scans --ranks "$(seq -s , 2 2 "$ranks")" -b 64K -e 16M -f 4 --tokens 64
+  done
   bench repeated 60 collective_bench --executor peer --collectives all_scan,two_shot,ring_scan,all_gather_scan \
     --ranks $ranks -b 64K -e 4M -f 2 --tokens 64 -N 2 --launches 12
   bench model_trace 30 model_bench ${model/peer,} --lines full --fsdp --rounds 5 --trace "$out/model-trace.json"

@@ -47,8 +47,8 @@ def parse(arguments):
     parser.add_argument("--tokens", type=program.positive, default=16384, metavar="N")
     parser.add_argument("--heads", type=program.positive, default=16, metavar="N")
     parser.add_argument("--launches", type=program.positive, default=3, metavar="N", help="%(default)s unless given")
-    parser.add_argument("--limit", type=program.positive, default=300, metavar="S",
-                        help="seconds that a launch of another project's kernel may take; %(default)s unless given")
+    parser.add_argument("--limit", type=program.positive, default=900, metavar="S",
+                        help="seconds that a launch of another project's kernel may take, tuning included; %(default)s unless given")
     options = parser.parse_args(arguments)
     unknown = [layer for layer in options.layers if layer not in PEERS]
     if unknown:
