@@ -62,9 +62,9 @@ stopped() {
     --baseline all_scan --launches 3
   bench models 90 model_bench $model --lines all --rounds 20 --launches 2
   bench sharded_models 90 model_bench $model --lines dp,full --fsdp --rounds 20 --launches 2
-  bench exchanges 240 collective_bench --executor peer,peer_bf16,nccl --collectives $scans,$nccl_scans \
-    --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan
-  bench replayed 120 collective_bench --executor peer,nccl --collectives $scans,$nccl_scans --cadence graph \
+  bench exchanges 120 collective_bench --executor peer,peer_bf16,nccl --collectives $scans,$nccl_scans \
+    --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan --launches 3
+  bench replayed 60 collective_bench --executor peer,nccl --collectives $scans,$nccl_scans --cadence graph \
     --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan
   for executor in peer nccl; do
     bench predicted_$executor 60 collective_bench --executor $executor --calibrate "$out/calibration-$executor.json" \
