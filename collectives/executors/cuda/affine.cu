@@ -16,6 +16,9 @@ struct Operands {
   const float* added;  // null for zeros
   unsigned rows;
   unsigned tile_rows;
+  unsigned skipped;  // rows of the first tile that lie before the slice
+
+  __host__ __device__ unsigned tiles() const { return (skipped + rows + tile_rows - 1) / tile_rows; }
 };
 
 /// The tiles [first, end) of one thread block; these neighbours mostly lie in one head.
@@ -24,7 +27,7 @@ struct Tiles {
   unsigned end;
 
   __device__ explicit Tiles(const Operands& o) {
-    const std::uint64_t all = (o.rows + o.tile_rows - 1) / o.tile_rows;
+    const std::uint64_t all = o.tiles();
     first = static_cast<unsigned>(all * blockIdx.x / gridDim.x);
     end = static_cast<unsigned>(all * (blockIdx.x + 1) / gridDim.x);
   }
@@ -42,7 +45,8 @@ __device__ inline void await_loads() {
 }
 
 /// Multiplies 16-byte aligned rows of `width` elements with tensor cores. A thread moves four
-/// elements of each tile; three tiles take turns, of which two are being loaded.
+/// elements of each tile; three tiles take turns, of which two are being loaded. Rows of a tile
+/// outside the slice are neither loaded nor stored.
 template <unsigned width>
 __global__ void __launch_bounds__(product_threads)
     tensor_kernel(const __grid_constant__ Operands o, const __grid_constant__ Matrices by) {
@@ -54,9 +58,15 @@ __global__ void __launch_bounds__(product_threads)
     return room + (1 + tile % stages * 2 + which) * most_tile_elements;
   };
   const unsigned e = threadIdx.x * 4, place = e / width * Products<width>::stride + e % width;
+  const std::size_t count = std::size_t{o.rows} * width;
+  // The place of this thread's elements in the slice. In a row before the slice it wraps and is no
+  // less than `count` either.
+  const auto place_in_slice = [&](unsigned tile) {
+    return std::size_t{tile} * elements + e - std::size_t{o.skipped} * width;
+  };
   const auto load = [&](unsigned tile, unsigned end) {
-    const std::size_t at = std::size_t{tile} * elements + e;
-    if (tile < end && at < std::size_t{o.rows} * width) {
+    const std::size_t at = place_in_slice(tile);
+    if (tile < end && at < count) {
       load_ahead(tile_of(tile, 0) + place, o.x + at);
       float* const y = tile_of(tile, 1) + place;
       if (o.added != nullptr) load_ahead(y, o.added + at);
@@ -75,9 +85,8 @@ __global__ void __launch_bounds__(product_threads)
     float* const y = tile_of(tile, 1);
     products.multiply(y, tile_of(tile, 0), room, tile * o.tile_rows, o.tile_rows);
     __syncthreads();
-    const std::size_t at = std::size_t{tile} * elements + e;
-    if (at < std::size_t{o.rows} * width)
-      *reinterpret_cast<float4*>(o.into + at) = *reinterpret_cast<const float4*>(y + place);
+    const std::size_t at = place_in_slice(tile);
+    if (at < count) *reinterpret_cast<float4*>(o.into + at) = *reinterpret_cast<const float4*>(y + place);
   }
 }
 
@@ -125,14 +134,17 @@ void launch_tensor(cudaStream_t stream, int blocks, const Operands& operands, co
 void multiply_on_device(cudaStream_t stream, std::span<float> into, std::span<const float> x,
                         std::span<const float> matrices, std::span<const float> added, const Combine& by) {
   const auto row = static_cast<unsigned>(by.row);
-  const Matrices matrix{matrices.data(), row, static_cast<unsigned>(by.form.share),
-                        static_cast<unsigned>(by.form.first), by.form.transposed};
+  Matrices matrix{matrices.data(), row, static_cast<unsigned>(by.form.share),
+                  static_cast<unsigned>(by.form.first), by.form.transposed};
   const bool is_whole = lies_whole(into.data()) && lies_whole(x.data()) && lies_whole(added.data());
   const unsigned width = is_whole ? tensor_width(matrix) : 0;
-  const Operands operands{into.data(), x.data(), added.data(), static_cast<unsigned>(into.size() / row),
-                          tile_rows(row, width)};
-  const auto tiles = static_cast<int>((operands.rows + operands.tile_rows - 1) / operands.tile_rows);
-  const int blocks = std::min(tiles, multiprocessors_here());
+  Operands operands{into.data(), x.data(), added.data(), static_cast<unsigned>(into.size() / row),
+                    tile_rows(row, width)};
+  if (width > 0) {
+    operands.skipped = matrix.before % operands.tile_rows;
+    matrix.before -= operands.skipped;
+  }
+  const int blocks = std::min(static_cast<int>(operands.tiles()), multiprocessors_here());
   if (width == 128)
     launch_tensor<128>(stream, blocks, operands, matrix);
   else if (width == 64)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags between GPUs, and what is made of them: the common start of a round, and the latency of a
-// flag.
+// Flags between GPUs, the common start of a round that is made of them, and the limits of a link.
 //
 // A flag is one 32-bit word in a 128-byte line of its own, written by one GPU and polled by
 // another, which owns the memory.
@@ -92,13 +91,13 @@ class StartBarrier {
   unsigned round_ = 0;
 };
 
-/// Measures the latency of a flag and the rate of stores from one GPU to the next, without any
+/// Measures the latency of a word and the rate of stores from one GPU to the next, without any
 /// library, into `limits`.
 ///
 /// Both are the median over pairs of neighbours, at most 8, measured one at a time. Alpha is half
-/// the round trip of a flag, the mean of 2000. Beta is the best of 20 pushes of 64 MiB by all
-/// multiprocessors, less `limits.floor_seconds`. Collective; needs that lacks_peer_access refused
-/// nothing, and at least two ranks.
+/// the round trip of a word that one GPU stores and the other polls, the mean of 2000. Beta is the
+/// best of 20 pushes of 64 MiB by all multiprocessors, less `limits.floor_seconds`. Collective;
+/// needs that lacks_peer_access refused nothing, and at least two ranks.
 void measure_link_limits(const CudaRanks& ranks, cudaStream_t stream, HardwareLimits& limits);
 
 }  // namespace baton

@@ -41,11 +41,10 @@ struct Matrices {
 inline constexpr unsigned tensor_tile_elements = 2048;
 
 /// The width of the rows that tensor cores multiply by a body of their own, or 0 where plain
-/// multiplications do it: a tile must lie in one head, and the matrices on 16 bytes.
+/// multiplications do it: a head must be whole tiles, and the matrices lie on 16 bytes.
 inline unsigned tensor_width(const Matrices& by) {
   const unsigned rows = by.row == 128 || by.row == 64 ? tensor_tile_elements / by.row : 0;
-  const bool fits = rows > 0 && by.share % rows == 0 && by.before % rows == 0 &&
-                    reinterpret_cast<std::uintptr_t>(by.first) % 16 == 0;
+  const bool fits = rows > 0 && by.share % rows == 0 && reinterpret_cast<std::uintptr_t>(by.first) % 16 == 0;
   return fits ? by.row : 0;
 }
 

@@ -88,6 +88,9 @@ class Resolver {
     into.share = static_cast<unsigned>(by.form.share);
     into.transposed = by.form.transposed;
     into.width = tensor_width({into.decay, into.row, into.share, into.before, into.transposed});
+    // The interpreter's first tile begins with the slice, so it lies in one head only if a tile of
+    // the head begins there.
+    if (into.width > 0 && into.before % tile_rows(into.row, into.width) != 0) into.width = 0;
     into.tile = tile_rows(into.row, into.width) * into.row;
   }
 
