@@ -52,8 +52,6 @@ double longer_seconds(double bytes, const LinkModel& link, const WorkingSet& wor
          link.busy_seconds(bytes);
 }
 
-auto key_of(const Task& task) { return std::tuple(task.verb, task.peer_offset, task.sequence); }
-
 auto facts_of(const Task& task) {
   return std::tuple(task.verb, task.peer_offset, task.sequence, task.feeds_message, task.dtype, task.bytes,
                     task.seconds, task.node_seconds);
@@ -143,18 +141,30 @@ void Program::mark_feeding() {
   }
 }
 
+/// A schedule numbers the messages of a channel from 0 on in the order of its steps, so sorting them
+/// by channel and step leaves each at its number.
 void Program::index_messages() {
+  std::vector<std::tuple<Verb, std::int32_t, std::int32_t>> messages;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i].is_message()) messages_.push_back(static_cast<std::int32_t>(i));
-  std::sort(messages_.begin(), messages_.end(),
-            [this](int a, int b) { return key_of(tasks_[a]) < key_of(tasks_[b]); });
+    if (const Task& task = tasks_[i]; task.is_message())
+      messages.emplace_back(task.verb, task.peer_offset, static_cast<std::int32_t>(i));
+  std::sort(messages.begin(), messages.end());
+  messages_.reserve(messages.size());
+  for (const auto& [verb, peer_offset, step] : messages) {
+    const auto number = static_cast<std::int32_t>(messages_.size());
+    if (channels_.empty() || key_of(channels_.back()) != std::pair(verb, peer_offset))
+      channels_.push_back({verb, peer_offset, number});
+    ++channels_.back().count;
+    messages_.push_back(step);
+  }
 }
 
 int Program::find_message(Verb verb, int peer_offset, int sequence) const {
-  const std::tuple wanted(verb, peer_offset, sequence);
-  const auto found = std::lower_bound(messages_.begin(), messages_.end(), wanted,
-                                      [this](int a, const auto& key) { return key_of(tasks_[a]) < key; });
-  return found != messages_.end() && key_of(tasks_[*found]) == wanted ? *found : -1;
+  const std::pair wanted(verb, peer_offset);
+  const auto found = std::lower_bound(channels_.begin(), channels_.end(), wanted,
+                                      [](const Channel& a, const auto& key) { return key_of(a) < key; });
+  if (found == channels_.end() || key_of(*found) != wanted || sequence >= found->count) return -1;
+  return messages_[found->first + sequence];
 }
 
 std::size_t Program::hash() const {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
@@ -94,6 +95,16 @@ class Program {
   void mark_feeding();
   void index_messages();
 
+  /// The messages of one direction between this rank and a peer, which lie in `messages_` in the
+  /// order of their numbers.
+  struct Channel {
+    Verb verb = Verb::send;
+    std::int32_t peer_offset = 0;
+    std::int32_t first = 0;
+    std::int32_t count = 0;
+  };
+  static auto key_of(const Channel& channel) { return std::pair(channel.verb, channel.peer_offset); }
+
   int steps_ = 0;
   int natives_ = 0;
   std::vector<Task> tasks_;
@@ -103,8 +114,8 @@ class Program {
   double matrix_seconds_ = 0;
   std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_message_bytes_ = 0;
-  /// The messages, sorted by verb, peer offset and sequence.
-  std::vector<std::int32_t> messages_;
+  std::vector<std::int32_t> messages_;  // by channel
+  std::vector<Channel> channels_;       // sorted by their keys
 };
 
 /// Stores equal programs once.

@@ -89,7 +89,7 @@ void EventLoop::make_ready(int rank, int index) {
   if (step.is_message()) return make_message_ready(rank, index);
   if (step.verb == Verb::native) return make_native_ready(rank, index);
   if (!defers_ || step.feeds_message || step.verb == Verb::compute)
-    return ready_.push_back(local_step(rank, index));
+    return start_soon(local_step(rank, index));
   deferred_[rank].push_back(index);
   idle_.push_back(rank);
 }
@@ -111,17 +111,16 @@ void EventLoop::make_message_ready(int rank, int index) {
   const int partner =
       programs_[peer]->find_message(sends ? Verb::recv : Verb::send, -step.peer_offset, step.sequence);
   if (waits_[number(peer, partner)] != ready_mark) return;
-  if (sends)
-    start_message(rank, index, peer, partner);
-  else
-    start_message(peer, partner, rank, index);
+  if (sends) return start_message(rank, index, peer, partner);
+  start_message(peer, partner, rank, index);
 }
 
 /// Starts a native on all ranks once the last of them has come to it.
 void EventLoop::make_native_ready(int rank, int index) {
   std::vector<Transfer>& there = gathering_[task(rank, index).sequence];
   there.push_back(local_step(rank, index));
-  if (there.size() == programs_.size()) ready_.insert(ready_.end(), there.begin(), there.end());
+  if (there.size() == programs_.size())
+    for (const Transfer& native : there) start_soon(native);
 }
 
 void EventLoop::start_message(int from, int send, int to, int recv) {
@@ -130,8 +129,7 @@ void EventLoop::start_message(int from, int send, int to, int recv) {
   ++result_.messages;
   count_link(from, send, to, recv);
   const Task &sent = task(from, send), &received = task(to, recv);
-  ready_.push_back(
-      {from, send, to, recv, network_.route(from, to, sent.bytes, sent.seconds, received.seconds)});
+  start_soon({from, send, to, recv, network_.route(from, to, sent.bytes, sent.seconds, received.seconds)});
 }
 
 void EventLoop::count_link(int from, int send, int to, int recv) {
@@ -156,28 +154,35 @@ double EventLoop::bound_seconds() const {
   return chain + busy;
 }
 
+void EventLoop::start_soon(const Transfer& transfer) {
+  ready_.emplace_back(number(transfer.from, transfer.send), keep(transfer));
+}
+
 void EventLoop::start_ready() {
-  std::sort(ready_.begin(), ready_.end(), [](const Transfer& a, const Transfer& b) {
-    return std::pair(a.from, a.send) < std::pair(b.from, b.send);
-  });
-  for (const Transfer& transfer : ready_) start(transfer);
+  std::sort(ready_.begin(), ready_.end());
+  for (const auto& [_, transfer] : ready_) start(transfer);
   ready_.clear();
   for (int rank : idle_) run_deferred(rank);
   idle_.clear();
 }
 
-void EventLoop::start(Transfer transfer) {
+/// Keeps a transfer until it has ended, and returns its index.
+int EventLoop::keep(const Transfer& transfer) {
+  if (free_transfers_.empty()) {
+    free_transfers_.push_back(static_cast<int>(transfers_.size()));
+    transfers_.emplace_back();
+  }
+  const int index = free_transfers_.back();
+  free_transfers_.pop_back();
+  transfers_[index] = transfer;
+  return index;
+}
+
+void EventLoop::start(int index) {
+  Transfer& transfer = transfers_[index];
   if (streams_)
     transfer.reached_until =
         std::max(tail_[number(transfer.from, transfer.send)], tail_[number(transfer.to, transfer.recv)]);
-  int index = static_cast<int>(transfers_.size());
-  if (free_transfers_.empty()) {
-    transfers_.push_back(transfer);
-  } else {
-    index = free_transfers_.back();
-    free_transfers_.pop_back();
-    transfers_[index] = transfer;
-  }
   pass_stage(index);
 }
 
@@ -248,7 +253,7 @@ void EventLoop::run_deferred(int rank) {
   if (deferred_[rank].empty() || under_way_[rank] > 0 || network_.free_at(engine) > now_) return;
   const int index = deferred_[rank].front();
   deferred_[rank].pop_front();
-  start(local_step(rank, index));
+  start(keep(local_step(rank, index)));
 }
 
 void EventLoop::note(int rank, int index, double start, double end) {

@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "collectives/executors/timing.hpp"
@@ -117,10 +118,12 @@ class EventLoop {
   void make_native_ready(int rank, int index);
   void start_message(int from, int send, int to, int recv);
   void start_ready();
-  void start(Transfer transfer);
+  int keep(const Transfer& transfer);
+  void start(int transfer);
   void pass_stage(int transfer);
   void pass_on(int rank, int index, double head, double end);
   Transfer local_step(int rank, int index) const;
+  void start_soon(const Transfer& transfer);
   void has_head(int rank, int index);
   void finish(int rank, int index);
   void release(int rank, int index, int after);
@@ -154,8 +157,9 @@ class EventLoop {
   std::vector<double> wire_seconds_[2];  // of each rank: of the bytes that it sends in and between nodes
   // For each streamed task: the end of the last task that it waits for, then its own.
   std::vector<double> tail_;
-  std::vector<Transfer> ready_;  // to start now, once all events of this time have been seen
-  std::vector<int> idle_;        // ranks that may have time for a deferred step then
+  // Transfers to start now, once all events of this time have been seen, by their sending ends.
+  std::vector<std::pair<std::int64_t, int>> ready_;
+  std::vector<int> idle_;  // ranks that may have time for a deferred step then
   std::vector<Transfer> transfers_;
   std::vector<int> free_transfers_;
   std::map<int, std::vector<Transfer>> gathering_;  // natives by number, of the ranks that are there

@@ -15,9 +15,12 @@
 namespace baton {
 namespace {
 
-/// The most steps of one simulation: during the search for the best number of blocks (under a
-/// second), and with the number that is finally used (some seconds).
-constexpr double searchable_steps = 1e6, affordable_steps = 2e7;
+/// The most steps of one simulation: during the search for the best number of blocks (under half a
+/// second), and with the number that is finally used (a few seconds).
+constexpr double searchable_steps = 1e6, affordable_steps = 1e7;
+
+/// The least part of its time by which more blocks must shorten a round.
+constexpr double least_gain = 1e-3;
 
 Schedule middle_of(const Case& bench_case, int blocks) {
   return schedules_of(bench_case, blocks).build(bench_case.ranks / 2);
@@ -36,13 +39,16 @@ bool are_equal(const std::vector<Step>& one, const std::vector<Step>& other) {
 }
 
 /// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the
-/// link's overhead beside its bytes; the link's latency overlaps with the next block.
+/// link's overhead beside its bytes; the link's latency overlaps with the next block. Where the
+/// overhead is 0, P - 2 of P - 2 + K blocks fill the chain, and more are not worth it once these are
+/// the least gain.
 int blocks_by_model(const Case& bench_case, const Topology& topology, int most) {
   const bool one_node = bench_case.ranks <= topology.ranks_per_node;
   const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;
   const double state = static_cast<double>(bench_case.workload->state_bytes());
   const double overhead = link.busy_seconds(0), rate = state / (link.busy_seconds(state) - overhead);
-  if (overhead <= 0) return most;
+  if (overhead <= 0)
+    return static_cast<int>(std::clamp<double>((bench_case.ranks - 2) / least_gain, 1, most));
   return AlphaBeta{overhead, rate}.best_blocks(bench_case.ranks, bench_case.workload->state_bytes(), most);
 }
 
@@ -54,7 +60,7 @@ class BlockSearch {
 
   int best() const { return best_; }
 
-  /// Simulates so many blocks; true if they are faster than all numbers before. Numbers that take
+  /// Simulates so many blocks; true if they gain on all numbers before. Numbers that take
   /// too long to simulate are not tried, nor those whose rank in the middle has the steps of an
   /// earlier number: slices that many ranks own are cut alike by many numbers.
   bool improves(int blocks) {
@@ -66,7 +72,7 @@ class BlockSearch {
       return false;
     tried_.push_back(steps);
     const double seconds = simulate(schedules_of(case_, blocks), topology_).seconds;
-    if (seconds >= least_) return false;
+    if (seconds > least_ * (1 - least_gain)) return false;
     best_ = blocks;
     least_ = seconds;
     return true;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the simulations that the page of the papers stands on, as many at a time as there are cores.
 
-The records of a launch lie in a file of their own, named by what they depend on: the bench, the topology and the arguments. A
-launch whose file is there is not run again. A launch that fails is told at once, costs its own records alone, and makes the
-exit code 5.
+The records of a launch lie in a file of their own, named by what they depend on: the sources of the benches, the topology and
+the arguments. A launch whose file is there is not run again, also after a commit that leaves these as they are. A launch that
+fails is told at once, costs its own records alone, and makes the exit code 5.
 """
 
 import argparse
@@ -196,12 +196,12 @@ def main(arguments):
     if not (options.programs / MODEL).exists():
         print(f"      without {MODEL}, which is not built here: the page has no simulated models")
         launches = [launch for launch in launches if launch.program != MODEL]
-    wanted = {records_of(options, launch): launch for launch in launches}
+    wanted = {records_of(options.out, launch): launch for launch in launches}
     for old in set(options.out.glob("simulated-*")) - set(wanted):
         old.unlink()
     missing = {records: launch for records, launch in wanted.items() if not records.exists()}
     if len(missing) < len(wanted):
-        print(f"      {len(wanted) - len(missing)} of {len(wanted)} launches are there from an earlier run of these benches")
+        print(f"      {len(wanted) - len(missing)} of {len(wanted)} launches are there from an earlier run of these sources")
     failed = run_all(options, missing, len(wanted))
     if times.is_built(options.programs):
         held_out.write(options.programs, options.out)
@@ -210,9 +210,10 @@ def main(arguments):
     return FAILED_LAUNCHES if failed else 0
 
 
-def records_of(options, launch):
-    """Returns the file of a launch's records, whose name is a digest of all that they depend on."""
-    inputs = hashlib.sha256(content(options.programs / launch.program))
+def records_of(out, launch):
+    """Returns the file in `out` of a launch's records, whose name is a digest of all that they depend on."""
+    inputs = hashlib.sha256(launch.program.encode())
+    inputs.update(sources(SOURCES))
     inputs.update(content(launch.topology))
     words = launch.arguments.split()
     inputs.update(launch.arguments.encode())
@@ -221,7 +222,17 @@ def records_of(options, launch):
     if "--model" in words or "--like" in words:
         for path in sorted(MODELS.glob("*.json")):
             inputs.update(content(path))
-    return options.out / f"simulated-{inputs.hexdigest()[:16]}.jsonl"
+    return out / f"simulated-{inputs.hexdigest()[:16]}.jsonl"
+
+
+@functools.cache
+def sources(root):
+    """Returns a digest of the sources that simulations run, which the program itself is not: it holds its commit."""
+    found = hashlib.sha256((root / "CMakeLists.txt").read_bytes())
+    for path in sorted(path for folder in ("collectives", "harness", "sp_methods") for path in (root / folder).rglob("*.[ch]pp")):
+        found.update(str(path.relative_to(root)).encode())
+        found.update(path.read_bytes())
+    return found.digest()
 
 
 @functools.cache

@@ -79,6 +79,17 @@ TEST(BestBlocks, AreOneWhereEveryMessageCosts) {
   EXPECT_EQ(best_blocks_on(case_of("all_scan", 8), uniform_machine(8, slow)), 1);
 }
 
+TEST(BestBlocks, AreFewWhereABlockCostsNothing) {
+  const LinkModel free{.latency_seconds = 1e-6, .overhead_seconds = 0, .bytes_per_second = 1e9};
+  Case bench_case = case_of("all_scan", 4);
+  bench_case.workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward);
+  const Topology topology = uniform_machine(4, free);
+  const int blocks = best_blocks_on(bench_case, topology);
+  const auto most = static_cast<int>(bench_case.workload->state_rows());
+  EXPECT_LE(blocks, most / 2);
+  EXPECT_LE(seconds_in(blocks, bench_case, topology), 1.002 * seconds_in(most, bench_case, topology));
+}
+
 TEST(BestBlocks, AreOneOnAMachineThatStreams) {
   for (double overhead : {0.0, 1e-7, 1e-5}) {
     Topology topology =

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import unittest
+import unittest.mock
 
 from baton.paper import simulations
 from baton.paper.sections import lasp2_throughput
@@ -77,18 +78,27 @@ class Simulations(InFolder):
         self.assertIn(f"{count - 1} of {count}: ", done.stdout)
         self.assertIn("left", done.stdout)
 
-    def test_launches_of_the_same_bench_are_kept_and_those_of_another_one_run_again(self):
+    def test_launches_of_the_same_sources_are_kept(self):
         for name in ALL:
             self.program(name, WRITES)
         self.simulate()
         first = self.records()
-        self.program(simulations.MODEL, WRITES + " # another build")
+        self.program(simulations.MODEL, WRITES + " # built at another commit")
         done = self.simulate()
-        second = self.records()
-        again = sum(launch.program == simulations.MODEL for launch in simulations.suite(self.folder, 4))
-        self.assertEqual(len(second), len(first))
-        self.assertEqual(sum(first.get(path) != time for path, time in second.items()), again)
-        self.assertIn(f"{len(first) - again} of {len(first)} launches are there from an earlier run", done.stdout)
+        self.assertEqual(self.records(), first)
+        self.assertIn(f"{len(first)} of {len(first)} launches are there from an earlier run", done.stdout)
+
+    def test_other_sources_have_other_records(self):
+        launch = simulations.suite(self.folder, 4)[0]
+        names = []
+        for step, text in enumerate(("", "a", "b")):
+            root = self.folder / str(step)
+            (root / "harness").mkdir(parents=True)
+            (root / "CMakeLists.txt").write_text("", encoding="utf-8")
+            (root / "harness" / "a.cpp").write_text(text, encoding="utf-8")
+            with unittest.mock.patch.object(simulations, "SOURCES", root):
+                names.append(simulations.records_of(self.folder, launch))
+        self.assertEqual(len(set(names)), 3)
 
     def test_without_the_bench_of_models_the_others_run(self):
         for name in (simulations.COLLECTIVE, simulations.OPERATOR):

@@ -25,7 +25,7 @@ def section(sources):
                                     "`--methods local --executor nccl --ranks 1`.")]),
         *(block for attention in KERNELS for tokens, heads in KERNEL_SHAPES
           for block in [kernel_table(sources, attention, tokens, heads)] if block),
-        *(block for machine, records in sources.measured.items() for block in machine_tables(machine, records)),
+        *(block for machine, records in sources.measured.items() for block in machine_tables(sources, machine, records)),
         *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
             "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
             "The goals: a third of what flash-linear-attention's chunk_gla took on an H200 before there were kernels here "
@@ -80,7 +80,7 @@ def without_marks(row):
 # --- What the exchange adds -----------------------------------------------------------------------------
 
 
-def machine_tables(machine, records):
+def machine_tables(sources, machine, records):
     """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
@@ -88,7 +88,7 @@ def machine_tables(machine, records):
     for attention, *place in places:
         wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if one["attention"] == attention]
         executor, cadence, tokens, heads = place
-        rows = list(rows_of(wanted, machine))
+        rows = [*rows_of(wanted, machine), *rows_of_peers(sources, machine, attention, tokens, heads, columns(wanted))]
         yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
                     f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
                     f"({where_measured(machine, executor, cadence)})",
@@ -123,6 +123,17 @@ def rows_of(records, machine):
     for row, label in operators.labels({operators.row(record) for record in stood}).items():
         of_row = {(record["pass"], record["ranks"]): record for record in stood if operators.row(record) == row}
         yield from method_rows(points, row, label, [of_row.get(place) for place in columns(records)], machine)
+
+
+def rows_of_peers(sources, machine, attention, tokens, heads, places):
+    """Yields a row for each layer of another project that was measured on some of these numbers of GPUs."""
+    found = {}
+    for ranks in {ranks for _, ranks in places}:
+        for (where, name), passes in zeco_operators.peers_of(sources, tokens, heads, attention, ranks).items():
+            if where == machine:
+                found.setdefault(name, {}).update({(which, ranks): row for which, row in passes.items()})
+    for name, rows in sorted(found.items()):
+        yield Row(name, "measured", [cells.peer(rows.get(place), machine) for place in places])
 
 
 def method_rows(points, row, label, stood, machine):

@@ -106,14 +106,14 @@ def method_rows(sources, method, tokens, columns, mine):
                     records, name=method, mode=mode, **{"pass": which}), columns, LOCAL))
 
 
-def peers_of(sources, tokens, heads=HEADS, attention="linear"):
-    """Returns {(machine, name): {pass: row}} of other projects' kernels on one GPU that are right, each row the median of its
-    launches. Rows of before 2026-11-26 name no layer; those of softmax attention have a mask."""
+def peers_of(sources, tokens, heads=HEADS, attention="linear", ranks=1):
+    """Returns {(machine, name): {pass: row}} of other projects' kernels on so many GPUs that are right, each row the median of
+    its launches. Rows of before 2026-11-26 name no layer; those of softmax attention have a mask."""
     found = collections.defaultdict(list)
     for machine, rows in sources.peers.items():
         for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
             layer = row.get("attention", "softmax" if "mask" in row else "linear")
-            if layer == attention and row.get("mask", "causal") == "causal" and row.get("ranks", 1) == 1 \
+            if layer == attention and row.get("mask", "causal") == "causal" and row.get("ranks", 1) == ranks \
                     and row.get("error", 0) <= MOST_ERROR:
                 found[machine, f"{row['peer']} `{row['kernel']}`", row["pass"]].append(row)
     passes = collections.defaultdict(dict)

@@ -16,10 +16,10 @@ def kernel(which="forward", milliseconds=1.0, **changes):
     return local(which=which, milliseconds=milliseconds, **{**SHAPE, "ranks": 1, "executor": "nccl", **changes})
 
 
-def peer(which="forward", milliseconds=3.0):
+def peer(which="forward", milliseconds=3.0, **changes):
     return {"peer": "other", "version": "1.0", "kernel": "chunk", "pass": which, "tokens": 16384, "heads": 16,
             "d_k": 128, "d_v": 128, "dtype": "bf16", "median_seconds": milliseconds / 1e3, "gpu": "Example GPU",
-            "time": "2030-01-01T00:00:00Z"}
+            "time": "2030-01-01T00:00:00Z", **changes}
 
 
 def sources(records, peers=()):
@@ -56,6 +56,11 @@ class Layers(unittest.TestCase):
         self.assertEqual(rows["`zeco`", "over `local`"], ["1.500"])
         self.assertEqual(rows["`lasp2`", "over `zeco`"], ["2.000"])
         self.assertNotIn(("`local`", "hidden"), rows)
+
+    def test_a_peer_on_several_gpus_stands_beside_the_methods_there(self):
+        peers = [peer("both", 7, ranks=4), peer("both", 8, ranks=2), peer("both", 9, ranks=4, attention="kda")]
+        rows = shown(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
+        self.assertEqual(rows["other `chunk`", "measured"], ["7.00"])
 
     def test_a_goal_is_held_or_says_what_is_exposed(self):
         records = [kernel(milliseconds=0.25), local(milliseconds=2, **SHAPE), layer(milliseconds=3, **SHAPE),
