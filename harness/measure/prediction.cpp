@@ -19,7 +19,7 @@ namespace {
 /// second), and with the number that is finally used (a few seconds).
 constexpr double searchable_steps = 1e6, affordable_steps = 1e7;
 
-/// The least part of its time by which more blocks must shorten a round.
+/// The least part of a round's time that more blocks must save.
 constexpr double least_gain = 1e-3;
 
 Schedule middle_of(const Case& bench_case, int blocks) {
@@ -60,7 +60,7 @@ class BlockSearch {
 
   int best() const { return best_; }
 
-  /// Simulates so many blocks; true if they gain on all numbers before. Numbers that take
+  /// Simulates so many blocks; true if they gain on the best number so far. Numbers that take
   /// too long to simulate are not tried, nor those whose rank in the middle has the steps of an
   /// earlier number: slices that many ranks own are cut alike by many numbers.
   bool improves(int blocks) {
@@ -72,7 +72,7 @@ class BlockSearch {
       return false;
     tried_.push_back(steps);
     const double seconds = simulate(schedules_of(case_, blocks), topology_).seconds;
-    if (seconds > least_ * (1 - least_gain)) return false;
+    if (seconds >= least_ * (blocks < best_ ? 1 : 1 - least_gain)) return false;
     best_ = blocks;
     least_ = seconds;
     return true;

@@ -61,26 +61,26 @@ def suite(fitted, blocks):
         *models(fitted, h100),
         # Which exchange wins where: 64 KiB to 64 MiB, a launch each, since they take long and the more the larger they are.
         *(Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b {2**power}K -e {2**power}K --ranks 2,4,{RANKS}",
-                 max(2, 90 >> (16 - power))) for power in range(6, 17)),
+                 max(2, 4 * power - 26)) for power in range(6, 17)),
         # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
-        Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 18),
+        Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 28),
         Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
                f"{RANKS},512,1024,16384", 3),
-        Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384", 9),
+        Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384", 12),
         Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}", 3),
         Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
                f"{RANKS},{MORE_RANKS}", 2),
         # The map of methods, and what every method sends.
         *fastest_methods(h100), *volumes(h100), *delta_rules(many),
         # ZeCO's tables 3 and 4, in the form that GPUs run.
-        *(Launch(OPERATOR, h100, f"--like {settings.table(number)} --dtype bf16 --ranks 2,4,{RANKS}", 7) for number in (3, 4)),
+        *(Launch(OPERATOR, h100, f"--like {settings.table(number)} --dtype bf16 --ranks 2,4,{RANKS}", 14) for number in (3, 4)),
         # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
         Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
                "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536", 5),
         # Softmax methods where their papers measured them.
         *softmax_papers(h100, a100),
         # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
-        Launch(COLLECTIVE, h100, f"--like zeco-table2 --collectives all --ranks 2,4,{RANKS}", 10),
+        Launch(COLLECTIVE, h100, f"--like zeco-table2 --collectives all --ranks 2,4,{RANKS}", 13),
         Launch(COLLECTIVE, h100, "--like zeco-table2 --collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
         # All-Scan's blocks.
         Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
@@ -119,7 +119,7 @@ def models(folder, h100):
     few, many = zeco_readings.RANKS[0], zeco_readings.RANKS[-1]
     others = f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks {few},{many}"
     return [*(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,lasp2 --ranks {ranks}", seconds)
-              for table in tables for ranks, seconds in ((256, 31), (128, 6))),
+              for table in tables for ranks, seconds in ((256, 35), (128, 8))),
             *(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,{LASP} --ranks 8,64", 4) for table in tables),
             Launch(MODEL, h100, f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks "
                    f"{listed(zeco_readings.RANKS)}", 9),
@@ -149,7 +149,7 @@ def volumes(topology):
     """Returns the launches in which every method is counted."""
     fixed = f"--methods all --heads {method_volumes.HEADS} --dtype bf16 --blocks {BLOCKS} --pass forward"
     return [*(Launch(OPERATOR, topology, f"{fixed},backward --ranks {ranks} --tokens "
-                     + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 10))
+                     + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 4))
               for ranks in method_volumes.RANKS),
             *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
                      f"--ranks {ranks}") for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
@@ -163,7 +163,7 @@ def fastest_methods(topology):
     ranks = ",".join(map(str, fastest.RANKS))
     moves = (" ".join(stacks.shape_of_move(size, fastest.HEADS, 128, "bf16")) for size in fastest.TOKENS)
     return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
-                     f"--tokens {tokens} --ranks {of}", max(1, of // 6)) for of in reversed(fastest.RANKS)),
+                     f"--tokens {tokens} --ranks {of}", max(1, of // 3)) for of in reversed(fastest.RANKS)),
             *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}") for move in moves)]
 
 
@@ -172,7 +172,7 @@ def delta_rules(topology):
     tokens, ranks = listed(delta_layers.TOKENS), listed(delta_layers.RANKS)
     return [Launch(OPERATOR, topology, f"--attention {model.attention} --heads {model.heads} --methods {methods} --dtype bf16 "
                    f"--blocks {delta_layers.BLOCKS} --pass both --tokens {tokens} --ranks {ranks}", seconds)
-            for methods, seconds in ((delta_layers.METHODS, 38), (f"zeco --scan {delta_layers.SCAN}", 9))
+            for methods, seconds in ((delta_layers.METHODS, 64), (f"zeco --scan {delta_layers.SCAN}", 15))
             for model in delta_layers.MODELS]
 
 
