@@ -141,8 +141,8 @@ void Program::mark_feeding() {
   }
 }
 
-/// A schedule numbers the messages of a channel from 0 on in the order of its steps, so sorting them
-/// by channel and step leaves each at its number.
+/// A schedule numbers the messages of a channel from 0 on in the order of its steps, so sorting
+/// them by channel and step leaves each at its number.
 void Program::index_messages() {
   std::vector<std::tuple<Verb, std::int32_t, std::int32_t>> messages;
   for (std::size_t i = 0; i < tasks_.size(); ++i)

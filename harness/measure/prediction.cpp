@@ -40,8 +40,8 @@ bool are_equal(const std::vector<Step>& one, const std::vector<Step>& other) {
 
 /// The alpha-beta model's number of blocks for a chain over the slowest link. A block costs the
 /// link's overhead beside its bytes; the link's latency overlaps with the next block. Where the
-/// overhead is 0, P - 2 of P - 2 + K blocks fill the chain, and more are not worth it once these are
-/// the least gain.
+/// overhead is 0, P - 2 of P - 2 + K blocks fill the chain, which more blocks make shorter by the
+/// least gain at most.
 int blocks_by_model(const Case& bench_case, const Topology& topology, int most) {
   const bool one_node = bench_case.ranks <= topology.ranks_per_node;
   const LinkModel& link = one_node ? topology.intra_node : topology.inter_node;

@@ -49,7 +49,7 @@ constexpr int push_threads = 512;
 constexpr std::uint64_t ping_pong_limit = 2'000'000'000;  // nanoseconds
 
 /// Counts two words up from `first` for `trips` round trips. The rank that `serves` stores its word
-/// first and then waits; the other rank answers. Volatile accesses are relaxed ones: nothing else is
+/// first and then waits; the other rank answers. Volatile accesses are relaxed: nothing else is
 /// published, and the fence of a release would take longer than the word.
 __global__ void ping_pong_kernel(volatile unsigned* theirs, const volatile unsigned* own, unsigned first,
                                  int trips, bool serves) {

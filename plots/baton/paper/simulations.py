@@ -227,12 +227,9 @@ def records_of(out, launch):
 
 @functools.cache
 def sources(root):
-    """Returns a digest of the sources that simulations run, which the program itself is not: it holds its commit."""
-    found = hashlib.sha256((root / "CMakeLists.txt").read_bytes())
-    for path in sorted(path for folder in ("collectives", "harness", "sp_methods") for path in (root / folder).rglob("*.[ch]pp")):
-        found.update(str(path.relative_to(root)).encode())
-        found.update(path.read_bytes())
-    return found.digest()
+    """Returns a digest of the sources that simulations run. The program itself would not do: it holds its commit."""
+    paths = sorted(path for folder in ("collectives", "harness", "sp_methods") for path in (root / folder).rglob("*.[ch]pp"))
+    return hashlib.sha256(b"".join(str(path).encode() + path.read_bytes() for path in paths)).digest()
 
 
 @functools.cache

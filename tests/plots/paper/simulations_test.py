@@ -94,7 +94,6 @@ class Simulations(InFolder):
         for step, text in enumerate(("", "a", "b")):
             root = self.folder / str(step)
             (root / "harness").mkdir(parents=True)
-            (root / "CMakeLists.txt").write_text("", encoding="utf-8")
             (root / "harness" / "a.cpp").write_text(text, encoding="utf-8")
             with unittest.mock.patch.object(simulations, "SOURCES", root):
                 names.append(simulations.records_of(self.folder, launch))
