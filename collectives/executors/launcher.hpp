@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment says about the launcher that started this process.
+// The environment names the launcher that started this process.
 //
 //   TORCHELASTIC_RUN_ID with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT   torchrun: TCP
 //   OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK                           a launcher of MPI: MPI
@@ -30,7 +30,7 @@ struct Launcher {
   int port = 0;
   /// A number that differs between runs that might meet at one port. It is made of public words.
   std::uint64_t run = 0;
-  /// What the processes of the run alone know, if `bootstrap` is "tcp"; empty if nothing is.
+  /// The secret of the run, known to its processes alone, if `bootstrap` is "tcp"; or empty.
   std::string secret;
   /// The hosts of the run beside that of rank 0, as far as the launcher names them.
   std::vector<std::string> hosts;

@@ -151,7 +151,7 @@ class EventLoop {
   std::vector<std::int64_t> first_;  // number of each rank's first task
   std::vector<std::int32_t> waits_;  // of each task: how many it still waits for; ready_mark once it is ready
   std::vector<std::int32_t> depth_;  // of each task: the most messages on a chain that ends with it
-  // Of each task on a machine of several nodes: the same in seconds.
+  // The longest chain that ends with each task, in seconds; filled on machines of several nodes.
   std::vector<float> chain_seconds_;
   LinkLimits limits_;
   std::vector<double> wire_seconds_[2];  // of each rank: of the bytes that it sends in and between nodes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all executors on GPUs share: buffers in device memory, the three ways of timing rounds,
-// readings of the GPU.
+// All executors on GPUs share buffers in device memory, three ways of timing rounds, and readings
+// of the GPU.
 //
 //   isolated:   start barrier, event, round, event                          for each round
 //   streaming:  start barrier, event, round, event, round, event, ...

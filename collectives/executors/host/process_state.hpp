@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reports of failures say of processes, by calls that are async-signal-safe: whether another
-// process of this host still runs, and where this one is within a round.
+// Reports of failures say whether another process of this host still runs, and where this process
+// is within a round. All calls are async-signal-safe.
 #pragma once
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank 0 and another rank say to one another on a connection when they meet.
+// The messages by which rank 0 and another rank prove who they are when they connect.
 //
 //   rank 0:  Challenge   a fresh number, and whether it serves the other's address
 //   other:   Hello       who it is and what the connection is for, a fresh number, its proof

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one head's run of tokens does to a state that comes in, and to the gradient of a state that
-// comes back, in double precision and by products of matrices.
+// A run of one head's tokens maps the state that comes in, and the gradient of a state that comes
+// back. Both maps are computed here in double precision, by products of matrices.
 //
 //   forward:    S -> decay (.) S + state
 //               state = sum over t of (e^{g behind t} (.) k_t)^T v_t

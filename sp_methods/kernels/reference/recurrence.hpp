@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the token oracles of linear attention share: one head's rows, its state, and the walk back
-// through states that a forward pass made.
+// The token oracles of linear attention share one head's rows, its state, and the walk back through
+// states that a forward pass made.
 //
 //   forward:    keep the state before every run of sqrt(tokens) tokens
 //   backward:   for every run, last to first: make its states again, then its tokens in reverse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands to the kernels of a rank: the context of its case, the role of a kernel, and
-// instructions with addresses instead of slices and messages.
+// The host hands three things to the kernels of a rank: the context of its case, the role of a
+// kernel, and instructions with addresses instead of slices and messages.
 //
 // A rank's heap, which the other ranks write to:
 //   flags of started rounds, one a rank

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel of two_shot_fused works on: the slices that every rank owns, and the areas of an
-// inbox, which holds states by sender, decays by sender, and prefixes by owner.
+// The kernel of two_shot_fused works on the slices that every rank owns and on the areas of an
+// inbox. An inbox holds states by sender, decays by sender, and prefixes by owner.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cuDNN's plans and the kernels around them know of one another.
+// The interface between cuDNN's plans and the kernels around them.
 //
 // plans.cpp, which makes them, alone includes cudnn-frontend's headers, which take most of a minute
 // to compile, and is built only where they are found. It opens libcudnn.so.9 when the program runs.

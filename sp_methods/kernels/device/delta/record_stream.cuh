@@ -7,7 +7,7 @@
 //   empty [stage]   in every block: all C blocks have read it
 //
 // A warp of its own copies, so that no block that multiplies waits for the others of its cluster.
-// What one block alone needs, its rows of U and the strengths, comes with the record.
+// A block's own rows of U and the strengths come with the record.
 // Needs compute capability 9.0 (PTX ISA, "cp.async.bulk", "mbarrier").
 // Cost: the L2 gives each record once a cluster.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sweeps over the chunks of one head have in common: a block has 16 or 32 rows of the state
+// All sweeps over the chunks of one head work alike: a block has 16 or 32 rows of the state
 // [rows, d_k], since rows do not depend on one another, and takes the chunks in order.
 //
 //   records    a ring of stages that the blocks of a cluster fill together (record_stream.cuh)

@@ -168,7 +168,7 @@ class FinishedLowRankRows {
                                             2 * (lane() & 3));
   }
 
-  // Of strong chunks alone.
+  // Only strong chunks call this.
   __device__ static float2 plain(const HeadRows<const Bf16>& rows, Place at, int ahead) {
     return load_pair(rows.row(at.token + ahead) + at.channel);
   }

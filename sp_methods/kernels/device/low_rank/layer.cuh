@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device kernels of linear attention with a low-rank rule have in common: the scaling of a
-// chunk's rows by its decays, and the room of a call. Records and sweeps are those of delta/.
+// The device kernels of linear attention with a low-rank rule share the scaling of a chunk's rows
+// by its decays and the room of a call. Records and sweeps are those of delta/.
 //
 //   gentle chunk, r the log decay in its middle:
 //     q' = s q e^{c-r}    r' = a e^{c-g-r}    k" = k e^{r-c}     b" = b e^{r-c}

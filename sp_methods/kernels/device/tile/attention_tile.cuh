@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels of Ring Attention share: a block holds a tile of rows and walks over tiles of
+// The kernels of Ring Attention share this: a block holds a tile of rows and walks over tiles of
 // columns of the same head, each warp with 32 rows of its own; what a warp made of one product
 // stays in registers for the next.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two groups that compute gradients share in gentle and strong chunks: the state gradient
-// D in registers, and what the products with states give.
+// The two groups that compute gradients share the state gradient D, held in registers, and the
+// products with states, in gentle and in strong chunks.
 //
 //   D' = from (.) D in shared memory
 //   R = rowsum(e^all (.) S (.) D) + sum over keys of k (.) Y'
