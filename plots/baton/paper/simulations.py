@@ -229,7 +229,7 @@ def records_of(out, launch):
 def sources(root):
     """Returns a digest of the sources that simulations run. The program itself would not do: it holds its commit."""
     paths = sorted(path for folder in ("collectives", "harness", "sp_methods") for path in (root / folder).rglob("*.[ch]pp"))
-    return hashlib.sha256(b"".join(str(path).encode() + path.read_bytes() for path in paths)).digest()
+    return hashlib.sha256(b"".join(str(path.relative_to(root)).encode() + path.read_bytes() for path in paths)).digest()
 
 
 @functools.cache
