@@ -104,7 +104,8 @@ RULES["harness/models"] = RULES["harness/layers"]._replace(
     headers=(*RULES["harness/layers"].headers, "sp_methods/kernels/reference/", "sp_methods/models/",
              "sp_methods/models/kernels/", "sp_methods/models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
-RULES["harness/record"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
+RULES["harness/record"] = rule(*RULES["harness"].headers, "harness/record/fields/", libraries=WRITING | {"protocol buffers"})
+RULES["harness/record/fields"] = rule()  # the schema's lists, which fields.hpp alone puts together
 RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
