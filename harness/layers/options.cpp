@@ -62,7 +62,7 @@ void declare_layer(Flags& flags, RawOperators& raw) {
                        "channels, the first 512 of which are its values");
   mla.list().range(0, 1 << 23);
   for (const Flag& other : {kv_heads.range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk").tokens();
+  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone").tokens();
   flags
       .add("--gate-kind,--gate", raw.gate_kind,
            "of gated linear attention: a decay for each channel, for each head, or none")

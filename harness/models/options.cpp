@@ -125,7 +125,7 @@ void declare(Flags& flags, RawModels& raw) {
   flags.add("--d-v", raw.d_v, "value channels of a head").range(0, 1 << 20);
   flags.add("--mlp", raw.mlp, "numbers inside the MLP").range(0, 1 << 24);
   flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").range(0, 1 << 24);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk").range(0, 1 << 20);
+  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone").range(0, 1 << 20);
   flags.begin(FlagGroup::what);
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: a layer's are gathered while the one before it runs, and its gradients are "

@@ -3,9 +3,9 @@
 // of its layer: where the rows of a chunk are, and which chunks are its own.
 //
 // Tensors are bf16, carried states f32; a launch has heads x segments blocks. Chunks have 64
-// tokens, whatever the shape says, and d_k, d_v are 64 or 128. Every call covers the heads of its
-// Work, enqueues one kernel on the stream and neither allocates nor synchronises. Pointers are
-// 16-byte aligned.
+// tokens, and d_k, d_v are 64 or 128 (device_limits.hpp). Every call covers the heads of its Work,
+// enqueues one kernel on the stream and neither allocates nor synchronises. Pointers are 16-byte
+// aligned.
 // Source: "Gated Linear Attention Transformers", arXiv 2312.06635 (chunkwise form); "ZeCO", arXiv
 // 2507.01004.
 #pragma once

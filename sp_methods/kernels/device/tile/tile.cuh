@@ -14,6 +14,7 @@
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/kernel.cuh"
 #include "sp_methods/kernels/contracts.hpp"
+#include "sp_methods/kernels/device_limits.hpp"
 
 namespace baton {
 
@@ -198,9 +199,8 @@ using DeviceBody = cudaError_t (*)(cudaStream_t, const typename Contract::templa
 template <class Contract>
 inline DeviceBody<Contract> on_device = nullptr;
 
-/// Registers the device body of a contract. Parameters with `dtype` and `widths()` limit it to bf16
-/// tensors with the widths of KernelTraits; those with `key_heads()` to as many key heads as query
-/// heads. `of_cudnn` returns the reason why cuDNN cannot run parameters that name it as the body.
+/// Registers the device body of a contract, for the parameters that device_limits.hpp does not
+/// refuse. `of_cudnn` returns the reason why cuDNN cannot run parameters that name it as the body.
 /// `of_memory` makes the memory of a call, or returns the reason why it cannot.
 template <class Contract>
 RegisteredCudaKernel device_body(DeviceBody<Contract> body,
@@ -212,22 +212,13 @@ RegisteredCudaKernel device_body(DeviceBody<Contract> body,
   };
   const auto unsupported = [of_cudnn, of_memory](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
-    if constexpr (requires { parameters.latent; })
-      if (parameters.latent) return "the device body of " + kernel.name + " is not for latent keys";
-    if constexpr (requires { parameters.widths(); }) {
-      bool fits = parameters.dtype == Dtype::bf16;
-      for (const std::int64_t width : parameters.widths()) fits = fits && KernelTraits{}.takes(width);
-      if (!fits)
-        return "the device body of " + kernel.name + " is for bf16 tensors, d_k and d_v of 64 and 128";
-    }
+    if (Refusal refusal = refusal_of_body<Contract>(beyond_devices_at_all(parameters))) return refusal;
     if constexpr (requires { parameters.body; })
       if (parameters.body == SoftmaxBody::cudnn) {
         const Refusal lacking = cudnn_library().lacking();
         return lacking || of_cudnn == nullptr ? lacking : of_cudnn(parameters);
       }
-    if constexpr (requires { parameters.key_heads(); })
-      if (parameters.key_heads() != parameters.heads)
-        return "the device body of " + kernel.name + " is for as many heads of keys as of queries";
+    if (Refusal refusal = refusal_of_body<Contract>(beyond_own_bodies<Contract>(parameters))) return refusal;
     return of_memory == nullptr ? Refusal{} : of_memory(parameters);
   };
   on_device<Contract> = body;
