@@ -30,8 +30,10 @@ def text_of(path):
 
 
 def _refuse_what_was_read(path):
-    if path.exists() and any(os.path.exists(one) and os.path.samefile(path, one) for one in _read):
-        raise OSError(None, "the output would replace this file, which is an input", str(path))
+    """Looks where the path leads once its folders are made: before that, none with `..` behind one of them is there."""
+    for place in filter(os.path.exists, (path, os.path.realpath(path))):
+        if any(os.path.exists(one) and os.path.samefile(place, one) for one in _read):
+            raise OSError(None, "the output would replace this file, which is an input", str(path))
 
 
 def _place(path):

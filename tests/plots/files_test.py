@@ -2,6 +2,7 @@
 """Outputs are whole or not there, and what is no file stays what it is."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -40,6 +41,29 @@ class Writing(InFolder):
             files.write(self.folder, {"a": "after", "folder": "words"})
         self.assertEqual((self.folder / "a").read_text(encoding="utf-8"), "before")
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"a", "folder"})
+
+
+class Replacing(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.input = self.folder / "records"
+        self.input.write_text("kept", encoding="utf-8")
+        files.reading(self.input)
+
+    def test_no_path_through_folders_that_are_not_there_leads_to_an_input(self):
+        (self.folder / "other").mkdir()
+        (self.folder / "link").symlink_to(self.folder / "other")
+        os.link(self.input, self.folder / "other" / "hard")
+        for path in ("new/../records", "new/deep/../../records", "link/new/../../records", "other/new/../../records",
+                     "new/../other/hard", "new/../link/new/../hard", "new/.././records"):
+            with self.subTest(path), self.assertRaisesRegex(OSError, "which is an input"):
+                files.write((self.folder / path).parent, {pathlib.Path(path).name: "lost"})
+        self.assertEqual(self.input.read_text(encoding="utf-8"), "kept")
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_another_file_behind_such_a_path_is_written(self):
+        files.write(self.folder / "new" / "..", {"page": "words"})
+        self.assertEqual((self.folder / "page").read_text(encoding="utf-8"), "words")
 
 
 class Reading(InFolder):
