@@ -2,20 +2,25 @@
 """How a command of the package ends: its exit code, and one line on standard error where it cannot go on."""
 
 import argparse
+import logging
 import os
+import pathlib
 import signal
 import sys
+import traceback
 
 from baton import checks
 
-BAD_INPUT = 2  # the exit code, as of the benches
+FAILED, BAD_INPUT = 1, 2  # exit codes, as of the benches
+PACKAGE = pathlib.Path(__file__).parent
 
 
 def run(name, main):
     """Runs a command, and ends with the code that `main` returns, if it returns one.
 
-    An input or an output that cannot be used ends it with one line on standard error.
+    An input or an output that cannot be used ends it with one line on standard error, and so does a fault of the command.
     """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # which tells of its caches where no home can be written to
     try:
         if sys.stdout is None:
             raise OSError(None, "the standard output is closed")
@@ -24,8 +29,6 @@ def run(name, main):
     except checks.ResultsError as error:
         end(f"{name}: {error}")
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("baton"):
-            raise
         end(f"{name}: {sys.executable} has no {error.name}; './run setup' installs it")
     except BrokenPipeError:  # the reader left, as head(1) does
         drop_output()
@@ -35,6 +38,9 @@ def run(name, main):
         end(f"{name}: {error.filename or 'output'}: {error.strerror or error}")
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        drop_output()
+        end(f"{name}: {fault(error)}", code=FAILED)
     if code:
         sys.exit(code)
 
@@ -52,9 +58,20 @@ def drop_output():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def end(line):
-    print(printable(line, sys.stderr).replace("\n", "\\n"), file=sys.stderr)
-    sys.exit(BAD_INPUT)
+def fault(error):
+    """What no input should lead to, in words, with the line of this package that it came from."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it"
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in pathlib.Path(frame.filename).parents]
+    place = f" in {pathlib.Path(own[-1].filename).relative_to(PACKAGE.parent)}:{own[-1].lineno}" if own else ""
+    return f"a fault of Baton{place}, please report it with this input: {type(error).__name__}: {error}"
+
+
+def end(*lines, code=BAD_INPUT):
+    """Ends the program with these lines. An end of a line within one of them, such as in the name of a file, is escaped."""
+    for line in lines:
+        print(printable(line, sys.stderr).replace("\n", "\\n"), file=sys.stderr)
+    sys.exit(code)
 
 
 def printable(text, stream):

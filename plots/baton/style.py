@@ -15,7 +15,7 @@ from matplotlib import ticker, transforms
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from baton import files
+from baton import checks, files
 
 # Okabe and Ito's colours and a grey, which colour-blind readers can distinguish. Markers distinguish them in print.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY = COLOURS = (
@@ -29,8 +29,9 @@ MOST_LINES = 8  # of a figure
 
 SVG, LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 
-# Names without end leave no room for axes: such a figure is drawn as it comes, and says nothing to the terminal.
-warnings.filterwarnings("ignore", message="constrained_layout not applied")
+# Names without end leave no room for axes, and those of some languages have no glyphs: such a figure is drawn as it comes,
+# and says nothing to the terminal.
+warnings.filterwarnings("ignore", category=UserWarning)
 # Names of machines and cases are no formulas, whatever their signs.
 matplotlib.rcParams.update({"text.parse_math": False, "svg.hashsalt": "baton", "font.size": 10, "text.color": INK,
                             "axes.edgecolor": INK, "axes.labelcolor": INK, "xtick.color": INK, "ytick.color": INK})
@@ -127,8 +128,14 @@ def save(figure, folder, name):
 
 
 def drawn(figure, suffix):
+    """Returns the figure as a file of this format. Throws checks.ResultsError."""
     into = io.BytesIO()
-    figure.savefig(into, format=suffix, dpi=160, metadata={"Date": None} if suffix == "svg" else None)
+    try:
+        figure.savefig(into, format=suffix, dpi=160, metadata={"Date": None} if suffix == "svg" else None)
+    except RuntimeError as error:  # of FreeType, whose rows have at most 32767 dots
+        longest = max((text.get_text() for text in figure.findobj(matplotlib.text.Text)), key=len)
+        raise checks.ResultsError(f"a text of the figure has {len(longest)} letters, which no image has room for: "
+                                  f"{longest[:40]}...") from error
     return into.getvalue()
 
 

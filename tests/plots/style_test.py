@@ -4,7 +4,8 @@
 import re
 import unittest
 
-from baton import style
+from baton import checks, style
+from plots.example import InFolder, record, run, write
 
 
 class Ticks(unittest.TestCase):
@@ -43,6 +44,24 @@ class Texts(unittest.TestCase):
         self.assertEqual(style.wrapped("nccl_all_gather_scan_window", 17), "nccl_all_gather_\nscan_window")
         self.assertEqual(style.wrapped("zeco", 17), "zeco")
         self.assertEqual(style.wrapped("x" * 20, 17), f"{'x' * 17}\nxxx")
+
+
+class Drawn(InFolder):
+    def test_nothing_is_said_of_missing_glyphs_or_of_caches_that_cannot_be_kept(self):
+        records = write(self.folder / "r.jsonl", [record(ranks=ranks, machine={"cpu": "\u6c49 \U0001f600", "cores": 2}) for ranks in (2, 4)])
+        nowhere = dict.fromkeys(("MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), "")
+        for words in (("figure", "ranks", "--results", records, "--out", self.folder), ("report", records, "--out", self.folder / "page.html")):
+            with self.subTest(words[0]):
+                done = run(*words, HOME="/proc/1/none", **nowhere)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_text_that_no_image_has_room_for_is_named(self):
+        for place in ("set_title", "set_xlabel", "text"):
+            figure, axes = style.subplots((4, 4))
+            words = "x" * 5000
+            axes.text(0, 0, words) if place == "text" else getattr(axes, place)(words)
+            with self.subTest(place), self.assertRaisesRegex(checks.ResultsError, "has 5000 letters, .*: x{40}[.]{3}$"):
+                style.drawn(figure, "png")
 
 
 class Inlined(unittest.TestCase):
