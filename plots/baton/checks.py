@@ -28,7 +28,10 @@ MOST = 1e18  # of counts, bytes and rates
 
 
 class ResultsError(Exception):
-    """A results file cannot be used; the text is `file:line: key: reason`."""
+    """A results file cannot be used; the text is `file:line: key: reason`. Each argument is a line of the text."""
+
+    def __str__(self):
+        return "\n".join(self.args)
 
 
 def is_text(value):

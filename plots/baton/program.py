@@ -18,7 +18,8 @@ PACKAGE = pathlib.Path(__file__).parent
 def run(name, main):
     """Runs a command, and ends with the code that `main` returns, if it returns one.
 
-    An input or an output that cannot be used ends it with one line on standard error, and so does a fault of the command.
+    An input or an output that cannot be used ends it with its error on standard error, mostly one line, and so does a
+    fault of the command.
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # which tells of its caches where no home can be written to
     try:
@@ -27,7 +28,8 @@ def run(name, main):
         code = main()
         sys.stdout.flush()
     except checks.ResultsError as error:
-        end(f"{name}: {error}")
+        first, *more = error.args
+        end(f"{name}: {first}", *more)
     except ModuleNotFoundError as error:
         end(f"{name}: {sys.executable} has no {error.name}; './run setup' installs it")
     except BrokenPipeError:  # the reader left, as head(1) does

@@ -56,8 +56,8 @@ def build(tree, preset, program):
     for command in (["cmake", "--preset", preset], ["cmake", "--build", f"build/{preset}", "--target", program]):
         done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            end = "\n".join((done.stdout + done.stderr).splitlines()[-20:])
-            raise cases.Refused(f"{' '.join(command)} failed in {tree}:\n{end}")
+            end = (done.stdout + done.stderr).splitlines()[-20:]
+            raise cases.Refused(f"{' '.join(command)} failed in {tree}:", *end)
     return tree / "build" / preset / "bin" / program
 
 

@@ -4,10 +4,12 @@
 import contextlib
 import io
 import json
+import subprocess
 import sys
 import unittest
+from unittest import mock
 
-from baton import cases
+from baton import cases, program
 from baton.compare import commits, pairing, selfcheck
 from plots.compare.example import InFolder, record
 from plots.example import ROOT, run
@@ -63,6 +65,13 @@ class Launches(InFolder):
             self.alternate(self.bench("A", record()), self.bench("B", record(), status=2), 2)
         with self.assertRaisesRegex(cases.Refused, "ended with status 0"):
             self.alternate(self.bench("A"), self.bench("B"), 2)
+
+    def test_the_end_of_a_failed_build_is_told_line_by_line(self):
+        failed = subprocess.CompletedProcess([], 1, "first\nsecond\n", "third\n")
+        said = io.StringIO()
+        with mock.patch.object(subprocess, "run", return_value=failed), contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+            program.run("compare", lambda: commits.build(ROOT, "cpu", "collective_bench"))
+        self.assertEqual(said.getvalue().splitlines()[1:], [f"compare: cmake --preset cpu failed in {ROOT}:", "first", "second", "third"])
 
     def test_arguments_are_those_of_run_bench(self):
         self.assertEqual(commits.program_of(["operator", "--ranks", "2"]), ("operator_bench", ["--ranks", "2"]))

@@ -144,6 +144,17 @@ class Refusals(InFolder):
         self.assertIn("# in spite of: cpu: A one, B other", done.stdout)
         self.assert_refused(self.compare(a, a, "--across", "cpu"), "differ in nothing")
 
+    def test_each_difference_has_a_line_of_its_own(self):
+        done = self.compare([record(machine={"cpu": "one"}, warmup=3)], [record(machine={"cpu": "an\\nother"}, warmup=4)])
+        self.assertEqual(done.stderr.splitlines(), [
+            "compare: A and B must not be compared:", "  cpu: A one, B an\\nother (all_scan)", "  warmup: A 3, B 4 (all_scan)",
+            "  (--across cpu compares in spite of the first)"])
+
+    def test_a_line_break_in_a_name_ends_no_line(self):
+        done = self.run_on(self.folder / "a\nb", self.folder / "a\nb")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("a\\nb", done.stderr)
+
     def test_devices_their_clocks_libraries_and_the_environment(self):
         def side(run, clock=1980.0, variables=None, **device):
             machine = {"cpu": "c", "environment": variables or {}}
