@@ -115,7 +115,7 @@ def without(side, names):
 def key_of(record, place):
     """The name that joins a case of two sides. Throws Refused for records from before they had one."""
     if "case" not in record:
-        raise Refused(f"{place}: records of commit {record.get('commit')} have no key 'case'; measure them anew")
+        raise Refused(f"{place}: records of commit {record.get('commit')} have no key 'case', and nothing else tells it; measure them anew")
     parts = [record["case"]]
     if record.get("scan"):
         parts.append(f"scan:{record['scan']}")

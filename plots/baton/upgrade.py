@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records and topologies of earlier versions, as the benches write them now: with present keys, and with the family and
-the contest that older records lack.
+"""Records and topologies of earlier versions, as the benches write them now: with present keys, and with the case, the
+family and the contest that older records lack.
 
-The benches make both texts of today's records (Case::contest). Nothing but this file says what they are of older ones.
+The benches make these texts of today's records (Case::key, Case::contest). Nothing but this file says what they are of
+older ones.
 """
 
-from baton.schema import is_said
+from baton.schema import is_said, value
 
 RENAMED = {"ranks_a_node": "ranks_per_node", "flops_a_token": "flops_per_token", "flops_a_pair": "flops_per_pair",
            "bytes_a_second": "bytes_per_second", "node_bytes_a_second": "node_bytes_per_second",
@@ -19,6 +20,8 @@ WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
         "operator": ("pass", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "groups", "dtype", "kernel"),
         "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
 NAMED = ("gates", "map", "kernel")
+WITHOUT_MODES = ("local", "chunkwise_local", "chunkwise_local_softmax")  # methods whose cases have no mode in their names
+RULES = ("linear", "softmax")  # kinds of attention that the name of a method says, and so no case
 
 
 def renamed(one, levels=1):
@@ -43,7 +46,24 @@ def upgraded(record):
     rounds = () if record["executor"] == "simulator" else ("warmup", "rounds")
     keys = ("family", "ranks", "ranks_per_node", "ranks_per_gpu", *WORK[record["bench"]], "cadence", *rounds)
     new["contest"] = "/".join(filter(None, (part(new, key) for key in keys)))
+    if "case" not in record and is_case_told(record):
+        new["case"] = case_of(new)
     return new
+
+
+def is_case_told(record):
+    """True if all axes of the case are in the record. The layers of a model may be of two kinds; and where ranks lay on
+    several nodes, a record without its case does not say whether these were asked for."""
+    return record["bench"] != "model" and "blocks_asked" in record and not value(record, "ranks_per_node")
+
+
+def case_of(record):
+    """The name of the case, as Case::key makes it."""
+    mode = record.get("mode", "") if record["name"] not in WITHOUT_MODES else ""
+    keys = ("ranks", "ranks_per_gpu", "threads_per_rank", *WORK[record["bench"]])
+    parts = (part(record, key) for key in keys if key != "attention" or record[key] not in RULES)
+    return "/".join(filter(None, (record["name"], mode, record["executor"], *parts, record["cadence"],
+                                  f"blocks:{record['blocks_asked']}")))
 
 
 def part(record, key):
@@ -53,7 +73,7 @@ def part(record, key):
         return asked  # a record has what was found, and of layers their number alone
     if not is_said(record, key) or key == "kernel" and record[key] == "own":
         return ""
-    if key == "gate" and record["attention"] not in ("linear", "softmax"):
+    if key == "gate" and record["attention"] not in RULES:
         return ""  # the word of a delta rule says it
     if record[key] is True:
         return key

@@ -8,7 +8,7 @@ import zlib
 
 from baton import results
 from baton.report.sessions import session_of
-from baton.upgrade import renamed, upgraded
+from baton.upgrade import is_case_told, renamed, upgraded
 from plots.example import BENCHES, ROOT, InFolder, layer, model, on_gpus, record
 
 # Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
@@ -45,7 +45,27 @@ def contests_of(path):
     return len(numbers), f"{zlib.crc32(repr(places).encode()):08x}"
 
 
+def committed():
+    """Yields the records of all folders of results, with present keys."""
+    for path in sorted((ROOT / "results").glob("*/*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if "bench" in (one := json.loads(line)):
+                yield renamed(one)
+
+
 class Committed(unittest.TestCase):
+    def test_cases_are_those_that_younger_records_say(self):
+        count = 0
+        for one in committed():
+            if "case" in one and is_case_told(one):
+                count += 1
+                without = upgraded({key: value for key, value in one.items() if key not in ("case", "contest")})
+                self.assertEqual(without["case"], one["case"])
+        self.assertGreater(count, 3800)
+
+    def test_every_committed_record_has_a_case(self):
+        self.assertEqual({one["commit"] for one in committed() if "case" not in upgraded(one)}, set())
+
     def test_contests_are_those_of_before(self):
         paths = {f"{path.parent.name}/{path.stem}": path for path in (ROOT / "results").glob("*/*.jsonl")}
         for name, expected in CONTESTS.items():
@@ -94,6 +114,13 @@ class Upgraded(unittest.TestCase):
         self.assertIn("/linear/tiny/layers:3+1/width:128/mlp:256/tokens:256/", upgraded(model(case=case))["contest"])
         self.assertIn("/tiny/layers:2/width:128/tokens:256/", upgraded(model())["contest"])
 
+    def test_a_case_that_the_record_does_not_tell_stays_away(self):
+        one, of_model = record(blocks_asked="auto"), model(blocks_asked="auto")
+        del of_model["case"]
+        self.assertIn("case", upgraded(one))
+        for lacking in ({**one, "ranks_per_node": 2}, record(), of_model):
+            self.assertNotIn("case", upgraded(lacking))
+
 
 @unittest.skipUnless(BENCHES, "no benches")
 class Twins(InFolder):
@@ -118,8 +145,8 @@ class Twins(InFolder):
         self.assertGreater(len({one["contest"] for one in found}), 12)
         for one in found:
             twin = upgraded({key: value for key, value in one.items() if key not in lacked(one)})
-            self.assertEqual([twin[key] for key in ("contest", "family", "layout", "attention") if key in one],
-                             [one[key] for key in ("contest", "family", "layout", "attention") if key in one])
+            keys = [key for key in ("case", "contest", "family", "layout", "attention") if key in one]
+            self.assertEqual([twin[key] for key in keys], [one[key] for key in keys])
 
 
 def lacked(record):

@@ -180,7 +180,7 @@ class Refusals(InFolder):
         self.assert_refused(self.compare(mixed, mixed), "cpu: A one and other, B one and other")
 
     def test_records_that_join_with_nothing(self):
-        old = record()
+        old = record(ranks_per_node=2)  # as asked, or as hosts had it?
         del old["case"]
         self.assert_refused(self.compare([old], [record()]), "have no key 'case'")
         self.assert_refused(self.compare([], [record()]), "no records of this suite")
