@@ -8,6 +8,7 @@ import sys
 
 from baton import cases, files, program
 from baton.compare import commits, conditions, gate, output, verdicts
+from baton.estimates import MARGIN
 
 USAGE = """./run compare A B                                  record files, or folders of *.jsonl
        ./run compare --commits X Y [BENCH ARGUMENTS]      builds both and runs their launches in turns ('.': this tree)
@@ -50,7 +51,8 @@ def arguments_of(words):
     parser.add_argument("--commits", nargs=2, metavar=("X", "Y"), help="commits to build and to run in turns")
     parser.add_argument("--launches", type=program.positive, default=10, help="launches of each commit (10)")
     parser.add_argument("--preset", default="cpu", help="the preset that --commits builds (that of this machine)")
-    parser.add_argument("--margin", type=percent, default=2, metavar="PERCENT", help="changes that do not matter (2)")
+    parser.add_argument("--margin", type=percent, default=100 * MARGIN, metavar="PERCENT",
+                        help=f"changes that do not matter ({100 * MARGIN:g})")
     parser.add_argument("--across", action="append", default=[], metavar="KEY",
                         help="compare in spite of this difference")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all findings to this file")

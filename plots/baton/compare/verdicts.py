@@ -27,7 +27,7 @@ EXIT_SAME, EXIT_WORSE, EXIT_CANNOT_TELL = 0, 5, 6
 Finding = collections.namedtuple("Finding", "case verdict estimate interval seconds launches needs note changes")
 
 
-def judge(a, b, margin=0.02):
+def judge(a, b, margin=estimates.MARGIN):
     """Returns the findings of all cases of both sides, worst first. Throws cases.Refused if nothing is in common."""
     names = sorted(a.cases.keys() | b.cases.keys())
     findings = [finding for name in names if (finding := _without_times(name, a.cases.get(name), b.cases.get(name)))]

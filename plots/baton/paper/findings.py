@@ -5,7 +5,9 @@ Measured times are ranked as the answer of a session ranks them (report/ranking.
 is left out.
 """
 
-from baton import captions, exchanges, operators, results, words
+import collections
+
+from baton import captions, estimates, exchanges, operators, results, words
 from baton.paper import cells, goals
 from baton.paper.cells import digits
 from baton.paper.page import Figure, Finding, Line
@@ -15,6 +17,7 @@ from baton.paper.sources import H100, MANY_H100, PAPER_RANKS, by, published_cell
 from baton.report import choice, ranking
 
 US, MS = 1e6, 1e3
+MARGIN = words.percent(estimates.MARGIN, 0)
 
 
 def of(sources):
@@ -87,15 +90,15 @@ def exchange(sources):
 
 
 def beside(scan, rivals):
-    """Says how many times as long as a row each of {title: row} takes, or that the launches cannot tell."""
+    """Says how many times as long as a row each of {title: row} takes, if the launches tell a difference that matters."""
     if not rivals:
         return ""
     ratios = {title: row.ratio_to(scan) for title, row in rivals.items()}
     if not all(ratio.interval for ratio in ratios.values()):
         told = listed([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
         return f"In one launch, which tells no winner, {told}. "
-    return listed([f"{title} takes " + (f"{words.times(ratios[title])} as long" if ranking.is_slower(row, scan)
-                                        else "a time that cannot be told apart")
+    told = {ranking.UNTOLD: "a time that cannot be told apart", ranking.TIES: f"as long within {MARGIN}"}
+    return listed([f"{title} takes {told.get(ranking.relation(row, scan)) or f'{words.times(ratios[title])} as long'}"
                    for title, row in rivals.items()]) + ". "
 
 
@@ -142,11 +145,17 @@ def apart(contest, local, rows, order):
     if not ranking.rank(contest).judged:
         return "One launch tells no winner. "
     titles = operators.TITLES
-    alike = [f"{titles[one]} and {titles[other]}" for one, other in zip(order, order[1:])
-             if not ranking.is_slower(rows[other], rows[one])]
-    none = [titles[name] for name in order if not ranking.is_slower(rows[name], local)]
-    doubts = f"{', nor can '.join([f'{alike[0]} cannot be told apart', *alike[1:]])}. " if alike else ""
-    return doubts + (f"What {listed(none)} adds cannot be told from nothing. " if none else "")
+    pairs, added = collections.defaultdict(list), collections.defaultdict(list)
+    for one, other in zip(order, order[1:]):
+        pairs[ranking.relation(rows[other], rows[one])].append(f"{titles[one]} and {titles[other]}")
+    for name in order:
+        added[ranking.relation(rows[name], local)].append(titles[name])
+    told = [*(f"{alike} differ by less than {MARGIN}. " for alike in pairs[ranking.TIES])]
+    if untold := pairs[ranking.UNTOLD]:
+        told += [f"{', nor can '.join([f'{untold[0]} cannot be told apart', *untold[1:]])}. "]
+    told += [f"{name} adds less than {MARGIN}. " for name in added[ranking.TIES]]
+    told += [f"Whether {name} adds more than {MARGIN} cannot be told. " for name in added[ranking.UNTOLD]]
+    return "".join(told)
 
 
 def signed(percent):

@@ -27,15 +27,19 @@ def winner(contest):
         return f"One launch cannot tell a winner: {label(first)} took least, {words.time_of(first)}, and {label(runner_up)} {behind}."
     if ranking.has_winner(ranks):
         return f"Fastest: {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {behind}."
-    if len(ranks.tied) == 1:
-        return (f"A tie: {label(first)}, {words.time_of(first)}, and {label(ranks.tied[0])}, which takes "
-                f"{words.times(ranks.tied[0].ratio_to(first))} as long.")
+    verdict = "A tie" if ranks.verdict == ranking.TIE else "Cannot tell"
+    others = ranks.unbeaten
+    if len(others) == 1:
+        return (f"{verdict}: {label(first)}, {words.time_of(first)}, and {label(others[0])}, which takes "
+                f"{words.times(others[0].ratio_to(first))} as long.")
     launches = "" if contest.is_simulated else f" in {words.count(len(first.launches), 'launch', 'launches')}"
-    near = [row for row in ranks.tied if not row.is_simulated and row.ratio_to(first).interval[0] > 1]  # by a trifle
-    untold = [label(row) for row in ranks.tied if row not in near]
-    told = [f"{words.names(map(label, near))} {'are' if len(near) > 1 else 'is'} within {words.percent(ranking.NO_DIFFERENCE - 1, 0)} of it"] * bool(near) \
+    near, untold = list(map(label, ranks.tied)), list(map(label, ranks.untold))
+    told = [f"{words.names(near)} {'are' if len(near) > 1 else 'is'} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near) \
         + [f"{words.names(untold)} cannot be told from it{launches}"] * bool(untold)
-    return f"A tie of {len(ranks.tied) + 1}: {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(told)}."
+    if contest.is_simulated:
+        told = [f"{words.names(near)} cannot be told from it"]
+    of = f" of {len(others) + 1}" * (ranks.verdict == ranking.TIE)
+    return f"{verdict}{of}: {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(told)}."
 
 
 def losers(ranks):
@@ -63,18 +67,18 @@ def lost(contest):
 def to_decide(contest):
     """How many launches would separate the first two of a tie, if their times and the spread stay."""
     ranks = ranking.rank(contest)
-    if not ranks.judged or not ranks.tied:
+    if not ranks.judged or not ranks.untold:
         return ""
-    ratio = ranks.tied[0].ratio_to(ranks.first)
-    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.tied[0])}"
-    if ratio.value <= ranking.NO_DIFFERENCE or ratio.estimate is None:
+    ratio = ranks.untold[0].ratio_to(ranks.first)
+    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.untold[0])}"
+    if ratio.value <= 1 + estimates.MARGIN or ratio.estimate is None:
         return ""
-    needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value), range(3, MOST_LAUNCHES + 1))
+    needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value / (1 + estimates.MARGIN)), range(3, MOST_LAUNCHES + 1))
     return f"About {max(needed, ratio.launches + 1)} launches in all would separate {names}, if both stay as they are." if needed else ""
 
 
 def runner_up_of(ranks):
-    return min([*ranks.tied, *ranks.beaten], key=lambda row: row.median, default=None)
+    return min([*ranks.unbeaten, *ranks.beaten], key=lambda row: row.median, default=None)
 
 
 def over_lasp2(contest):
@@ -87,7 +91,7 @@ def over_lasp2(contest):
         return ""
     if lasp2 is ranks.first:
         return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
-    untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.tied else ""
+    untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.unbeaten else ""
     return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
             f"{untold}.")
 
@@ -95,7 +99,7 @@ def over_lasp2(contest):
 def over_bound(contest):
     """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
     ranks = ranking.rank(contest)
-    row = next((one for one in (ranks.first, *ranks.tied, *ranks.beaten) if one.bound_share is not None), None)
+    row = next((one for one in (ranks.first, *ranks.unbeaten, *ranks.beaten) if one.bound_share is not None), None)
     if row is None:
         return ""
     if row.bound_share > 1:
@@ -115,7 +119,7 @@ def everywhere(contest, found):
         ranks = ranking.rank(place)
         for row in place.competitors:  # a label may be shorter where fewer rows are
             labels.setdefault(row.name, place.label_of(row))
-        best.update(row.name for row in (ranks.first, *ranks.tied))
+        best.update(row.name for row in (ranks.first, *ranks.unbeaten))
         for row in ranks.beaten:
             behind[row.name].append(row.ratio_to(ranks.first).value)
         if ranking.has_winner(ranks) and not place.lost:
@@ -164,7 +168,7 @@ def difference(other, contest):
 
 def of_two_ranks(contest):
     """Why exchanges of two ranks tie."""
-    if contest["ranks"] > 2 or not ranking.rank(contest).tied:
+    if contest["ranks"] > 2 or not ranking.rank(contest).unbeaten:
         return ""
     return "Between two ranks most scans send one and the same message, so they tie; from three ranks on they differ."
 

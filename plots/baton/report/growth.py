@@ -88,7 +88,7 @@ def leaders(contests):
     stretches = []
     for contest in contests:
         ranks = ranking.rank(contest)
-        level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.tied)))
+        level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.unbeaten)))
         kept = [name for name in stretches[-1][0] if name in level] if stretches else []
         if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
             stretches[-1] = (kept, [*stretches[-1][1], contest["ranks"]])

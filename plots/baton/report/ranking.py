@@ -1,24 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which row of a contest is fastest, and which rows the launches cannot tell from it.
+"""Which row of a contest is fastest, which rows tie with it, and of which rows the launches cannot tell.
 
-The least of many medians is least by luck too. So it is called the winner only if the 95 % interval of each other
-row's ratio to it lies above 1, that of the runner-up included. Among equals the two least of many medians are nearer
-to one another than those of two, so a wrong winner is named in at most 5 % of all contests, however many compete
-(Gutmann and Maymin, "Is the selected population the best?", Annals of Statistics 15, 1987). One launch tells nothing.
+The least of many times is least by luck too. So each other row is judged by the 95 % interval of its ratio to it: it is
+slower if the interval lies above the margin, it ties if the interval lies within the margin, and else nothing is known.
+One launch has no interval, and tells nothing. Simulated times have no spread: there the model's own error decides.
 """
 
 import collections
 import itertools
+import math
 
+from baton.estimates import MARGIN
 from baton.report.rows import LEVEL
 
-NO_DIFFERENCE = 1.01  # one program under two names differs by 0.7 % on GPUs, in every launch (docs/runs.md)
 MODEL_TELLS = 1.1  # simulated times that are nearer to one another than this are called equal
+SLOWER, TIES, UNTOLD = "slower", "ties", "untold"  # how a row stands to the one with the least time
+FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a contest
 ALL_GATHER_SCAN, LASP2, LASP1, ZECO = "all_gather_scan", "lasp2", "lasp1", "zeco"
 
-# `first` has the least median; `tied` are the others that are not told from it, and `beaten` those that are, both the
-# fastest first. `judged` is False if the rows have one launch only, so that nothing can be told.
-Ranking = collections.namedtuple("Ranking", "first tied beaten judged")
+
+class Ranking(collections.namedtuple("Ranking", "first tied untold beaten judged")):
+    """How the rows of a contest stand to `first`, which has the least time: lists of rows, each the fastest first.
+
+    `judged` is False if no other row has an interval, so that nothing can be told.
+    """
+
+    @property
+    def unbeaten(self):
+        """The others that may be as fast as `first`."""
+        return sorted([*self.tied, *self.untold], key=lambda row: row.median)
+
+    @property
+    def verdict(self):
+        """FASTEST if `first` beats every other row, TIE if all others that it does not beat tie with it."""
+        if not self.judged or self.untold:
+            return CANNOT_TELL
+        return TIE if self.tied else FASTEST
 
 
 def rank(contest):
@@ -26,26 +43,33 @@ def rank(contest):
     rows = contest.competitors
     if not rows:
         return None
-    beaten = [row for row in rows[1:] if is_slower(row, rows[0])]
-    tied = [row for row in rows[1:] if row not in beaten]
-    judged = contest.is_simulated or any(_has_interval(row, rows[0]) for row in rows[1:])
-    return Ranking(rows[0], tied, beaten, judged)
+    found = {SLOWER: [], TIES: [], UNTOLD: []}
+    for row in rows[1:]:
+        found[relation(row, rows[0])].append(row)
+    judged = contest.is_simulated or any(row.ratio_to(rows[0]).interval for row in rows[1:])
+    return Ranking(rows[0], found[TIES], found[UNTOLD], found[SLOWER], judged)
+
+
+def relation(row, other):
+    """How a row stands to another one that is no slower by its median: SLOWER, TIES or UNTOLD."""
+    ratio = row.ratio_to(other)
+    if row.is_simulated:
+        return SLOWER if ratio.value > MODEL_TELLS else TIES
+    if not ratio.interval:
+        return UNTOLD
+    low, high = map(math.log, ratio.interval)
+    margin = math.log(1 + MARGIN)
+    if low > margin:
+        return SLOWER
+    return TIES if -margin <= low and high <= margin else UNTOLD
 
 
 def is_slower(row, other):
-    """True if the interval of the ratio says so and the ratio is no trifle; of simulated rows, if the model can tell."""
-    ratio = row.ratio_to(other)
-    if row.is_simulated:
-        return ratio.value > MODEL_TELLS
-    return bool(ratio.interval) and ratio.interval[0] > 1 and ratio.value > NO_DIFFERENCE
-
-
-def _has_interval(row, other):
-    return row.ratio_to(other).interval is not None
+    return relation(row, other) == SLOWER
 
 
 def has_winner(ranking):
-    return ranking.judged and not ranking.tied
+    return ranking.verdict == FASTEST
 
 
 def named(contest, *names):

@@ -5,10 +5,10 @@ import collections
 import statistics
 
 from baton import fastest
+from baton.estimates import MARGIN
 from baton.paper.cells import Row, derived
 from baton.paper.page import Section, Table, Text
 from baton.regret import contests
-from baton.report.ranking import NO_DIFFERENCE
 
 WORDS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 COLUMNS = ("contests", "fastest named", "told wrongly", "median", "worst", "slowest row, median", "worst contest")
@@ -45,14 +45,14 @@ def table(judged):
                 for origin in (contests.CALIBRATED, contests.COMPOSED)}}
     rows += [row(label, "", found, None) for label, found in whole.items()]
     return Table("regret", "Regret: the time of the row that the simulator names over the fastest", list(COLUMNS), rows, [
-        f"Fastest named: the regret is below {NO_DIFFERENCE:.2f} times, which is no difference between two rows.",
+        f"Fastest named: the regret is below {1 + MARGIN:.2f} times, which is no difference between two rows.",
         "The sources are folders of `results/` and tables of `results/paper/`; `plots/baton/regret/contests.csv` has every "
         "contest, and its head says how it was made."])
 
 
 def row(label, kind, judged, last):
-    best = sum(one.times <= NO_DIFFERENCE for one in judged)
-    wrongly = sum(one.times > NO_DIFFERENCE and fastest.is_told(one.claimed) for one in judged)
+    best = sum(one.times <= 1 + MARGIN for one in judged)
+    wrongly = sum(one.times > 1 + MARGIN and fastest.is_told(one.claimed) for one in judged)
     ratios = (contests.median(judged), contests.worst(judged).times, statistics.median(one.slowest for one in judged))
     return Row(label, kind, [*(derived(value, str(value), "contests", OF) for value in (len(judged), best, wrongly)),
                              *(derived(value, f"{value:.2f}×", "", OF) for value in ratios), last])
@@ -61,7 +61,7 @@ def row(label, kind, judged, last):
 def worst_contest(judged):
     """Returns the cell of the contest with the most regret, by what tells it from the others; None without regret."""
     one = contests.worst(judged)
-    if one.times <= NO_DIFFERENCE:
+    if one.times <= 1 + MARGIN:
         return None
     shared = set.intersection(*(set(other.contest.split("/")) for other in judged))
     where = ", ".join(part.replace(":", " ") for part in one.contest.split("/") if part not in shared)

@@ -56,7 +56,7 @@ def contests(session):
 def ranked(contest):
     """Returns the figure of a contest as SVG."""
     ranks = ranking.rank(contest)
-    rows = sorted([ranks.first, *ranks.tied, *ranks.beaten], key=lambda row: row.median)
+    rows = sorted([ranks.first, *ranks.unbeaten, *ranks.beaten], key=lambda row: row.median)
     rows = [*rows[:style.MOST_LINES - 1], rows[-1]] if len(rows) > style.MOST_LINES else rows
     return drawn([Point(contest.label_of(row), row, TIED if ranks.judged and row not in ranks.beaten else OTHER) for row in rows],
                  f"Times of {answer.title(contest)}")

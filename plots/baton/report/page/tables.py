@@ -115,9 +115,9 @@ def against(contest, row, ranked):
         return Cell("")
     ratio = row.ratio_to(ranked.first)
     if row is ranked.first:
-        return Cell("fastest" if ranked.judged and not ranked.tied else "lowest", 1, "best",
-                    "" if not ranked.tied else "cannot be told apart from those marked ≈")
-    tied = row in ranked.tied and ranked.judged
+        return Cell("fastest" if ranking.has_winner(ranked) else "lowest", 1, "best",
+                    "" if not ranked.unbeaten else "cannot be told apart from those marked ≈")
+    tied = row in ranked.unbeaten and ranked.judged
     told = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")
     text = f"{'≈ ' * tied}{told}"
     return Cell(text, ratio.value, "tied" if tied else "", "cannot be told apart from the fastest" if tied else "")
