@@ -8,7 +8,7 @@ namespace baton::schema {
 void Values::set(Key key, Json value) {
   const Field& field = key.field();
   const bool says_nothing = value.is_null() || value == Json(absent_value(field));
-  if (field.written == if_any && says_nothing)
+  if (field.written == Written::if_any && says_nothing)
     values_[key.place()].reset();
   else
     values_[key.place()] = std::move(value);
