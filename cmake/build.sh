@@ -22,13 +22,37 @@ choose_preset() {
   fi
 }
 
-# The GPUs that CUDA programs of this shell see.
+# The GPUs that CUDA programs of this shell see, as CUDA reads CUDA_VISIBLE_DEVICES: numbers, or starts of names of GPUs, or
+# one of a part of a GPU (MIG). It stops at the first that it does not have; one that is named twice leaves none.
 count_gpus() {
-  if [[ -n ${CUDA_VISIBLE_DEVICES+set} ]]; then
-    tr ',' '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c . || true
-  else
-    { nvidia-smi -L 2>/dev/null || true; } | grep -c '^GPU ' || true
-  fi
+  { nvidia-smi -L 2>/dev/null || true; } | awk '
+    match($0, /UUID: [^)]*/) { names[++all] = substr($0, RSTART + 6, RLENGTH - 6) }
+    /^GPU / { gpus[gpu_count++] = names[all] }
+    function named(start,   i, found) {
+      for (i = 1; i <= all; ++i)
+        if (index(names[i], start) == 1) {
+          if (found) return ""
+          found = names[i]
+        }
+      return found
+    }
+    function numbered(entry) {
+      sub(/^[ \t]+/, "", entry)
+      return match(entry, /^\+?[0-9]+/) ? gpus[substr(entry, 1, RLENGTH) + 0] : ""
+    }
+    END {
+      if (!("CUDA_VISIBLE_DEVICES" in ENVIRON)) { print gpu_count + 0; exit }
+      listed = split(ENVIRON["CUDA_VISIBLE_DEVICES"], entries, ",")
+      kind = entries[1] ~ /^(GPU|MIG)-/ ? substr(entries[1], 1, 4) : ""
+      for (i = 1; i <= listed; ++i) {
+        found = kind == "" ? numbered(entries[i]) : index(entries[i], kind) == 1 ? named(entries[i]) : ""
+        if (found == "") break
+        if (found in seen) { count = 0; break }
+        seen[found]
+        if (kind != "MIG-" || count == 0) ++count
+      }
+      print count + 0
+    }'
 }
 
 # The architectures of the GPUs here, as CMake has them: kernels for others would take most of the time of a build.
