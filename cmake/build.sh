@@ -66,6 +66,9 @@ build() {
   local preset=$1 targets=()
   shift
   (($# == 0)) || targets=(--target "$@")
+  case $PWD in
+    *[][\;\"\\\#$'\n']* | *'${'*) die "CMake cannot build in a folder whose path has one of [ ] ; \" \\ # \${ or an end of a line: ${PWD@Q}" ;;
+  esac
   step "building preset $preset (some minutes the first time)"
   # Ninja re-runs CMake when a CMakeLists.txt changed, but does not watch the presets.
   if [[ ! build/$preset/build.ninja -nt CMakePresets.json ]]; then

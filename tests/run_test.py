@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -42,6 +43,23 @@ class Refusals(unittest.TestCase):
             done = subprocess.run([link, "help"], capture_output=True, text=True, cwd=folder, env={**os.environ, "CDPATH": folder}, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("./run bench", done.stdout)
+
+    def test_from_a_folder_of_any_name(self):
+        for name in ("a:b", "a;b", "a\n", "- b", "#"):
+            with self.subTest(name), tempfile.TemporaryDirectory(suffix=name) as folder:
+                shutil.copy(ROOT / "run", folder)
+                for part in ("cmake", "plots"):
+                    os.symlink(ROOT / part, f"{folder}/{part}")
+                done = subprocess.run([f"{folder}/run", "report", "nothing.jsonl"], capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual((done.returncode, done.stderr), (2, "report: nothing.jsonl: No such file or directory\n"))
+
+    def test_a_folder_in_which_cmake_cannot_build(self):
+        for name in ("a;b", "a\n", "a[b", "]", "#", '"', "\\", "${x}", "a:b", "$", "a b", "ä'&|(=%"):
+            with self.subTest(name), tempfile.TemporaryDirectory(suffix=name) as folder:
+                script = f"source {ROOT}/cmake/say.sh; source {ROOT}/cmake/build.sh; step() {{ exit 7; }}; build cpu doctor"
+                done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+                refused = not re.fullmatch(r"[\w /:$ä'&|(=%]*", folder)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1) if refused else (7, 0), done)
 
     def test_the_doctor_takes_every_flag_of_its_own(self):
         """`run` knows them without a build, so it has them a second time."""

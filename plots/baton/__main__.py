@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the package: `python3 -m baton COMMAND ...`, which ./run forwards to."""
+"""The commands of the package: `python3 -m baton COMMAND ...`, or this folder in place of `-m baton`, as ./run has it."""
 
 import importlib
+import os
 import sys
 
-from baton import program
+if not __package__:  # it was named by its folder, which Python has put first; PYTHONPATH cannot name one with a colon
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+from baton import program  # pylint: disable=wrong-import-position
 
 # Where each command lies. Its `main` takes the words behind the command and returns the exit code, None for 0.
 COMMANDS = {"report": "baton.report.command", "compare": "baton.compare.command", "advise": "baton.advise.command",

@@ -27,7 +27,7 @@ BENCH = re.compile(r"^(?:build/cpu/bin/)?(\w+_bench)$")
 LAUNCHERS = ("mpirun", "srun", "torchrun")
 PLACE = "results/two-cores"  # stands for A and B, records of one's own
 EXIT_CODES = {"compare": (0, 6)}  # equal records may be too noisy to tell
-BATON = (sys.executable, "-m", "baton")
+BATON = (sys.executable, str(ROOT / "plots/baton"))
 # The words that a command of ./run takes.
 FLAGS = {"wheel": {"--cuda"}, "paper": {"--local", "--measure", "--tables", "2,3"}, "compare": {"--gate", "--accept"}}
 

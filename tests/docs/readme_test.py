@@ -6,12 +6,13 @@ README.md has the text of All-Scan, docs/reading_results.md a table, docs/tour.m
 compared word by word. `--write` puts the program's lines into that table. The other programs lie beside collective_bench.
 """
 
-import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+
+from plots import example
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = re.compile(r"(<!-- the test `readme` .*?-->\n +\S*collective_bench (?P<arguments>.*?)\n\n```text\n)"
@@ -55,8 +56,8 @@ def check_said(benches):
         sys.exit("docs/topologies.md shows no answer of advise or predict")
     for command, answer in shown:
         name, *rest = shlex.split(command)
-        done = subprocess.run([sys.executable, "-m", "baton", name, "--programs", benches, *rest], cwd=ROOT, text=True,
-                              capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "plots")})
+        done = subprocess.run(example.command(name, "--programs", benches, *rest), cwd=ROOT, text=True,
+                              capture_output=True, check=False)
         if done.returncode or done.stdout != answer:
             sys.exit(f"docs/topologies.md shows\n{answer}and ./run {command} says\n{done.stdout}{done.stderr}")
 

@@ -12,8 +12,9 @@ import unittest
 from baton.upgrade import upgraded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The programs that BATON_BENCHES names, separated by colons, by their names.
-BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").split(":") if path}
+PACKAGE = ROOT / "plots/baton"
+# The programs that BATON_BENCHES names, a line each, by their names.
+BENCHES = {pathlib.Path(path).name: path for path in os.environ.get("BATON_BENCHES", "").splitlines()}
 
 
 class InFolder(unittest.TestCase):
@@ -125,7 +126,12 @@ def write(path, records):
 
 def command(*words):
     """The words that start a command of the package."""
-    return [sys.executable, "-m", "baton", *map(str, words)]
+    return [sys.executable, str(PACKAGE), *map(str, words)]
+
+
+def python(program, *words):
+    """The words that run a text as a program which finds the package."""
+    return [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{program}", *words]
 
 
 def run(*words, **changes):

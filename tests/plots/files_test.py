@@ -9,7 +9,7 @@ import threading
 import unittest
 
 from baton import files
-from plots.example import InFolder
+from plots.example import InFolder, python
 
 
 class Writing(InFolder):
@@ -25,7 +25,7 @@ class Writing(InFolder):
 
     def test_a_pipe_without_a_name_of_its_own_is_written(self):
         code = "import pathlib; from baton import files; files.write(pathlib.Path('/dev'), {'stdout': 'whole'})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        done = subprocess.run(python(code), capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "whole", ""))
 
     def test_a_link_stays_and_its_file_is_written(self):

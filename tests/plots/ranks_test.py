@@ -7,6 +7,7 @@ import sys
 import unittest
 
 from baton import ranks
+from plots.example import python
 
 PROGRAM = """
 import os, sys, time
@@ -25,7 +26,7 @@ if "fail" in sys.argv:
 def run(*words):
     """(lines in order, exit code) of the program."""
     free = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *words], env=free, capture_output=True, text=True, check=False)
+    done = subprocess.run(python(PROGRAM, *words), env=free, capture_output=True, text=True, check=False)
     return sorted(done.stdout.splitlines()), done.returncode
 
 

@@ -14,6 +14,7 @@ import time
 import unittest
 
 from launched_ranks import wait_until_busy
+from plots.example import command
 from torchrun_like import free_port, slurm_variables, start, torch_variables
 
 BENCH = sys.argv.pop(1)
@@ -57,8 +58,7 @@ class Rows(unittest.TestCase):
         self.records("torchrun.jsonl", "--executor", "tcp", extra=torchrun)
         subprocess.run(["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "3", BENCH, *SMALL, "--executor", "tcp", "-J",
                         str(self.folder / "mpirun.jsonl")], check=True, capture_output=True, timeout=600)
-        compared = subprocess.run([sys.executable, "-m", "baton", "compare", self.folder / "mpirun.jsonl", self.folder / "torchrun.jsonl"],
-                                  capture_output=True, text=True, timeout=300)
+        compared = subprocess.run(command("compare", self.folder / "mpirun.jsonl", self.folder / "torchrun.jsonl"), capture_output=True, text=True, timeout=300)
         self.assertNotIn("no verdict", compared.stdout + compared.stderr)
         for name in ("ring_scan", "all_scan"):
             self.assertIn(name, compared.stdout)

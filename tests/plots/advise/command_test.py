@@ -2,16 +2,16 @@
 """The command as a user runs it, with the bench in the environment variable BATON_BENCHES if there is one."""
 
 import json
-import os
 import pathlib
 import re
 import unittest
 
 from baton.regret import contests
+from plots import example
 from plots.example import ROOT, InFolder, run
 
 H200 = ROOT / "topologies/h200-4.json"
-BENCHES = [pathlib.Path(word) for word in filter(None, os.environ.get("BATON_BENCHES", "").split(":"))]
+BENCHES = list(map(pathlib.Path, example.BENCHES.values()))
 
 ASKED = {"--topology": H200, "--tokens": "1K", "--heads": 2, "--ranks": 4, "--width": 64}
 
