@@ -56,7 +56,7 @@ class Case:
         """Why the state is not TIMED, or an empty text."""
         record = next(record for record in self.records if state_of(record) == self.state)
         return {FAILED: record.get("failed"), SKIPPED: record.get("skipped"),
-                WRONG: f"{record.get('wrong')} wrong elements"}.get(self.state, "")
+                WRONG: results.wrong_in_words(record)}.get(self.state, "")
 
     @property
     def is_exact(self):

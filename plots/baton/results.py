@@ -203,7 +203,14 @@ def why_no_time(record):
         return record["skipped"]
     if schema.value(record, "ranks_per_gpu") > 1:
         return f"{record['ranks_per_gpu']} ranks share a GPU, which measures no link"
-    return f"{record['wrong']} wrong elements" if record["wrong"] else None
+    return wrong_in_words(record) if record["wrong"] else None
+
+
+def wrong_in_words(record):
+    """How much of a record is wrong, elements of an exchange or tensors of a layer, and the first of it if it is said."""
+    what = "element" if record["bench"] == "collective" else "tensor"
+    first = f": {record['first_wrong']}" if record.get("first_wrong") else ""
+    return f"{record['wrong']} wrong {what}{'s' * (record['wrong'] != 1)}{first}"
 
 
 def crowded(record):

@@ -69,6 +69,17 @@ def ranges(numbers):
     return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
 
 
+def span(ratios):
+    """The least and the largest of ratios, such as `1.4 to 3.4`."""
+    low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def lowered(sentence):
+    """A sentence as it follows a colon."""
+    return f"{sentence[:1].lower()}{sentence[1:]}"
+
+
 def time_unit(seconds):
     """Returns (name, seconds) of the unit that a time is written in: the first of which there is at least one."""
     return next((unit for unit in UNITS if seconds >= 0.9995 * unit[1]), UNITS[-1])

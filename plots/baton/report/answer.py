@@ -1,90 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer: from the contests of a session to lines of at most 100 columns, WANTED_LINES of them if that can be.
+"""The answer: from what a session was asked to sentences, each question's own answer first.
 
-A sentence never says more than the intervals do, and no simulated number stands under a measured heading. If the
-sentences need more lines, those of the least worth are left out and counted; the page has them all. Findings, caveats
-and failures stay whole, however many lines they take.
+A sentence never says more than the intervals do, and no simulated number stands under a measured heading.
 """
 
 import collections
-import textwrap
 
-from baton import captions, cases, words
-from baton.report import axes, certainty, choice, findings, growth, one_gpu
-from baton.report.contests import FOR_CHECKS
+from baton import cases, words
+from baton.report import axes, certainty, choice, costs, findings, growth, layout, one_gpu, settings
+from baton.report.contests import FOR_CHECKS, LINEAR, SCAN
+from baton.report.layout import MUST, Sentence
 
-WANTED_LINES, COLUMNS, INDENT = 18, 100, 12
-SENTENCES, TITLES, JOINED = "sentences", "titles", "joined"  # what begins on a line of its own, if the lines allow it
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
-SIMULATED, CERTAINTY, LEFT_OUT, FAILED, VERIFIED = "~ Simulated", "Caveats", "Left out", "Failures", "Verified"
+SIMULATED, CERTAINTY, FAILED, VERIFIED = "~ Simulated", "Caveats", "Failures", "Verified"
+BENCHES = {EXCHANGE: "collective", LAYER: "operator", MODEL: "model"}
 
-# A sentence of the answer: its heading, its text, and its worth. Those with MUST are never left out.
-Sentence = collections.namedtuple("Sentence", "heading text worth")
-MUST = 100
-(OTHER_FAMILY, PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, SOFTMAX,
- COST, DECIDE, NEAR, EXCHANGE_LASP2, OTHER_EXECUTORS, TWO_RANKS) = range(15)
+# The answer to one question: its heading, the contest that stands for it, what a title says of that contest, and its
+# sentences as (text, worth), the answer first. `contest` is None where nothing can be said.
+Asked = collections.namedtuple("Asked", "heading contest title sentences")
+(PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, COST, DECIDE, EXCHANGE_LASP2,
+ OTHER_EXECUTORS) = range(11)
+OTHER_SETTING, OTHER_QUESTION = 60, 50  # the worth of the first of them; of each further question it is less
+OF_MODELS = ("heads", "dtype", "threads_per_rank")  # what a model's name and machine say
+MOST_ALONE = 6  # other settings of a method that nothing competes with
 
 
 def lines(session):
     """Returns the answer of a session as lines for a terminal."""
-    found = [one for one in sentences(session) if one.text]
-    kept = list(found)
-    while len(laid_out(counted(kept, found), JOINED)) > WANTED_LINES:
-        optional = [one for one in kept if one.worth < MUST]
-        if not optional:
-            break
-        kept.remove(min(optional, key=lambda one: one.worth))
-    if not any(one.worth in (SIMULATED_EXCHANGE, SIMULATED_LAYER) for one in kept):  # it stands before them
-        kept = [one for one in kept if one.worth != SIMULATED_ON]
-    layouts = [laid_out(counted(kept, found), layout) for layout in (SENTENCES, TITLES, JOINED)]
-    return next((lines_of for lines_of in layouts if len(lines_of) <= WANTED_LINES), layouts[-1])
-
-
-def counted(kept, found):
-    """The sentences that are kept, and before the last one how many of those that were found are left out."""
-    left = len(found) - len(kept)
-    text = f"{words.count(left, 'sentence')}; the page has {'it' if left == 1 else 'them'}."
-    return [*kept[:-1], *[Sentence(LEFT_OUT, text, MUST)] * bool(left), kept[-1]]
-
-
-def laid_out(kept, layout):
-    """The sentences under their headings, which stand at the left; what `layout` says begins on a line of its own."""
-    paragraphs = collections.defaultdict(list)
-    for one in kept:
-        texts = paragraphs[one.heading]
-        if not texts or layout == SENTENCES or (layout == TITLES and len(texts) == 1):
-            texts.append(one.text)
-        else:
-            texts[-1] += f" {one.text}"
-    whole = "\N{NO-BREAK SPACE}%"  # no line begins with the sign
-    return [line.replace(whole, " %") for heading, texts in paragraphs.items() for number, text in enumerate(texts)
-            for line in textwrap.wrap(text.replace(" %", whole), COLUMNS, break_on_hyphens=False,
-                                      subsequent_indent=" " * (INDENT + 1),
-                                      initial_indent=f"{'' if number else heading:<{INDENT}} ")]
+    return layout.lines([one for one in sentences(session) if one.text], [(SIMULATED_ON, (SIMULATED_EXCHANGE, SIMULATED_LAYER))])
 
 
 def sentences(session):
     """Returns all Sentences of a session, in the order of the answer."""
-    exchanges, layers = choice.exchanges(session), choice.layers(session)
-    exchange, layer = choice.the_exchange(exchanges), choice.the_layer(layers)
-    alone = one_gpu.sentences(one_gpu.works(session))
-    used = [one for one in (exchange, layer) if one]
-    found = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
-    if used or session.measured and not alone:
-        found += of_exchange(session, exchange, exchanges) + of_layer(session, layer) + of_model(session)
-    worths = (MUST, MUST, MUST, PREDICTIONS) if alone else (SIMULATED_ON, SIMULATED_EXCHANGE, SIMULATED_LAYER, PREDICTIONS)
-    found += [Sentence(SIMULATED, text, worth) for text, worth in zip(growth.sentences(session), worths)]
-    found += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
+    found, alone = asked(session), one_gpu.sentences(one_gpu.works(session))
+    used = [one.contest for one in found if one.contest]
+    told = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
+    told += [Sentence(one.heading, text, worth, number == 0) for one in found for number, (text, worth) in enumerate(titled(one))]
+    told += simulated(session, bool(alone) or not session.measured)
+    told += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
     failed = certainty.failures(session)
-    return [*found, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
+    return [*told, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
+
+
+def titled(one):
+    """The sentences of an Asked, with the title before the first one."""
+    (text, worth), *others = [told for told in one.sentences if told[0]]
+    return [(f"{one.title}: {words.lowered(text)}" if one.title else text, worth), *others]
+
+
+def simulated(session, is_all):
+    """What was simulated. Nothing of it is left out where `is_all`, as nothing else was asked."""
+    where, *told, off = growth.sentences(session)
+    worths = [SIMULATED_EXCHANGE, SIMULATED_LAYER, *[SIMULATED_EXCHANGE] * len(told)]
+    found = [(where, SIMULATED_ON), *zip(told, worths), (off, PREDICTIONS)]
+    return [Sentence(SIMULATED, text, MUST if is_all and worth != PREDICTIONS else worth) for text, worth in found]
 
 
 def head(session, used):
     """Where and when this was measured; that it proves nothing, if it does not."""
     where = [", ".join([*session.machines[:1], *([words.count(session.cores, "core")] if session.cores else [])])]
-    most = max((len(contest.best.launches) for contest in used), default=session.launches)
-    launches = [words.count(most, "launch", "launches")] if most else []
-    told = "; ".join([*filter(None, where), *launches, f"commit {', '.join(session.commits)}", session.newest[:10]])
+    made = [certainty.launches_of(contest) for contest in used] or [session.launches]
+    launches = [words.count(made[0], "launch", "launches") if min(made) == max(made) else f"{min(made)} to {max(made)} launches"]
+    told = "; ".join([*filter(None, where), *launches * (max(made) > 0), f"commit {', '.join(session.commits)}", session.newest[:10]])
     if not session.measured:
         return f"{told}. Nothing was measured: all rows are simulated."
     crowded = [record for record in session.measured if cases.state_of(record) == cases.TIMED
@@ -92,76 +69,82 @@ def head(session, used):
     if not used and crowded:
         return (f"{told}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
-    return told + "; [low, high]: 95 % interval over launches" * (most > 1) + "."
+    return told + "; [low, high]: 95 % interval over launches" * (max(made) > 1) + "."
 
 
-def of_exchange(session, contest, found):
-    if contest is None:
-        return [Sentence(EXCHANGE, nothing(session, "collective"), MUST)]
-    others = choice.the_exchange(choice.on_other_family(found, contest))
-    beside = f"On {others.run_by} ({words.count(others['ranks'], 'rank')}): {findings.winner(others)}" if others else ""
-    return [Sentence(EXCHANGE, title(contest), MUST), Sentence(EXCHANGE, findings.everywhere(contest, found), MUST),
-            Sentence(EXCHANGE, winner_at_size(contest, found), MUST),
-            Sentence(EXCHANGE, "" if findings.everywhere(contest, found) else findings.slower(contest), MUST),
-            Sentence(EXCHANGE, findings.lost(contest), MUST),
-            Sentence(EXCHANGE, findings.of_two_ranks(contest), TWO_RANKS),
-            Sentence(EXCHANGE, findings.over_lasp2(contest), EXCHANGE_LASP2),
-            Sentence(EXCHANGE, findings.on_other_executors(contest), OTHER_EXECUTORS),
-            Sentence(EXCHANGE, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
-            Sentence(EXCHANGE, findings.over_bound(contest), BOUND), Sentence(EXCHANGE, beside, OTHER_FAMILY)]
+def asked(session):
+    """Returns the Asked of all that was measured, bench by bench."""
+    found, on_one_gpu = [], bool(one_gpu.works(session))
+    for heading, bench in BENCHES.items():
+        questions = [one for one in choice.questions(session, bench) if not (on_one_gpu and one.main.on_gpus)]
+        found += [answered(session, heading, one, place, questions[0].main) for place, one in enumerate(questions)]
+        ran = [record for record in session.measured if record["bench"] == bench and not (on_one_gpu and record.get("device"))]
+        if ran and not questions:
+            found.append(Asked(heading, None, "", [(unsaid(ran), MUST)]))
+    return found
 
 
-def winner_at_size(contest, found):
-    """Who is fastest, with the size where a sentence on all sizes stands before it."""
-    told = findings.winner(contest)
-    if not findings.everywhere(contest, found):
-        return told
-    return f"At {captions.binary_size(contest['state_bytes'])} {told[:1].lower()}{told[1:]}"
+def answered(session, heading, question, place, before):
+    """The Asked of a question, the `place`th of its bench; its title has only what differs from the contest `before`."""
+    contest, together = question.main, settings.places(question)
+    over = settings.summary(together)
+    varying = settings.varying(question.contests)
+    shared = [axis for axis, text in axes.phrases(contest).items() if place and axes.phrases(before)[axis] == text]
+    title = axes.heading(contest, *(settings.varying(together) if over else ()), *shared, *(OF_MODELS if contest.is_model else ()))
+    worth = OTHER_QUESTION - place if place else MUST
+    if len(contest.competitors) < 2:
+        return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth)])
+    winner = findings.winner(contest)
+    told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}" if over else winner, worth),
+            ("" if over and not contest.is_layer else findings.slower(contest), worth), (findings.lost(contest), worth)]
+    told += [] if place else details(session, contest)
+    return Asked(heading, contest, f"{title}, {len(contest.competitors)} compared",
+                 told + elsewhere(question, together if over else [contest], varying, worth))
 
 
-def of_layer(session, contest):
-    softmax = choice.softmax_layer(session, contest)
-    apart = f"Softmax, ranked apart ({softmax.where}): {findings.winner(softmax)}" \
-        if softmax else ""
-    if contest is None:
-        return [Sentence(LAYER, nothing(session, "operator"), MUST), Sentence(LAYER, apart, SOFTMAX)]
-    return [Sentence(LAYER, title(contest), MUST), Sentence(LAYER, findings.winner(contest), MUST),
-            Sentence(LAYER, findings.slower(contest), MUST), Sentence(LAYER, findings.lost(contest), MUST),
-            Sentence(LAYER, findings.exchanges_of(contest), EXCHANGES_OF),
-            Sentence(LAYER, "" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE),
-            Sentence(LAYER, findings.over_lasp2(contest), LAYER_LASP2), Sentence(LAYER, findings.near(contest), NEAR),
-            Sentence(LAYER, findings.matters(contest), COST), Sentence(LAYER, apart, SOFTMAX)]
+def at(contest, varying):
+    """A setting as a sentence begins with it."""
+    told = settings.setting(contest, varying)
+    return f"{told[:1].upper()}{told[1:]}" if "pass" in varying[:1] else f"At {told}"
 
 
-def of_model(session):
-    """The model at most ranks, if one was measured; a run of the other benches alone has none."""
-    contest = choice.the_layer(choice.models(session))
-    if contest is None:
-        untold = any(record["bench"] == "model" for record in session.measured)
-        return [Sentence(MODEL, nothing(session, "model"), MUST)] if untold else []
-    return [Sentence(MODEL, title(contest, "heads", "dtype", "threads_per_rank"), MUST),
-            Sentence(MODEL, findings.winner(contest), MUST), Sentence(MODEL, findings.slower(contest), MUST),
-            Sentence(MODEL, findings.lost(contest), MUST), Sentence(MODEL, findings.throughput(contest), COST)]
+def elsewhere(question, told, varying, worth):
+    """The contests of a question that its sentences do not tell, the first of them one by one."""
+    others = [one for one in question.contests if one not in told and len(one.competitors) > 1]
+    found = [(f"{at(one, varying)}: {words.lowered(findings.winner(one))}", min(worth, OTHER_SETTING))
+             for one in others[:settings.MOST_TOLD]]
+    more = len(others) - len(found)
+    return found + [(f"{words.count(more, 'more setting')} of it on the page.", PREDICTIONS)] * (more > 0)
 
 
-def title(contest, *without):
-    """The contest in words, without the axes named, and with the number of those compared."""
-    return f"{axes.heading(contest, *without)}; {len(contest.competitors)} compared."
+def alone_elsewhere(question, varying):
+    """The times of a method that nothing competes with in the other settings."""
+    others = [one for one in question.contests if one is not question.main]
+    told = [f"{settings.setting(one, varying)} {words.time_of(costs.row_of(one))}" for one in others[:MOST_ALONE]]
+    told += [f"{len(others) - MOST_ALONE} more"] * (len(others) > MOST_ALONE)
+    return f"That is at {settings.setting(question.main, varying)}; elsewhere: {'; '.join(told)}." if told else ""
 
 
-def nothing(session, bench):
-    """Why nothing can be said of one bench."""
-    timed = [record for record in session.measured if record["bench"] == bench
-             and cases.state_of(record) == cases.TIMED]
+def details(session, contest):
+    """What else is known of a contest, as (text, worth)."""
+    decide = ("" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE)
+    if contest.is_model:
+        return [(costs.throughput(contest), COST), decide]
+    if not contest.is_layer:
+        gather = [(findings.over_lasp2(contest), EXCHANGE_LASP2)] * (contest.kind == SCAN)
+        return [(findings.of_two_ranks(contest), MUST), *gather, (findings.on_other_executors(contest), OTHER_EXECUTORS), decide,
+                (costs.over_bound(contest), BOUND)]
+    return [(findings.exchanges_of(contest), EXCHANGES_OF), decide,
+            (findings.over_lasp2(contest) if contest.kind == LINEAR else "", LAYER_LASP2), (costs.matters(contest), COST)]
+
+
+def unsaid(ran):
+    """Why nothing can be said of the records of one bench."""
+    timed = [record for record in ran if cases.state_of(record) == cases.TIMED]
     if not timed:
-        return "Not measured." if not any(record["bench"] == bench for record in session.measured) \
-            else "No row has a time."
+        return "No row has a time."
     if all(map(certainty.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
         return "Nothing can be said: its ranks had more busy threads than cores."
     if all(record["executor"] in FOR_CHECKS for record in timed):
-        return f"Nothing can be said: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
-    others = [axes.heading(contest) for contest in session.contests if contest["bench"] == bench and choice.competes(contest, False)]
-    if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        return f"The page compares: {others[0]}{more}."
-    return "Nothing to compare: no two methods were timed on two ranks or more."
+        return f"Nothing can be said of speed: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
+    return "Nothing can be said: each row had too few cores, or too few GPUs, for its ranks."

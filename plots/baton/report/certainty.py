@@ -3,8 +3,8 @@
 
 import collections
 
-from baton import captions, cases, results, schema, words
-from baton.report import choice
+from baton import cases, results, schema, words
+from baton.report import axes, choice
 from baton.report.contests import METHODS, is_oversubscribed
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
@@ -61,14 +61,25 @@ def rows_of(records):
     return len({(results.group_of(record), results.rival(record)) for record in records})
 
 
+def launches_of(contest):
+    """The most launches that a row of a contest has."""
+    return max(len(row.launches) for row in contest.rows)
+
+
 def few_launches(used):
     """Contests of the answer with fewer launches than an interval is worth something with."""
-    few = collections.defaultdict(list)
-    for contest in used:
-        few[len(contest.best.launches)].append("layer" if contest.is_layer else "exchange")
-    told = [f"{words.names(subjects)} in {words.count(launches, 'launch', 'launches')} only"
-            for launches, subjects in few.items() if launches < 3]
-    return f"{', '.join(told).capitalize()}: another launch may say otherwise." if told else ""
+    told = []
+    for bench, subject in SUBJECTS.items():
+        launches = [launches_of(contest) for contest in used if contest["bench"] == bench]
+        few = sorted({number for number in launches if number < 3})
+        if few:
+            which = subject[:-1] if len(launches) == 1 else subject if max(launches) < 3 else f"some {subject}"
+            told.append((which, " to ".join(dict.fromkeys(map(str, (few[0], few[-1])))), few[-1]))
+    alike = collections.defaultdict(list)
+    for which, launches, most in told:
+        alike[f"{launches} {'launch' if most == 1 else 'launches'} only"].append(which)
+    text = ", ".join(f"{words.names(subjects)} in {launches}" for launches, subjects in alike.items())
+    return f"{text.capitalize()}: another launch may say otherwise." if text else ""
 
 
 def layers_beside(session, used):
@@ -167,10 +178,10 @@ def failures(session):
     wrong = sum(row.state == cases.WRONG for _, row in lost)
     contest, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
-    size = "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])}, "
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     reason = " ".join(row.reason.split())
     ran = len(rows_that_ran(session))
-    others = f" The other {ran - len(lost)} computed the right values." if ran > len(lost) else ""
-    return (f"{count} of {words.count(ran, 'row')}{', among them' if len(lost) > 1 else ':'} {name} ({row.name.executor}, "
-            f"{contest['ranks']} ranks, {size}{contest['cadence']}): {reason}.{others}")
+    right = ran - len(lost)
+    others = f" The other {right if right > 1 else 'one'} computed the right values." if right else ""
+    return (f"{count} of {words.count(ran, 'row')}{', among them' if len(lost) > 1 else ':'} {name} on {row.name.executor} "
+            f"({axes.heading(contest).removeprefix('~ ')}): {reason}.{others}")

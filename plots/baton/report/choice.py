@@ -1,16 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which contest is "the exchange" and which is "the layer" of an answer, and which ones stand beside it.
+"""What a session was asked, and which contest stands for each question.
 
-On GPUs before processors, isolated rounds before others, at most ranks, at the papers' state of 2 MiB or what is
-nearest to it. Contests that prove nothing, of oversubscribed ranks for example, are never chosen.
+A question is one work in all its settings: sizes, ranks, passes, cadences. Its contest is that on GPUs before processors,
+of isolated rounds before others, at most ranks, at the papers' state of 2 MiB or what is nearest to it. Contests that
+prove nothing, of oversubscribed ranks for example, are never chosen.
 """
 
+import collections
 import math
 
-from baton.report.contests import LINEAR, SCAN, SOFTMAX
+from baton import schema
+from baton.report.contests import LINEAR, METHODS, SCAN, SOFTMAX
 from baton.report.rows import EXPOSED
 
+# All contests of one work, and the one among them that stands for all.
+Question = collections.namedtuple("Question", "contests main")
+KINDS = (SCAN, LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX)  # in the order in which they are answered
+
 STATE = 2 << 20  # bytes a rank of 32 heads of 128 x 128: the ZeCO paper's exchange
+
+
+def questions(session, bench, simulated=False):
+    """The Questions that the contests of one bench answer, those with several competitors first."""
+    works = collections.defaultdict(list)
+    for contest in session.contests:
+        if contest["bench"] == bench and contest.is_simulated == simulated and says_something(contest):
+            works[work_of(contest)].append(contest)
+    choose = the_layer if bench in METHODS else the_exchange
+    made = [Question(found, choose([one for one in found if len(one.competitors) > 1] or found)) for found in works.values()]
+    return sorted(made, key=lambda one: importance(one.main))
+
+
+def says_something(contest):
+    """True if a contest has a time that is worth something, be it of one method alone."""
+    return contest.counts and any(row.is_timed for row in contest.rows)
+
+
+def work_of(contest):
+    """What is the same in all settings of a question."""
+    return (contest.group.topology, contest.group.host, contest.group.machine, contest["family"], contest.kind, contest.wire, contest.model,
+            contest["map"], "" if contest.is_layer else contest.way)
+
+
+def importance(contest):
+    """Orders questions: what can be compared first, GPUs before processors, the papers' exchange and attention before others."""
+    return (len(contest.competitors) < 2 or contest["ranks"] < 2, not contest.on_gpus,
+            KINDS.index(contest.kind) if contest.kind in KINDS else len(KINDS), schema.is_said(contest.record, "map"),
+            contest.wire != "f32", not contest.is_layer and contest.way != "forward", -contest["ranks"], contest.group.contest)
 
 
 def exchanges(session, simulated=False):
@@ -61,25 +97,7 @@ def the_layer(found):
 
 def ends(session):
     """Yields (subject, contest, [(end, row)...]) of the contests that the answer is about: the fastest and slowest."""
-    for subject, contest in (("exchange", the_exchange(exchanges(session))), ("layer", the_layer(layers(session)))):
-        if contest:
+    for subject, bench in (("exchange", "collective"), ("layer", "operator")):
+        found = [one.main for one in questions(session, bench) if competes(one.main, simulated=False)]
+        for contest in found[:1]:
             yield subject, contest, [("fastest", contest.competitors[0]), ("slowest", contest.competitors[-1])]
-
-
-def softmax_layer(session, layer):
-    """The contest of softmax attention of the same pass and shape as `layer`, or the best there is, or None."""
-    found = layers(session, attention=SOFTMAX)
-    return max(found, key=lambda one: layer is not None and (
-        one["family"] == layer["family"], one["ranks"] == layer["ranks"], one.way == layer.way),
-        default=None)
-
-
-def others(found, chosen):
-    """The contests of three rows or more by the same executors that differ in ranks, size or cadence."""
-    return [contest for contest in found if contest is not chosen and contest["family"] == chosen["family"]
-            and len(contest.competitors) > 2]
-
-
-def on_other_family(found, chosen):
-    """The contests by other executors than the chosen one's: on processors beside GPUs, by tcp beside mpi."""
-    return [contest for contest in found if contest["family"] != chosen["family"]]

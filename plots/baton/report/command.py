@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from baton import program, words
-from baton.report import answer, sessions
+from baton.report import answer, layout, sessions
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
 EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
@@ -52,7 +52,7 @@ def hint(session):
     if not session.others:
         return []
     return textwrap.wrap(f"{words.count(len(session.others), 'older session')} in {session.place}: add --session all, or --session "
-                         f"'{session.others[0]}'.", answer.COLUMNS, break_on_hyphens=False)
+                         f"'{session.others[0]}'.", layout.COLUMNS, break_on_hyphens=False)
 
 
 def terminal(found):

@@ -1,45 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on measured contests: who is fastest, by how much, what cannot be told, and what the exchange costs."""
+"""Sentences on one contest: who is fastest, who ties, what cannot be told, and by how much.
 
-import collections
+A row ties if its interval lies within the margin, it is slower if the interval lies above, and else nothing is known of
+it (ranking.py). The first sentence may follow a colon, so it begins with no name of its own.
+"""
+
 import math
 
-from baton import captions, estimates, limits, words
-from baton.report import choice, ranking
-from baton.report.rows import COMPUTE_ONLY, EXPOSED, LEVEL
+from baton import estimates, words
+from baton.report import ranking
+from baton.report.contests import SCAN
+from baton.report.rows import LEVEL
 
 MOST_LAUNCHES = 100  # that anybody would make
-MATTERS = 0.05  # of a layer: an exchange that costs less when it is waited for hardly matters
-
-# The share of a layer's time that the exchange costs when it is waited for; `interval` is None for one launch.
-Cost = collections.namedtuple("Cost", "row share interval")
 
 
 def winner(contest):
-    """Who is fastest, and how far ahead of the next; or who ties."""
+    """Who is fastest, and how far ahead of the next; or who ties; or what cannot be told."""
     ranks = ranking.rank(contest)
     first, label = ranks.first, contest.label_of
-    runner_up = runner_up_of(ranks)
-    if runner_up is None:
-        return f"{label(first)} alone was measured: {words.time_of(first)}."
-    behind = f"{words.times(runner_up.ratio_to(first))} as long"
-    if not ranks.judged:
-        return f"One launch cannot tell a winner: {label(first)} took least, {words.time_of(first)}, and {label(runner_up)} {behind}."
-    if ranking.has_winner(ranks):
-        return f"Fastest: {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {behind}."
-    verdict = "A tie" if ranks.verdict == ranking.TIE else "Cannot tell"
     others = ranks.unbeaten
+    if not ranks.judged:
+        return unjudged(contest, ranks)
+    if ranking.has_winner(ranks):
+        runner_up = runner_up_of(ranks)
+        return f"Fastest is {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {times(runner_up, first)} as long."
+    is_tie = ranks.verdict == ranking.TIE
     if len(others) == 1:
-        return (f"{verdict}: {label(first)}, {words.time_of(first)}, and {label(others[0])}, which takes "
-                f"{words.times(others[0].ratio_to(first))} as long.")
-    launches = "" if contest.is_simulated else f" in {words.count(len(first.launches), 'launch', 'launches')}"
-    near, untold = list(map(label, ranks.tied)), list(map(label, ranks.untold))
-    told = [f"{words.names(near)} {'are' if len(near) > 1 else 'is'} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near) \
-        + [f"{words.names(untold)} cannot be told from it{launches}"] * bool(untold)
+        between = (f"A tie of {label(first)}", "and") if is_tie else (f"Cannot tell {label(first)}", "from")
+        return f"{between[0]}, {words.time_of(first)}, {between[1]} {label(others[0])}, which takes {times(others[0], first)} as long."
+    whole = f"A tie of {len(others) + 1}" if is_tie else f"Cannot tell which of {len(others) + 1} is fastest"
+    return f"{whole}; {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(how_near(contest, ranks))}."
+
+
+def unjudged(contest, ranks):
+    """The least time where too few launches were made of the same rows."""
+    runner_up, last = runner_up_of(ranks), contest.competitors[-1]
+    slowest = "" if last is runner_up else f"; the slowest, {contest.label_of(last)}, {times(last, ranks.first)}"
+    why = "One launch cannot tell a winner" if max(len(row.launches) for row in contest.competitors) == 1 \
+        else "No two rows share two launches, which cannot tell a winner"
+    return (f"{why}; {contest.label_of(ranks.first)} took least, {words.time_of(ranks.first)}, and {contest.label_of(runner_up)} "
+            f"{times(runner_up, ranks.first)} as long{slowest}.")
+
+
+def times(row, other):
+    """How many times as long a row takes as another one; simulated times are the same at every run."""
+    ratio = row.ratio_to(other)
+    return f"~{words.factor(ratio.value)} times" if row.is_simulated else words.times(ratio)
+
+
+def how_near(contest, ranks):
+    """Who is within the margin of the first one, and who cannot be told from it."""
+    near, unknown = [list(map(contest.label_of, rows)) for rows in (ranks.tied, ranks.untold)]
+    verb = "is" if len(near) == 1 else "are"
     if contest.is_simulated:
-        told = [f"{words.names(near)} cannot be told from it"]
-    of = f" of {len(others) + 1}" * (ranks.verdict == ranking.TIE)
-    return f"{verdict}{of}: {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(told)}."
+        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_TELLS - 1, 0)} of it, which the model cannot tell"]
+    told = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
+    if not unknown:
+        return told
+    ratios = [row.ratio_to(ranks.first) for row in ranks.untold]
+    launches = words.count(min(ratio.launches for ratio in ratios), "launch", "launches")
+    most = [ratio.interval[1] for ratio in ratios if ratio.interval]
+    reach = f" (at most {words.factor(max(most))} times as long)" if len(most) == len(ratios) else ""
+    return [*told, f"{words.names(unknown)} cannot be told from it in {launches}{reach}"]
 
 
 def losers(ranks):
@@ -54,7 +77,7 @@ def slower(contest):
     if not others or not contest.is_layer and others == [ranking.lasp2_of(contest)]:  # over_lasp2 says it
         return ""
     ratios = [row.ratio_to(ranks.first) for row in others]
-    factor = words.times(ratios[0]) if len(others) == 1 else f"{span([ratio.value for ratio in ratios])} times"
+    factor = words.times(ratios[0]) if len(others) == 1 else f"{words.span([ratio.value for ratio in ratios])} times"
     return f"Slower: {words.names(map(contest.label_of, others))}, {factor} as long."
 
 
@@ -65,15 +88,16 @@ def lost(contest):
 
 
 def to_decide(contest):
-    """How many launches would separate the first two of a tie, if their times and the spread stay."""
+    """How many launches would separate the first two, if their times and the spread stay."""
     ranks = ranking.rank(contest)
     if not ranks.judged or not ranks.untold:
         return ""
     ratio = ranks.untold[0].ratio_to(ranks.first)
-    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.untold[0])}"
     if ratio.value <= 1 + estimates.MARGIN or ratio.estimate is None:
         return ""
-    needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value / (1 + estimates.MARGIN)), range(3, MOST_LAUNCHES + 1))
+    needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value / (1 + estimates.MARGIN)),
+                                       range(3, MOST_LAUNCHES + 1))
+    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.untold[0])}"
     return f"About {max(needed, ratio.launches + 1)} launches in all would separate {names}, if both stay as they are." if needed else ""
 
 
@@ -84,104 +108,29 @@ def runner_up_of(ranks):
 def over_lasp2(contest):
     """How the one with the least median stands to LASP-2, or nothing if LASP-2 did not run."""
     ranks, lasp2 = ranking.rank(contest), ranking.lasp2_of(contest)
-    if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is runner_up_of(ranks):
+    named = runner_up_of(ranks) if not ranks.judged or len(ranks.unbeaten) < 2 else None  # with its ratio, by `winner`
+    if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is named:
         return ""
     name = "LASP-2" if contest.is_layer else f"The fastest form of LASP-2's gather here, {contest.label_of(lasp2)},"
     if contest.is_layer and losers(ranks) == [lasp2]:  # `slower` says it
         return ""
     if lasp2 is ranks.first:
         return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
-    untold = ": no difference beyond the launches' spread" if ranks.judged and lasp2 in ranks.unbeaten else ""
-    return (f"{name} takes {words.times(lasp2.ratio_to(ranks.first))} as long as {contest.label_of(ranks.first)}"
-            f"{untold}.")
+    return f"{name} takes {times(lasp2, ranks.first)} as long as {contest.label_of(ranks.first)}{doubt(ranks, lasp2)}."
 
 
-def over_bound(contest):
-    """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
-    ranks = ranking.rank(contest)
-    row = next((one for one in (ranks.first, *ranks.unbeaten, *ranks.beaten) if one.bound_share is not None), None)
-    if row is None:
+def doubt(ranks, row):
+    """That a row of a ranking is not told from the first one, if it is not."""
+    if not ranks.judged or row not in ranks.unbeaten:
         return ""
-    if row.bound_share > 1:
-        return f"{contest.label_of(row)} is as fast as the link was measured to be."
-    return f"{contest.label_of(row)} reaches {words.percent(row.bound_share, 0)} of what the link allows."
-
-
-def everywhere(contest, found):
-    """Over all sizes, ranks and cadences of the same executors: who is never slower than another, and who always is. Nothing
-    if the chosen contest itself has no verdict, since others may have other rows."""
-    places = [one for one in (contest, *choice.others(found, contest)) if ranking.rank(one).judged]
-    if contest not in places or len(places) < 2:
-        return ""
-    labels, best = {}, collections.Counter()
-    behind, wins = collections.defaultdict(list), collections.defaultdict(list)
-    for place in places:
-        ranks = ranking.rank(place)
-        for row in place.competitors:  # a label may be shorter where fewer rows are
-            labels.setdefault(row.name, place.label_of(row))
-        best.update(row.name for row in (ranks.first, *ranks.unbeaten))
-        for row in ranks.beaten:
-            behind[row.name].append(row.ratio_to(ranks.first).value)
-        if ranking.has_winner(ranks) and not place.lost:
-            wins[ranks.first.name].append(difference(place, contest))
-    always = [labels[name] for name, places_won in wins.items() if len(places_won) == len(places)]
-    level = [labels[name] for name, number in best.items() if number == len(places)]
-    slower = sorted((name for name, ratios in behind.items() if len(ratios) == len(places)),
-                    key=lambda name: (not ranking.is_lasp2(name.name), -min(behind[name])))[:2]
-    if always:
-        told = f"{where(places)}, {always[0]} is fastest."
-    elif level:
-        told = f"{where(places)}, {words.names(level)} {'are' if len(level) > 1 else 'is'} among the fastest."
-    else:
-        told = f"{where(places)}, none is always among the fastest."
-    if slower:
-        ratios = [ratio for name in slower for ratio in behind[name]]
-        told += f" Always slower: {words.names(labels[name] for name in slower)}, {span(ratios)} times as long."
-    won = [f"{labels[name]} wins at {words.names(won, 2)}" for name, won in wins.items() if not always]
-    return told + (f" {'; '.join(won)}." if won else "")
-
-
-def where(places):
-    """All places of a comparison in words, such as `At all 6 sizes (64 KiB to 16 MiB)`."""
-    sizes = sorted({one["state_bytes"] for one in places})
-    if len(sizes) == len(places):
-        return f"At all {len(sizes)} sizes ({captions.binary_size(sizes[0])} to {captions.binary_size(sizes[-1])})"
-    axes = [word for word, values in (("sizes", sizes), ("ranks", {one["ranks"] for one in places}),
-                                      ("kinds of rounds", {one["cadence"] for one in places})) if len(values) > 1]
-    return f"At all {len(places)} settings" + (f" of {words.names(axes)}" if axes else "")
-
-
-def span(ratios):
-    """The least and the largest of ratios, such as `1.4 to 3.4`."""
-    low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
-    return low if low == high else f"{low} to {high}"
-
-
-def difference(other, contest):
-    """What a place has other than the chosen one, such as `128 KiB, graph`; for the chosen one itself its size."""
-    size = captions.binary_size(other["state_bytes"])
-    parts = [size] * (other["state_bytes"] != contest["state_bytes"]) \
-        + [f"{other['ranks']} ranks"] * (other["ranks"] != contest["ranks"]) \
-        + [other["cadence"]] * (other["cadence"] != contest["cadence"])
-    return ", ".join(parts) or size
+    return ": no difference that matters" if row in ranks.tied else ": the launches cannot tell them apart"
 
 
 def of_two_ranks(contest):
-    """Why exchanges of two ranks tie."""
-    if contest["ranks"] > 2 or not ranking.rank(contest).unbeaten:
+    """Why exchanges of two ranks hardly differ, whoever is ahead."""
+    if contest.kind != SCAN or contest["ranks"] != 2:
         return ""
-    return "Between two ranks most scans send one and the same message, so they tie; from three ranks on they differ."
-
-
-def near(contest):
-    """How little zeco, lasp1 and lasp2 differ, in percent of a layer."""
-    names = [name for name in (ranking.ZECO, ranking.LASP1, ranking.LASP2) if ranking.named(contest, name)]
-    found = ranking.spread(contest)
-    if found is None:
-        return ""
-    ratio, most = found
-    told = f"The slowest of {words.names(names)} takes {words.percent(ratio - 1)} longer than the fastest"
-    return told + (f", at most {words.percent(most - 1)} with 95 % confidence." if most else ", in one launch.")
+    return "Between two ranks most scans send one and the same message, so their patterns cannot differ; from three ranks on they do."
 
 
 def exchanges_of(contest):
@@ -196,45 +145,5 @@ def on_other_executors(contest):
     for row in contest.competitors:
         best.setdefault(row.name.executor, row)
     first, *others = best.values()
-    return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {words.times(row.ratio_to(first))} as long as "
+    return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {times(row, first)} as long as "
                     f"{contest.label_of(first)}." for row in others)
-
-
-def cost_of_exchange(contest):
-    """The Cost of the first method that ran in all three modes, or None."""
-    for row in contest.competitors:
-        exposed = contest.beside(row, EXPOSED)
-        alone = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row)
-        common = [launch for launch in row.launches
-                  if exposed and alone and launch in exposed.launches and launch in alone.launches]
-        if common:
-            shares = [(exposed.launches[launch] - alone.launches[launch]) / row.launches[launch] for launch in common]
-            interval = estimates.interval(estimates.paired(shares), LEVEL) if len(shares) > 1 else None
-            return Cost(row, sum(shares) / len(shares), interval)
-    return None
-
-
-def throughput(contest):
-    """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
-    best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
-    told = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
-    if limit := limits.of(record):
-        told += f", {words.percent(limit.seconds / best.median)} of the peak"
-    return f"{told}, and takes {words.times(best.ratio_to(local))} as long as without an exchange (dp)." if local else f"{told}."
-
-
-def matters(contest):
-    """Whether the exchange matters for this layer at all."""
-    cost = cost_of_exchange(contest)
-    if cost is None:
-        local = contest.local_of(contest.best)
-        return f"{contest.label_of(contest.best)} takes {words.times(contest.best.ratio_to(local))} as long as the " \
-               "layer without any exchange." if local else ""
-    exchange = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost"
-    if cost.interval is None:
-        return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
-    low, high = (max(end, 0) for end in cost.interval)
-    if high < MATTERS:
-        return f"{exchange} at most {words.percent(high)} of a layer's time, so it hardly matters."
-    share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)
-    return f"{exchange} {share} of a layer's time, {'so it matters' if low > MATTERS else 'too wide to say whether it matters'}."

@@ -1,29 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator says of more ranks than were measured. All of it is marked `~` and said to be simulated."""
+"""What the simulator says, of more ranks than were measured or of all that it was asked.
+
+All of it is marked `~` and said to be simulated.
+"""
 
 import collections
 import math
 
 from baton import captions, cases, results, words
-from baton.report import choice, ranking
-from baton.report.contests import is_oversubscribed
+from baton.report import axes, choice, findings, ranking
+from baton.report.contests import LINEAR, SCAN, is_oversubscribed
 
 MACHINE = "~ Simulated machine: "
 OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
+# The axes over which the simulator is followed, and those that change with them.
+FOLLOWED = {"ranks": ("ranks", "ranks_per_node"), "state_bytes": ("heads", "tokens"), "tokens": ("tokens", "heads")}
+
+# Contests that differ in one axis alone, whose values rise.
+Series = collections.namedtuple("Series", "axis contests")
 
 
 def sentences(session):
-    """Returns four sentences: on the machine, on the exchange, on the layer, and on the errors of predictions; empty where
-    nothing was simulated."""
-    found = {"exchange": beyond(series(choice.exchanges(session, simulated=True)), choice.exchanges(session)),
-             "layer": beyond(series(choice.layers(session, simulated=True)), choice.layers(session))}
-    machines = {one.group.topology for contests in found.values() for one in contests}
+    """Returns the sentences on the machine, on each series, and on the errors of predictions; empty where nothing was
+    simulated."""
+    found = grown(session)
+    machines = {one.group.topology for each in found for one in each.contests}
     where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 else ""
-    told = [sentence(subject, contests, reservation(session, contests), not where) if contests else ""
-            for subject, contests in found.items()]
+    told = [sentence(each, reservation(session, each.contests), not where) for each in found]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
-    return [where, *told, off if any(told) else ""]
+    return [where, *told, off if told else ""]
+
+
+def grown(session):
+    """Returns the Series of what was simulated, of each bench those of the first question first."""
+    found = []
+    for bench in results.BENCHES:
+        measured = [one.main for one in choice.questions(session, bench)]
+        questions = choice.questions(session, bench, simulated=True)
+        of_bench = [[*map(lambda each: each._replace(contests=beyond(each.contests, measured)), series(one.contests))] for one in questions]
+        found += [each for group in of_bench for each in group if each.contests]
+    return found
+
+
+def series(found):
+    """Returns the Series that cover these contests, those of most contests and of the papers' state first."""
+    found = [one for one in found if len(one.competitors) > 1 and one["ranks"] > 1]
+
+    def groups(axis):
+        made = collections.defaultdict(dict)
+        for contest in found:
+            made[results.alike(contest.record, *FOLLOWED[axis])][contest[axis]] = contest
+        return [Series(axis, [contest for _, contest in sorted(each.items())]) for each in made.values()]
+
+    def worth(each):
+        one = each.contests[0]
+        return len(each.contests), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
+
+    benches = [axis for axis in FOLLOWED if not found or axis != ("state_bytes" if found[0].is_layer else "tokens")]
+    made = max(map(groups, benches), key=lambda each: max((len(one.contests) for one in each), default=0))
+    return sorted(made, key=worth, reverse=True)
 
 
 def reservation(session, contests):
@@ -43,37 +79,48 @@ def rates_are_doubtful(session):
     return bool(timed) and all(map(is_oversubscribed, timed))
 
 
-def series(found):
-    """Returns the contests that differ in ranks alone and cover most of them, by ranks; the papers' state if it can."""
-    groups = collections.defaultdict(dict)
-    for contest in found:
-        groups[results.alike(contest.record, "ranks", "ranks_per_node")][contest["ranks"]] = contest
-
-    def worth(by_ranks):
-        one = next(iter(by_ranks.values()))
-        return len(by_ranks), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
-
-    return [contest for _, contest in sorted(max(groups.values(), default={}, key=worth).items())]
-
-
 def beyond(simulated, measured):
     """The simulated contests of more ranks than were measured, whose times say who is fastest at fewer."""
-    most = max((one["ranks"] for one in measured), default=0)
+    most = max((one["ranks"] for one in measured if one.kind == simulated[0].kind), default=0)
     return [one for one in simulated if one["ranks"] > most]
 
 
-def sentence(subject, contests, before, is_alone):
-    """Who leads at which ranks, and how far LASP-2 is behind at the most of them; with the machine if `is_alone`."""
-    last = contests[-1]
-    told = [f"{clause(names)} at {words.ranges(ranks)}{' ranks' if number == 0 else ''}"
-            for number, (names, ranks) in enumerate(leaders(contests))]
-    size = "" if last.is_layer else f" of {captions.binary_size(last['state_bytes'])}"
-    text = f"~ {before}{subject}{size}{f' on {last.group.topology}' * is_alone}: {'; '.join(told)}"
+def sentence(each, before, is_alone):
+    """Who leads at which ranks or sizes, and how far LASP-2 is behind at the last; with the machine if `is_alone`."""
+    last = each.contests[-1]
+    machine = f" on {last.group.topology}" * is_alone
+    if len(each.contests) == 1:
+        return f"~ {before}{axes.heading(last).removeprefix('~ ')}{machine}: {words.lowered(findings.winner(last))}"
+    told = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
+    text = f"~ {before}{subject(each)}{machine}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best
-    if lasp2 is not None and lasp2 is not first and ranking.is_slower(lasp2, first):
+    if last.kind in (SCAN, LINEAR) and lasp2 not in (None, first) and ranking.is_slower(lasp2, first):
         name = "LASP-2" if last.is_layer else f"LASP-2 ({lasp2.name.name})"
-        text += f"; {name} ~{words.factor(lasp2.ratio_to(first).value)} times as long as {first.name.name} at {last['ranks']}"
+        text += f"; {name} ~{words.factor(lasp2.ratio_to(first).value)} times as long as {first.name.name} at {value(last, each.axis)}"
     return text + "."
+
+
+def subject(each):
+    """What a series is of, in words: a layer or an exchange, with the axes that others of its session have otherwise."""
+    one, is_of_ranks = each.contests[-1], each.axis == "ranks"
+    if one.kind not in (SCAN, LINEAR) or one.is_model or set(one.apart) - {*FOLLOWED[each.axis], each.axis}:
+        hidden = (each.axis, *FOLLOWED[each.axis], *["heads", "dtype"] * (one.is_layer and "dtype" not in one.apart))
+        return axes.heading(one, *hidden).removeprefix("~ ")
+    what = "layer" if one.is_layer else "exchange"
+    if not is_of_ranks:
+        return f"{what} of {words.count(one['ranks'], 'rank')}"
+    return what if one.is_layer else f"{what} of {captions.binary_size(one['state_bytes'])}"
+
+
+def value(contest, axis):
+    return captions.binary_size(contest[axis]) if axis == "state_bytes" else str(contest[axis])
+
+
+def ends(axis, places, is_named):
+    """The ends of rising values of an axis, such as `4 to 256 ranks`."""
+    values = [value(place, axis) for place in (places[0], places[-1])]
+    told = values[0] if len(places) == 1 else " to ".join(values)
+    return told + {"ranks": " ranks", "tokens": " tokens a rank"}.get(axis, "") * is_named
 
 
 def clause(names):
@@ -82,18 +129,18 @@ def clause(names):
     return f"{words.names(names, 3)} tie within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
 
 
-def leaders(contests):
-    """Returns [(names, ranks)]: those that the model cannot tell from the least time, over the ranks where all of them
-    stay so. The one that led before comes first."""
+def leaders(each):
+    """Returns [(names, contests)]: those that the model cannot tell from the least time, over the contests of a series
+    where all of them stay so. The one that led before comes first."""
     stretches = []
-    for contest in contests:
+    for contest in each.contests:
         ranks = ranking.rank(contest)
         level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.unbeaten)))
         kept = [name for name in stretches[-1][0] if name in level] if stretches else []
         if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
-            stretches[-1] = (kept, [*stretches[-1][1], contest["ranks"]])
+            stretches[-1] = (kept, [*stretches[-1][1], contest])
         else:
-            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest["ranks"]]))
+            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest]))
     return stretches
 
 

@@ -4,13 +4,12 @@
 import collections
 
 from baton import limits, words
-from baton.report import axes
+from baton.report import axes, costs
 from baton.report.contests import LINEAR, SOFTMAX
 
 PASSES = {"forward": "forward", "backward": "backward alone", "both": "training"}
 # The timed row of a layer or model on one GPU, its contest, and its limits.Limit or None.
 Work = collections.namedtuple("Work", "contest row limit")
-SHARES = {limits.MEMORY: "bandwidth", limits.TENSOR_CORES: "MFU"}  # what a share of the data sheet's rate is called
 ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
 
 
@@ -53,5 +52,5 @@ def of_passes(found):
     return ", ".join(
         f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}"
         + f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
-        + (f" ({words.percent(limit.seconds / row.median, 0)}{f' {SHARES[limit.by]}' * (number == 0)})" if limit else "")
+        + (f" ({words.percent(limit.seconds / row.median, 0)}{f' {costs.SHARES[limit.by]}' * (number == 0)})" if limit else "")
         for number, (contest, row, limit) in enumerate(found))

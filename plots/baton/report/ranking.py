@@ -7,16 +7,14 @@ One launch has no interval, and tells nothing. Simulated times have no spread: t
 """
 
 import collections
-import itertools
 import math
 
 from baton.estimates import MARGIN
-from baton.report.rows import LEVEL
 
 MODEL_TELLS = 1.1  # simulated times that are nearer to one another than this are called equal
 SLOWER, TIES, UNTOLD = "slower", "ties", "untold"  # how a row stands to the one with the least time
 FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a contest
-ALL_GATHER_SCAN, LASP2, LASP1, ZECO = "all_gather_scan", "lasp2", "lasp1", "zeco"
+ALL_GATHER_SCAN, LASP2 = "all_gather_scan", "lasp2"
 
 
 class Ranking(collections.namedtuple("Ranking", "first tied untold beaten judged")):
@@ -86,20 +84,3 @@ def lasp2_of(contest):
 
 def is_lasp2(name):
     return name == "mpi_allgather" or name.removeprefix("nccl_").startswith(ALL_GATHER_SCAN)
-
-
-def spread(contest, names=(ZECO, LASP1, LASP2)):
-    """How far the methods of these names lie apart: (found, at most), as ratios of the slower to the faster.
-
-    Each is the largest of all pairs, and `at most` the furthest end of their intervals, held to a common level; None
-    for one launch. Returns None where fewer than two of them ran.
-    """
-    rows = [row for row in (named(contest, name) for name in names) if row]
-    pairs = list(itertools.combinations(rows, 2))
-    if not pairs:
-        return None
-    ratios = [one.ratio_to(other, 1 - (1 - LEVEL) / len(pairs)) for one, other in pairs]
-    found = max(max(ratio.value, 1 / ratio.value) for ratio in ratios)
-    if not all(ratio.interval for ratio in ratios):
-        return found, None
-    return found, max(max(ratio.interval[1], 1 / ratio.interval[0]) for ratio in ratios)

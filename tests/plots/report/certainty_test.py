@@ -50,13 +50,25 @@ class Less(unittest.TestCase):
 
 class Failed(unittest.TestCase):
     def test_a_case_that_hung_is_named(self):
-        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows: ring_scan (mpi, 4 ranks, "
-                         "2 MiB, isolated): exceeded its limit of 60 s. The other 2 computed the right values.")
+        self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows: ring_scan on mpi (Exclusive scan, "
+                         "2 MiB a rank, 4 ranks on processors): exceeded its limit of 60 s. The other 2 computed the right values.")
 
     def test_a_wrong_row_comes_first(self):
         wrong = [{**one, "wrong": 7} for one in scan("two_shot")]
-        self.assertIn("1 failed and 1 wrong of 4 rows, among them two_shot (mpi, 4 ranks, 2 MiB, isolated): 7 wrong elements.",
+        self.assertIn("1 failed and 1 wrong of 4 rows, among them two_shot on mpi (Exclusive scan, 2 MiB a rank, 4 ranks on processors): 7 wrong elements.",
                       told(rivals(), failed(), wrong))
+
+    def test_a_wrong_layer_is_told_by_attention_pass_tensor_error_and_tolerance(self):
+        wrong = [{**one, "wrong": 1, "first_wrong": "rank 1, dg: relative error 1.6e-02, at most 1.5e-02 is right"}
+                 for one in layer("ulysses", which="backward", attention="gdn")]
+        self.assertIn("1 wrong of 2 rows: ulysses on mpi (GDN attention, backward pass, 1024 tokens a rank, 4 heads of 128, f32, 4 ranks on "
+                      "processors): 1 wrong tensor: rank 1, dg: relative error 1.6e-02, at most 1.5e-02 is right. The other one computed",
+                      told(wrong, layer("zeco", which="backward", attention="gdn")))
+
+    def test_one_of_anything_has_no_plural(self):
+        text = told([{**one, "wrong": 1} for one in scan("two_shot")], layer(heads=1))
+        self.assertIn("1 wrong element.", text)
+        self.assertIn("1 head of 128", text)
 
     def test_a_skipped_row_is_no_failure(self):
         skipped = [{**failed()[0], "skipped": "not here"}]

@@ -3,7 +3,7 @@
 
 import pathlib
 
-from baton.report import answer, sessions
+from baton.report import answer, layout, sessions
 from plots import example
 
 STEADY = (1.0, 1.01, 0.99)  # how the launches of a session differ, all rows of a launch alike
@@ -85,8 +85,8 @@ def paragraphs(*groups):
     """{heading: text} of the answer."""
     found, heading = {}, ""
     for line in answer.lines(session(*groups)):
-        heading = line[:answer.INDENT].strip() or heading
-        found[heading] = f"{found.get(heading, '')} {line[answer.INDENT:].strip()}".strip()
+        heading = line[:layout.INDENT].strip() or heading
+        found[heading] = f"{found.get(heading, '')} {line[layout.INDENT:].strip()}".strip()
     return found
 
 

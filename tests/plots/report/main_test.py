@@ -25,13 +25,13 @@ class Command(InFolder):
         older = rivals("all_gather_scan", session="s1", time="2030-01-01T00:00:00Z")
         newer = rivals("all_scan", session="s2", time="2030-01-02T00:00:00Z")
         path = self.write("r.jsonl", newer + older)
-        self.assertIn("Fastest: all_scan", said(report("--terminal", path)))
-        self.assertIn("Fastest: all_gather_scan", said(report("--session", "s1", path)))
+        self.assertIn("fastest is all_scan", said(report("--terminal", path)))
+        self.assertIn("fastest is all_gather_scan", said(report("--session", "s1", path)))
 
     def test_records_without_a_session_are_parted_by_commit(self):
         path = self.write("r.jsonl", rivals("all_gather_scan") + rivals(commit="new", time="2030-01-02T00:00:00Z"))
         done = report(path)
-        self.assertIn("Fastest: all_scan", said(done))
+        self.assertIn("fastest is all_scan", said(done))
         self.assertIn("commit new;", said(done))
 
     def test_files_of_a_folder_make_one_session(self):
@@ -39,7 +39,7 @@ class Command(InFolder):
         self.write("b.jsonl", rivals(session="s")[3:])
         done = report(self.folder)
         self.assertEqual(done.stderr, "")
-        self.assertIn("2 compared. Fastest: all_scan", said(done))
+        self.assertIn("2 compared: fastest is all_scan", said(done))
 
     def test_measured_and_simulated_files_of_a_folder_are_told_apart(self):
         for program, made in (("collectives", scan), ("operators", layer)):
@@ -68,7 +68,7 @@ class Command(InFolder):
             self.write(f"{name}/r.jsonl", rivals(fastest))
         for places in ([self.folder], [self.folder / "one", self.folder / "other"]):
             done = report(*places)
-            self.assertRegex(said(done), r"(?s)# \S*one, session .*Fastest: all_scan.*# \S*other, .*Fastest: all_gather")
+            self.assertRegex(said(done), r"(?s)# \S*one, session .*fastest is all_scan.*# \S*other, .*fastest is all_gather")
 
     def test_a_failed_case_is_no_failure_of_the_report(self):
         done = report(self.write("r.jsonl", rivals() + failed()))
@@ -80,7 +80,7 @@ class Command(InFolder):
         path.write_text(path.read_text(encoding="utf-8") + '{"half', encoding="utf-8")
         done = report(path)
         self.assertIn("not a whole record", done.stderr)
-        self.assertIn("Fastest: all_scan", said(done))
+        self.assertIn("fastest is all_scan", said(done))
 
     def test_older_sessions_are_said_to_be_there(self):
         path = self.write("r.jsonl", rivals(session="old") + rivals(session="new", time="2031-01-01T00:00:00Z"))
@@ -101,7 +101,7 @@ class Command(InFolder):
     def test_a_terminal_of_ascii(self):
         made = [{**one, "machine": {**one["machine"], "cpu": "Prozessor \u00fc"}} for one in rivals()]
         done = report(self.write("r.jsonl", made), encoding="ascii")
-        self.assertIn("Fastest: all_scan", said(done))
+        self.assertIn("fastest is all_scan", said(done))
 
     def test_the_document_shows_what_the_command_prints(self):
         document = (ROOT / "docs/reading_results.md").read_text(encoding="utf-8")

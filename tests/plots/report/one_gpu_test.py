@@ -54,13 +54,13 @@ class OneGpu(unittest.TestCase):
     def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
                 for one in simulated(layer(name, milliseconds, ranks=256))]
-        apart = "~ Simulated machine: 32 x Example CPU, mpi. ~ of processors, not of these GPUs: layer"
+        apart = "~ Simulated machine: 32 x Example CPU, mpi. ~ of processors, not of these GPUs: Linear attention"
         self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
         self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
 
     def test_rates_of_ranks_that_shared_cores_are_said(self):
         more = [simulated(layer(name, time, ranks=128)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
-        doubt = "~ from rates of ranks that shared cores: layer"
+        doubt = "~ from rates of ranks that shared cores: Linear attention"
         self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
         self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
 

@@ -10,7 +10,7 @@ import collections
 from matplotlib import ticker
 
 from baton import style, words
-from baton.report import answer, choice, growth, one_gpu, ranking
+from baton.report import answer, axes, certainty, contests, growth, one_gpu, ranking
 
 # `finding` is the sentence that answers the question, `details` are the others, and `svg` is None without rows.
 Card = collections.namedtuple("Card", "question title finding details svg link")
@@ -29,28 +29,44 @@ TIED, OTHER = "#00664a", "#57606a"
 
 def of(session):
     """Yields the Cards of a session, in the order of its answer."""
-    sentences = collections.defaultdict(list)
-    for one in answer.sentences(session):
-        if one.text:
-            sentences[one.heading].append(one.text)
-    about = contests(session)
-    for heading, question in QUESTIONS.items():
-        if texts := sentences[heading]:
-            contest = about.get(heading)
-            svg = ranked(contest) if contest else works(session) if heading == answer.ONE_GPU else None
-            is_titled = heading != answer.SIMULATED or texts[0].startswith(growth.MACHINE)
-            title = "" if not svg else texts.pop(0) if is_titled else answer.title(contest)
-            title += f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * bool(
-                contest and len(contest.competitors) > style.MOST_LINES)
-            yield Card(question, title, texts[0], texts[1:], svg, "#cases" if svg else "")
+    alone = one_gpu.sentences(one_gpu.works(session))
+    if alone:
+        svg = works(session)
+        yield Card(QUESTIONS[answer.ONE_GPU], alone[0], alone[1], alone[2:], svg, "#cases" if svg else "")
+    for one in answer.asked(session):
+        finding, *details = [text for text, _ in one.sentences if text]
+        yield Card(question(one), note(one), finding, details, *figure(one.contest))
+    where, *told, off = growth.sentences(session)
+    if told:
+        last = growth.grown(session)[0].contests[-1]
+        yield Card(QUESTIONS[answer.SIMULATED], where or f"{axes.heading(last)}.", told[0], [*told[1:], *filter(None, [off])], *figure(last))
 
 
-def contests(session):
-    """The contest that each paragraph of the answer is about, by its heading."""
-    simulated = growth.series(choice.exchanges(session, simulated=True)) or growth.series(choice.layers(session, simulated=True))
-    found = {answer.EXCHANGE: choice.the_exchange(choice.exchanges(session)), answer.LAYER: choice.the_layer(choice.layers(session)),
-             answer.MODEL: choice.the_layer(choice.models(session)), answer.SIMULATED: simulated[-1] if simulated else None}
-    return {heading: contest for heading, contest in found.items() if contest}
+def question(asked):
+    """What a card answers: of a second work of the same bench with its name."""
+    contest = asked.contest
+    if contest is None:
+        return QUESTIONS[asked.heading]
+    is_alone = len(contest.competitors) < 2
+    what = {answer.EXCHANGE: "exchange", answer.LAYER: "layer", answer.MODEL: "model"}[asked.heading]
+    work = "" if contest.is_model or contest.kind in (contests.SCAN, contests.LINEAR) else f"{axes.work(contest)}: "
+    asks = f"how long does this {what} take?" if is_alone else words.lowered(QUESTIONS[asked.heading])
+    return f"{work}{asks}" if work else f"{asks[:1].upper()}{asks[1:]}"
+
+
+def note(asked):
+    """The shape of what a card is about, its launches, and what its figure leaves out."""
+    contest = asked.contest
+    if contest is None:
+        return ""
+    launches = certainty.launches_of(contest)
+    left_out = f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * (len(contest.competitors) > style.MOST_LINES)
+    return f"{axes.heading(contest)}; {len(contest.competitors) or 1} compared; {words.count(launches, 'launch', 'launches')}.{left_out}"
+
+
+def figure(contest):
+    """Returns the figure of a contest and a link to its rows; (None, "") where a figure would compare nothing."""
+    return (ranked(contest), "#cases") if contest and len(contest.competitors) > 1 else (None, "")
 
 
 def ranked(contest):
@@ -59,7 +75,7 @@ def ranked(contest):
     rows = sorted([ranks.first, *ranks.unbeaten, *ranks.beaten], key=lambda row: row.median)
     rows = [*rows[:style.MOST_LINES - 1], rows[-1]] if len(rows) > style.MOST_LINES else rows
     return drawn([Point(contest.label_of(row), row, TIED if ranks.judged and row not in ranks.beaten else OTHER) for row in rows],
-                 f"Times of {answer.title(contest)}")
+                 f"Times of {axes.heading(contest)}")
 
 
 def works(session):

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences on what times mean: beside the link's bound, the layer without an exchange, and the hardware's peak."""
+
+import collections
+
+from baton import estimates, limits, words
+from baton.report import ranking
+from baton.report.rows import COMPUTE_ONLY, EXPOSED, LEVEL, LOCAL
+
+MATTERS = 0.05  # of a layer: an exchange that costs less when it is waited for hardly matters
+SHARES = {limits.MEMORY: "bandwidth", limits.TENSOR_CORES: "MFU"}  # what a share of the data sheet's rate is called
+IMPOSSIBLE = 1 + estimates.MARGIN  # of a bound or a peak: more than measurements of it err
+
+# The share of a layer's time that the exchange costs when it is waited for; `interval` is None for one launch.
+Cost = collections.namedtuple("Cost", "row share interval")
+
+
+def over_bound(contest):
+    """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
+    ranks = ranking.rank(contest)
+    row = next((one for one in (ranks.first, *ranks.unbeaten, *ranks.beaten) if one.bound_share is not None), None)
+    return f"{contest.label_of(row)} {of_bound(row)}." if row else ""
+
+
+def of_bound(row):
+    """The share of what the link allows, and why it may be more than all of it."""
+    more = ": latency and bandwidth of the bound are measured too, and err by as much" if round(100 * row.bound_share) > 100 else ""
+    return f"reaches {words.percent(row.bound_share, 0)} of what the link allows{more}"
+
+
+def row_of(contest):
+    """The competitor with the least time, or where none competes the row of local work."""
+    return contest.best or min((one for one in contest.rows if one.is_timed), key=lambda one: one.median)
+
+
+def alone(contest):
+    """The time of a method that nothing competes with, and what share of a bound, a peak or a layer's time it is."""
+    row = row_of(contest)
+    what = "" if row.name.mode != COMPUTE_ONLY else ", local work without any exchange," if row.name.name != LOCAL \
+        else ", the model without any exchange," if contest.is_model else ", the layer without any exchange,"
+    label = f"{contest.label_of(row)}{what}"
+    return f"{label} takes {', '.join([words.time_of(row), *shares(contest, row)])}; nothing was measured that competes with it."
+
+
+def shares(contest, row):
+    """What a row's time is beside the layer without an exchange, the bound of the link and the hardware's rates."""
+    local, limit = contest.local_of(row), limits.of(row.records[-1])
+    told = [over_local(row, local)] if local and local is not row else []
+    told += [of_bound(row)] if row.bound_share is not None and not contest.is_layer and contest["ranks"] > 1 else []
+    told += [f"{contest['tokens'] / row.median:,.0f} tokens/s a rank"] if contest.is_model else []
+    return told + ([of_limit(limit, row, SHARES[limit.by])] if limit else [])
+
+
+def over_local(row, local):
+    """How much longer a row takes than the same work without any exchange; less is no effect of an exchange."""
+    ratio = row.ratio_to(local)
+    low = ratio.interval[0] if ratio.interval else ratio.value
+    if low > 1:
+        return f"{words.times(ratio)} as long as without any exchange"
+    high = ratio.interval[1] if ratio.interval else ratio.value
+    if high < 1:
+        return f"{words.times(ratio)} as long as without any exchange, which cannot be: times err by as much"
+    return f"no longer than without any exchange as far as launches tell ({words.times(ratio)})"
+
+
+def of_limit(limit, row, rate):
+    """The share of a rate of the hardware; more than all of it means that the rate is wrong."""
+    share = limit.seconds / row.median
+    return f"{words.percent(share)} {rate}" + " (which cannot be: that rate is too low)" * (share > IMPOSSIBLE)
+
+
+def throughput(contest):
+    """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
+    best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
+    told = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
+    if limit := limits.of(record):
+        told += f", {of_limit(limit, best, 'of the peak')}"
+    return f"{told}, and takes {over_local(best, local)} (dp)." if local else f"{told}."
+
+
+def cost_of_exchange(contest):
+    """The Cost of the first method that ran in all three modes, or None."""
+    for row in contest.competitors:
+        exposed = contest.beside(row, EXPOSED)
+        alone_of = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row)
+        common = [launch for launch in row.launches
+                  if exposed and alone_of and launch in exposed.launches and launch in alone_of.launches]
+        if common:
+            found = [(exposed.launches[launch] - alone_of.launches[launch]) / row.launches[launch] for launch in common]
+            interval = estimates.interval(estimates.paired(found), LEVEL) if len(found) > 1 else None
+            return Cost(row, sum(found) / len(found), interval)
+    return None
+
+
+def matters(contest):
+    """Whether the exchange matters for this layer at all."""
+    cost = cost_of_exchange(contest)
+    if cost is None:
+        local = contest.local_of(contest.best)
+        return f"{contest.label_of(contest.best)} takes {over_local(contest.best, local)}." if local else ""
+    exchange = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost"
+    if cost.interval is None:
+        return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
+    low, high = (max(end, 0) for end in cost.interval)
+    if high < MATTERS:
+        return f"{exchange} at most {words.percent(high)} of a layer's time, so it hardly matters."
+    share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)
+    return f"{exchange} {share} of a layer's time, {'so it matters' if low > MATTERS else 'too wide to say whether it matters'}."
