@@ -20,7 +20,7 @@ wheel() {
 # Brackets of extras are a pattern to shells, hence the quotes.
 say_how_to_install() {
   local made newest=
-  for made in build/wheel/baton-*.whl; do
+  for made in build/wheel/baton_bench-*.whl; do
     if [[ $made -nt $newest ]]; then newest=$made; fi
   done
   echo "To install it in a virtual environment: pip install '${newest}[frames,natives]'"

@@ -8,6 +8,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAME, = re.findall(r'^name = "(.*?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+WHEEL = NAME.replace("-", "_")  # as files of wheels have names
 
 
 class Installing(unittest.TestCase):
@@ -27,27 +29,31 @@ class Installing(unittest.TestCase):
         """What pip is given by a line as a user types it."""
         return self.bash(f"pip() {{ printf '%s\\n' \"$@\"; }}\n{line}").splitlines()
 
+    def test_no_other_project_has_the_name(self):
+        self.assertNotEqual(NAME, "baton")  # of Python's index: `pip install -U` would replace ours by it
+        self.assertEqual(NAME, NAME.lower())
+
     def wheel(self, name):
         (self.folder / "build/wheel" / name).write_text("", encoding="utf-8")
         return f"build/wheel/{name}"
 
     def test_of_the_document(self):
-        wheel = self.wheel("baton-1-py3.whl")
+        wheel = self.wheel(f"{WHEEL}-1-py3.whl")
         line, = re.findall(r"^    (pip install .*)$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertEqual(self.words_of_pip(line), ["install", f"{wheel}[frames,natives]"])
 
     def test_of_the_command_with_the_newest_wheel(self):
         functions = re.sub(r'^main "\$@"$', "", (ROOT / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
         stubs = "packages() { :; }; step() { :; }; steps() { :; }\n" \
-                "quietly() { if [[ $1 == wheel ]]; then touch build/wheel/baton-3-py3.whl; fi; }\n"
+                f"quietly() {{ if [[ $1 == wheel ]]; then touch build/wheel/{WHEEL}-3-py3.whl; fi; }}\n"
         (self.folder / "cmake").symlink_to(ROOT / "cmake")
         (self.folder / "run").write_text(functions + stubs + "wheel\n", encoding="utf-8")
-        for old in ("baton-1-py3.whl", "baton-4-py3.whl"):
+        for old in (f"{WHEEL}-1-py3.whl", f"{WHEEL}-4-py3.whl"):
             path = self.folder / self.wheel(old)
             subprocess.run(["touch", "-d", "2020-01-01", path], check=True)
         said = self.bash("source ./run").splitlines()[-1]
         line = re.fullmatch(r"To install it in a virtual environment: (pip install .*)", said)[1]
-        self.assertEqual(self.words_of_pip(line), ["install", "build/wheel/baton-3-py3.whl[frames,natives]"])
+        self.assertEqual(self.words_of_pip(line), ["install", f"build/wheel/{WHEEL}-3-py3.whl[frames,natives]"])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("BATON_TORCH_PYTHON", "python3")
-WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
+WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton_bench-*.whl"), key=os.path.getmtime)
 ROWS = """
 import baton
 for record in baton.read("records.jsonl"):

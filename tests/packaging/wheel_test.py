@@ -13,7 +13,7 @@ from harness.process.torchrun_like import start
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton-*.whl"), key=os.path.getmtime)
+WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton_bench-*.whl"), key=os.path.getmtime)
 BUILDER = os.path.join(sys.argv[1], "venv/bin/python")  # the Python that the wheel is for
 TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 WRONG = """
