@@ -114,7 +114,7 @@ const std::vector<Fact>& facts_of_axes() {
 /// True for an axis that no fact has in its words, and that has no column, which has a title.
 bool has_no_words(const schema::Field& field) {
   const auto tells = [&](schema::Key key) { return key.field().key == field.key; };
-  return field.role == schema::axis && field.title.empty() &&
+  return field.role == schema::Role::axis && field.title.empty() &&
          std::none_of(facts_of_axes().begin(), facts_of_axes().end(), [&](const Fact& fact) {
            return std::any_of(fact.axes.begin(), fact.axes.end(), tells);
          });
