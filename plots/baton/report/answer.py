@@ -15,8 +15,8 @@ HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer"
 SIMULATED, CERTAINTY, FAILED, VERIFIED = "~ Simulated", "Caveats", "Failures", "Verified"
 BENCHES = {EXCHANGE: "collective", LAYER: "operator", MODEL: "model"}
 
-# The answer to one question: its heading, the contest that stands for it, what a title says of that contest, and its
-# sentences as (text, worth), the answer first. `contest` is None where nothing can be said.
+# The answer to one question: its heading, the contest that stands for it, a title of what it has other than the first one of
+# its heading, and its sentences as (text, worth), the answer first. `contest` is None where nothing can be said.
 Asked = collections.namedtuple("Asked", "heading contest title sentences")
 (PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, COST, DECIDE, EXCHANGE_LASP2,
  OTHER_EXECUTORS) = range(11)
@@ -45,7 +45,11 @@ def sentences(session):
 def titled(one):
     """The sentences of an Asked, with the title before the first one."""
     (text, worth), *others = [told for told in one.sentences if told[0]]
-    return [(f"{one.title}: {words.lowered(text)}" if one.title else text, worth), *others]
+    if one.contest is None:
+        return [(text, worth), *others]
+    number = len(one.contest.competitors)
+    compared = f", {number} compared" * (number > 1)
+    return [(f"{one.title}{compared}: {words.lowered(text)}", worth), *others]
 
 
 def simulated(session, is_all):
@@ -98,8 +102,7 @@ def answered(session, heading, question, place, before):
     told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}" if over else winner, worth),
             ("" if over and not contest.is_layer else findings.slower(contest), worth), (findings.lost(contest), worth)]
     told += [] if place else details(session, contest)
-    return Asked(heading, contest, f"{title}, {len(contest.competitors)} compared",
-                 told + elsewhere(question, together if over else [contest], varying, worth))
+    return Asked(heading, contest, title, told + elsewhere(question, together if over else [contest], varying, worth))
 
 
 def at(contest, varying):

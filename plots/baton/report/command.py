@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from baton import program, words
-from baton.report import answer, layout, sessions
+from baton.report import answer, between, layout, sessions
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
 EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
@@ -56,10 +56,12 @@ def hint(session):
 
 
 def terminal(found):
-    """The answers of all sessions; where there are several, each under the name of its records."""
-    blocks = []
-    for session in found:
-        heading = [f"# {session.place}, session {session.name}"] if len(found) > 1 else []
+    """The answers of all sessions; where there are several, each under the name of its records, and of two how they differ."""
+    blocks, letters = [], ["A: ", "B: "] if len(found) == 2 else [""] * len(found)
+    for letter, session in zip(letters, found):
+        heading = [f"# {letter}{session.place}, session {session.name}"] if len(found) > 1 else []
         blocks.append("\n".join([*heading, *answer.lines(session), *hint(session)]))
+    if len(found) == 2:
+        blocks.append("\n".join(textwrap.wrap(between.sentence(*found), layout.COLUMNS, break_on_hyphens=False)))
     return "\n\n".join(blocks)
 

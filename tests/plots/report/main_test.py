@@ -68,7 +68,7 @@ class Command(InFolder):
             self.write(f"{name}/r.jsonl", rivals(fastest))
         for places in ([self.folder], [self.folder / "one", self.folder / "other"]):
             done = report(*places)
-            self.assertRegex(said(done), r"(?s)# \S*one, session .*fastest is all_scan.*# \S*other, .*fastest is all_gather")
+            self.assertRegex(said(done), r"(?s)# A: \S*one, session .*fastest is all_scan.*# B: \S*other, .*fastest is all_gather")
 
     def test_a_failed_case_is_no_failure_of_the_report(self):
         done = report(self.write("r.jsonl", rivals() + failed()))

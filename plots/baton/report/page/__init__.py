@@ -11,9 +11,11 @@ import string
 import markupsafe
 
 from baton import files, pages, words
-from baton.report import answer, one_gpu
+from baton.report import answer, axes, between, growth, one_gpu
 from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
 
+WHICH = {"collective": "Which exchange is fastest", "operator": "Which method is fastest in a layer",
+         "model": "Which method is fastest in a model"}
 MOST_PAGES = 20  # that a page links to
 AT_FIRST = 6  # figures of a section that are open; the others are behind a click
 
@@ -35,6 +37,7 @@ def html(sessions, out):
     of_tables = list(tables.tables(sessions, letters, kept.add))
     return pages.made(
         "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, question=question(sessions),
+        between=between.sentence(*sessions) if len(sessions) == 2 else "",
         answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of(session)),
                   "paragraphs": paragraphs(session)} for session, letter in zip(sessions, letters)],
         figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
@@ -54,7 +57,14 @@ def question(sessions):
     machines = list(dict.fromkeys(machine for session in sessions for machine in session.machines[:1]))
     if all(map(one_gpu.works, sessions)):
         return f"What one GPU can tell: {words.names(machines, len(machines)).removeprefix('1 x ')}"
-    return f"Which exchange is fastest on {words.names(machines, len(machines)) or 'a simulated machine'}?"
+    where = words.names(machines, len(machines)) or "a simulated machine"
+    contests = [one.contest for session in sessions for one in answer.asked(session) if one.contest] \
+        or [each.contests[-1] for session in sessions for each in growth.grown(session)]
+    if not any(len(one.competitors) > 1 for one in contests):
+        return f"What does it take on {where}?"
+    benches, works = ({make(one) for one in contests} for make in (lambda one: one["bench"], axes.work))
+    what = WHICH[contests[0]["bench"]] if len(benches) == 1 else "What is fastest"
+    return f"{what} of {works.pop()} on {where}?" if len(works) == 1 and not contests[0].is_model else f"{what} on {where}?"
 
 
 def paragraphs(session):

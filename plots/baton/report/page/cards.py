@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards: for each question the finding, a figure of the rows that it is about, and what else is known.
 
-A figure has a row for each name, the fastest first: a point at its median with the interval over launches. Rows that
-tie for the least time are green. Points are hollow where they were simulated.
+A figure has a row for each name, the fastest first: a point at its median with the interval over launches. The fastest row
+and those that tie with it are green, those that cannot be told from it brown. Points are hollow where they were simulated.
 """
 
 import collections
@@ -10,7 +10,7 @@ import collections
 from matplotlib import ticker
 
 from baton import style, words
-from baton.report import answer, axes, certainty, contests, growth, one_gpu, ranking
+from baton.report import answer, axes, certainty, growth, one_gpu, ranking
 
 # `finding` is the sentence that answers the question, `details` are the others, and `svg` is None without rows.
 Card = collections.namedtuple("Card", "question title finding details svg link")
@@ -24,7 +24,8 @@ QUESTIONS = {answer.ONE_GPU: "What does a layer take on one GPU?", answer.EXCHAN
 WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT, SMALL = 340, 152, 14, 6, 19, 34, 10.5, 8.5  # points
 LETTERS = 24  # of a line of a name
 FAR = 3  # times the largest median, where intervals are cut
-TIED, OTHER = "#00664a", "#57606a"
+NEAR = 1.6  # times the least: rows beyond that are not told from one another by their places, if there are nearer ones
+TIED, UNTOLD, OTHER = "#00664a", "#8a5a00", "#57606a"
 
 
 def of(session):
@@ -33,25 +34,22 @@ def of(session):
     if alone:
         svg = works(session)
         yield Card(QUESTIONS[answer.ONE_GPU], alone[0], alone[1], alone[2:], svg, "#cases" if svg else "")
-    for one in answer.asked(session):
-        finding, *details = [text for text, _ in one.sentences if text]
-        yield Card(question(one), note(one), finding, details, *figure(one.contest))
+    found, firsts = answer.asked(session), {}
+    for one in found:
+        firsts.setdefault(one.heading, one)
+    yield from (card(one, QUESTIONS[heading]) for heading, one in firsts.items())
     where, *told, off = growth.sentences(session)
     if told:
         last = growth.grown(session)[0].contests[-1]
         yield Card(QUESTIONS[answer.SIMULATED], where or f"{axes.heading(last)}.", told[0], [*told[1:], *filter(None, [off])], *figure(last))
+    yield from (card(one, f"{one.title}: {words.lowered(QUESTIONS[one.heading])}") for one in found if one is not firsts[one.heading])
 
 
-def question(asked):
-    """What a card answers: of a second work of the same bench with its name."""
-    contest = asked.contest
-    if contest is None:
-        return QUESTIONS[asked.heading]
-    is_alone = len(contest.competitors) < 2
-    what = {answer.EXCHANGE: "exchange", answer.LAYER: "layer", answer.MODEL: "model"}[asked.heading]
-    work = "" if contest.is_model or contest.kind in (contests.SCAN, contests.LINEAR) else f"{axes.work(contest)}: "
-    asks = f"how long does this {what} take?" if is_alone else words.lowered(QUESTIONS[asked.heading])
-    return f"{work}{asks}" if work else f"{asks[:1].upper()}{asks[1:]}"
+def card(asked, question):
+    finding, *details = [text for text, _ in asked.sentences if text]
+    is_alone = asked.contest and len(asked.contest.competitors) < 2
+    asks = f"{axes.work(asked.contest)}: what does it take?" if is_alone else question
+    return Card(asks, note(asked), finding, details, *figure(asked.contest))
 
 
 def note(asked):
@@ -61,7 +59,8 @@ def note(asked):
         return ""
     launches = certainty.launches_of(contest)
     left_out = f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * (len(contest.competitors) > style.MOST_LINES)
-    return f"{axes.heading(contest)}; {len(contest.competitors) or 1} compared; {words.count(launches, 'launch', 'launches')}.{left_out}"
+    compared = f"{len(contest.competitors)} compared; " * (len(contest.competitors) > 1)
+    return f"{axes.heading(contest)}; {compared}{words.count(launches, 'launch', 'launches')}.{left_out}"
 
 
 def figure(contest):
@@ -74,8 +73,14 @@ def ranked(contest):
     ranks = ranking.rank(contest)
     rows = sorted([ranks.first, *ranks.unbeaten, *ranks.beaten], key=lambda row: row.median)
     rows = [*rows[:style.MOST_LINES - 1], rows[-1]] if len(rows) > style.MOST_LINES else rows
-    return drawn([Point(contest.label_of(row), row, TIED if ranks.judged and row not in ranks.beaten else OTHER) for row in rows],
-                 f"Times of {axes.heading(contest)}")
+    return drawn([Point(contest.label_of(row), row, colour(ranks, row)) for row in rows], f"Times of {axes.heading(contest)}")
+
+
+def colour(ranks, row):
+    """What a row's colour says of it; the first one has that of the verdict."""
+    if not ranks.judged or row in ranks.beaten:
+        return OTHER
+    return UNTOLD if row in ranks.untold or row is ranks.first and ranks.verdict == ranking.CANNOT_TELL else TIED
 
 
 def works(session):
@@ -86,32 +91,46 @@ def works(session):
 
 
 def drawn(points, title):
-    """Returns a figure of Points, one below the other, as SVG."""
-    bottom = TOP + ROW * len(points)
+    """Returns a figure of Points, one below the other, as SVG. What lies beyond its axis stands at the edge as an arrow."""
+    bottom, (low, high) = TOP + ROW * len(points), limits(points)
     figure, axes = style.placed_axes(WIDTH, bottom + BOTTOM, LEFT, TOP, WIDTH - RIGHT, bottom)
-    ends = [end for _, row, _ in points for end in (row.median, *(row.interval or ()))]
-    high = min(max(ends), FAR * points[-1].row.median)
-    axes.set(xlim=(0, 1.04 * high), ylim=(bottom, TOP))
-    shape(axes, high)
-    notes = {}
-    for number, (name, row, colour) in enumerate(points):
-        middle = TOP + ROW * (number + 0.5)
-        axes.text(-0.02, middle, style.wrapped(name, LETTERS), ha="right", va="center", linespacing=1, color=colour,
-                  fontsize=TEXT if len(name) <= LETTERS else SMALL, transform=axes.get_yaxis_transform())
-        if row.interval:
-            axes.hlines(middle, *row.interval, color=colour, linewidth=2.5, alpha=0.5)
+    axes.set(xlim=(low, high), ylim=(bottom, TOP))
+    shape(axes, low, high)
+    notes, size = {}, TEXT if all(len(name) <= LETTERS for name, *_ in points) else SMALL
+    for number, (name, row, ink) in enumerate(points):
+        middle, is_beyond = TOP + ROW * (number + 0.5), row.median > high
+        axes.text(-0.02, middle, style.wrapped(name, LETTERS), ha="right", va="center", linespacing=1, color=ink,
+                  fontsize=size, transform=axes.get_yaxis_transform())
+        if row.interval and not is_beyond:
+            axes.hlines(middle, *row.interval, color=ink, linewidth=2.5, alpha=0.5)
+        if is_beyond:
+            axes.text(0.93, middle, words.seconds(row.median), ha="right", va="center", fontsize=size, color=ink,
+                      transform=axes.get_yaxis_transform())
         gid = f"point-{number}"
-        axes.plot([row.median], [middle], marker="o", markersize=7, markerfacecolor="white" if row.is_simulated else colour,
-                  markeredgecolor=colour, linestyle="none", gid=gid)
+        axes.plot([high - 0.02 * (high - low) if is_beyond else row.median], [middle], marker=">" if is_beyond else "o", markersize=7,
+                  markerfacecolor="white" if row.is_simulated else ink, markeredgecolor=ink, linestyle="none", gid=gid)
         notes[gid] = f"{name}: {words.time_of(row)}"
     return style.inlined(figure, title, notes)
 
 
-def shape(axes, high):
+def limits(points):
+    """The ends of the axis: it begins at nought, but where all rows near the first one are close together."""
+    least, most = points[0].row.median, points[-1].row.median
+    near = [row for _, row, _ in points if row.median <= NEAR * least]
+    if len(near) < 2 or len(near) == len(points) and most > 1.2 * least:
+        ends = [end for _, row, _ in points for end in (row.median, *(row.interval or ()))]
+        return 0, 1.04 * min(max(ends), FAR * most)
+    ends = [end for row in near for end in (row.median, *(row.interval or ()))]
+    low, high = max(min(ends), least / NEAR), min(max(ends), NEAR * near[-1].median)
+    room = 0.08 * max(high - low, 0.02 * least)
+    return low - room, high + room * (1 if len(near) == len(points) else 3)
+
+
+def shape(axes, low, high):
     unit = words.time_unit(high)
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(5, steps=(1, 2, 5, 10)))
-    axes.xaxis.set_major_formatter(lambda tick, _: words.in_unit(tick, unit, False))
-    axes.set_xlabel(unit[0], fontsize=TEXT, loc="right")
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(4, steps=(1, 2, 2.5, 5, 10)))
+    axes.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit[1]:.4g}")
+    axes.set_xlabel(f"{unit[0]}{', not from 0' * (low > 0)}", fontsize=TEXT, loc="right")
     axes.tick_params(labelsize=TEXT, length=0)
     style.add_grid(axes, "x")
     axes.spines[:].set_visible(False)

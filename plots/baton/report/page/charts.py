@@ -76,6 +76,8 @@ def chart(subject, group, axis, hidden, x_title, unit):
     first = next(one for one in group if both or one.is_simulated == kept[0].simulated)
     about = f"{axes.subject(first)}." + (" Dashed and ~: simulated, on a model of this machine." if both else "")
     about += " local is the layer without an exchange, which competes with none." * any(one.name == LOCAL for one in kept)
+    is_flat_ideal = axis == "ranks" and first.is_layer and len({one["tokens"] for one in group}) == 1
+    about += " Each rank has as many tokens at any number of ranks, so a flat line is ideal." * is_flat_ideal
     marks = {point[4] for one in kept for point in found[one]}
     about += " Crosses: oversubscribed, no measure of the methods." * (lines.OVERSUBSCRIBED in marks)
     about += " Rings: of another launch or commit than the other points." * (lines.ELSEWHERE in marks)

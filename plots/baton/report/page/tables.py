@@ -16,7 +16,7 @@ TableRow = collections.namedtuple("TableRow", "cells is_first number")
 Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
 
 MEDIAN, AGAINST, BOUND, VERIFIED = "median [95 % interval]", "against the lowest", "% of bound", "verified"
-ABOUT = {MEDIAN: "over launches", AGAINST: "of those it is compared with", BOUND: "the least time that the links allow, of the median",
+ABOUT = {MEDIAN: "over launches", AGAINST: "of those it is compared with", BOUND: "the least time that the links allow, of the median; more than 100 where the measured latency or bandwidth errs",
          VERIFIED: "elements, or tokens x heads"}
 MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 
@@ -116,19 +116,21 @@ def against(contest, row, ranked):
     ratio = row.ratio_to(ranked.first)
     if row is ranked.first:
         return Cell("fastest" if ranking.has_winner(ranked) else "lowest", 1, "best",
-                    "" if not ranked.unbeaten else "cannot be told apart from those marked ≈")
-    tied = row in ranked.unbeaten and ranked.judged
+                    "" if not ranked.unbeaten else "as fast as those marked ≈; those marked ? cannot be told from it")
     told = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")
-    text = f"{'≈ ' * tied}{told}"
-    return Cell(text, ratio.value, "tied" if tied else "", "cannot be told apart from the fastest" if tied else "")
+    if not ranked.judged or row in ranked.beaten:
+        return Cell(told, ratio.value)
+    if row in ranked.tied:
+        return Cell(f"≈ {told}", ratio.value, "tied", "within the margin of the lowest")
+    return Cell(f"? {told}", ratio.value, "untold", "cannot be told from the lowest: the interval crosses the margin")
 
 
 def verified(record):
     if record["executor"] == "simulator":
         return "a small copy"
     if "verified_elements" in record:
-        return str(record["verified_elements"])
-    return f"{record['verified_tokens']}x{record['verified_heads']}" if "verified_heads" in record else ""
+        return words.count(record["verified_elements"], "element")
+    return f"{words.count(record['verified_tokens'], 'token')} x {words.count(record['verified_heads'], 'head')}" if "verified_heads" in record else ""
 
 
 class Marks:

@@ -53,7 +53,7 @@ class Tables(unittest.TestCase):
     def test_what_cannot_be_told_apart_names_no_fastest(self):
         text = pages.html_of(session(scan("all_scan", 100, noise=0.02), scan("ring_scan", 100.5, noise=-0.02)))
         self.assertNotIn("fastest", row_of(text, "all_scan"))
-        self.assertTrue(any(cell.startswith("≈ ") for cell in row_of(text, "ring_scan")))
+        self.assertTrue(any(cell.startswith("? ") for cell in row_of(text, "ring_scan")))
 
     def test_ranks_without_cores_are_not_ranked(self):
         text = pages.html_of(session(crowded(scan("all_scan", ranks=8), 4), crowded(scan("ring_scan", ranks=8), 4)))
