@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 from baton import files, results, stacks
 from baton.paper import fitting, settings
@@ -33,6 +32,7 @@ from baton.paper.sections import (
 )
 from baton.paper.sections import fastest_methods as fastest
 from baton.paper.sources import A10, A100, A100_PAIR
+from baton.paper.time_left import TimeLeft
 from baton.predict import held_out, times
 
 RANKS = "8,16,32,64,128,256"
@@ -239,47 +239,35 @@ def content(path):
 
 def run_all(options, missing, total):
     """Runs launches, the first ones first, and says how far they are. Returns how many failed."""
-    failed, there = 0, total - len(missing)
-    progress = Progress(missing.values())
-    pool = concurrent.futures.ThreadPoolExecutor(progress.workers)
+    failed, there, workers = 0, total - len(missing), len(os.sched_getaffinity(0))
+    left = TimeLeft({records: launch.seconds for records, launch in missing.items()}, workers)
+
+    def timed(records, launch):
+        left.begin(records)
+        error = run(options, launch, records)
+        left.end(records)
+        return error
+
+    pool = concurrent.futures.ThreadPoolExecutor(workers)
     try:
-        running = {pool.submit(run, options, launch, records): launch for records, launch in missing.items()}
+        running = {pool.submit(timed, records, launch): launch for records, launch in missing.items()}
         for done, ended in enumerate(concurrent.futures.as_completed(running), start=1):
-            launch, (seconds, error) = running[ended], ended.result()
+            launch, error = running[ended], ended.result()
             failed += bool(error)
-            progress.end(launch, seconds)
             print(f"      {there + done} of {total}: {launch.program} on {launch.topology.stem}"
-                  f"{f' FAILED, {error}: {launch.arguments}' if error else ''}{progress.left()}", flush=True)
+                  f"{f' FAILED, {error}: {launch.arguments}' if error else ''}{in_words(left) if done < len(missing) else ''}", flush=True)
     finally:  # after Ctrl-C no launch starts any more
         pool.shutdown(cancel_futures=True)
     return failed
 
 
-class Progress:
-    """How long launches take, of which several run at a time, from how long those took that have ended."""
-
-    def __init__(self, launches):
-        self.workers = os.cpu_count()
-        self.planned = sum(launch.seconds for launch in launches)  # of what has not ended
-        self.ended = self.taken = 0
-
-    def end(self, launch, seconds):
-        self.planned -= launch.seconds
-        self.ended += launch.seconds
-        self.taken += seconds
-
-    def left(self):
-        """Says about how long what has not ended takes; nothing at the end."""
-        minutes, seconds = divmod(round(self.planned * self.taken / self.ended / self.workers), 60)
-        return f"; about {minutes} min {seconds} s left" if self.planned else ""
+def in_words(left):
+    minutes, seconds = divmod(round(left.seconds()), 60)
+    return f"; about {minutes} min {seconds} s left"
 
 
 def run(options, launch, records):
-    """Runs one launch, whose records take their name when all of them are there.
-
-    Returns how many seconds it took, and why it failed or an empty text.
-    """
-    started = time.monotonic()
+    """Runs one launch, whose records take their name when all of them are there. Returns why it failed, or an empty text."""
     part = records.with_suffix(".jsonl.part")
     asked = [options.programs / launch.program, "--executor", "simulator", "--topology", launch.topology,
              "-J", part, *launch.arguments.split()]
@@ -296,5 +284,5 @@ def run(options, launch, records):
     except OSError as failure:  # the bench cannot be started, or has left no records
         error = f"{failure.filename}: {failure.strerror}"
     part.unlink(missing_ok=True)
-    return time.monotonic() - started, error
+    return error
 
