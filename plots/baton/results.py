@@ -141,6 +141,12 @@ def _of_newest_run(records):
     return {**launches[max(launches)], **over, **known}
 
 
+def is_build_told(record):
+    """True if records with the commit of this one are of the same build. Of a changed tree a digest tells which it was,
+    which old records lack."""
+    return record["commit"] != "unknown" and not record["commit"].endswith("-dirty")
+
+
 def kv_heads(record):
     """Returns the heads of keys and values, which a record names where they are not those of queries."""
     return schema.value(record, "kv_heads") or record["heads"]

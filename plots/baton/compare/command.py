@@ -2,11 +2,12 @@
 """Says of two results of the benches whether B is slower than A, and whether the launches can tell."""
 
 import argparse
+import collections
 import json
 import pathlib
 import sys
 
-from baton import cases, files, program
+from baton import cases, files, program, results
 from baton.compare import commits, conditions, gate, output, verdicts
 from baton.estimates import MARGIN
 
@@ -77,15 +78,15 @@ def percent(word):
 
 
 def allowed(differences, keys):
-    """Returns the differences that `keys` allow, as texts. Throws Refused if there are others."""
+    """Returns the differences that `keys` or conditions.NAMED allow, as texts. Throws Refused if there are others."""
     unknown = [key for key in keys if key not in differences]
     if unknown:
         found = f"; they differ in: {', '.join(differences)}" if differences else "; they differ in nothing"
         raise cases.Refused(f"--across {unknown[0]}: A and B do not differ in that{found}")
-    refused = [text for key, text in differences.items() if key not in keys]
+    refused = {key: text for key, text in differences.items() if key not in keys and not conditions.is_named(key)}
     if refused:
-        hint = f"--across {next(key for key in differences if key not in keys)}"
-        raise cases.Refused("A and B must not be compared:", *(f"  {text}" for text in refused),
+        hint = f"--across {next(iter(refused))}"
+        raise cases.Refused("A and B must not be compared:", *(f"  {text}" for text in refused.values()),
                             f"  ({hint} compares in spite of the first)")
     return list(differences.values())
 
@@ -99,7 +100,21 @@ def header_of(names, a, b, margin, across):
     design = ("launches ran in turns and are compared pair by pair" if paired else
               "launches did not run in turns: what drifted between A and B counts as a change")
     return [f"# A: {names[0]} ({commits_of(a)})", f"# B: {names[1]} ({commits_of(b)})",
-            f"# {design}; margin {margin:g} %", *(f"# in spite of: {text}" for text in across)]
+            f"# {design}; margin {margin:g} %", *(f"# in spite of: {text}" for text in across),
+            *(f"# the build of {letter} is not known: {told}" for letter, side in (("A", a), ("B", b))
+              for told in untold_builds(side))]
+
+
+def untold_builds(side):
+    """Says of each commit that tells no build how many runs have it: each of them may be of another build."""
+    runs = collections.defaultdict(set)
+    for case in side.cases.values():
+        for record in case.records:
+            if not results.is_build_told(record):
+                runs[record.get("commit", "unknown")].add(record["run"])
+    for commit, found in sorted(runs.items()):
+        why = "nothing told its commit" if commit == "unknown" else f"files of {commit.removesuffix('-dirty')} had changed"
+        yield why + f", in {len(found)} runs, each of which may be of another" * (len(found) > 1)
 
 
 def write_json(path, findings):

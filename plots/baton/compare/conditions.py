@@ -9,7 +9,9 @@ import statistics
 
 from baton import cases, schema
 
-MACHINE = [key for key in schema.parts("machine") if key not in ("memory_gib", "environment")]
+MACHINE = [key for key in schema.parts("machine") if key not in ("memory_gib", "environment", "settings")]
+# Variables that steer how processes start and what is printed, and no message: a difference is named, and compared.
+NAMED = ("PMIX_MCA_", "PRTE_MCA_", "OMPI_MCA_mca_base_", "NCCL_DEBUG", "OMP_DISPLAY_", "UCX_LOG_", "MKL_VERBOSE")
 MEASURED = ("warmup", "rounds")
 CLOCKS = {"sm_clock_mhz": "clocks", "memory_clock_mhz": "memory_clocks"}
 CLOCK_TOLERANCE = 0.02  # a GPU's clock wanders by a step or two; more than the margin moves times
@@ -22,6 +24,11 @@ def differences(a, b):
         for key, values in _differing(a.cases[name], b.cases[name]).items():
             found[key].setdefault(values, []).append(name)
     return {key: _text(key, values) for key, values in sorted(found.items())}
+
+
+def is_named(key):
+    """True of a difference that is no reason not to compare."""
+    return key.startswith(NAMED)
 
 
 def on_unlike_machines(a, b):
@@ -48,6 +55,9 @@ def _differing(a, b):
     if a.state == b.state == cases.TIMED:
         ours, theirs = _settings(a), _settings(b)
         pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
+        ours, theirs = _settings(a, ("settings",)), _settings(b, ("settings",))
+        if ours and theirs:  # records from before it say nothing of it
+            pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
     differ = {key: values for key, values in pairs.items() if values[0] != values[1] or len(values[0]) > 1}
     clocks = {name: (_clock(a, key), _clock(b, key)) for key, name in CLOCKS.items()}
     apart = {key: ((f"{one:.0f} MHz",), (f"{other:.0f} MHz",)) for key, (one, other) in clocks.items()
@@ -69,12 +79,13 @@ def _stated(case):
     return _sorted(found)
 
 
-def _settings(case):
-    """The same of variables of the environment and facts of devices, which a record need not have."""
+def _settings(case, parts=("environment", "device")):
+    """The same of variables of the environment and facts of devices, which a record need not have; or of other parts."""
     found = collections.defaultdict(set)
     for record in case.records:
         if cases.state_of(record) == cases.TIMED and not case.is_exact:
-            _add(found, {**record["machine"].get("environment", {}), **record.get("device", {})})
+            for part in parts:
+                _add(found, record["machine"].get(part) or record.get(part) or {})
     return _sorted(found)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which launches the records of one table or figure come of, so that none are mixed unmarked.
 
-A simulation gives the same time in every launch, so only its commit counts. A commit of a changed tree ends in -dirty.
+A simulation gives the same time in every launch, so only its commit counts, if it is known. One of a changed tree has
+-dirty in it.
 """
 
 import collections
@@ -13,7 +14,8 @@ Launch = collections.namedtuple("Launch", "run commit")
 
 
 def of(record):
-    return Launch("" if results.is_simulated(record) else record["run"], record["commit"])
+    is_one = results.is_simulated(record) and results.is_build_told(record)
+    return Launch("" if is_one else record["run"], record["commit"])
 
 
 class Launches:

@@ -106,5 +106,6 @@ def every(place):
 
 
 def session_of(record):
-    """The name of the record's session."""
-    return record.get("session") or f"{record['commit']} on {record['machine'].get('host', 'unknown host')}"
+    """The name of the record's session. An unknown commit equals no other, so each of its runs is one."""
+    build = record["run"] if record["commit"] == "unknown" else record["commit"]
+    return record.get("session") or f"{build} on {record['machine'].get('host', 'unknown host')}"

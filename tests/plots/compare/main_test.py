@@ -167,6 +167,38 @@ class Refusals(InFolder):
         self.assert_refused(self.compare(a, side("b", nccl="3")), "nccl: A 2, B 3")
         self.assert_refused(self.compare(a, side("b", variables={"NCCL_ALGO": "Ring"})), "NCCL_ALGO: A not set, B Ring")
 
+    def test_what_was_in_force_of_files_and_of_the_system(self):
+        def side(run, **settings):
+            return launches(STEADY, run=run, machine={"cpu": "c", "settings": {"btl": "^uct", "dev_shm": "8192 MiB", **settings}})
+        a = side("a")
+        self.assertEqual(self.compare(a, side("b")).returncode, 0)
+        for key, value in (("btl", "self,tcp"), ("dev_shm", "4 MiB"), ("transparent_huge_pages", "always")):
+            done = self.compare(a, side("b", **{key: value}))
+            self.assert_refused(done, f"{key}: A ", f", B {value}")
+            self.assertEqual(self.compare(a, side("b", **{key: value}), "--across", key).returncode, 0)
+        older = launches(STEADY, run="b", machine={"cpu": "c"})
+        self.assertEqual(self.compare(a, older).returncode, 0, "an old record says nothing of it")
+
+    def test_variables_that_move_no_message_are_named(self):
+        def side(run, **variables):
+            return launches(STEADY, run=run, machine={"cpu": "c", "environment": variables})
+        done = self.compare(side("a"), side("b", PMIX_MCA_gds="hash"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("# in spite of: PMIX_MCA_gds: A not set, B hash", done.stdout)
+        self.assert_refused(self.compare(side("a"), side("b", PMIX_MCA_gds="hash", GLIBC_TUNABLES="x")),
+                            "GLIBC_TUNABLES: A not set, B x", "--across GLIBC_TUNABLES")
+
+    def test_builds_that_no_commit_tells_are_named(self):
+        def said(commit, runs=("a",)):
+            records = [one for run in runs for one in launches(STEADY, run=run, commit=commit)]
+            done = self.compare(records, launches(STEADY, run="z", commit="abc-dirty-12345678"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [line for line in done.stdout.splitlines() if "is not known" in line]
+        self.assertEqual(said("abc"), [])
+        self.assertEqual(said("unknown"), ["# the build of A is not known: nothing told its commit"])
+        self.assertEqual(said("abc-dirty", "ab"), ["# the build of A is not known: files of abc had changed, in 2 runs, "
+                                                   "each of which may be of another"])
+
     def test_ranks_on_other_hosts(self):
         spread = launches(STEADY, run="b", hosts={"placement": "4 hosts of 2"})
         self.assert_refused(self.compare(launches(STEADY), spread), "placement: A 1 host, B 4 hosts of 2")

@@ -14,10 +14,12 @@ MOST_RUNS = 12  # that are listed; the others are counted
 
 def section(session, letter, out):
     """Returns what the page says of a session; links are relative to the folder of `out`."""
-    machines = unique({**record["machine"], "simulated": False} for record in session.measured)
+    machines = unique({**record["machine"], "simulated": False, "settings": None} for record in session.measured)
+    settings = unique(one for record in session.measured for one in (record["machine"].get("settings") or {}).items())
     devices = unique(record["device"] for record in session.measured if record.get("device"))
     return {"heading": heading(session, letter),
-            "machines": [*map(told_of, machines), *(sorted(device.items()) for device in devices)],
+            "machines": [*map(told_of, machines), *([sorted(settings)] if settings else []),
+                         *(sorted(device.items()) for device in devices)],
             "topologies": unique(record["topology"] for record in session.records if record["executor"] == results.SIMULATOR),
             "runs": list(runs(session)), "most_runs": MOST_RUNS, "files": list(files(session, out))}
 
