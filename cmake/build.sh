@@ -12,7 +12,7 @@ choose_preset() {
   local mine built
   mine=$(cuda_architectures)
   built=$(sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[A-Z]*=//p' build/cuda/CMakeCache.txt 2>/dev/null || true)
-  if [[ -f build/cuda/build.ninja && (-z $built || $built == "$mine") ]] ||
+  if { [[ -f build/cuda/build.ninja && (-z $built || $built == "$mine") ]] && ! came_cudnn; } ||
     logged configure-cuda cmake --preset cuda ${mine:+-D "CMAKE_CUDA_ARCHITECTURES=$mine"}; then
     preset=cuda
   else
@@ -20,6 +20,11 @@ choose_preset() {
       echo "see $log_dir/configure-cuda.log")"
     gpus=0
   fi
+}
+
+# True if build/cuda is configured without headers of cuDNN that have come since.
+came_cudnn() {
+  grep -q '^CUDNN.*INCLUDE_DIR:.*-NOTFOUND$' build/cuda/CMakeCache.txt && has_cudnn_headers
 }
 
 # The GPUs that CUDA programs of this shell see, as CUDA reads CUDA_VISIBLE_DEVICES: numbers, or starts of names of GPUs, or

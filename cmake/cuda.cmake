@@ -55,20 +55,9 @@ if(nccl_version VERSION_LESS 2.28)
   message(FATAL_ERROR "Preset cuda needs NCCL 2.28 or newer for its windows, and ${NCCL_INCLUDE_DIR}/nccl.h is ${nccl_version}.")
 endif()
 
-# Optional, for softmax blocks by cuDNN: headers alone, of the packages nvidia-cudnn-frontend, which ./run unpacks, and
-# nvidia-cudnn-cu13 of PyPI, or of the Python in PATH. The library is opened when a program runs.
+# Optional, for softmax blocks by cuDNN.
 set(CUDNN_FRONTEND_ROOT "" CACHE PATH "Folder with include/cudnn_frontend.h, and include/cudnn.h if it lies nowhere else")
-execute_process(COMMAND python3 -c "import sys; print(';'.join(p for p in sys.path if p.endswith('-packages')), end='')"
-                OUTPUT_VARIABLE python_packages ERROR_QUIET)
-find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDNN_FRONTEND_ROOT} ENV CUDNN_FRONTEND_ROOT
-          PATH_SUFFIXES include PATHS ${PROJECT_SOURCE_DIR}/build/cudnn_frontend ${python_packages})
-find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ENV CUDNN_ROOT PATH_SUFFIXES include nvidia/cudnn/include
-          PATHS ${CUDAToolkit_INCLUDE_DIRS} ${python_packages} ${CUDNN_FRONTEND_ROOT} $ENV{CUDNN_FRONTEND_ROOT})
-if(CUDNN_FRONTEND_INCLUDE_DIR AND CUDNN_INCLUDE_DIR)
-  message(STATUS "Softmax blocks by cuDNN too: ${CUDNN_FRONTEND_INCLUDE_DIR}, ${CUDNN_INCLUDE_DIR}")
-else()
-  message(STATUS "Softmax blocks by our own kernels alone: cudnn_frontend.h or cudnn.h was not found")
-endif()
+include(cmake/cudnn.cmake)
 
 # Optional, for products of models: the header alone. The library is opened when a program runs.
 find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

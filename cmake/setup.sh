@@ -131,10 +131,16 @@ from importlib.util import find_spec
 sys.exit(not all(map(find_spec, sys.argv[1:])) or print(sys.executable))' "${page_modules[@]}" 2>/dev/null
 }
 
-# Unpacks the headers of cudnn-frontend once, for softmax blocks by cuDNN on GPUs. Failing is no error and is not tried
-# each time: our own kernels compute them then.
+# True if the headers for softmax blocks by cuDNN are on this machine.
+has_cudnn_headers() {
+  cmake -P cmake/cudnn.cmake 2>&1 | grep -q 'by cuDNN too'
+}
+
+# Unpacks the headers of cudnn-frontend once, for softmax blocks by cuDNN on GPUs, unless a Python has them. Failing is no
+# error and is not tried each time: our own kernels compute them then.
 cudnn_frontend() {
   [[ ! -e $cudnn_folder && ! -e $no_cudnn ]] || return 0
+  ! has_cudnn_headers || return 0
   echo "      looking for the headers of cudnn-frontend"
   logged cudnn_frontend python3 -m pip install --disable-pip-version-check --retries 1 --timeout 10 --no-deps \
     --target "$cudnn_folder" "$cudnn_package" && return

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 TWO = ("GPU 0: NVIDIA H200 (UUID: GPU-11aa0000-0000-0000-0000-000000000000)\n"
        "GPU 1: NVIDIA H200 (UUID: GPU-11bb0000-0000-0000-0000-000000000000)\n")
