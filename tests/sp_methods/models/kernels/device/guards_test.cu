@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every device body that a model records writes what it says that it writes, and nothing else; and
+// all device bodies that there are, are met by this test or by that of layers.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "collectives/executors/cuda/ranks.cuh"
+#include "sp_methods/models/stack.hpp"
+#include "tests/sp_methods/kernels/device/guards.cuh"
+
+namespace baton::test {
+namespace {
+
+/// Models with all that a model may have, of layers of one attention.
+RecordedSteps steps_of_models() {
+  RecordedSteps steps;
+  for (const GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+    for (const Attention attention : {Attention::linear, Attention::softmax})
+      for (const std::int64_t tokens : {40, 136}) {
+        Stack stack{.linear = &find_method("zeco"), .softmax = &find_method("ring_attention_softmax")};
+        stack.shape.layers = {attention, attention};
+        stack.shape.gate = gate;
+        stack.shape.heads = stack.shape.kv_heads = 2;
+        stack.shape.d_k = 64;
+        stack.shape.d_v = 128;
+        stack.layer.dtype = Dtype::bf16;
+        stack.layer.segmented = true;
+        stack.tokens = tokens;
+        stack.has_head = stack.has_optimizer = true;
+        const std::string name = std::string("a model, ") + to_string(attention) + ", " + to_string(gate);
+        steps.add(build(stack, 1, 2), name, name);
+      }
+  return steps;
+}
+
+/// All kernels that methods record, whatever their sizes.
+RecordedSteps steps_of_methods() {
+  RecordedSteps steps;
+  for (const SpMethod* method : sp_methods())
+    for (const std::int64_t heads : {4, 8}) {
+      const LayerShape shape{.tokens = 128, .heads = heads, .d_k = 128, .d_v = 128};
+      for (const Layer& layer : variants(*method, {.share = shape, .dtype = Dtype::bf16, .segmented = true}))
+        steps.add(*method, layer, 2);
+    }
+  return steps;
+}
+
+TEST(ModelGuards, EveryBodyWritesNothingBesideItsOperandsOrRefuses) {
+  if (const Refusal refusal = lacks_gpus(1)) GTEST_SKIP() << refusal.reason();
+  // Numbers of tokens are operands too, so all numbers are 0.
+  const RecordedSteps steps = steps_of_models();
+  for (const RecordedStep& step : steps.all())
+    if (!unsupported_on_device(step.kernel)) ASSERT_EQ(misdeed_on_device(step, 0), "");
+}
+
+TEST(ModelGuards, NoDeviceBodyIsLeftOut) {
+  std::set<std::string> met = steps_of_methods().kernels();
+  met.merge(steps_of_models().kernels());
+  std::set<const CudaKernelEntry*> found;
+  for (const std::string& name : met) found.insert(cuda_kernels().find(name));
+  for (const CudaKernelEntry* entry : cuda_kernels().all())
+    EXPECT_EQ(found.count(entry), 1)
+        << "a device body is recorded by no layer and no model of the tests of guards, beside "
+        << testing::PrintToString(met);
+}
+
+}  // namespace
+}  // namespace baton::test
