@@ -97,7 +97,8 @@ def answered(session, heading, question, place, before):
     title = axes.heading(contest, *(settings.varying(together) if over else ()), *shared, *(OF_MODELS if contest.is_model else ()))
     worth = OTHER_QUESTION - place if place else MUST
     if len(contest.competitors) < 2:
-        return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth)])
+        return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth),
+                                                 (costs.matters(contest) if costs.cost_of_exchange(contest) else "", COST)])
     winner = findings.winner(contest)
     told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}" if over else winner, worth),
             ("" if over and not contest.is_layer else findings.slower(contest), worth), (findings.lost(contest), worth)]
@@ -113,7 +114,8 @@ def at(contest, varying):
 
 def elsewhere(question, told, varying, worth):
     """The contests of a question that its sentences do not tell, the first of them one by one."""
-    others = [one for one in question.contests if one not in told and len(one.competitors) > 1]
+    others = [one for one in question.contests if one not in told and len(one.competitors) > 1
+              and (one.is_layer or one["ranks"] > 1)]  # one rank exchanges nothing
     found = [(f"{at(one, varying)}: {words.lowered(findings.winner(one))}", min(worth, OTHER_SETTING))
              for one in others[:settings.MOST_TOLD]]
     more = len(others) - len(found)

@@ -5,7 +5,7 @@ import collections
 
 from baton import cases, results, schema, words
 from baton.report import axes, choice
-from baton.report.contests import METHODS, is_oversubscribed
+from baton.report.contests import FOR_CHECKS, LINEAR, METHODS, SOFTMAX, is_oversubscribed
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -21,7 +21,7 @@ def sentences(session, used):
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
     found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
-             left_out(timed) if used else shared(timed), unequal(layers), below_local(layers), clocks(timed),
+             left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers), below_local(layers), clocks(timed),
              load(timed), few_launches(used)]
     return [text for text in found if text]
 
@@ -33,6 +33,12 @@ def left_out(timed):
         return shared(timed)
     return (f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
             f"({ranks_on_cores(crowded)}). {shared(timed)}").strip()
+
+
+def for_checks(timed):
+    """Rows of executors whose times are no measure."""
+    found = [record for record in timed if record["executor"] in FOR_CHECKS]
+    return f"{words.count(rows_of(found), 'row')} of {found[0]['executor']} left out: all ranks in one process, for checks." if found else ""
 
 
 def shared(timed):
@@ -83,15 +89,16 @@ def few_launches(used):
 
 
 def layers_beside(session, used):
-    """The layers that were measured where the answer's layer was: on GPUs or on processors."""
+    """The layers of several ranks that were measured where the answer's layers were: on GPUs or on processors."""
     families = {contest["family"] for contest in used if contest.is_layer}
-    return [contest for contest in choice.layers(session) if contest["family"] in families]
+    return [contest for contest in session.contests if contest["bench"] == "operator" and contest["family"] in families
+            and choice.competes(contest, simulated=False)]
 
 
 def unequal(layers):
-    """Equal local work that took unequal times."""
+    """Equal local work that took unequal times. Methods of softmax attention share the work in unequal ways."""
     worst, where = 1, None
-    for contest in layers:
+    for contest in (one for one in layers if one.kind != SOFTMAX):
         by_executor = collections.defaultdict(list)
         for row in contest.local_rows:
             by_executor[row.name.executor].append(row)
@@ -103,7 +110,8 @@ def unequal(layers):
         return ""
     contest, high, low = where
     return (f"Equal local work took {words.factor(worst)} times as long in {high.name.name} as in {low.name.name} "
-            f"({contest['ranks']} ranks, {contest.way}), so layers are no more certain than that.")
+            f"({'' if contest.kind == LINEAR else f'{axes.work(contest)}, '}{contest['ranks']} ranks, {contest.way}), so layers are no more certain "
+            "than that.")
 
 
 def below_local(layers):
@@ -166,7 +174,8 @@ def verified(session):
     measured = len(ran) - simulated
     parts = [f"all {measured} measured rows computed the right values" if measured > 1
              else "the one measured row computed the right values"] * bool(measured)
-    parts += [f"{simulated}{' more' * bool(measured)} {'was' if simulated == 1 else 'were'} simulated"] * bool(simulated)
+    rows = " more" if measured else " row" if simulated == 1 else " rows"
+    parts += [f"{simulated}{rows} {'was' if simulated == 1 else 'were'} simulated"] * bool(simulated)
     return f"{'; '.join(parts) or 'nothing ran'}.".capitalize()
 
 

@@ -60,10 +60,6 @@ def layers(session, simulated=False, attention=LINEAR):
             and contest.kind == attention and competes(contest, simulated)]
 
 
-def models(session, simulated=False):
-    return [contest for contest in session.contests if contest.is_model and competes(contest, simulated)]
-
-
 def competes(contest, simulated):
     """True if a contest says which of several is fastest, measured or simulated as asked."""
     return contest.is_simulated == simulated and contest.counts and contest["ranks"] > 1 \

@@ -44,7 +44,7 @@ def alone(contest):
 
 def shares(contest, row):
     """What a row's time is beside the layer without an exchange, the bound of the link and the hardware's rates."""
-    local, limit = contest.local_of(row), limits.of(row.records[-1])
+    local, limit = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row), limits.of(row.records[-1])
     told = [over_local(row, local)] if local and local is not row else []
     told += [of_bound(row)] if row.bound_share is not None and not contest.is_layer and contest["ranks"] > 1 else []
     told += [f"{contest['tokens'] / row.median:,.0f} tokens/s a rank"] if contest.is_model else []
@@ -54,13 +54,13 @@ def shares(contest, row):
 def over_local(row, local):
     """How much longer a row takes than the same work without any exchange; less is no effect of an exchange."""
     ratio = row.ratio_to(local)
-    low = ratio.interval[0] if ratio.interval else ratio.value
-    if low > 1:
-        return f"{words.times(ratio)} as long as without any exchange"
-    high = ratio.interval[1] if ratio.interval else ratio.value
-    if high < 1:
-        return f"{words.times(ratio)} as long as without any exchange, which cannot be: times err by as much"
-    return f"no longer than without any exchange as far as launches tell ({words.times(ratio)})"
+    low, high = ratio.interval or (ratio.value, ratio.value)
+    without, number = "without any exchange", words.times(ratio)
+    if low > 1 / IMPOSSIBLE and high < IMPOSSIBLE and low <= 1:
+        return f"as long as {without} ({number})"
+    if low > 1 or high < 1:
+        return f"{number} as long as {without}" + ", which cannot be: times err by as much" * (high < 1)
+    return f"a time that the launches cannot tell from that {without} ({number})"
 
 
 def of_limit(limit, row, rate):
@@ -102,6 +102,8 @@ def matters(contest):
     if cost.interval is None:
         return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
     low, high = (max(end, 0) for end in cost.interval)
+    if high > 1:
+        return f"{exchange} a share of a layer's time that the launches cannot tell."
     if high < MATTERS:
         return f"{exchange} at most {words.percent(high)} of a layer's time, so it hardly matters."
     share = f"{words.percent(low)[:-2]} to {words.percent(high)}" if words.percent(low) != words.percent(high) else words.percent(high)

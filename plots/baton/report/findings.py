@@ -13,6 +13,7 @@ from baton.report.contests import SCAN
 from baton.report.rows import LEVEL
 
 MOST_LAUNCHES = 100  # that anybody would make
+MOST_TIMES = 10  # where the end of an interval says something
 
 
 def winner(contest):
@@ -61,7 +62,7 @@ def how_near(contest, ranks):
     ratios = [row.ratio_to(ranks.first) for row in ranks.untold]
     launches = words.count(min(ratio.launches for ratio in ratios), "launch", "launches")
     most = [ratio.interval[1] for ratio in ratios if ratio.interval]
-    reach = f" (at most {words.factor(max(most))} times as long)" if len(most) == len(ratios) else ""
+    reach = f" (at most {words.factor(max(most))} times as long)" if len(most) == len(ratios) and max(most) < MOST_TIMES else ""
     return [*told, f"{words.names(unknown)} cannot be told from it in {launches}{reach}"]
 
 

@@ -25,7 +25,7 @@ def sentences(session):
     simulated."""
     found = grown(session)
     machines = {one.group.topology for each in found for one in each.contests}
-    where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 else ""
+    where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 and len(found) > 1 else ""
     told = [sentence(each, reservation(session, each.contests), not where) for each in found]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
@@ -88,9 +88,9 @@ def beyond(simulated, measured):
 def sentence(each, before, is_alone):
     """Who leads at which ranks or sizes, and how far LASP-2 is behind at the last; with the machine if `is_alone`."""
     last = each.contests[-1]
-    machine = f" on {last.group.topology}" * is_alone
+    machine = f" simulated on {last.group.topology}" * is_alone
     if len(each.contests) == 1:
-        return f"~ {before}{axes.heading(last).removeprefix('~ ')}{machine}: {words.lowered(findings.winner(last))}"
+        return f"~ {before}{axes.heading(last).removeprefix('~ ')}{',' * is_alone}{machine}: {words.lowered(findings.winner(last))}"
     told = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
     text = f"~ {before}{subject(each)}{machine}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best

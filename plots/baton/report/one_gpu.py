@@ -8,8 +8,8 @@ from baton.report import axes, costs
 from baton.report.contests import LINEAR, SOFTMAX
 
 PASSES = {"forward": "forward", "backward": "backward alone", "both": "training"}
-# The timed row of a layer or model on one GPU, its contest, and its limits.Limit or None.
-Work = collections.namedtuple("Work", "contest row limit")
+# The timed row of a layer or model on one GPU, its contest, its limits.Limit or None, and the numbers of tokens that were measured.
+Work = collections.namedtuple("Work", "contest row limit lengths")
 ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
 
 
@@ -18,12 +18,13 @@ def works(session):
     found = [one for one in session.contests if not one.is_simulated and one.on_gpus]
     if any(one["ranks"] > 1 for one in found):
         return []
-    chosen = {}
+    chosen, lengths = {}, collections.defaultdict(list)
     for contest in sorted(found, key=lambda one: one["tokens"]):
         rows = [row for row in contest.rows if row.is_timed]
         if contest.is_layer and rows:
             row = min(rows, key=lambda one: one.median)
-            chosen[work_of(contest), contest.way] = Work(contest, row, limits.of(row.records[-1]))
+            lengths[work_of(contest), contest.way].append(contest["tokens"])
+            chosen[work_of(contest), contest.way] = Work(contest, row, limits.of(row.records[-1]), lengths[work_of(contest), contest.way])
     return sorted(chosen.values(), key=lambda one: (one.contest.is_model, *(ORDER.get(word, len(ORDER)) for word in
                                                                             (one.contest.kind, one.contest.way))))
 
@@ -42,9 +43,16 @@ def sentences(found):
     by_work = collections.defaultdict(list)
     for one in found:
         by_work[work_of(one.contest)].append(one)
-    shape = ", ".join([f"{first['tokens']} tokens", axes.heads(first), *filter(None, [first.dtype])])
+    lengths = sorted({tokens for one in found for tokens in one.lengths})
+    longest = f" (the most of {', '.join(map(str, lengths))})" if len(lengths) > 1 and first["tokens"] == lengths[-1] else ""
+    shape = ", ".join([f"{first['tokens']} tokens{longest}", axes.heads(first), *filter(None, [first.dtype])])
     return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training is forward and backward; percentages are of what "
-            "the data sheet allows.", *(f"{name}: {of_passes(them)}." for name, them in by_work.items())]
+            "the data sheet allows.", *(f"{name}{otherwise(them[0].contest, first)}: {of_passes(them)}." for name, them in by_work.items())]
+
+
+def otherwise(contest, first):
+    """The tokens of a work where they are not those of the first one."""
+    return f" ({contest['tokens']} tokens)" if contest["tokens"] != first["tokens"] else ""
 
 
 def of_passes(found):
@@ -53,4 +61,4 @@ def of_passes(found):
         f"{PASSES.get(contest.way, contest.way)} {words.time_of(row)}"
         + f", {contest['tokens'] / row.median:,.0f} tokens/s" * contest.is_model
         + (f" ({words.percent(limit.seconds / row.median, 0)}{f' {costs.SHARES[limit.by]}' * (number == 0)})" if limit else "")
-        for number, (contest, row, limit) in enumerate(found))
+        for number, (contest, row, limit, _) in enumerate(found))

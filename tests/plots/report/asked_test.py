@@ -53,6 +53,22 @@ class Layers(unittest.TestCase):
                          r": all_scan takes 100 us \[[^]]*\], reaches 50 % of what the link allows;")
         self.assertRegex(self.first(local(1.0)), "local, the layer without any exchange, takes 1000 us")
 
+    def test_one_method_in_all_modes_has_the_cost_of_its_exchange(self):
+        made = [one for mode, time in (("overlapped", 1.2), ("exposed", 1.5), ("compute_only", 1.0)) for one in layer("zeco", time, mode=mode, scan="")]
+        self.assertRegex(self.first(made), r"zeco takes 1\.20 ms .*1\.200 \[[^]]*\] times as long as without any exchange; nothing .* Without overlap the exchange "
+                                           r"of zeco would cost 41 to 42 % of a layer's time, so it matters\.$")
+
+    def test_a_time_beside_local_work_is_no_more_than_launches_tell(self):
+        loud = (1.0, 4.0, 0.5)
+        for time, factors, said in ((1.001, (1.0, 1.001, 0.999), r"1\.00 ms [^;]*as long as without any exchange \(1\.001 \["),
+                                    (3.0, loud, r"a time that the launches cannot tell from that without any exchange \(3\.\d+ \["),
+                                    (0.8, (1.0, 1.001, 0.999), r"0\.80\d? \[[^]]*\] times as long as without any exchange, which cannot be: times err")):
+            self.assertRegex(self.first(layer("zeco", time, factors=factors), local(1.0, factors=(1.0, 1.0, 1.0))), said)
+
+    def test_one_rank_exchanges_nothing(self):
+        text = self.first(rivals(scan), rivals(scan, ranks=1), heading="Exchange")
+        self.assertNotIn("1 rank", text)
+
     def test_one_method_on_several_sizes_has_the_time_of_each(self):
         made = [layer("zeco", tokens / 1024, tokens=tokens) for tokens in (1024, 2048, 4096)]
         text = self.first(*made)
@@ -130,7 +146,7 @@ class Simulated(unittest.TestCase):
     def test_sizes_are_followed_as_ranks_are(self):
         made = [simulated(scan(name, time, state_bytes=size, ranks=8)) for size, times in ((1 << 16, (1, 2)), (1 << 20, (2, 3)), (1 << 21, (9, 3)))
                 for name, time in zip(("all_scan", "two_shot"), times)]
-        self.assertIn("~ exchange of 8 ranks: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB.", paragraphs(*made)["~ Simulated"])
+        self.assertIn("~ exchange of 8 ranks simulated on somewhere-32x8: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB.", paragraphs(*made)["~ Simulated"])
 
 
 class AnyLaunches(unittest.TestCase):

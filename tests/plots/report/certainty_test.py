@@ -39,6 +39,14 @@ class Less(unittest.TestCase):
         self.assertIn("Equal local work took 1.37 times as long in zeco as in local (4 ranks, both)",
                       self.doubts(made, local(0.8)))
 
+    def test_unequal_local_work_of_a_delta_rule_is_a_doubt_too(self):
+        made = [{**one, "attention": "gdn"} for one in layer("zeco", 1.2) + layer("lasp2", 1.3, 0.001) + local(0.8)
+                + layer("zeco", 1.1, mode="compute_only", scan="")]
+        self.assertIn("in zeco as in local (GDN attention, 4 ranks, both)", self.doubts(made))
+
+    def test_rows_for_checks_beside_others_are_left_out_with_a_word(self):
+        self.assertEqual(self.doubts(rivals(), rivals(executor="local")), "2 rows of local left out: all ranks in one process, for checks.")
+
     def test_faster_than_no_exchange_at_all(self):
         made = layer("zeco", 1.2, 0.001) + layer("lasp1", 0.6, 0.001)
         self.assertIn("Faster than no exchange at all, which cannot be: lasp1 at 4 ranks.", self.doubts(made, local(1.0)))

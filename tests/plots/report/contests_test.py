@@ -188,13 +188,13 @@ class Simulated(unittest.TestCase):
 
     def test_where_it_changes_as_ranks_grow(self):
         mark = paragraphs(rivals(), *self.growing())["~ Simulated"]
-        self.assertEqual(mark, "~ Simulated machine: somewhere-32x8. ~ exchange of 2 MiB: all_scan fastest at 16 ranks; "
+        self.assertEqual(mark, "~ exchange of 2 MiB simulated on somewhere-32x8: all_scan fastest at 16 ranks; "
                                "two_shot fastest at 64 to 256; LASP-2 (all_gather_scan) ~2.50 times as long as two_shot at 256.")
 
     def test_methods_that_only_part_at_more_ranks(self):
         made = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks, times in ((4, (1, 1.01)), (64, (1, 2)))
                 for name, milliseconds in zip(("zeco", "lasp2"), times)]
-        self.assertEqual(paragraphs(rivals(), *made)["~ Simulated"], "~ Simulated machine: somewhere-32x8. ~ layer: zeco and lasp2 tie within "
+        self.assertEqual(paragraphs(rivals(), *made)["~ Simulated"], "~ layer simulated on somewhere-32x8: zeco and lasp2 tie within "
                          "10 % at 4 ranks; zeco fastest at 64; LASP-2 ~2.00 times as long as zeco "
                          "at 64.")
 

@@ -54,7 +54,7 @@ class OneGpu(unittest.TestCase):
     def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
                 for one in simulated(layer(name, milliseconds, ranks=256))]
-        apart = "~ Simulated machine: 32 x Example CPU, mpi. ~ of processors, not of these GPUs: Linear attention"
+        apart = "~ of processors, not of these GPUs: Linear attention"
         self.assertIn(apart, paragraphs(methods(**self.on_gpu | {"ranks": 2}), more)["~ Simulated"])
         self.assertNotIn("not of these GPUs", paragraphs(methods(), more)["~ Simulated"])
 
@@ -63,6 +63,12 @@ class OneGpu(unittest.TestCase):
         doubt = "~ from rates of ranks that shared cores: Linear attention"
         self.assertIn(doubt, paragraphs(crowded(methods(), 2), *more)["~ Simulated"])
         self.assertNotIn(doubt, paragraphs(methods(), *more)["~ Simulated"])
+
+    def test_of_several_lengths_the_answer_says_which_it_is(self):
+        made = [one for tokens in (1024, 16384) for one in local(tokens / 16384, **self.on_gpu | {"tokens": tokens})]
+        text = paragraphs(made, local(0.5, attention="gdn", **self.on_gpu | {"tokens": 4096}))["One GPU"]
+        self.assertIn("16384 tokens (the most of 1024, 4096, 16384), 16 heads of 128", text)
+        self.assertIn("GDN (4096 tokens): training 500 us", text)
 
     def test_several_gpus_need_no_such_words(self):
         made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]
