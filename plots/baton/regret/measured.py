@@ -25,14 +25,10 @@ GPUS = ("peer", "nccl")
 SOURCES = (
     Source("h100-2", BENCHES, GPUS, H100, COMPOSED),
     Source("h100-2-bench", BENCHES, GPUS, H100, COMPOSED),
-    Source("h100-4", (COLLECTIVE,), ("peer",), "results/h100-4/calibration-peer.json", CALIBRATED),
-    Source("h100-4", (COLLECTIVE,), ("nccl",), "results/h100-4/calibration-nccl.json", CALIBRATED),
-    Source("h100-4", (LAYER, MODEL), GPUS, H100, COMPOSED),
     Source("h200-2", BENCHES, GPUS, H200, COMPOSED),
     Source("h200-4", (COLLECTIVE,), ("peer",), "results/h200-4/calibration-peer.json", CALIBRATED),
     Source("h200-4", (COLLECTIVE,), ("nccl",), "results/h200-4/calibration-nccl.json", CALIBRATED),
     Source("h200-4", (LAYER,), GPUS, H200, CALIBRATED),
-    Source("xeon-16", (COLLECTIVE,), ("mpi",), "results/xeon-16/calibration.json", CALIBRATED),
     Source("xeon-32", (LAYER,), ("mpi",), "topologies/shared_memory_host.json", COMPOSED))
 
 
