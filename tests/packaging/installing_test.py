@@ -42,6 +42,11 @@ class Installing(unittest.TestCase):
         line, = re.findall(r"^    (pip install .*)$", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.MULTILINE)
         self.assertEqual(self.words_of_pip(line), ["install", f"{wheel}[frames,natives]"])
 
+    def test_of_the_readme(self):
+        wheel = self.wheel(f"{WHEEL}-1-py3.whl")
+        line, = re.findall(r"^    \./run wheel && (pip install .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertEqual(self.words_of_pip(line), ["install", wheel])
+
     def test_of_the_command_with_the_newest_wheel(self):
         functions = re.sub(r'^main "\$@"$', "", (ROOT / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
         stubs = "packages() { :; }; step() { :; }; steps() { :; }\n" \

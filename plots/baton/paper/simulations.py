@@ -49,7 +49,9 @@ SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hiera
 BLOCKS = fastest.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
 LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
 
-# `seconds` is about what a launch takes on a core of its own: it orders the launches and weighs them in the time left.
+# `seconds` is about what a launch takes on a core of its own, as processor time says: it orders the launches and weighs them in
+# the time left.
+TINY, SMALL = 0.1, 0.2
 Launch = collections.namedtuple("Launch", "program topology arguments seconds", defaults=(1,))
 
 
@@ -65,11 +67,11 @@ def suite(fitted, blocks):
         # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
         Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 28),
         Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
-               f"{RANKS},512,1024,16384", 3),
+               f"{RANKS},512,1024,16384", 4),
         Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384", 12),
         Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}", 3),
         Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
-               f"{RANKS},{MORE_RANKS}", 2),
+               f"{RANKS},{MORE_RANKS}", 3),
         # The map of methods, and what every method sends.
         *fastest_methods(h100), *volumes(h100), *delta_rules(many),
         # ZeCO's tables 3 and 4, in the form that GPUs run.
@@ -81,7 +83,7 @@ def suite(fitted, blocks):
         *softmax_papers(h100, a100),
         # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
         Launch(COLLECTIVE, h100, f"--like zeco-table2 --collectives all --ranks 2,4,{RANKS}", 13),
-        Launch(COLLECTIVE, h100, "--like zeco-table2 --collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS),
+        Launch(COLLECTIVE, h100, "--like zeco-table2 --collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS, 1.5),
         # All-Scan's blocks.
         Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
                "1,2,4,8,16,32,64,128,256,512,1024,2048,4096", 3),
@@ -96,18 +98,18 @@ def softmax_papers(h100, a100):
     of_rank = "--tokens 8192,16384,32768"  # whole sequences on one rank
     return [
         Launch(OPERATOR, h100, "--like magi --pass forward,backward --ranks " + listed(published_softmax.MAGI_RANKS)),
-        Launch(OPERATOR, pair, f"{ours} --mode overlapped,exposed --ranks 8,16 {of_rank}"),
-        Launch(OPERATOR, a100, f"{ours} --mode overlapped,exposed --ranks 16 {of_rank}"),
-        Launch(OPERATOR, pair, f"{ours} --ranks 1 --tokens 131072,262144,524288"),
-        Launch(OPERATOR, pair, f"{alike} --methods {dist_flash.ULYSSES},{dist_flash.CONTIGUOUS} --ranks 8,16 {of_rank}"),
-        Launch(OPERATOR, a100, f"{alike} --methods {dist_flash.ULYSSES} --ranks 16 {of_rank}"),
-        *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both")
+        Launch(OPERATOR, pair, f"{ours} --mode overlapped,exposed --ranks 8,16 {of_rank}", SMALL),
+        Launch(OPERATOR, a100, f"{ours} --mode overlapped,exposed --ranks 16 {of_rank}", SMALL),
+        Launch(OPERATOR, pair, f"{ours} --ranks 1 --tokens 131072,262144,524288", TINY),
+        Launch(OPERATOR, pair, f"{alike} --methods {dist_flash.ULYSSES},{dist_flash.CONTIGUOUS} --ranks 8,16 {of_rank}", SMALL),
+        Launch(OPERATOR, a100, f"{alike} --methods {dist_flash.ULYSSES} --ranks 16 {of_rank}", SMALL),
+        *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both", TINY)
           for name, more in ((dist_flash.OURS, dist_flash.MORE_HEADS), (dist_flash.ULYSSES, dist_flash.PADDED))),
         Launch(OPERATOR, a100, f"--methods ulysses_softmax --heads {published_softmax.ULYSSES_HEADS} --dtype bf16 --tokens "
-               f"{published_softmax.ULYSSES_TOKENS} --pass both --ranks {listed(published_softmax.ULYSSES_RANKS)}"),
+               f"{published_softmax.ULYSSES_TOKENS} --pass both --ranks {listed(published_softmax.ULYSSES_RANKS)}", SMALL),
         Launch(OPERATOR, a10, f"--methods {listed(name for _, name in published_softmax.TOKEN_METHODS)} --dtype bf16 "
                f"--heads {published_softmax.TOKEN_HEADS} --ranks {published_softmax.TOKEN_RANKS} --tokens "
-               f"{published_softmax.TOKEN_TOKENS} --pass forward")]
+               f"{published_softmax.TOKEN_TOKENS} --pass forward", TINY)]
 
 
 def models(folder, h100):
@@ -152,7 +154,7 @@ def volumes(topology):
                      + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 4))
               for ranks in method_volumes.RANKS),
             *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
-                     f"--ranks {ranks}") for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
+                     f"--ranks {ranks}", TINY) for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
             Launch(OPERATOR, topology, f"{fixed} --kv-heads {disputed_volumes.KV_HEADS} --tokens {disputed_volumes.TOKENS} "
                    "--ranks " + ",".join(map(str, disputed_volumes.MORE_RANKS)))]
 
@@ -164,7 +166,7 @@ def fastest_methods(topology):
     moves = (" ".join(stacks.shape_of_move(size, fastest.HEADS, 128, "bf16")) for size in fastest.TOKENS)
     return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
                      f"--tokens {tokens} --ranks {of}", max(1, of // 3)) for of in reversed(fastest.RANKS)),
-            *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}") for move in moves)]
+            *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}", TINY) for move in moves)]
 
 
 def delta_rules(topology):
@@ -180,9 +182,9 @@ def predictions(fitted, blocks):
     """Returns the launches on the fitted machines, which predict the published cells at other rank counts."""
     gather, scan, both = (fitted / f"{name}.json" for name in (
         fitting.GATHER_FIT, fitting.SCAN_FIT, fitting.COMMON_FIT))
-    return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}"),
-            Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}"),
-            Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}")]
+    return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}", TINY),
+            Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}", TINY),
+            Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}", TINY)]
 
 
 def main(arguments):

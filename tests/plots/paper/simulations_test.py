@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import os
+import resource
 import signal
 import subprocess
 import unittest
@@ -63,6 +64,19 @@ class Simulations(InFolder):
             built = [launch for launch in launches if launch.program in BENCHES]
             for launch, done in zip(built, pool.map(dry, built)):
                 self.assertEqual(done.returncode, 0, f"{launch.program} {launch.arguments}\n{done.stderr}")
+
+    @unittest.skipUnless(BENCHES, "no benches")
+    def test_launches_cost_as_they_say_beside_one_another(self):
+        """By processor time, which other work on the machine changes little; two launches, since each takes seconds."""
+        seconds = []
+        for launch in simulations.suite(self.folder, 4):
+            if any(word in launch.arguments for word in ("--like magi", "--methods ulysses_softmax --heads 64")):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+                subprocess.run([BENCHES[launch.program], "--executor", "simulator", "--topology", launch.topology, *launch.arguments.split()],
+                               capture_output=True, check=True)
+                seconds.append((resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before) / launch.seconds)
+        self.assertEqual(len(seconds), 2)
+        self.assertLess(max(seconds), 4 * min(seconds))
 
     def test_every_launch_leaves_its_records_and_old_ones_go(self):
         for name in ALL:
