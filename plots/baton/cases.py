@@ -10,7 +10,7 @@ import functools
 import pathlib
 import statistics
 
-from baton import results
+from baton import estimates, results
 
 TIMED, SKIPPED, WRONG, FAILED = "timed", "skipped", "wrong", "failed"
 
@@ -76,10 +76,10 @@ class Case:
         """Returns the different values of a key, in the order of the records that have it."""
         return list(dict.fromkeys(str(record[key]) for record in self.records if record.get(key) is not None))
 
-    def median_of(self, key):
-        """Returns the median of a number over the records that have it, or None."""
-        numbers = [record[key] for record in self.records if isinstance(record.get(key), (int, float))]
-        return statistics.median(numbers) if numbers else None
+    def mean_of(self, key):
+        """Returns the estimate of a positive number over the records that have it, or None."""
+        numbers = [record[key] for record in self.records if isinstance(record.get(key), (int, float)) and record[key] > 0]
+        return estimates.mean(numbers) if numbers else None
 
 
 # One side: its cases by name, the files they came from, and the launches by the pair that they belong to.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Student's t, and what it says of the ratio of two sets of launches.
+"""The estimate of several launches, and what Student's t says of the ratio of two sets of them.
 
-All numbers are natural logarithms of times, so a difference is the logarithm of a ratio and an effect of 5 % weighs
-the same at any size.
+What launches measured is estimated by the geometric mean of their medians, with Student's interval of the mean
+logarithm. harness/measure/statistics.cpp has the same for the benches' tables and records; docs/metrics.md defines it.
+Other numbers here are natural logarithms of times, so a difference is the logarithm of a ratio and an effect of 5 %
+weighs the same at any size.
 """
 
 import bisect
@@ -10,9 +12,7 @@ import collections
 import math
 import statistics
 
-from scipy import special
-
-# Timers tick and times are rounded, so launches that agree exactly are no more alike than this.
+# Timers tick and times are rounded, so launches that agree exactly are no more alike than this; statistics.hpp has the same.
 LEAST_SPREAD = 1e-3
 # A ratio nearer to 1 than this is no difference that matters: one program under two names differs by 0.7 % on GPUs, in
 # every launch (docs/runs.md).
@@ -23,13 +23,37 @@ MARGIN = 0.02
 Estimate = collections.namedtuple("Estimate", "log_ratio error freedom paired spread")
 
 
+def mean(seconds):
+    """Returns the estimate of positive times, one a launch, at least one: their geometric mean."""
+    seconds = list(seconds)
+    if min(seconds) == max(seconds):  # simulated times, which may be none
+        return seconds[0]
+    return math.exp(statistics.fmean(map(math.log, seconds)))
+
+
+def mean_interval(seconds, level=0.95):
+    """Returns the ends of the interval of `mean`, in seconds; None for one launch."""
+    if len(seconds) < 2:
+        return None
+    return tuple(map(exp, interval(paired([math.log(one) for one in seconds]), level)))
+
+
+def exp(logarithm):
+    """Returns exp, within what a float can be."""
+    return math.exp(min(max(logarithm, -700), 700))
+
+
 def two_sided_tail(t, freedom):
     """Returns P(|T| >= |t|)."""
+    from scipy import special  # records are read without SciPy too
+
     return 2 * float(special.stdtr(freedom, -abs(t)))
 
 
 def quantile(level, freedom):
     """Returns the t that |T| exceeds with probability 1 - `level`, such as 12.71 for 0.95 and one degree."""
+    from scipy import special
+
     return float(special.stdtrit(freedom, (1 + level) / 2))
 
 

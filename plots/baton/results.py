@@ -10,7 +10,7 @@ import functools
 import statistics
 import sys
 
-from baton import checks, schema
+from baton import checks, estimates, schema
 from baton.checks import ResultsError
 from baton.reading import compact
 from baton.upgrade import renamed, upgraded
@@ -99,9 +99,14 @@ def alike(record, *free):
 
     Where `ranks_per_node` is among them, the record may lie anywhere on the hosts.
     """
-    group, parts = group_of(record), {text for key in free for text in (f"{key}:{record.get(key)}", str(record.get(key)))}
-    contest = "/".join(part for part in group.contest.split("/") if part not in parts)
-    group = group._replace(contest=contest)
+    group, parts = group_of(record), record["contest"].split("/")
+    for key in free:
+        with_key = f"{key}:{record.get(key)}"
+        # Numbers have their key before them. A text may have none, and is then one part, however many others read alike.
+        part = record.get(key) if with_key not in parts and schema.FIELDS[key]["type"] == "text" else with_key
+        if part in parts:
+            parts.remove(part)
+    group = group._replace(contest="/".join(parts))
     return group._replace(ranks_per_node=0, placement="") if "ranks_per_node" in free else group
 
 
@@ -126,19 +131,26 @@ def newest(records):
 
 
 def _of_newest_run(records):
-    """The last record, with medians over the launches of its run; a launch without a time stands for all."""
+    """The last record, with the estimates of all launches of its run; a launch without a time stands for all."""
     launches = {record.get("launch", 1): record for record in records if record["run"] == records[-1]["run"]}
     if len(launches) == 1:
         return records[-1]
     without = [record for record in launches.values() if why_no_time(record)]
     if without:
         return without[0]
-    over = {key: statistics.median(record[key] for record in launches.values())
-            for key in ("median_seconds", "mean_seconds")}
-    # The interval of the last launch, if it is there, covers all launches so far.
-    told = launches[max(launches)].get("over_launches", {})
-    known = {key: told[key] for key in ("ci95_seconds", "ratio", "ratio_ci95", "hidden") if key in told}
-    return {**launches[max(launches)], **over, **known}
+    last, medians = launches[max(launches)], [record["median_seconds"] for record in launches.values()]
+    over = {"mean_seconds": statistics.fmean(record["mean_seconds"] for record in launches.values()),
+            "median_seconds": estimates.mean(medians)}
+    if not is_simulated(last):
+        over["ci95_seconds"] = list(estimates.mean_interval(medians))
+    bounds = [record.get("bound_seconds") for record in launches.values()]
+    if all(bounds):
+        over["bound_seconds"] = estimates.mean(bounds)
+    # What the bench formed with other rows counts if it is of the same launches.
+    told = last.get("over_launches", {})
+    is_of_all = told.get("launches") == len(launches)
+    known = {key: told.get(key) if is_of_all else None for key in ("ratio", "ratio_ci95", "ratio_to", "hidden") if key in last}
+    return {**last, **over, **known}
 
 
 def is_build_told(record):

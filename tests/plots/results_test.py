@@ -3,6 +3,8 @@
 
 import contextlib
 import io
+import math
+import statistics
 import unittest
 
 from baton import captions, results
@@ -128,8 +130,36 @@ class Choosing(unittest.TestCase):
         launches = [record(milliseconds=one, launch=number, over_launches={"ci95_seconds": [0.0, number]})
                     for number, one in enumerate((1, 4, 2), start=1)]
         (found,) = results.newest(read([older, *launches]))
-        self.assertEqual((found["median_seconds"], found["mean_seconds"]), (2e-3, 2e-3), "the median of the launches")
-        self.assertEqual((found["ci95_seconds"], found["seconds"]), ([0.0, 3], launches[2]["seconds"]))
+        self.assertAlmostEqual(found["median_seconds"], 2e-3, msg="the geometric mean of the launches")
+        self.assertAlmostEqual(found["mean_seconds"], 7e-3 / 3, msg="that of all rounds")
+        self.assertEqual(found["seconds"], launches[2]["seconds"])
+
+    def test_an_interval_over_launches_holds_the_time_beside_it(self):
+        """Whatever the last launch knew: it may have been run again, without those before it."""
+        launches = [record(milliseconds=one, launch=number, over_launches={"launches": 2, "ci95_seconds": [1.9e-3, 2.1e-3]})
+                    for number, one in enumerate((1, 1.1, 8), start=1)]
+        (found,) = results.newest(read(launches))
+        low, high = found["ci95_seconds"]
+        self.assertTrue(low < found["median_seconds"] < high, found)
+        self.assertAlmostEqual(found["median_seconds"], 8.8e-9 ** (1 / 3))
+        logarithms = [math.log(one) for one in (1e-3, 1.1e-3, 8e-3)]
+        half = 4.302653 * statistics.stdev(logarithms) / math.sqrt(3)
+        self.assertAlmostEqual(math.log(high), statistics.fmean(logarithms) + half, places=5)
+
+    def test_what_stands_beside_a_time_is_of_the_same_launches(self):
+        told = {"launches": 2, "ratio": 1.5, "ratio_ci95": [1.4, 1.6], "hidden": 0.5}
+        launches = [record(launch=number, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, bound_seconds=bound, over_launches=told)
+                    for number, bound in ((1, 1e-4), (2, 4e-4))]
+        (found,) = results.newest(read(launches))
+        self.assertEqual((found["ratio"], found["ratio_ci95"], found["hidden"]), (1.5, [1.4, 1.6], 0.5))
+        self.assertAlmostEqual(found["bound_seconds"], 2e-4)
+        (found,) = results.newest(read([*launches, record(launch=3, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, over_launches=told)]))
+        self.assertEqual((found["ratio"], found["ratio_ci95"], found["hidden"]), (None, None, None))
+
+    def test_simulated_launches_are_exact(self):
+        made = [record(launch=number, executor="simulator", topology="t") for number in (1, 2, 3)]
+        (found,) = results.newest(read(made))
+        self.assertEqual((found["median_seconds"], found["ci95_seconds"]), (made[0]["median_seconds"], made[0]["ci95_seconds"]))
 
     def test_a_launch_without_a_time_stands_for_all(self):
         launches = [record(launch=1), {**skipped(""), "failed": "signal 9", "launch": 2}, record(launch=3)]
@@ -180,6 +210,11 @@ class Choosing(unittest.TestCase):
         on = {"hosts": {"placement": "ranks 0 to 3 on a"}}
         groups = {results.group_of(one) for one in read([record(), record(ranks_per_node=2), record(**on), record(machine={})])}
         self.assertEqual(len(groups), 4)
+
+    def test_a_free_number_takes_no_text_that_reads_alike(self):
+        one = {**record(), "tokens": 64, "contest": "GPUs/64/tokens:64/both/both"}
+        self.assertEqual(results.alike(one, "tokens").contest, "GPUs/64/both/both")
+        self.assertEqual(results.alike({**one, "pass": "both"}, "pass").contest, "GPUs/64/tokens:64/both")
 
     def test_what_differs_in_free_axes_alone_is_alike(self):
         one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_per_node=4, hosts={"placement": "4 on a, 4 on b"}),

@@ -30,7 +30,7 @@ def not_compared(a, b, names):
     """One line on the simulated cases that stand on unlike calibrations, with the bound of the one that moved most."""
     if not names:
         return []
-    bounds = [(a.cases[name].median_of("bound_seconds"), b.cases[name].median_of("bound_seconds")) for name in names]
+    bounds = [(a.cases[name].mean_of("bound_seconds"), b.cases[name].mean_of("bound_seconds")) for name in names]
     one, other = max((pair for pair in bounds if all(pair)), default=(1, 1), key=lambda pair: abs(math.log(pair[1] / pair[0])))
     moved = f" (bound {one * 1e6:.4g} -> {other * 1e6:.4g} us)" if one != other else ""
     return [f"# not compared: {len(names)} simulated row{'s' * (len(names) > 1)}, on unlike calibrations{moved}"]

@@ -7,7 +7,6 @@ both sides alike. Others are compared as two groups.
 
 import collections
 import math
-import statistics
 
 from baton import estimates
 
@@ -24,7 +23,7 @@ def pair(a, b, name):
     """Joins the launches of the case `name`, which both sides timed."""
     ours, theirs = a.cases[name], b.cases[name]
     before, after = ours.medians(), theirs.medians()
-    seconds = statistics.median(before.values()), statistics.median(after.values())
+    seconds = estimates.mean(before.values()), estimates.mean(after.values())
     note = _note(ours, theirs, before, after)
     launches = (len(before), len(after))
     if min(seconds) <= 0:  # a rank alone in the simulator takes no time
@@ -67,7 +66,7 @@ def changes(a, b):
 def measured_changes(a, b):
     """The same of what is measured: the bound, and the rank that was last in most rounds."""
     texts = []
-    before, after = a.median_of("bound_seconds"), b.median_of("bound_seconds")
+    before, after = a.mean_of("bound_seconds"), b.mean_of("bound_seconds")
     if before and after and abs(math.log(after / before)) > BOUND_TOLERANCE:
         texts.append(f"bound {before * 1e6:.4g} -> {after * 1e6:.4g} us")
     last = [_last(case) for case in (a, b)]

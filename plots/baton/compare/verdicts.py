@@ -22,7 +22,7 @@ MOST_LAUNCHES = 1000  # nobody runs more; "over 1000" is said instead
 
 EXIT_SAME, EXIT_WORSE, EXIT_CANNOT_TELL = 0, 5, 6
 
-# The verdict on one case. `seconds` are medians over launches of A and B, None where there are none; `launches` their
+# The verdict on one case. `seconds` are the estimates of A and B over their launches, None where there are none; `launches` their
 # numbers (pairs twice); `needs` is how many would tell, where they cannot; `note` says why it is wrong, missing or new.
 Finding = collections.namedtuple("Finding", "case verdict estimate interval seconds launches needs note changes")
 

@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import cases, results, schema, words
+from baton import cases, limits, results, schema, words
 from baton.report import axes, choice
 from baton.report.contests import FOR_CHECKS, LINEAR, METHODS, SOFTMAX, is_oversubscribed
 
@@ -21,9 +21,18 @@ def sentences(session, used):
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
     found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
-             left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers), below_local(layers), clocks(timed),
+             impossible(session), left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers),
+             below_local(layers), clocks(timed),
              load(timed), few_launches(used)]
     return [text for text in found if text]
+
+
+def impossible(session):
+    """Rows that are faster than their link or their hardware allow, by name."""
+    found = [f"{contest.label_of(row)} ({axes.heading(contest)}) {why}" for contest in session.contests for row in contest.competitors
+             if (why := limits.why_impossible(row))]
+    more = f" So {'does' if len(found) == 2 else 'do'} {words.count(len(found) - 1, 'more row')}." if len(found) > 1 else ""
+    return f"{found[0]}.{more}" if found else ""
 
 
 def left_out(timed):

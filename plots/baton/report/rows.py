@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One row of a contest: what competes there, its times launch by launch, and how it stands to another row.
 
-The launch is the unit. A launch's time is the median over its rounds, a row's time the geometric mean of its launches,
-and intervals are those of Student's t on the logarithms of launches. Rows of the simulator are the same at every run.
+The launch is the unit. A launch's time is the median over its rounds, and a row's time and interval are the estimate of
+its launches (estimates.py). Rows of the simulator are the same at every run.
 """
 
 import collections
@@ -57,29 +57,34 @@ class Row:
 
     @functools.cached_property
     def median(self):
-        """Seconds: the geometric mean of the launches' medians, or None without a time."""
-        if not self.launches:
-            return None
-        return math.exp(statistics.fmean(map(math.log, self.launches.values())))
+        """Seconds: the estimate of the launches' medians, or None without a time."""
+        return estimates.mean(self.launches.values()) if self.launches else None
 
     @functools.cached_property
     def interval(self):
         """The 95 % interval of `median` over launches, in seconds; None for one launch and for simulated rows."""
-        if len(self.launches) < 2 or self.is_simulated:
-            return None
-        logarithms = [math.log(seconds) for seconds in self.launches.values()]
-        return tuple(map(_exp, estimates.interval(estimates.paired(logarithms), LEVEL)))
+        return None if self.is_simulated else estimates.mean_interval(list(self.launches.values()), LEVEL)
 
     @functools.cached_property
     def bound(self):
         """Seconds that the row's own traffic takes at least, or None: the geometric mean over launches, as of its times."""
         bounds = [record["bound_seconds"] for record in self.records if record.get("bound_seconds")]
-        return statistics.geometric_mean(bounds) if bounds else None
+        return estimates.mean(bounds) if bounds else None
 
     @property
     def bound_share(self):
         """The bound over the median: 1 is as fast as the link allows. None where there is no bound."""
         return self.bound / self.median if self.bound and self.launches else None
+
+    @functools.cached_property
+    def bound_interval(self):
+        """The interval of `bound_share`, launch by launch; None for one launch."""
+        bounds = collections.defaultdict(list)
+        for record in self.records:
+            if record.get("bound_seconds"):
+                bounds[record["run"], record.get("launch", 1)].append(record["bound_seconds"])
+        shares = [estimates.mean(bounds[launch]) / seconds for launch, seconds in self.launches.items() if launch in bounds]
+        return estimates.mean_interval(shares, LEVEL)
 
     def ratio_to(self, other, level=LEVEL):
         """The Ratio of this row's time to the other's, launch by launch where both ran in the same launches."""
@@ -107,9 +112,5 @@ class Row:
 
 
 def _ratio(logarithm, estimate, launches, level):
-    interval = tuple(map(_exp, estimates.interval(estimate, level))) if estimate else None
+    interval = tuple(map(estimates.exp, estimates.interval(estimate, level))) if estimate else None
     return Ratio(math.exp(logarithm), interval, estimate, launches)
-
-
-def _exp(logarithm):
-    return math.exp(min(max(logarithm, -700), 700))
