@@ -55,8 +55,9 @@ class Case:
     def reason(self):
         """Why the state is not TIMED, or an empty text."""
         record = next(record for record in self.records if state_of(record) == self.state)
-        return {FAILED: record.get("failed"), SKIPPED: record.get("skipped"),
-                WRONG: results.wrong_in_words(record)}.get(self.state, "")
+        if self.state == WRONG:
+            return results.wrong_in_words(record)
+        return {FAILED: record.get("failed"), SKIPPED: record.get("skipped")}.get(self.state) or ""
 
     @property
     def is_exact(self):

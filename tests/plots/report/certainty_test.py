@@ -61,6 +61,10 @@ class Failed(unittest.TestCase):
         self.assertEqual(paragraphs(rivals(), failed())["Failures"], "1 failed of 3 rows: ring_scan on mpi (Exclusive scan, "
                          "2 MiB a rank, 4 ranks on processors): exceeded its limit of 60 s. The other 2 computed the right values.")
 
+    def test_a_record_that_failed_has_no_count_of_wrong_elements(self):
+        lost = [{key: value for key, value in one.items() if key != "wrong"} for one in failed()]
+        self.assertIn("1 failed of 3 rows: ring_scan on mpi", told(rivals(), lost))
+
     def test_a_wrong_row_comes_first(self):
         wrong = [{**one, "wrong": 7} for one in scan("two_shot")]
         self.assertIn("1 failed and 1 wrong of 4 rows, among them two_shot on mpi (Exclusive scan, 2 MiB a rank, 4 ranks on processors): 7 wrong elements.",

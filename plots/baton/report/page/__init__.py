@@ -12,6 +12,7 @@ import markupsafe
 
 from baton import files, pages, words
 from baton.report import answer, axes, between, growth, one_gpu
+from baton.report.contests import LINEAR, SCAN
 from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
 
 WHICH = {"collective": "Which exchange is fastest", "operator": "Which method is fastest in a layer",
@@ -62,9 +63,18 @@ def question(sessions):
         or [each.contests[-1] for session in sessions for each in growth.grown(session)]
     if not any(len(one.competitors) > 1 for one in contests):
         return f"What does it take on {where}?"
-    benches, works = ({make(one) for one in contests} for make in (lambda one: one["bench"], axes.work))
-    what = WHICH[contests[0]["bench"]] if len(benches) == 1 else "What is fastest"
-    return f"{what} of {works.pop()} on {where}?" if len(works) == 1 and not contests[0].is_model else f"{what} on {where}?"
+    return f"{which(contests)} on {where}?"
+
+
+def which(contests):
+    """What these contests ask, in the words of a title."""
+    benches, kinds = {one["bench"] for one in contests}, {one.kind for one in contests}
+    if len(benches) > 1:
+        return "What is fastest"
+    first = contests[0]
+    if first.is_model or len(kinds) > 1 or first.kind in (SCAN, LINEAR):
+        return WHICH[first["bench"]]
+    return f"{WHICH[first['bench']]} of {axes.work(first)}" if first.is_layer else f"Which {words.lowered(axes.work(first))} is fastest"
 
 
 def paragraphs(session):

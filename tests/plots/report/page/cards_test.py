@@ -25,10 +25,11 @@ def drawn(*groups):
 class Titles(unittest.TestCase):
     def test_the_title_of_the_page_fits_the_question(self):
         softmax = [one for name in ("ring_attention_zigzag", "all_gather_kv") for one in layer(name, scan="", attention="softmax")]
-        for made, title in ((rows(1, 2), "Which exchange is fastest of Exclusive scan on Example CPU?"), (softmax, "Which method is fastest in a layer of Softmax "
+        for made, title in ((rows(1, 2), "Which exchange is fastest on Example CPU?"), (softmax, "Which method is fastest in a layer of Softmax "
                             "attention on Example CPU?"), (models(), "Which method is fastest in a model on Example CPU?"),
+                            (rows(1, 2, kind="all_gather"), "Which all-gather of the maps is fastest on Example CPU?"),
                             (rows(1, 2) + layer() + layer("lasp2", 2), "What is fastest on Example CPU?"), (rows(1), "What does it take on Example CPU?"),
-                            ([one for time in (1, 2) for one in simulated(scan(f"s{time}", time))], "Which exchange is fastest of Exclusive scan on a simulated machine?")):
+                            ([one for time in (1, 2) for one in simulated(scan(f"s{time}", time))], "Which exchange is fastest on a simulated machine?")):
             self.assertIn(f"<h1>{title}</h1>", html_of(session(made)))
 
     def test_each_card_has_its_launches_and_the_head_a_range(self):
