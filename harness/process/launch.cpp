@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/shared_folder.hpp"
 #include "harness/process/started_ranks.hpp"
 #include "harness/process/world.hpp"
 
@@ -235,7 +236,7 @@ std::vector<std::string> launch_command(int processes, int threads, char** argv)
   return command;
 }
 
-LaunchFolder::LaunchFolder() : shared_memory_(new_folder("/dev/shm")) {
+LaunchFolder::LaunchFolder() : shared_memory_(new_shared_folder("/dev/shm")) {
   std::error_code none;
   const fs::path parent = fs::temp_directory_path(none);  // empty if $TMPDIR is no folder
   if (!none) path_ = new_folder(parent);
