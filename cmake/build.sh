@@ -2,10 +2,9 @@
 #
 # How `./run` configures and builds what it runs, with what there is of GPUs.
 
-# Sets `cores`, `gpus`, and `preset` to cuda if there are GPUs and the tools to build for them, else to cpu.
+# Sets `gpus`, and `preset` to cuda if there are GPUs and the tools to build for them, else to cpu.
 choose_preset() {
   preset=cpu
-  cores=$(nproc)
   gpus=$(count_gpus)
   ((gpus > 0)) || return 0
   cudnn_frontend
@@ -66,6 +65,19 @@ cuda_architectures() {
     sed -nE 's/^9\.0$/9.0a/; s/^([89]|1[0-9])\.([0-9]a?)$/\1\2-real/p' | sort -u | paste -sd ';'
 }
 
+# Sets `cores` to those that programs started here may use, which a program of the build counts.
+count_cores() {
+  configure "$preset"
+  quietly build-cores cmake --build "build/$preset" --target usable_cores || exit 1
+  cores=$("build/$preset/bin/usable_cores")
+}
+
+# Ninja re-runs CMake when a CMakeLists.txt changed, but does not watch the presets.
+configure() {
+  [[ ! build/$1/build.ninja -nt CMakePresets.json ]] || return 0
+  quietly "configure-$1" cmake --preset "$1" || exit 1
+}
+
 # build PRESET TARGET...: builds the targets, or all of them if none is named.
 build() {
   local preset=$1 targets=()
@@ -75,9 +87,6 @@ build() {
     *[][\;\"\\\#$'\n']* | *'${'*) die "CMake cannot build in a folder whose path has one of [ ] ; \" \\ # \${ or an end of a line: ${PWD@Q}" ;;
   esac
   step "building preset $preset (some minutes the first time)"
-  # Ninja re-runs CMake when a CMakeLists.txt changed, but does not watch the presets.
-  if [[ ! build/$preset/build.ninja -nt CMakePresets.json ]]; then
-    quietly "configure-$preset" cmake --preset "$preset" || exit 1
-  fi
+  configure "$preset"
   quietly "build-$preset" cmake --build "build/$preset" "${targets[@]}" || exit 1
 }

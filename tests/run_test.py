@@ -72,6 +72,28 @@ class Refusals(unittest.TestCase):
             self.assertEqual(subprocess.run(["bash", "-c", script], check=False).returncode, 7, flag)
 
 
+class Cores(unittest.TestCase):
+    """The plan's cores are those that a program of the build counts, whatever variables of OpenMP say."""
+
+    def test_variables_of_openmp_change_nothing(self):
+        counting = """
+            set -euo pipefail
+            source "$1/cmake/build.sh"
+            count_gpus() { echo 0; }
+            quietly() { mkdir -p build/cpu/bin && echo 'echo 7' >build/cpu/bin/usable_cores && chmod +x build/cpu/bin/usable_cores; }
+            choose_preset
+            count_cores
+            echo "$cores"
+        """
+        for variables in ({"OMP_NUM_THREADS": "16"}, {"OMP_NUM_THREADS": "1"}, {"OMP_THREAD_LIMIT": "1"}):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(["bash", "-c", counting, "bash", ROOT], cwd=folder, env={**os.environ, **variables}, capture_output=True,
+                                      text=True, check=False)
+            self.assertEqual((done.stdout, done.stderr), ("7\n", ""), variables)
+        for script in (ROOT / "run", *(ROOT / "cmake").glob("*.sh")):
+            self.assertNotRegex(script.read_text(encoding="utf-8"), r"\bnproc\b", script)
+
+
 ATTENDED = """
 set -euo pipefail
 source cmake/attend.sh

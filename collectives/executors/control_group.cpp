@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   /proc/self/cgroup      "4:cpu,cpuacct:/a/b" (version 1), "0::/a/b" (version 2)
-//   /proc/self/mountinfo   "31 23 0:28 /a /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu": group /a is there
+//   /proc/self/cgroup     "4:cpu,cpuacct:/a/b" (version 1), "0::/a/b" (version 2)
+//   /proc/self/mountinfo  "31 23 0:28 /a /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu": /a is there
 //
-// The group is then at /sys/fs/cgroup/cpu/b. A container often sees its own group alone, at the place
-// of the root.
+// The group is then at /sys/fs/cgroup/cpu/b. A container often sees its own group alone, at the
+// place of the root.
 #include "collectives/executors/control_group.hpp"
 
 #include <algorithm>
@@ -99,6 +99,39 @@ std::optional<std::int64_t> number_in_file(const fs::path& file) {
   std::ifstream opened(file);
   std::int64_t value = 0;
   return opened >> value ? std::optional(value) : std::nullopt;
+}
+
+namespace {
+
+/// The cores whose time the files of a group allow; infinity without a limit.
+double cores_allowed(const fs::path& group) {
+  const std::optional<std::int64_t> old = number_in_file(group / "cpu.cfs_quota_us");
+  double limit = static_cast<double>(old.value_or(-1)), period = 0;
+  if (old)
+    period = static_cast<double>(number_in_file(group / "cpu.cfs_period_us").value_or(0));
+  else
+    std::ifstream(group / "cpu.max") >> limit >> period;  // "max 100000" or "150000 100000"
+  return limit > 0 && period > 0 ? limit / period : std::numeric_limits<double>::infinity();
+}
+
+/// The number beside `key` in a file of keys and numbers; 0 if there is none.
+std::int64_t number_of(const std::string& wanted, const fs::path& path) {
+  std::ifstream file(path);
+  std::string key;
+  for (std::int64_t number = 0; file >> key >> number;)
+    if (key == wanted) return number;
+  return 0;
+}
+
+}  // namespace
+
+Quota processor_quota(const fs::path& root) {
+  Quota found;
+  for (const fs::path& group : control_groups("cpu", root)) {
+    found.cores = std::min(found.cores, cores_allowed(group));
+    found.stops += number_of("nr_throttled", group / "cpu.stat");
+  }
+  return found;
 }
 
 }  // namespace baton

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,8 +19,19 @@ namespace baton {
 std::vector<std::filesystem::path> control_groups(const std::string& controller,
                                                   const std::filesystem::path& root = "/");
 
-/// The number at the beginning of a file; nothing if there is no such file, or if it has a word there,
-/// such as "max".
+/// The number at the beginning of a file; nothing if there is no such file, or if it has a word
+/// there, such as "max".
 std::optional<std::int64_t> number_in_file(const std::filesystem::path& file);
+
+/// A limit of the processor time that a process and others of its control groups use together.
+struct Quota {
+  /// Cores whose whole time it allows, such as 1.5; infinity without a limit.
+  double cores = std::numeric_limits<double>::infinity();
+  /// How often it has held processes of the groups back so far.
+  std::int64_t stops = 0;
+};
+
+/// The quota of this process: the least one of its groups, and the stops of all of them.
+Quota processor_quota(const std::filesystem::path& root = "/");
 
 }  // namespace baton

@@ -47,7 +47,7 @@ std::vector<Backend> all_backends() {
 /// The threads of each of `ranks` ranks for which this host has cores: 2 or 1.
 int that_fit(int ranks) {
   const int here = launcher().size_on_host > 0 ? std::min(ranks, launcher().size_on_host) : ranks;
-  return 2 * here <= static_cast<int>(cores_of_launch().size()) ? 2 : 1;
+  return std::clamp(cores_for_each(here), 1, 2);
 }
 
 using Workloads = std::vector<std::shared_ptr<const Workload>>;

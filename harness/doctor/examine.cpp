@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "collectives/executors/control_group.hpp"
 #include "collectives/executors/timing.hpp"
 #include "harness/doctor/host.hpp"
 #include "harness/doctor/links_probe.hpp"
@@ -63,14 +64,14 @@ class Examination {
 };
 
 Examination::Examination(const World& world, const Plan& plan)
-    : world_(world), host_(facts_of_host()), stops_before_(quota().stops) {
+    : world_(world), host_(facts_of_host()), stops_before_(processor_quota().stops) {
   const auto hosts = world.all().gather({static_cast<double>(host_number())});
   for (int rank = 0; rank < world.rank(); ++rank)
     if (hosts[rank] == hosts[world.rank()]) is_first_of_host_ = false;
   host_.host = rank_.host = host_number();
   host_.timer_seconds = timer_overhead_seconds();
   rank_.rank = world.rank();
-  rank_.cores = allowed_cores();
+  rank_.cores = allowed_hardware_threads();
   std::vector<char> touched(1 << 22, 1);
   rank_.memory_node = node_of(touched.data() + touched.size() / 2);
   if (is_launched()) start_ = find_executor(host_executor()).make(world.size());
@@ -158,7 +159,7 @@ BuildReadings Examination::build(const Plan& plan) const {
 }
 
 Readings Examination::gathered(const Plan& plan) {
-  host_.quota_stops = quota().stops - stops_before_;
+  host_.quota_stops = processor_quota().stops - stops_before_;
   for (const auto& [number, process] : others_)
     if (slept_ > 0 && process.seconds > 0)
       host_.others.push_back({number, process.name, process.seconds / slept_});

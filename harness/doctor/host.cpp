@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "collectives/executors/control_group.hpp"
 #include "harness/doctor/cores.hpp"
 
 namespace baton::doctor {
@@ -100,23 +102,6 @@ CoreClock clock_of(int core, const fs::path& root) {
               static_cast<std::int64_t>(number_of(folder / "thermal_throttle/core_throttle_count", 0))};
 }
 
-Quota quota(const fs::path& root) {
-  const fs::path group = root / "sys/fs/cgroup";
-  Quota found;
-  std::istringstream both(line_of(group / "cpu.max"));  // "max 100000" or "200000 100000"
-  std::string limit;
-  double period = 0;
-  if (both >> limit >> period && period > 0) found.cores = number_in(limit, 0) / period;
-  const double old_limit = number_of(group / "cpu/cpu.cfs_quota_us", -1);
-  if (old_limit > 0) found.cores = old_limit / number_of(group / "cpu/cpu.cfs_period_us", 100000);
-  for (const char* name : {"cpu.stat", "cpu/cpu.stat"}) {
-    std::ifstream file(group / name);
-    for (std::string key, value; file >> key >> value;)
-      if (key == "nr_throttled") found.stops = static_cast<std::int64_t>(number_in(value, 0));
-  }
-  return found;
-}
-
 HostReadings facts_of_host(const fs::path& root) {
   struct statvfs shared {};
   const bool has_shared = statvfs((root / "dev/shm").c_str(), &shared) == 0;
@@ -124,9 +109,10 @@ HostReadings facts_of_host(const fs::path& root) {
   const auto gpus = fs::directory_iterator(root / "proc/driver/nvidia/gpus", ignored);
   std::string topology = host_xml();
   std::vector<Core> cores = cores_in(topology);
+  const double allowed = processor_quota(root).cores;
   return {.cores = std::move(cores),
           .topology = std::move(topology),
-          .quota_cores = quota(root).cores,
+          .quota_cores = std::isfinite(allowed) ? allowed : 0,
           .gpus = static_cast<int>(std::distance(gpus, fs::directory_iterator())),
           .clock_source = line_of(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"),
           .shared_memory_bytes = has_shared ? static_cast<std::int64_t>(shared.f_bavail) *

@@ -45,15 +45,6 @@ struct CoreClock {
 
 CoreClock clock_of(int core, const fs::path& root = "/");
 
-/// The limit that the control group of this process sets: cores that it may use (0: no limit), and
-/// how often it has been throttled.
-struct Quota {
-  double cores = 0;
-  std::int64_t stops = 0;
-};
-
-Quota quota(const fs::path& root = "/");
-
 /// The facts of this host that do not change: cores, GPUs, clock source, shared memory.
 HostReadings facts_of_host(const fs::path& root = "/");
 

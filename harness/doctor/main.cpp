@@ -10,15 +10,13 @@
 #include <iterator>
 #include <optional>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/doctor/cores.hpp"
 #include "harness/doctor/examine.hpp"
 #include "harness/doctor/judges.hpp"
-#include "harness/doctor/placement.hpp"
 #include "harness/doctor/report.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
-#include "harness/process/conditions.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/output.hpp"
@@ -70,14 +68,11 @@ std::string report(const Settings& settings, const Readings& readings, const std
   return settings.json ? json_report(readings, findings) : text_report(readings, findings);
 }
 
-/// The default number of ranks: one for each physical core that may be used, at most 8; more where
-/// there are more GPUs.
+/// The default number of ranks: one for each core that may be used, at most 8; more where there are
+/// more GPUs.
 int default_ranks(const Plan& plan) {
   constexpr int most = 8, most_devices = 16;
-  const std::vector<int> allowed = allowed_cores();
-  const HostReadings host{.cores = cores_in(host_xml())};
-  int ranks =
-      std::clamp(static_cast<int>(physical_cores(host, {allowed.begin(), allowed.end()}).size()), 1, most);
+  int ranks = std::min(usable_cores().count(), most);
   for (const std::string& name : plan.executors)
     if (const ExecutorEntry* entry = executor_registry().find(name);
         entry != nullptr && entry->tensors == Dtype::bf16)  // on GPUs

@@ -257,9 +257,10 @@ void add_quota(std::vector<Finding>& findings, const Readings& readings, const H
       host.quota_cores > 0 ? fmt::format(" to {:.1f} cores", host.quota_cores) : std::string();
   findings.push_back(
       {.about = "load",
-       .what = fmt::format("the container is limited{}, and was held back {} times meanwhile", limit,
-                           host.quota_stops),
-       .advice = "start the container without a limit (docker: no --cpus), or with more cores than ranks"});
+       .what = fmt::format(
+           "processor time is limited{} by a quota, and the ranks were held back {} times meanwhile", limit,
+           host.quota_stops),
+       .advice = "ask the container, job or service for more (docker: --cpus), or take fewer --ranks"});
 }
 
 }  // namespace

@@ -55,7 +55,14 @@ double least_rms(const LayerProblem& problem) {
 }
 
 /// The number of cores of the launch on the host that has fewest. Collective over the team.
-double fewest_cores(const Team& team) { return -team.max(-static_cast<double>(cores_of_launch().size())); }
+double fewest_cores(const Team& team) { return team.min(usable_cores(team).count()); }
+
+/// The first hardware threads of the cores that this process may use.
+std::vector<int> one_thread_a_core() {
+  std::vector<int> firsts;
+  for (const auto& [place, threads] : usable_cores().physical) firsts.push_back(threads.front());
+  return firsts;
+}
 
 }  // namespace
 
@@ -74,7 +81,7 @@ double layer_tolerance(Dtype dtype, double roundoff, int ranks, Rule rule, std::
 }
 
 OracleWork shared_work(const Team& team) {
-  const std::vector<int> cores = cores_of_launch();
+  const std::vector<int> cores = one_thread_a_core();
   OracleWork work;
   work.part = team.rank();
   work.parts = team.size();

@@ -13,10 +13,10 @@
 #include <regex>
 #include <string_view>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -140,13 +140,13 @@ void refuse_if_nothing_runs(const Options& options) {
 
 void refuse_too_many_processes(const Options& options) {
   // More would only wait for one another; and each takes memory of its own.
-  const int most = std::max(64, 16 * online_cores());
+  const int cores = usable_cores().count(), most = std::max(64, 16 * cores);
   if (is_launched() || options.processes() <= most) return;
   throw UsageError(
       fmt::format("--ranks: {} processes on this host with {} cores, at most {} are started here; "
                   "start them on several hosts with your own mpirun or srun, or take --executor "
                   "simulator or local",
-                  options.processes(), online_cores(), most));
+                  options.processes(), cores, most));
 }
 
 void require_export(const Export& asked, const std::vector<Case>& cases) {

@@ -99,7 +99,7 @@ void CommonOptions::declare_axes() {
              "ask what a published table or a public suite asks, by a name that --list shows: its rounds and "
              "sizes; other flags override it, and --executor and --ranks are yours to give");
   flags_.add("--executor,--executors", executors_, "executors that run the schedules").list();
-  const int that_fit = std::clamp(static_cast<int>(cores_of_launch().size()), 2, 4);
+  const int that_fit = std::clamp(usable_cores().count(), 2, 4);
   axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
   flags_.add("--ranks", axes_.ranks, "rank counts; the largest is launched, or must be the world it runs in")
       .list()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/process/conditions.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,11 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <thread>
 
+#include "collectives/executors/control_group.hpp"
 #include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
 
@@ -26,6 +29,11 @@ double seconds_of_this_process() {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// `quota`, or nothing if it is no limit.
+std::optional<double> known(double quota) {
+  return std::isfinite(quota) ? std::optional(quota) : std::nullopt;
 }
 
 /// The most members of `team` that share a host; `hosts` becomes the number of hosts.
@@ -50,22 +58,6 @@ void move_to(int core, const std::vector<int>& cores) {
 }
 
 }  // namespace
-
-std::vector<int> allowed_cores(int process) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> cores;
-  if (sched_getaffinity(process, sizeof allowed, &allowed) != 0) return cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &allowed)) cores.push_back(core);
-  return cores;
-}
-
-std::vector<int> cores_of_launch() {
-  std::vector<int> cores = allowed_cores(getppid());
-  const std::vector<int> own = allowed_cores();
-  return cores.size() > own.size() ? cores : own;
-}
 
 void run_on(const std::vector<int>& cores, int count, const std::function<void(int)>& body) {
   std::atomic<int> next = 0;
@@ -108,14 +100,24 @@ std::optional<double> busy_seconds(const std::map<int, CoreTicks>& ticks, const 
   return busy / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-HostLoad::HostLoad(const Team& team) : cores_(cores_of_launch()) {
+std::string cores_in_words(int cores, std::optional<double> quota) {
+  const std::string told = fmt::format("{} core{}", cores, cores == 1 ? "" : "s");
+  return quota && *quota < cores ? fmt::format("{:.4g} of {} (quota)", *quota, told) : told;
+}
+
+std::string cores_in_words(const Cores& cores) {
+  return cores_in_words(static_cast<int>(cores.physical.size()), known(cores.quota));
+}
+
+HostLoad::HostLoad(const Team& team) : cores_(usable_cores(team)), threads_(cores_.hardware_threads()) {
+  begin_case();
   if (const auto now = read(team)) readings_.push_back(*now);
 }
 
 std::optional<HostLoad::Reading> HostLoad::read(const Team& team) const {
   std::array of_processes{seconds_of_this_process()};
   team.sum(of_processes);
-  const auto busy = busy_seconds(core_ticks(), cores_);
+  const auto busy = busy_seconds(core_ticks(), threads_);
   if (!busy) return std::nullopt;
   return Reading{monotonic_seconds(), *busy, of_processes[0]};
 }
@@ -130,14 +132,19 @@ std::optional<double> HostLoad::other_load(const Team& team) {
   const double seconds = now->seconds - before.seconds;
   if (seconds < window / 4) return std::nullopt;
   const double others = now->busy - before.busy - (now->of_processes - before.of_processes);
-  return std::clamp(others / seconds, 0.0, static_cast<double>(cores_.size()));
+  return std::clamp(others / seconds, 0.0, static_cast<double>(threads_.size()));
 }
+
+void HostLoad::begin_case() { stops_before_ = processor_quota().stops; }
 
 Conditions HostLoad::conditions(const Team& team, int threads_per_rank) {
   std::size_t hosts = 0;
   Conditions found;
   found.busy_threads = most_on_a_host(team, hosts) * threads_per_rank;
-  found.cores = static_cast<int>(-team.max(-static_cast<double>(cores_.size())));
+  found.cores = static_cast<int>(team.min(static_cast<double>(cores_.physical.size())));
+  found.quota = known(team.min(cores_.quota));
+  found.throttled =
+      static_cast<std::int64_t>(team.max(static_cast<double>(processor_quota().stops - stops_before_)));
   const std::optional<double> load = other_load(team);
   if (hosts == 1) found.other_load = load;
   return found;

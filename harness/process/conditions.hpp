@@ -6,21 +6,16 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/executors/team.hpp"
 
 namespace baton {
-
-/// The cores that a process may run on, ascending; 0 is this process. Empty if the system does not
-/// tell.
-std::vector<int> allowed_cores(int process = 0);
-
-/// The cores that a launch may use: those of the process that started this one, since a launcher
-/// binds each rank to some of its own.
-std::vector<int> cores_of_launch();
 
 /// Runs `body` for 0 .. count - 1, in any order, by a thread on each of `cores`, or by this thread
 /// alone if fewer than two have work. Threads begin on their cores and may leave: a thread that
@@ -44,19 +39,27 @@ std::optional<double> busy_seconds(const std::map<int, CoreTicks>& ticks, const 
 
 /// The load of the fullest host while a case was timed.
 struct Conditions {
-  /// Cores that the processes of this launch may use.
+  /// Physical cores that the processes of this launch may use.
   int cores = 0;
   /// Threads of the case that are busy at once.
   int busy_threads = 0;
   /// Cores that other processes used, on average over about a second; empty if it is not known, as
   /// on several hosts.
   std::optional<double> other_load;
+  /// The cores whose whole time a quota allows; empty without one.
+  std::optional<double> quota = {};
+  /// How often the quota held processes of its control groups back while the case was timed.
+  std::int64_t throttled = 0;
 
-  /// True if threads wait for cores, so that times say little about the case.
-  bool oversubscribed() const { return busy_threads > cores; }
+  /// True if threads wait for cores or for time of them, so that times say little about the case.
+  bool oversubscribed() const { return busy_threads > quota.value_or(cores) || busy_threads > cores; }
   /// True if threads of the case waited, for half of the time or more, for a core that others used.
   bool shared_cores() const { return busy_threads + other_load.value_or(0) > cores + 0.5; }
 };
+
+/// The cores in words, such as "2 cores", or "1.5 of 2 cores (quota)".
+std::string cores_in_words(int cores, std::optional<double> quota);
+std::string cores_in_words(const Cores& cores);
 
 /// Watches the cores of this host.
 class HostLoad {
@@ -64,6 +67,8 @@ class HostLoad {
   /// Begins to watch the cores that the launch may use. Collective over the team.
   explicit HostLoad(const Team& team);
 
+  /// Begins to count how often the quota holds processes back.
+  void begin_case();
   /// The conditions of a case whose ranks, `team`, have `threads_per_rank` busy threads each, and
   /// which was just timed. Collective over the team.
   Conditions conditions(const Team& team, int threads_per_rank);
@@ -77,7 +82,9 @@ class HostLoad {
   std::optional<Reading> read(const Team& team) const;
   std::optional<double> other_load(const Team& team);
 
-  std::vector<int> cores_;
+  Cores cores_;
+  std::vector<int> threads_;  // hardware threads of the cores
+  std::int64_t stops_before_ = 0;
   std::deque<Reading> readings_;  // the oldest is at least a second old, if one is
 };
 

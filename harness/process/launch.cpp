@@ -19,8 +19,8 @@
 #include <fstream>
 #include <optional>
 #include <string_view>
-#include <thread>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/shared_folder.hpp"
 #include "harness/process/started_ranks.hpp"
@@ -31,12 +31,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The options of mpiexec that bind each process if every thread can have its own core. A bound
-/// rank that shares a core is slower than an unbound one.
+/// The options by which mpiexec leaves binding to the ranks. They bind themselves if every thread
+/// can have its own core: one that shares a core is slower bound. mpiexec itself would leave the
+/// mask that the user gave, and not start where the cores of its own count are fewer.
 std::vector<std::string> binding(int processes, int threads) {
-  if (processes * threads > static_cast<int>(std::thread::hardware_concurrency()))
-    return {"--bind-to", "none"};
-  return {"--map-by", "slot:PE=" + std::to_string(threads), "--bind-to", "core"};
+  const bool fit = processes * threads <= usable_cores().count();
+  return {"--bind-to", "none", "-x", binding_variable(fit ? threads : 0)};
 }
 
 /// A new folder in `parent`; empty if none can be made there.

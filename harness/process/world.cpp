@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
 
@@ -13,6 +14,7 @@ namespace baton {
 namespace {
 
 std::unique_ptr<Bootstrap> join(int* argc, char*** argv) {
+  bind_rank();  // before a library has threads
   const std::string& name = launcher().bootstrap;
   if (name.empty()) return nullptr;
   const BootstrapEntry* entry = bootstraps().find(name);

@@ -176,6 +176,8 @@ void add_conditions(Values& values, const Conditions& conditions) {
   values.set("conditions.busy_threads", conditions.busy_threads);
   values.set("conditions.oversubscribed", conditions.oversubscribed());
   values.set("conditions.other_load", conditions.other_load);
+  if (conditions.quota) values.set("conditions.quota", *conditions.quota);
+  if (conditions.throttled > 0) values.set("conditions.throttled", conditions.throttled);
 }
 
 /// The readings of every rank's device, by their names.

@@ -54,7 +54,9 @@ std::optional<Conditions> conditions(const Json& json) {
   const Json& here = json.at("conditions");
   return Conditions{.cores = value<int>(here, "conditions.cores"),
                     .busy_threads = value<int>(here, "conditions.busy_threads"),
-                    .other_load = known<double>(here, "conditions.other_load")};
+                    .other_load = known<double>(here, "conditions.other_load"),
+                    .quota = known<double>(here, "conditions.quota"),
+                    .throttled = value<std::int64_t>(here, "conditions.throttled")};
 }
 
 }  // namespace

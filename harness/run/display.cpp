@@ -25,6 +25,24 @@ bool is_oversubscribed(const Record& record) {
   return record.conditions && record.conditions->oversubscribed();
 }
 
+bool is_throttled(const Record& record) { return record.conditions && record.conditions->throttled > 0; }
+
+/// What a record's ranks waited for, in words.
+std::string waits_in_words(const Conditions& here) {
+  const std::string cores = cores_in_words(here.cores, here.quota);
+  const std::string held = here.throttled > 0
+                               ? fmt::format(
+                                     "The quota of processor time held processes back {} times while {} "
+                                     "timed",
+                                     here.throttled, here.oversubscribed() ? "the first was" : "a row was")
+                               : "";
+  if (!here.oversubscribed()) return fmt::format("# {} ({})", held, cores);
+  return fmt::format(
+      "# ! marks rows with more busy threads than cores (here {} on {}): threads wait for their turn, "
+      "and the times say nothing about the methods{}{}",
+      here.busy_threads, cores, held.empty() ? "" : ". ", held);
+}
+
 /// The title above the rows of a mode, for contests with several modes.
 std::string title_of_mode(const std::string& mode) {
   if (mode == "exposed") return "# exposed: every exchange is waited for at once\n";
@@ -138,17 +156,14 @@ std::string Display::title_of(const std::vector<Record>& records) {
   return title + table_->head();
 }
 
-/// The explanation of the mark !, if a row has it and nothing explained it before; otherwise empty.
+/// The explanation of the mark !, if a row has it and nothing explained it before, or what a quota
+/// did to rows without it; otherwise empty.
 std::string Display::warning_of(const std::vector<Record>& records) {
-  const auto found = std::find_if(records.begin(), records.end(), is_oversubscribed);
+  auto found = std::find_if(records.begin(), records.end(), is_oversubscribed);
+  if (found == records.end()) found = std::find_if(records.begin(), records.end(), is_throttled);
   if (has_warned_ || found == records.end()) return {};
   has_warned_ = true;
-  return wrapped(
-      fmt::format(
-          "# ! marks rows with more busy threads than cores (here {} on {}): threads wait for their turn, "
-          "and the times say nothing about the methods",
-          found->conditions->busy_threads, found->conditions->cores),
-      "#   ");
+  return wrapped(waits_in_words(*found->conditions), "#   ");
 }
 
 void Display::print_contest(const std::vector<int>& contest) {

@@ -159,17 +159,18 @@ std::string measured_lines(const Options& options) {
 
 /// A warning where the ranks of one host have more busy threads than cores; empty elsewhere.
 std::string crowded_line(const std::vector<Case>& cases) {
-  const int cores = static_cast<int>(cores_of_launch().size());
+  const Cores cores = usable_cores();
   const Case* worst = nullptr;
   for (const Case& one : cases)
-    if (const Backend& backend = find_backend(one.executor);
-        backend.process_per_rank && backend.tensors == Dtype::f32 && one.ranks * one.threads_per_rank > cores)
+    if (const Backend& backend = find_backend(one.executor); backend.process_per_rank &&
+                                                             backend.tensors == Dtype::f32 &&
+                                                             one.ranks * one.threads_per_rank > cores.count())
       if (worst == nullptr || one.ranks > worst->ranks) worst = &one;
-  if (worst == nullptr || launcher().size_on_host < launcher().size) return {};
+  if (worst == nullptr || is_launched()) return {};  // ranks that others bound know their own cores
   return wrapped(
       fmt::format("# Warning: {} ranks keep {} threads busy on {}. Threads wait for their turn, so "
                   "that times compare nothing: ask for fewer --ranks.",
-                  worst->ranks, worst->ranks * worst->threads_per_rank, quantity(cores, "core")),
+                  worst->ranks, worst->ranks * worst->threads_per_rank, cores_in_words(cores)),
       "#   ");
 }
 

@@ -261,6 +261,7 @@ Timed MeasuredRunner::time(const Prepared& prepared) {
   RoundWatch watch(*executor_, prepared.schedules, workload.varying_outputs());
   const double before_rounds = monotonic_seconds();
   Timed timed;
+  load_->begin_case();
   timed.samples =
       measure_rounds(*executor_, team(), bench_case.cadence, options_.warmup, options_.rounds, &watch);
   const double in_rounds = monotonic_seconds() - before_rounds - watch.seconds();

@@ -68,7 +68,7 @@ def start_ranks(arguments=None):
     one that torchrun or another launcher started. To be called before anything that needs the ranks, such as torch.distributed.
     """
     if not _harness().is_launched():
-        sys.exit(ranks.run(ranks.wanted(sys.argv[1:] if arguments is None else arguments)))
+        sys.exit(ranks.run(ranks.wanted(sys.argv[1:] if arguments is None else arguments, _harness().usable_cores())))
 
 
 def _harness():

@@ -11,13 +11,13 @@ MOST = 4  # ranks by default
 GRACE_SECONDS = 10  # in which the others end by themselves when one has failed
 
 
-def wanted(arguments):
-    """The ranks that `--ranks` asks for at most; as many as there are cores, 2 to MOST, if it does not."""
+def wanted(arguments, cores):
+    """The ranks that `--ranks` asks for at most; as many as there are `cores`, 2 to MOST, if it does not."""
     text = ""
     for word, then in zip(arguments, [*arguments[1:], ""]):
         text = then if word == "--ranks" else word.removeprefix("--ranks=") if word.startswith("--ranks=") else text
     numbers = [int(part) for part in text.split(",") if part.isdecimal()]
-    return max(numbers, default=max(2, min(MOST, len(os.sched_getaffinity(0)))))
+    return max(numbers, default=max(2, min(MOST, cores)))
 
 
 def run(size):

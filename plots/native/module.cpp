@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
+#include "collectives/executors/cores.hpp"
 #include "collectives/executors/tcp/native.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/collective.hpp"
@@ -119,4 +120,5 @@ NB_MODULE(_harness, m) {
         nb::arg("summary"), nb::arg("bytes").none(), nb::arg("hops").none());
   m.def("run", baton::run, nb::arg("words"));
   m.def("is_launched", [] { return baton::is_launched(); });
+  m.def("usable_cores", [] { return baton::usable_cores().count(); });
 }

@@ -14,7 +14,7 @@ import os, sys, time
 from baton import ranks
 ranks.GRACE_SECONDS = 0.5
 if "RANK" not in os.environ:
-    sys.exit(ranks.run(ranks.wanted(sys.argv[1:])))
+    sys.exit(ranks.run(ranks.wanted(sys.argv[1:], 2)))
 sys.stdout.write(f"{os.environ['RANK']} of {os.environ['WORLD_SIZE']} {sys.argv[1:]}\\n")
 sys.stdout.flush()
 if "fail" in sys.argv:
@@ -35,10 +35,10 @@ class Ranks(unittest.TestCase):
         self.assertEqual(run("--ranks", "3"), ([f"{rank} of 3 ['--ranks', '3']" for rank in range(3)], 0))
 
     def test_the_most_of_a_list_is_started_else_as_many_as_there_are_cores(self):
-        self.assertEqual(ranks.wanted(["--ranks", "2,8,4"]), 8)
-        self.assertEqual(ranks.wanted(["-b", "1M", "--ranks=2"]), 2)
+        self.assertEqual(ranks.wanted(["--ranks", "2,8,4"], 2), 8)
+        self.assertEqual(ranks.wanted(["-b", "1M", "--ranks=2"], 4), 2)
         for words in ([], ["--ranks", "x"], ["--ranks"]):
-            self.assertIn(ranks.wanted(words), (2, 3, 4))
+            self.assertEqual([ranks.wanted(words, cores) for cores in (1, 3, 64)], [2, 3, 4])
 
     def test_one_that_fails_ends_the_others_and_its_code_is_told(self):
         ranks_before, code = run("--ranks", "2", "fail")

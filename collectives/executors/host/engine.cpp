@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/executors/host/engine.hpp"
 
-#include <sched.h>
-
 #include <thread>
 #include <utility>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/executors/host/process_state.hpp"
 
 namespace baton {
@@ -13,19 +12,9 @@ namespace {
 
 constexpr std::int64_t elements_between_looks = 16 * 1024;  // about ten microseconds of local work
 
-/// The number of cores that each of the `ranks_on_host` ranks of this host can have for itself.
-int cores_per_rank(int ranks_on_host) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
-  const int online = static_cast<int>(std::thread::hardware_concurrency());
-  // A process is either bound to its own cores or shares all cores with its neighbours.
-  return CPU_COUNT(&allowed) < online ? CPU_COUNT(&allowed) : online / ranks_on_host;
-}
-
 }  // namespace
 
-Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host, int threads)
+Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int own_cores, int threads)
     : schedule_(std::move(schedule)),
       memory_(schedule_),
       messages_(messages),
@@ -33,7 +22,7 @@ Engine::Engine(Schedule schedule, Messages& messages, NativeRunner run_native, i
       graph_(schedule_.steps()),
       feeds_message_(feeding_messages(schedule_.steps(), graph_)),
       recorder_(schedule_.home_rank(), static_cast<int>(schedule_.steps().size())),
-      has_spare_core_(cores_per_rank(ranks_on_host) >= 2) {
+      has_spare_core_(own_cores >= 2) {
   for (const Step& step : schedule_.steps()) operands_.push_back(memory_.operands(step));
   if (!schedule_.kernels().empty() && threads > 1)
     worker_ = std::make_unique<ComputeWorker>([this](int index) {
@@ -161,6 +150,11 @@ void Engine::make_ready(int index) {
       .push_back(index);
 }
 
+EngineExecutor::EngineExecutor(int ranks)
+    : team_(team_of_first(ranks)),
+      is_on_one_host_(team_.host().size == team_.size()),
+      own_cores_(cores_of_rank(team_)) {}
+
 double EngineExecutor::run() {
   const double start = monotonic_seconds();
   engine_->run();
@@ -170,7 +164,7 @@ double EngineExecutor::run() {
 std::vector<StepTime> EngineExecutor::run_traced() {
   double start = monotonic_seconds();
   std::vector<StepTime> times = engine_->run_traced();
-  if (ranks_on_host_ == team_.size()) start = team_.min(start);
+  if (is_on_one_host_) start = team_.min(start);
   for (StepTime& time : times) time.start_seconds -= start, time.finish_seconds -= start;
   return times;
 }
@@ -179,7 +173,7 @@ void EngineExecutor::prepare_engine(std::vector<Schedule> schedules, Messages& m
                                     NativeRunner run_native) {
   engine_.reset();  // its memory first: two cases need not fit at once
   engine_ = std::make_unique<Engine>(std::move(schedules[team_.rank()]), messages, std::move(run_native),
-                                     ranks_on_host_, threads_);
+                                     own_cores_, threads_);
 }
 
 }  // namespace baton

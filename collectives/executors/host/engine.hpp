@@ -65,8 +65,8 @@ using NativeRunner = std::function<void(const NativeCall& native, const HostOper
 class Engine {
  public:
   /// Makes the engine of one rank, which keeps one or two threads busy. `messages` must outlive it,
-  /// and `ranks_on_host` of the schedule's ranks run on this host.
-  Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int ranks_on_host, int threads);
+  /// and the rank has `own_cores` cores for itself.
+  Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int own_cores, int threads);
 
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }
@@ -130,14 +130,15 @@ class EngineExecutor : public Executor {
 
  protected:
   /// Makes the executor's team. Collective over the first `ranks` processes of the run.
-  explicit EngineExecutor(int ranks) : team_(team_of_first(ranks)), ranks_on_host_(team_.host().size) {}
+  explicit EngineExecutor(int ranks);
 
   const Team& team() const { return team_; }
   void prepare_engine(std::vector<Schedule> schedules, Messages& messages, NativeRunner run_native);
 
  private:
   Team team_;
-  int ranks_on_host_;
+  bool is_on_one_host_;
+  int own_cores_;
   int threads_ = 2;
   std::unique_ptr<Engine> engine_;
 };

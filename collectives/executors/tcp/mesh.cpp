@@ -2,15 +2,14 @@
 #include "collectives/executors/tcp/mesh.hpp"
 
 #include <poll.h>
-#include <sched.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "collectives/executors/cores.hpp"
 #include "collectives/executors/tcp/door.hpp"
 #include "collectives/executors/tcp/proof.hpp"
 #include "collectives/executors/timing.hpp"
@@ -31,18 +30,9 @@ struct Introduction {
   int rank = 0;
 };
 
-/// True if each of the ranks of this host can have a core for itself.
-bool have_own_cores(const Team& team) {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
-  const int online = static_cast<int>(std::thread::hardware_concurrency());
-  return CPU_COUNT(&allowed) < online || online >= team.host().size;
-}
-
 }  // namespace
 
-Mesh::Mesh(const Team& team) : team_(team), has_own_core_(have_own_cores(team)) {
+Mesh::Mesh(const Team& team) : team_(team), has_own_core_(cores_of_rank(team) >= 1) {
   for (int rank = 0; rank < team.size(); ++rank) links_.emplace_back(rank);
   if (team.size() > 1) connect_all(team);
 }

@@ -23,7 +23,7 @@ def sentences(session, used):
     found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
              impossible(session), left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers),
              below_local(layers), clocks(timed),
-             load(timed), few_launches(used)]
+             throttled(timed), load(timed), few_launches(used)]
     return [text for text in found if text]
 
 
@@ -69,7 +69,25 @@ def ranks_on_cores(records):
             alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)
     told = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
-    return f"{told} on {words.count(cores, 'core')}"
+    quota = min((quota_of(record) for record in records if quota_of(record) is not None), default=None)
+    part = f"{quota:.4g} of " if quota is not None and quota < cores else ""
+    return f"{told} on {part}{words.count(cores, 'core')}{' (quota)' if part else ''}"
+
+
+def quota_of(record):
+    return record.get("conditions", {}).get("quota")
+
+
+def throttled(timed):
+    """How often a quota of processor time held the ranks back."""
+    held = [record for record in timed if record.get("conditions", {}).get("throttled")]
+    if not held:
+        return ""
+    worst = max(held, key=lambda record: record["conditions"]["throttled"])
+    times = words.count(worst["conditions"]["throttled"], "time")
+    quota = quota_of(worst)
+    return (f"The quota of processor time{'' if quota is None else f' ({quota:.4g} of the cores)'} held processes back in "
+            f"{words.count(rows_of(held), 'row')}, up to {times}: ask the container, job or service for more.")
 
 
 def rows_of(records):

@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+
 /// A made-up root folder.
 class ControlGroups : public testing::Test {
  protected:
@@ -25,6 +27,7 @@ class ControlGroups : public testing::Test {
   void make(const std::string& folder) const { fs::create_directories(root() / folder); }
   fs::path at(const std::string& path) const { return root() / path; }
   std::vector<fs::path> of(const std::string& controller) const { return control_groups(controller, root()); }
+  Quota quota() const { return processor_quota(root()); }
   const fs::path& root() const { return scratch_.path(); }
 
  private:
@@ -94,6 +97,36 @@ TEST_F(ControlGroups, HaveNumbersOrWords) {
   EXPECT_FALSE(number_in_file(at("no.such.file")));
   EXPECT_EQ(number_in_file(at("memory.limit_in_bytes")), 1073741824);
   EXPECT_EQ(number_in_file(at("cpu.cfs_quota_us")), -1);
+}
+
+TEST_F(ControlGroups, OfVersionTwoTellTheLeastQuotaAround) {
+  write("proc/self/cgroup", "0::/pod/main");
+  write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+  make("sys/fs/cgroup/pod/main");
+  EXPECT_EQ(quota().cores, no_limit);
+  write("sys/fs/cgroup/pod/main/cpu.max", "max 100000");
+  EXPECT_EQ(quota().cores, no_limit);
+  write("sys/fs/cgroup/pod/cpu.max", "150000 100000");
+  write("sys/fs/cgroup/pod/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 12\nthrottled_usec 7");
+  EXPECT_EQ(quota().cores, 1.5);
+  EXPECT_EQ(quota().stops, 12);
+  write("sys/fs/cgroup/pod/main/cpu.max", "50000 100000");
+  write("sys/fs/cgroup/pod/main/cpu.stat", "nr_throttled 3");
+  EXPECT_EQ(quota().cores, 0.5);
+  EXPECT_EQ(quota().stops, 15);
+}
+
+TEST_F(ControlGroups, OfVersionOneTellTheQuotaOfAGroupBelowTheRoot) {
+  write("proc/self/cgroup", "1:cpu:/slurm/job_7\n0::/");
+  write("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu");
+  const std::string group = "sys/fs/cgroup/cpu/slurm/job_7/";
+  write(group + "cpu.cfs_quota_us", "-1");
+  write(group + "cpu.cfs_period_us", "100000");
+  EXPECT_EQ(quota().cores, no_limit);
+  write(group + "cpu.cfs_quota_us", "100000");
+  write(group + "cpu.stat", "nr_periods 269\nnr_throttled 35\nthrottled_time 1");
+  EXPECT_EQ(quota().cores, 1);
+  EXPECT_EQ(quota().stops, 35);
 }
 
 }  // namespace

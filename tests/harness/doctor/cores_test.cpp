@@ -57,7 +57,7 @@ TEST(Cores, OfThisHostAreThoseThatItMayUseAndMore) {
   const std::string xml = host_xml();
   std::vector<int> numbers;
   for (const Core& core : cores_in(xml)) numbers.push_back(core.number);
-  for (const int allowed : allowed_cores()) EXPECT_THAT(numbers, Contains(allowed));
+  for (const int allowed : allowed_hardware_threads()) EXPECT_THAT(numbers, Contains(allowed));
   EXPECT_THAT(xml, HasSubstr("<topology"));
   for (const char* secret : {"HostName", "Serial", "UUID", "Address"})
     EXPECT_THAT(xml, Not(HasSubstr(secret)));

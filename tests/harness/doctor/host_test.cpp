@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -67,14 +66,13 @@ TEST_F(Root, TellsClocks) {
   EXPECT_EQ(clock.heat_events, 17);
 }
 
-TEST_F(Root, TellsTheLimitOfItsControlGroup) {
-  EXPECT_EQ(quota(root()).cores, 0);
-  write("sys/fs/cgroup/cpu.max", "max 100000");
-  EXPECT_EQ(quota(root()).cores, 0);
-  write("sys/fs/cgroup/cpu.max", "150000 100000");
-  write("sys/fs/cgroup/cpu.stat", "usage_usec 5\nnr_throttled 12");
-  EXPECT_EQ(quota(root()).cores, 1.5);
-  EXPECT_EQ(quota(root()).stops, 12);
+TEST_F(Root, TellsTheQuotaOfAGroupBelowTheRoot) {
+  EXPECT_EQ(facts_of_host(root()).quota_cores, 0) << "no limit";
+  write("proc/self/cgroup", "1:cpu:/slurm/job_7");
+  write("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu");
+  write("sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_quota_us", "150000");
+  write("sys/fs/cgroup/cpu/slurm/job_7/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(facts_of_host(root()).quota_cores, 1.5);
 }
 
 TEST_F(Root, TellsItsGpus) {
@@ -85,7 +83,7 @@ TEST_F(Root, TellsItsGpus) {
 }
 
 TEST(ThisProcess, RunsOnACoreThatItMayUse) {
-  EXPECT_THAT(allowed_cores(), Contains(current_core()));
+  EXPECT_THAT(allowed_hardware_threads(), Contains(current_core()));
   EXPECT_THAT(process_times(), Contains(testing::Key(getpid())));
 }
 

@@ -27,7 +27,7 @@ TEST(Options, DefaultsAreThePapers) {
                                      [](const Collective* one) { return one->name.rfind("nccl_", 0) == 0; });
   EXPECT_EQ(options->cases.size() + of_nccl, all.size()) << "calls of NCCL run on GPUs";
   EXPECT_EQ(options->cases[0].workload->state_bytes(), 2 << 20);
-  const int cores = static_cast<int>(cores_of_launch().size());
+  const int cores = usable_cores().count();
   EXPECT_EQ(options->processes(), std::clamp(cores, 2, 4));
 }
 

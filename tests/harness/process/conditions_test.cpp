@@ -2,7 +2,6 @@
 #include "harness/process/conditions.hpp"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -30,7 +29,7 @@ TEST(Conditions, BusyTimeIsUnknownWhereACoreIsMissing) {
 
 TEST(Conditions, CoresOfThisHostAreAllCounted) {
   const auto ticks = core_ticks();
-  for (const int core : allowed_cores()) EXPECT_TRUE(ticks.contains(core)) << core;
+  for (const int core : allowed_hardware_threads()) EXPECT_TRUE(ticks.contains(core)) << core;
 }
 
 TEST(Conditions, CoresAreSharedWhereOthersTakeHalfOfOneFromTheRanks) {
@@ -41,16 +40,8 @@ TEST(Conditions, CoresAreSharedWhereOthersTakeHalfOfOneFromTheRanks) {
   EXPECT_FALSE((Conditions{.cores = 2, .busy_threads = 1, .other_load = {}}).shared_cores()) << "unknown";
 }
 
-TEST(Conditions, TheLaunchMayUseAtLeastThoseOfThisProcess) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  EXPECT_EQ(static_cast<int>(allowed_cores().size()), CPU_COUNT(&set));
-  EXPECT_GE(cores_of_launch().size(), allowed_cores().size());
-}
-
 TEST(Conditions, EveryPieceOfWorkIsDoneOnce) {
-  for (const std::vector<int>& cores : {std::vector<int>{}, allowed_cores(), cores_of_launch()}) {
+  for (const std::vector<int>& cores : {std::vector<int>{}, allowed_hardware_threads()}) {
     std::vector<std::atomic<int>> done(37);
     run_on(cores, 37, [&](int i) { ++done[i]; });
     for (const auto& times : done) EXPECT_EQ(times, 1);
@@ -58,13 +49,13 @@ TEST(Conditions, EveryPieceOfWorkIsDoneOnce) {
 }
 
 TEST(Conditions, AThreadStartsOnItsCoreAndMayLeave) {
-  const std::vector<int> cores = allowed_cores();
+  const std::vector<int> cores = allowed_hardware_threads();
   if (cores.size() < 2) GTEST_SKIP() << "one core";
   std::mutex mutex;
   std::set<std::size_t> seen;
   run_on(cores, static_cast<int>(cores.size()), [&](int) {
     const std::lock_guard lock(mutex);
-    seen.insert(allowed_cores().size());
+    seen.insert(allowed_hardware_threads().size());
   });
   EXPECT_EQ(seen, std::set<std::size_t>{cores.size()});
 }
@@ -72,6 +63,20 @@ TEST(Conditions, AThreadStartsOnItsCoreAndMayLeave) {
 TEST(Conditions, AsManyThreadsAsCoresAreNotTooMany) {
   EXPECT_FALSE((Conditions{.cores = 4, .busy_threads = 4, .other_load = {}}.oversubscribed()));
   EXPECT_TRUE((Conditions{.cores = 4, .busy_threads = 5, .other_load = {}}.oversubscribed()));
+}
+
+TEST(Conditions, AQuotaAllowsAsManyThreadsAsItHasTimeFor) {
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 2, .other_load = {}, .quota = 1.0}.oversubscribed()));
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 2, .other_load = {}, .quota = 1.5}.oversubscribed()));
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 1, .other_load = {}, .quota = 0.5}.oversubscribed()));
+  EXPECT_FALSE((Conditions{.cores = 2, .busy_threads = 1, .other_load = {}, .quota = 1.5}.oversubscribed()));
+  EXPECT_TRUE((Conditions{.cores = 2, .busy_threads = 3, .other_load = {}, .quota = 8}.oversubscribed()));
+}
+
+TEST(Conditions, CoresAreSaidWithTheirQuota) {
+  EXPECT_EQ(cores_in_words(1, {}), "1 core");
+  EXPECT_EQ(cores_in_words(2, 1.5), "1.5 of 2 cores (quota)");
+  EXPECT_EQ(cores_in_words(Cores{.physical = {{0, {0, 1}}, {1, {2}}}}), "2 cores");
 }
 
 }  // namespace

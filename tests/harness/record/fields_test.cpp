@@ -84,7 +84,8 @@ std::vector<Json> records_of_all_kinds() {
   wrong.verified.first_wrong = "element 5";
   Record shared = timed_record();
   shared.bench_case.ranks_per_gpu = 2;
-  shared.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5};
+  shared.conditions =
+      Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5, .quota = 1.5, .throttled = 35};
   shared.hosts = HostsOfRanks{.hosts = 2};
   Record affine = timed_record();
   affine.bench_case.workload =

@@ -38,7 +38,8 @@ Record made_record() {
   record.predicted_seconds = 5e-4;
   record.stands_on = "another machine, some day";
   record.extrapolated = "for a reason";
-  record.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5};
+  record.conditions =
+      Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5, .quota = 1.5, .throttled = 35};
   return record;
 }
 

@@ -161,6 +161,19 @@ class Oversubscribed(unittest.TestCase):
         self.assertEqual(certainty.ranks_on_cores(crowded(alike, 2)),
                          "layers and models of 2 ranks with two busy threads each on 2 cores")
 
+    def test_a_quota_of_processor_time_is_named_and_what_it_held_back(self):
+        made = [with_conditions(rivals(ranks=2), cores=2, busy=2, oversubscribed=True, quota=1.0, throttled=35)]
+        text = told(*made)
+        self.assertIn("PROVES NOTHING ABOUT SPEED: exchanges of 2 ranks on 1 of 2 cores (quota) had", text)
+        self.assertIn("The quota of processor time (1 of the cores) held processes back in 2 rows", text)
+        self.assertIn("up to 35 times", text)
+
+    def test_a_quota_that_had_time_for_all_ranks_leaves_the_answer(self):
+        text = told(with_conditions(rivals(ranks=2), cores=4, busy=2, quota=2.5, throttled=1))
+        self.assertIn("Fastest: ", text)
+        self.assertIn("The quota of processor time (2.5 of the cores) held processes back in 2 rows", text)
+        self.assertIn("up to 1 time:", text)
+
     def test_what_the_record_says_counts_more_than_the_machine(self):
         self.assertFalse(contests.is_oversubscribed(with_conditions(crowded(scan(), 2), cores=8)[0]))
 

@@ -57,8 +57,8 @@ def crowded(made, cores):
     return [{**one, "machine": machine(cores)} for one in made]
 
 
-def with_conditions(made, cores=64, busy=4, load=0.0):
-    conditions = {"cores": cores, "busy_threads": busy, "oversubscribed": busy > cores, "other_load": load}
+def with_conditions(made, cores=64, busy=4, load=0.0, **more):
+    conditions = {"cores": cores, "busy_threads": busy, "oversubscribed": busy > cores, "other_load": load, **more}
     return [{**one, "conditions": conditions} for one in made]
 
 
