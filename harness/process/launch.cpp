@@ -33,10 +33,13 @@ namespace fs = std::filesystem;
 
 /// The options by which mpiexec leaves binding to the ranks. They bind themselves if every thread
 /// can have its own core: one that shares a core is slower bound. mpiexec itself would leave the
-/// mask that the user gave, and not start where the cores of its own count are fewer.
+/// mask that the user gave, and not start where the cores of its own count are fewer. By that count
+/// it also decides whether a waiting rank yields its core.
 std::vector<std::string> binding(int processes, int threads) {
   const bool fit = processes * threads <= usable_cores().count();
-  return {"--bind-to", "none", "-x", binding_variable(fit ? threads : 0)};
+  std::vector<std::string> options{"--bind-to", "none", "-x", binding_variable(fit ? threads : 0)};
+  if (!fit) options.insert(options.end(), {"--mca", "mpi_yield_when_idle", "1"});
+  return options;
 }
 
 /// A new folder in `parent`; empty if none can be made there.

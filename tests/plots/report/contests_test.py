@@ -170,7 +170,7 @@ class Oversubscribed(unittest.TestCase):
 
     def test_a_quota_that_had_time_for_all_ranks_leaves_the_answer(self):
         text = told(with_conditions(rivals(ranks=2), cores=4, busy=2, quota=2.5, throttled=1))
-        self.assertIn("Fastest: ", text)
+        self.assertIn("fastest is all_scan", text)
         self.assertIn("The quota of processor time (2.5 of the cores) held processes back in 2 rows", text)
         self.assertIn("up to 1 time:", text)
 
