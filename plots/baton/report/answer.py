@@ -127,7 +127,7 @@ def alone_elsewhere(question, varying):
     others = [one for one in question.contests if one is not question.main]
     told = [f"{settings.setting(one, varying)} {words.time_of(costs.row_of(one))}" for one in others[:MOST_ALONE]]
     told += [f"{len(others) - MOST_ALONE} more"] * (len(others) > MOST_ALONE)
-    return f"That is at {settings.setting(question.main, varying)}; elsewhere: {'; '.join(told)}." if told else ""
+    return f"Elsewhere: {'; '.join(told)}." if told else ""
 
 
 def details(session, contest):
@@ -147,7 +147,8 @@ def unsaid(ran):
     """Why nothing can be said of the records of one bench."""
     timed = [record for record in ran if cases.state_of(record) == cases.TIMED]
     if not timed:
-        return "No row has a time."
+        skipped = [record["skipped"] for record in ran if "skipped" in record]
+        return f"No row has a time: {ran[0]['name']} was skipped: {skipped[0]}." if len(skipped) == len(ran) else "No row has a time."
     if all(map(certainty.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
         return "Nothing can be said: its ranks had more busy threads than cores."
     if all(record["executor"] in FOR_CHECKS for record in timed):

@@ -125,7 +125,7 @@ def heads(contest):
     """The heads of a layer in words, such as `16 heads of 128`."""
     on = f" on {contest['kv_heads']}" if contest["kv_heads"] else ""
     width = contest["d_k"] if contest["d_k"] == contest["d_v"] else f"{contest['d_k']} x {contest['d_v']}"
-    return f"{contest['heads']}{on}{' latent' * contest['latent']} {'head' if contest['heads'] == 1 else 'heads'} of {width}"
+    return f"{contest['heads']}{on}{' latent' * contest['latent']} {'head' if (contest['kv_heads'] or contest['heads']) == 1 else 'heads'} of {width}"
 
 
 def passes(way):

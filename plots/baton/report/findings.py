@@ -129,7 +129,7 @@ def doubt(ranks, row):
 
 def of_two_ranks(contest):
     """Why exchanges of two ranks hardly differ, whoever is ahead."""
-    if contest.kind != SCAN or contest["ranks"] != 2:
+    if contest.kind != SCAN or contest["ranks"] != 2 or len({row.name.name for row in contest.competitors}) < 2:
         return ""
     return "Between two ranks most scans send one and the same message, so their patterns cannot differ; from three ranks on they do."
 

@@ -7,6 +7,7 @@ import unittest
 
 from baton.report import answer, layout
 from baton.report.page import cards
+from plots import example
 from plots.report.example import gpu_scan, layer, local, paragraphs, scan, session, simulated, told
 from plots.report.models_test import lines as models
 
@@ -65,6 +66,10 @@ class Layers(unittest.TestCase):
                                     (0.8, (1.0, 1.001, 0.999), r"0\.80\d? \[[^]]*\] times as long as without any exchange, which cannot be: times err")):
             self.assertRegex(self.first(layer("zeco", time, factors=factors), local(1.0, factors=(1.0, 1.0, 1.0))), said)
 
+    def test_rows_that_were_all_skipped_say_why(self):
+        made = [example.skipped_layer("its text has the delta rule, not the decay rule", name="zeco_corrected")]
+        self.assertIn("No row has a time: zeco_corrected was skipped: its text has the delta rule, not the decay rule.", told(made))
+
     def test_one_rank_exchanges_nothing(self):
         text = self.first(rivals(scan), rivals(scan, ranks=1), heading="Exchange")
         self.assertNotIn("1 rank", text)
@@ -73,7 +78,7 @@ class Layers(unittest.TestCase):
         made = [layer("zeco", tokens / 1024, tokens=tokens) for tokens in (1024, 2048, 4096)]
         text = self.first(*made)
         self.assertIn("4096 tokens a rank, 4 heads of 128, f32, 4 ranks on processors: zeco takes 4.00 ms", text)
-        self.assertRegex(text, r"That is at 4096 tokens; elsewhere: 1024 tokens 1000 us \[[^]]*\]; 2048 tokens 2\.00 ms \[[^]]*\]\.")
+        self.assertRegex(text, r"Elsewhere: 1024 tokens 1000 us \[[^]]*\]; 2048 tokens 2\.00 ms \[[^]]*\]\.")
 
     def test_a_layer_begins_with_no_word_on_exchanges_nor_an_exchange_ends_with_one_on_layers(self):
         self.assertNotIn("Exchange", paragraphs(rivals()))
@@ -125,6 +130,7 @@ class Settings(unittest.TestCase):
         self.assertIn(explained, told(rivals(scan, ranks=2)))
         self.assertIn(explained, told(rivals(gpu_scan, ranks=2)))
         self.assertNotIn(explained, told(rivals(scan, ranks=3)))
+        self.assertNotIn(explained, told(*(scan("all_scan", blocks, ranks=2, blocks=blocks, blocks_asked=blocks) for blocks in (1, 2))))
         self.assertNotIn(explained, told(rivals(scan, ranks=2, kind="all_gather")))
 
 
