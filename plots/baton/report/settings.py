@@ -34,7 +34,7 @@ def summary(found):
     if len(found) <= 1 + MOST_TOLD:
         return ""
     if not ranking.rank(found[0]).judged:
-        return f"In one launch each, least time has {tally(leaders(found), found)}."
+        return f"{where(found)}, in one launch each, least time has {tally(leaders(found), found)}."
     winners = collections.defaultdict(list)
     for place in found:
         ranks = ranking.rank(place)
@@ -109,8 +109,7 @@ def tally(of_names, found):
 def listed(some, found, is_whole=True):
     """Such as `2 of 6 (128 KiB and 1 MiB)`: some of the settings found; where many axes differ, only how many they are."""
     differ = varying(found)
-    tests = f" tests ({parts(found, differ)})" if len(differ) > 1 and is_whole else ""
-    number = f"{len(some)} of {len(found)}{tests}" if is_whole else str(len(some))
+    number = f"{len(some)} of {len(found)}" if is_whole else str(len(some))
     if len(differ) > 1 or len(some) == len(found):
         return number
     return f"{number} ({words.names((setting(one, differ) for one in sorted(some, key=lambda one: place_of(one, differ))), 3)})"

@@ -123,7 +123,7 @@ class Settings(unittest.TestCase):
     def test_one_launch_says_who_took_least_where(self):
         made = self.sizes([(10, 12, 20), (12, 10, 20), (10, 12, 20), (10, 12, 20)])
         text = told([one for one in made if one["launch"] == 1])
-        self.assertIn("in one launch each, least time has all_scan in 3 of 4 (64 KiB, 256 KiB and 512 KiB) and two_shot in 1 (128 KiB).", text)
+        self.assertIn("at all 4 sizes (64 KiB to 512 KiB), in one launch each, least time has all_scan in 3 of 4 (64 KiB, 256 KiB and 512 KiB) and two_shot in 1 (128 KiB).", text)
 
     def test_two_ranks_explain_a_winner_too(self):
         explained = "Between two ranks most scans send one and the same message"
