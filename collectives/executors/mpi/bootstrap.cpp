@@ -12,15 +12,27 @@
 
 #include "collectives/executors/mpi/communicator.hpp"
 #include "collectives/executors/team.hpp"
+#include "collectives/schedule/errors.hpp"
 
 namespace baton {
 namespace {
+
+std::string library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  return std::string(text, std::strcspn(text, ",\n"));
+}
 
 class MpiBootstrap : public Bootstrap {
  public:
   MpiBootstrap(int* argc, char*** argv) {
     int provided = 0;
     mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+    if (provided < MPI_THREAD_FUNNELED)
+      throw SystemError(library() +
+                        " runs without threads, and ranks have some: start it without what asks for "
+                        "MPI_THREAD_SINGLE, or take --executor tcp");
     mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_));
@@ -51,13 +63,6 @@ class MpiBootstrap : public Bootstrap {
   int rank_ = 0;
   int size_ = 1;
 };
-
-std::string library() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  return std::string(text, std::strcspn(text, ",\n"));
-}
 
 const RegisteredBootstrap registered{
     "mpi",

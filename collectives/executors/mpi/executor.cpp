@@ -64,6 +64,15 @@ void MpiMessages::finish(std::vector<int>& done, bool wait) {
   steps_.resize(kept);
 }
 
+/// The greatest tag of a message (MPI_TAG_UB).
+int highest_tag() {
+  const int* value = nullptr;
+  int is_set = 0;
+  mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &is_set));
+  constexpr int least = 32767;  // that the standard promises
+  return is_set != 0 ? *value : least;
+}
+
 class MpiExecutor : public EngineExecutor {
  public:
   explicit MpiExecutor(int ranks)
@@ -79,6 +88,8 @@ class MpiExecutor : public EngineExecutor {
         if (mpi_natives().find(native.name) == nullptr) return native.name + " is no native of mpi";
       for (const Step& step : schedule.steps()) {
         if (!step.is_message() && step.verb != Verb::native) continue;
+        if (step.is_message() && step.sequence > highest_tag())
+          return "a rank sends another one more messages than this MPI can number";
         for (const auto* side : {&step.writes, &step.reads})
           for (const Slice& slice : *side)
             if (slice.count > std::numeric_limits<int>::max())

@@ -24,6 +24,26 @@ class MpiExecutor : public testing::Test {
   }
 };
 
+TEST_F(MpiExecutor, TeamsGatherAndBroadcastByMessagesOfTheirOwn) {
+  int world_rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  for (int members = 1; members <= ranks; ++members) {
+    if (world_rank >= members) continue;
+    const Communicator team(members, Communicator::Use::team);
+    const std::vector<int> mine{team.rank(), 10 * team.rank()};
+    std::vector<int> all(2 * members);
+    team.gather(all.data(), mine.data(), mine.size() * sizeof(int));
+    team.gather(nullptr, nullptr, 0);
+    for (int rank = 0; rank < members; ++rank) {
+      EXPECT_EQ(all[2 * rank], rank) << members;
+      EXPECT_EQ(all[2 * rank + 1], 10 * rank) << members;
+      std::vector<int> said(3, team.rank() == rank ? 7 + rank : -1);
+      team.broadcast(said.data(), said.size() * sizeof(int), rank);
+      EXPECT_EQ(said, std::vector<int>(3, 7 + rank)) << "from " << rank << " of " << members;
+    }
+  }
+}
+
 /// Set by the native below, on the thread that communicates.
 std::atomic<bool> answer_came = false;
 const RegisteredMpiNative notes_the_answer{"note_the_answer", [](const MpiCall&) {
