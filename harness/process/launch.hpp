@@ -38,6 +38,8 @@ struct LaunchEnd {
   /// Messages of the processes, without "baton: ". If Followed ended the launch, they also say
   /// which ranks were stopped.
   std::vector<std::string> reports;
+  /// What the launcher itself said in one line, such as why it could not start ranks; may be empty.
+  std::string launcher_words;
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
@@ -45,6 +47,11 @@ struct LaunchEnd {
   /// that ended before the others where the launcher does not say that; may be empty.
   std::string death;
   double seconds = 0;
+
+  /// What says most about why the launch ended: a process, or else the launcher; may be empty.
+  const std::string& cause() const {
+    return !reports.empty() ? reports.front() : !death.empty() ? death : launcher_words;
+  }
 };
 
 /// A file that a launch writes, and a function that is called whenever it has grown, at least every

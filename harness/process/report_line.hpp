@@ -11,6 +11,16 @@
 
 namespace baton {
 
+/// The words of reports that the watchdog writes and failure_of reads: what is said of a rank, in
+/// front of the name of the case, and where it was, behind that.
+namespace said {
+inline constexpr std::string_view rank = "rank ", died = " died in ", gone = " is gone in ",
+                                  stopped = " is stopped in ", lost = " is lost in ", waited = " waited in ",
+                                  exceeded = " exceeded the time limit in ", ended = " was ended in ",
+                                  was = " was in ", between_rounds = " between two rounds",
+                                  at_step = " at step ", waiting_for = ", waiting for rank ";
+}  // namespace said
+
 /// A line of text on the standard error, written by one call when it ends: lines of several ranks
 /// must not mix. Async-signal-safe. A text that is too long for a line is cut.
 class Line {

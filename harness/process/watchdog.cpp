@@ -54,15 +54,15 @@ bool is_in(ProcessState state, int rank) {
 void add_step(Line& line) {
   const bool computes = running_step.computes >= 0;
   const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
-  if (step == -1) line << " between two rounds";
+  if (step == -1) line << said::between_rounds;
   if (step < 0) return;
-  line << " at step " << step;
-  if (!computes && peer >= 0) line << ", waiting for rank " << peer;
+  line << said::at_step << step;
+  if (!computes && peer >= 0) line << said::waiting_for << peer;
 }
 
 void report_rank(int rank, std::string_view what) {
   Line line;
-  line << "rank " << rank << what << context.case_name.data();
+  line << said::rank << rank << what << context.case_name.data();
   if (rank == context.rank) add_step(line);
 }
 
@@ -141,12 +141,12 @@ void on_terminate(int) {
   });
   const bool reports = failure_reported == 0 && *reporter == context.rank;
   if (reports) {
-    const bool found = report_ranks_in(ProcessState::gone, " died in ") || report_lost_rank(" died in ");
+    const bool found = report_ranks_in(ProcessState::gone, said::died) || report_lost_rank(said::died);
     const bool speaks_for_all = !found && context.here.front() == 0;
-    if (speaks_for_all) report_rank(context.rank, " was ended in ");
+    if (speaks_for_all) report_rank(context.rank, said::ended);
     if (speaks_for_all) report_results();
   }
-  if (running_step.step != RunningStep::unknown) report_rank(context.rank, " was in ");
+  if (running_step.step != RunningStep::unknown) report_rank(context.rank, said::was);
   stay_for_the_launcher(reports);
   _exit(ExitCode::failed);
 }
@@ -158,9 +158,9 @@ void on_terminate(int) {
 void give_up(std::string_view why, bool speaks_for_all) {
   failure_reported = 1;  // another thread of this process may get a signal meanwhile
   announce_failure();
-  report_ranks_in(ProcessState::gone, " is gone in ");
-  report_ranks_in(ProcessState::stopped, " is stopped in ");
-  report_lost_rank(" is lost in ");
+  report_ranks_in(ProcessState::gone, said::gone);
+  report_ranks_in(ProcessState::stopped, said::stopped);
+  report_lost_rank(said::lost);
   report_silent_host(4000);
   report_rank(context.rank, why);
   if (speaks_for_all || context.here.front() == 0) report_results();
@@ -170,7 +170,7 @@ void give_up(std::string_view why, bool speaks_for_all) {
 
 /// Ends this process after another rank has given up the launch.
 void follow() {
-  report_rank(context.rank, " was in ");
+  report_rank(context.rank, said::was);
   sleep(4);
   _exit(ExitCode::failed);
 }
@@ -202,7 +202,7 @@ void look_around() {
     beat();
   }
   if (failure_reported != 0) follow();
-  give_up(is_lost || is_silent ? " waited in " : " exceeded the time limit in ", is_lost || is_silent);
+  give_up(is_lost || is_silent ? said::waited : said::exceeded, is_lost || is_silent);
 }
 
 void on_tick(int) {

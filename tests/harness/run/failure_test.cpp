@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
+#include "harness/process/report_line.hpp"
+
 namespace {
 
 using namespace baton;
@@ -39,6 +44,44 @@ TEST(FailureOf, AStepSaysMoreThanAPause) {
                         "rank 1 was in " + name + " at step 0, waiting for rank 2"}),
                  name);
   EXPECT_EQ(found.reason, "rank 2 died; rank 1 was at step 0, waiting for rank 2");
+}
+
+TEST(FailureOf, WhatTheWatchdogSaysIsUnderstood) {
+  const auto report = [](int rank, std::string_view what, std::string_view where = "") {
+    return std::string(said::rank) + std::to_string(rank) + std::string(what) + name + std::string(where);
+  };
+  const std::string waits = std::string(said::at_step) + "7" + std::string(said::waiting_for) + "0";
+  for (const std::string_view what : {said::died, said::gone, said::stopped, said::lost}) {
+    const Failure found = failure_of(ended({report(0, said::was, waits), report(1, what)}), name);
+    EXPECT_EQ(found.rank, 1) << what;
+    EXPECT_EQ(found.step, 7) << what << "where the other rank was";
+    EXPECT_EQ(found.reason.find(name), std::string::npos) << found.reason;
+    EXPECT_TRUE(found.reason.starts_with("rank 1 ")) << found.reason;
+  }
+  for (const std::string_view what : {said::waited, said::exceeded, said::ended}) {
+    const Failure found = failure_of(ended({report(1, what, waits)}), name);
+    EXPECT_EQ(found.rank, 0) << what << "the one that it waits for";
+    EXPECT_EQ(found.step, 7) << what;
+  }
+  const Failure pause =
+      failure_of(ended({report(0, said::was, said::between_rounds), report(1, said::died)}), name);
+  EXPECT_EQ(pause.reason, "rank 1 died; rank 0 was between two rounds");
+}
+
+TEST(FailureOf, ADeathThatNoRankHasSeenIsNamedAsTheLauncherKnowsIt) {
+  LaunchEnd end = ended({"rank 2 was in " + name + " at step 1, waiting for rank 1"}, "signal 9 (Killed)");
+  end.death = "rank 0 died of signal 9 (Killed)";
+  const Failure found = failure_of(end, name);
+  EXPECT_EQ(found.reason, "rank 0 died of signal 9 (Killed); rank 2 was at step 1, waiting for rank 1");
+  EXPECT_EQ(found.rank, 0);
+  end.reports = {"rank 0 was ended in " + name};
+  EXPECT_EQ(failure_of(end, name).reason, end.death) << "a rank that was ended is not the one that died";
+}
+
+TEST(FailureOf, ALaunchWithoutReportsHasTheWordsOfItsLauncher) {
+  LaunchEnd end = ended({});
+  end.launcher_words = "there is no room";
+  EXPECT_EQ(failure_of(end, name).reason, "its launch ended with exit code 137: there is no room");
 }
 
 TEST(FailureOf, ALaunchWithoutReportsHasItsExitCode) {
