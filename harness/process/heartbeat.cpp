@@ -4,12 +4,13 @@
 #include "harness/process/heartbeat.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 
 namespace baton {
@@ -17,37 +18,54 @@ namespace {
 
 constexpr std::size_t most_addresses = 4;
 
-/// The IPv4 addresses of this host but for those of loopback, as numbers; 0 where there are fewer.
-std::vector<double> own_addresses() {
-  std::vector<double> found;
+/// Where the first rank of a host listens, and what tells its run from others.
+struct Place {
+  std::array<in6_addr, most_addresses> addresses{};
+  std::size_t count = 0;  // of addresses
+  std::uint16_t port = 0;
+  std::uint64_t run = 0;
+};
+
+void add_own_addresses(Place& place) {
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) list = nullptr;
-  for (const ifaddrs* one = list; one != nullptr && found.size() < most_addresses; one = one->ifa_next) {
-    const bool is_usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET || !is_usable) continue;
-    found.push_back(ntohl(reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr.s_addr));
-  }
+  for (const ifaddrs* one = list; one != nullptr && place.count < most_addresses; one = one->ifa_next)
+    if (const std::optional<in6_addr> address = usable_address(*one))
+      place.addresses[place.count++] = *address;
   freeifaddrs(list);
-  found.resize(most_addresses, 0);
-  return found;
 }
 
-sockaddr_in address_of(std::uint32_t host, std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(host);
-  address.sin_port = htons(port);
+/// An address for a socket of `family`; nothing if that is AF_INET and the host's address is of
+/// IPv6 alone.
+std::optional<sockaddr_storage> address_of(int family, const in6_addr& host, std::uint16_t port) {
+  sockaddr_storage address{};
+  if (family == AF_INET6) {
+    auto& six = reinterpret_cast<sockaddr_in6&>(address);
+    six.sin6_family = AF_INET6;
+    six.sin6_addr = host;
+    six.sin6_port = htons(port);
+    return address;
+  }
+  const bool is_any = IN6_IS_ADDR_UNSPECIFIED(&host);
+  if (!is_any && !IN6_IS_ADDR_V4MAPPED(&host)) return std::nullopt;
+  auto& four = reinterpret_cast<sockaddr_in&>(address);
+  four.sin_family = AF_INET;
+  if (!is_any) std::memcpy(&four.sin_addr, &host.s6_addr[12], sizeof four.sin_addr);
+  four.sin_port = htons(port);
   return address;
 }
 
-/// A socket at a free port of this host; the port is 0 if there is none.
-int open_socket(std::uint16_t& port) {
-  const int opened = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in address = address_of(INADDR_ANY, 0);
+/// A socket of `family` at a free port of this host, for IPv4 too; negative if there is none.
+int open_socket(int family, std::uint16_t& port) {
+  const int opened = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), off = 0;
+  if (opened < 0) return opened;
+  if (family == AF_INET6) setsockopt(opened, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  sockaddr_storage address = *address_of(family, in6addr_any, 0);
   socklen_t size = sizeof address;
   auto* any = reinterpret_cast<sockaddr*>(&address);
-  const bool is_bound = opened >= 0 && bind(opened, any, size) == 0 && getsockname(opened, any, &size) == 0;
-  port = is_bound ? ntohs(address.sin_port) : 0;
+  const bool is_bound = bind(opened, any, size) == 0 && getsockname(opened, any, &size) == 0;
+  port =
+      is_bound ? ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port) : 0;  // at one place in both
   return opened;
 }
 
@@ -59,6 +77,20 @@ std::int64_t now_ms() {
 }
 
 }  // namespace
+
+std::optional<in6_addr> usable_address(const ifaddrs& interface) {
+  const bool is_usable = (interface.ifa_flags & IFF_UP) != 0 && (interface.ifa_flags & IFF_LOOPBACK) == 0;
+  if (interface.ifa_addr == nullptr || !is_usable) return std::nullopt;
+  if (interface.ifa_addr->sa_family == AF_INET) {
+    in6_addr mapped{};
+    mapped.s6_addr[10] = mapped.s6_addr[11] = 0xff;
+    std::memcpy(&mapped.s6_addr[12], &reinterpret_cast<const sockaddr_in*>(interface.ifa_addr)->sin_addr, 4);
+    return mapped;
+  }
+  if (interface.ifa_addr->sa_family != AF_INET6) return std::nullopt;
+  const in6_addr address = reinterpret_cast<const sockaddr_in6*>(interface.ifa_addr)->sin6_addr;
+  return IN6_IS_ADDR_LINKLOCAL(&address) ? std::nullopt : std::optional(address);
+}
 
 Heartbeat::~Heartbeat() { stop(); }
 
@@ -75,26 +107,24 @@ void Heartbeat::start(const World& world, const Placement& placement) {
   if (placement.hosts() < 2) return;
   const int host = placement.host_of(world.rank()), hosts = placement.hosts();
   const bool is_first = placement.members(host).front() == world.rank();
-  std::uint16_t port = 0;
-  if (is_first) socket_ = open_socket(port);
-  std::vector<double> row = own_addresses();
-  row.push_back(port);
-  row.push_back(
-      static_cast<double>(std::chrono::steady_clock::now().time_since_epoch().count() % (1LL << 50)));
-  const auto rows = world.all().gather(row);
-  run_ = static_cast<std::uint64_t>(rows[0].back());
-  const std::vector<double>& next = rows[placement.members((host + 1) % hosts).front()];
-  for (std::size_t i = 0; i < most_addresses && is_first && next[most_addresses] > 0; ++i)
-    if (next[i] > 0)
-      next_.push_back(
-          address_of(static_cast<std::uint32_t>(next[i]), static_cast<std::uint16_t>(next[most_addresses])));
+  Place own;
+  int family = AF_INET6;
+  if (is_first) socket_ = open_socket(family, own.port);
+  if (is_first && socket_ < 0) socket_ = open_socket(family = AF_INET, own.port);  // a host without IPv6
+  add_own_addresses(own);
+  own.run = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const auto places = world.all().gather(own);
+  run_ = places[0].run;
+  const Place& next = places[placement.members((host + 1) % hosts).front()];
+  for (std::size_t i = 0; i < next.count && is_first && next.port > 0; ++i)
+    if (const auto address = address_of(family, next.addresses[i], next.port)) next_.push_back(*address);
   heard_host_ = (host + hosts - 1) % hosts;
   heard_ranks_ = placement.members(heard_host_);
 }
 
 void Heartbeat::send(Word word) const {
   const Sign sign{run_, word};
-  for (const sockaddr_in& address : next_)
+  for (const sockaddr_storage& address : next_)
     sendto(socket_, &sign, sizeof sign, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 

@@ -4,17 +4,24 @@
 // ring.
 #pragma once
 
+#include <ifaddrs.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "harness/process/placement.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
+
+/// The address of an interface in the form of IPv6, in which one of IPv4 is "mapped". Nothing if
+/// other hosts cannot use it: it is down, of loopback, or of one link alone.
+std::optional<in6_addr> usable_address(const ifaddrs& interface);
 
 class Heartbeat {
  public:
@@ -55,7 +62,7 @@ class Heartbeat {
 
   int socket_ = -1;
   std::uint64_t run_ = 0;
-  std::vector<sockaddr_in> next_;  // the addresses of the next host, which may have several
+  std::vector<sockaddr_storage> next_;  // the addresses of the next host, which may have several
   int heard_host_ = 0;
   std::vector<int> heard_ranks_;
   std::int64_t last_heard_ms_ = 0;
