@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/executors/launcher.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <initializer_list>
 #include <sstream>
 #include <string_view>
 
@@ -38,7 +38,7 @@ class Variables {
   }
 
   /// The leading number of the first of `names` that is set; 0 if none is. "4(x2)" has 4.
-  int first_number(std::initializer_list<const char*> names) const {
+  int first_number(const std::vector<const char*>& names) const {
     for (const char* name : names)
       if (has(name)) return std::atoi(variable_(name));
     return 0;
@@ -50,56 +50,131 @@ class Variables {
 
 constexpr int most_processes = 1 << 20, most_port = 65535, most_seconds = 24 * 3600;
 
-bool has_torch_variables(const Variables& all) {
-  return all.has("RANK") && all.has("WORLD_SIZE") && all.has("MASTER_ADDR") && all.has("MASTER_PORT");
+using Names = std::vector<const char*>;
+
+/// `names` if all of them are set; none if not.
+Names all_of(const Variables& all, const Names& names) {
+  return std::ranges::all_of(names, [&](const char* name) { return all.has(name); }) ? names : Names{};
 }
 
-/// True in a job step that srun started. A batch script has SLURM_PROCID too, but not the other two
-/// variables.
-bool is_in_step(const Variables& all) {
-  return all.has("SLURM_PROCID") && all.has("SLURM_STEP_ID") && all.has("SLURM_SRUN_COMM_PORT");
+Names first_of(const Variables& all, const Names& names) {
+  const auto found = std::ranges::find_if(names, [&](const char* name) { return all.has(name); });
+  return found == names.end() ? Names{} : Names{*found};
 }
 
-const char* mpi_variable(const Variables& all) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (all.has(name)) return name;
-  return nullptr;
+Names torch_names(const Variables& all) {
+  return all_of(all, {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"});
 }
 
-void use_mpi(Launcher& found, const Variables& all, const char* rank) {
-  found.bootstrap = "mpi";
-  found.rank = all.first_number({rank});
-  found.size = all.first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"});
+Names torchrun_names(const Variables& all) {
+  return all.has("TORCHELASTIC_RUN_ID") ? torch_names(all) : Names{};
+}
+
+/// Slurm's number of tasks: that of the step, or of the job.
+const char* slurm_size(const Variables& all) {
+  return all.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+}
+
+/// The variables of a job step that srun started. A batch script has SLURM_PROCID too, but not the
+/// next two.
+Names step_names(const Variables& all) {
+  Names names = all_of(all, {"SLURM_PROCID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_PORT"});
+  if (!names.empty() && all.has(slurm_size(all))) names.push_back(slurm_size(all));
+  return names;
+}
+
+/// The rank that a launcher of MPI tells, then the number of ranks if it tells that. A server of
+/// PMIx that is not Slurm's may run in a step of Slurm, whose number is another one.
+Names mpi_names(const Variables& all) {
+  Names names = first_of(all, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"});
+  if (names.empty()) return names;
+  Names size = first_of(all, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  const std::string server = all.text("PMIX_NAMESPACE");
+  if (size.empty() && (server.empty() || server.starts_with("slurm")))
+    size = first_of(all, {"SLURM_STEP_NUM_TASKS"});
+  names.insert(names.end(), size.begin(), size.end());
+  return names;
+}
+
+/// The number of ranks that a launcher of MPI tells; 0 if it does not. Rank 0 is alone if there is
+/// no server of PMIx that could tell it of others.
+int mpi_size(const Variables& all, const Names& names) {
+  if (names.size() > 1) return all.first_number({names.back()});
+  return all.first_number({names.front()}) == 0 && !all.has("PMIX_NAMESPACE") ? 1 : 0;
+}
+
+/// The host that MASTER_ADDR names. Throws UsageError for a text that can name none.
+std::string master(const Variables& all) {
+  const std::string name = all.text("MASTER_ADDR");
+  if (!is_host(name))
+    throw UsageError("MASTER_ADDR is '" + name +
+                     "', expected a host's name or its address alone, such as n07, 10.0.0.7 or fd00::7");
+  return name;
+}
+
+int torch_size(const Variables& all, const Names&) {
+  const int size = all.number("WORLD_SIZE", 1, most_processes);
+  all.number("RANK", 0, size - 1);
+  return size;
+}
+
+/// The step in which Slurm runs the shell of an allocation has one task, whatever the job has.
+int step_size(const Variables& all, const Names&) {
+  constexpr std::string_view interactive = "4294967290";
+  const int size =
+      all.text("SLURM_STEP_ID") == interactive ? 1 : all.number(slurm_size(all), 1, most_processes);
+  all.number("SLURM_PROCID", 0, size - 1);
+  return size;
+}
+
+void use_mpi(Launcher& found, const Variables& all, const Names& names) {
+  found.rank = all.first_number({names.front()});
   found.size_on_host = all.first_number(
       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMIX_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"});
 }
 
 /// Sets the launcher from torchrun's variables. The port is MASTER_PORT + 1, since torchrun's own
 /// store may use MASTER_PORT.
-void use_torch(Launcher& found, const Variables& all) {
-  found.bootstrap = "tcp";
-  found.size = all.number("WORLD_SIZE", 1, most_processes);
+void use_torch(Launcher& found, const Variables& all, const Names&) {
   found.rank = all.number("RANK", 0, found.size - 1);
   found.size_on_host = all.first_number({"LOCAL_WORLD_SIZE"});
-  found.address = all.text("MASTER_ADDR");
+  found.address = master(all);
   found.port = all.number("MASTER_PORT", 1, most_port - 1) + 1;
 }
 
 /// Sets the launcher from Slurm's variables. The port follows from the numbers of job and step, so
 /// that steps on one host have different ports.
-void use_slurm(Launcher& found, const Variables& all) {
+void use_slurm(Launcher& found, const Variables& all, const Names&) {
   constexpr int first_port = 20000, blocks = 1200, ports_per_block = 16;
-  const char* size = all.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  found.bootstrap = "tcp";
-  found.size = all.number(size, 1, most_processes);
   found.rank = all.number("SLURM_PROCID", 0, found.size - 1);
   found.size_on_host = all.first_number({"SLURM_STEP_TASKS_PER_NODE"});
   const char* nodes = all.has("SLURM_STEP_NODELIST") ? "SLURM_STEP_NODELIST" : "SLURM_NODELIST";
   found.hosts = hosts_in(all.text(nodes));
-  found.address = all.has("MASTER_ADDR") ? all.text("MASTER_ADDR") : found.hosts.front();
+  found.address = all.has("MASTER_ADDR") ? master(all) : found.hosts.front();
   const unsigned step = static_cast<unsigned>(all.first_number({"SLURM_JOB_ID"})) * 7 +
                         static_cast<unsigned>(all.first_number({"SLURM_STEP_ID"}));
   found.port = first_port + static_cast<int>(step % blocks) * ports_per_block;
+}
+
+/// One way in which processes are started: its variables, the number of ranks and the rest of what
+/// they say.
+struct Way {
+  std::string_view bootstrap;
+  Names (*names)(const Variables&);
+  int (*size)(const Variables&, const Names&);
+  void (*use)(Launcher&, const Variables&, const Names&);
+};
+constexpr std::array ways{
+    Way{"tcp", torchrun_names, torch_size, use_torch}, Way{"mpi", mpi_names, mpi_size, use_mpi},
+    Way{"tcp", torch_names, torch_size, use_torch}, Way{"tcp", step_names, step_size, use_slurm}};
+
+/// Notes the variables of a launch of one rank, which is none.
+void leave_aside(Launcher& found, const Variables& all, const Names& names) {
+  for (const char* name : names) {
+    const std::string variable = std::string(name) + "=" + all.text(name);
+    if (std::ranges::find(found.left_aside, variable) == found.left_aside.end())
+      found.left_aside.push_back(variable);
+  }
 }
 
 std::uint64_t run_of(const Launcher& found, const Variables& all) {
@@ -165,14 +240,19 @@ void add_hosts(const std::string& entry, std::vector<std::string>& all) {
 Launcher read_launcher(const std::function<const char*(const char*)>& variable) {
   const Variables all(variable);
   Launcher found;
-  if (has_torch_variables(all) && all.has("TORCHELASTIC_RUN_ID")) {
-    use_torch(found, all);
-  } else if (const char* rank = mpi_variable(all)) {
-    use_mpi(found, all, rank);
-  } else if (has_torch_variables(all)) {
-    use_torch(found, all);
-  } else if (is_in_step(all)) {
-    use_slurm(found, all);
+  const std::string own = all.text(own_launch);
+  for (const Way& way : ways) {
+    const Names names = own.empty() || own == way.bootstrap ? way.names(all) : Names{};
+    if (names.empty()) continue;
+    const int size = way.size(all, names);
+    if (size == 1 && own.empty()) {
+      leave_aside(found, all, names);
+      continue;
+    }
+    found.bootstrap = way.bootstrap;
+    found.size = size;
+    way.use(found, all, names);
+    break;
   }
   if (all.has("BATON_MEETING_SECONDS"))
     found.meeting_seconds = all.number("BATON_MEETING_SECONDS", 1, most_seconds);
@@ -186,6 +266,16 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
 const Launcher& launcher() {
   static const Launcher found = read_launcher([](const char* name) { return std::getenv(name); });
   return found;
+}
+
+bool is_host(const std::string& name) {
+  constexpr std::size_t longest = 253;  // of a name of the domain name system
+  const bool has_colon = name.find(':') != std::string::npos;
+  in6_addr address{};
+  if (has_colon) return inet_pton(AF_INET6, name.substr(0, name.find('%')).c_str(), &address) == 1;
+  return !name.empty() && name.size() <= longest && std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c >= 0x80;
+  });
 }
 
 std::vector<std::string> hosts_in(const std::string& list) {

@@ -26,7 +26,7 @@ def run(size):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     shared = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-              "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1)}
+              "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1), "BATON_LAUNCH": "tcp"}
     processes = []
     try:
         for rank in range(size):

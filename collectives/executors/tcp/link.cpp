@@ -126,6 +126,10 @@ bool Link::begin_body() {
     return true;
   }
   if (head_.round != round_) return false;
+  if (head_.tag < 0 || head_.tag >= most_messages || head_.bytes > most_bytes)
+    throw SystemError("rank " + std::to_string(peer_) + " sent message number " + std::to_string(head_.tag) +
+                      " of " + std::to_string(head_.bytes) + " bytes, which no schedule has: its bytes are " +
+                      "not those that it sent");
   Incoming& one = incoming(head_.tag);
   if (one.is_posted) require_size(one, head_.bytes);
   begin_ += sizeof(Head);

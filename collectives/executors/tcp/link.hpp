@@ -53,6 +53,8 @@ class Link {
  private:
   static constexpr std::size_t staging_bytes = std::size_t{64} << 10;
   static constexpr std::int32_t token_tag = -1;
+  static constexpr std::int32_t most_messages = 1 << 24;  // in a round, and of one rank
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
   static constexpr int none = -1;
 
   struct Head {

@@ -7,6 +7,8 @@
 #include "collectives/executors/tcp/arrival.hpp"
 #include "collectives/executors/tcp/proof.hpp"
 #include "collectives/executors/tcp/reception.hpp"
+#include "collectives/executors/tcp/socket.hpp"
+#include "collectives/executors/team.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -14,6 +16,9 @@ namespace baton {
 Star meet(const Launcher& launcher) {
   if (launcher.size == 1) return {};
   prove(launcher.secret, "");  // a host that cannot says so before the others wait for it
+  if (has_no_address(launcher.address))
+    throw MeetingError("rank " + std::to_string(launcher.rank) + " finds no address of '" + launcher.address +
+                       "', where rank 0 should be: is MASTER_ADDR the name of its host, and known here?");
   const double seconds = launcher.meeting_seconds;
   return launcher.rank == 0 ? Reception(launcher).receive_all(seconds) : find_rank_0(launcher, seconds);
 }

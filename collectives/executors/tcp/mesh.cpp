@@ -54,6 +54,8 @@ void Mesh::connect_all(const Team& team) {
     const bool is_here = hosts[rank] == hosts[team.rank()];
     const std::string host = is_here ? "127.0.0.1" : places[rank].address.data();
     Socket made = Socket::connect_to(host, places[rank].port, deadline);
+    if (!made.is_valid() && is_here)  // a loopback interface may have the address of IPv6 alone
+      made = Socket::connect_to("::1", places[rank].port, deadline);
     if (!made.is_valid() || !made.send_all(&self, sizeof self))
       failed = "rank " + std::to_string(self.rank) + " cannot connect to rank " + std::to_string(rank) +
                " at " + host + ":" + std::to_string(places[rank].port);

@@ -64,13 +64,15 @@ Socket listen_of(int family, int port) {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-/// The addresses of a host at `port`, as a list that may be empty.
-Addresses find(const std::string& host, int port, int flags) {
+/// The addresses of a host at `port`, as a list that may be empty; `error` is that of
+/// getaddrinfo(3), 0 if there is none.
+Addresses find(const std::string& host, int port, int flags, int* error = nullptr) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) found = nullptr;
-  return {found, freeaddrinfo};
+  const int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != nullptr) *error = code;
+  return {code == 0 ? found : nullptr, freeaddrinfo};
 }
 
 Socket begin(const addrinfo& to) {
@@ -208,6 +210,12 @@ std::vector<std::string> addresses_of(const std::string& host) {
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next)
     all.push_back(text_of(one->ai_addr, one->ai_addrlen));
   return all;
+}
+
+bool has_no_address(const std::string& host) {
+  int error = 0;
+  const Addresses found = find(host, 0, 0, &error);
+  return error == EAI_NONAME || error == EAI_NODATA || error == EAI_FAIL;
 }
 
 bool is_loopback(const std::string& address) { return address == "::1" || address.rfind("127.", 0) == 0; }

@@ -78,7 +78,11 @@ class Socket {
 /// True for an address of the machine itself, such as 127.0.0.1.
 bool is_loopback(const std::string& address);
 
-/// The numeric addresses of a host; none if its name is not known.
+/// The numeric addresses of a host; none if its name is not known, or not yet.
 std::vector<std::string> addresses_of(const std::string& host);
+
+/// True if whoever keeps names has said that `host` has no address. A server that does not answer
+/// may do so later.
+bool has_no_address(const std::string& host);
 
 }  // namespace baton

@@ -53,6 +53,58 @@ TEST(Launcher, IsNoneInABareEnvironment) {
       << "a batch script";
 }
 
+const Variables interactive_step{
+    {"SLURM_PROCID", "0"},  {"SLURM_STEP_ID", "4294967290"}, {"SLURM_SRUN_COMM_PORT", "36851"},
+    {"SLURM_JOB_ID", "77"}, {"SLURM_STEP_NUM_TASKS", "1"},   {"SLURM_STEP_NODELIST", "n07"}};
+const Variables torch_of_one = with(torch, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+const Variables open_mpi_of_one{{"OMPI_COMM_WORLD_RANK", "0"},
+                                {"OMPI_COMM_WORLD_SIZE", "1"},
+                                {"PMIX_RANK", "0"},
+                                {"PMIX_NAMESPACE", "1582563329"}};
+
+TEST(Launcher, OfOneRankIsNone) {
+  for (const Variables& alone :
+       {interactive_step, with(interactive_step, {{"PMIX_RANK", "0"}}),
+        with(interactive_step, {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "slurm.pmix.77.0"}}), torch_of_one,
+        with(torch_of_one, {{"TORCHELASTIC_RUN_ID", "none"}}), open_mpi_of_one,
+        with(open_mpi_of_one, torch_of_one), Variables{{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+        Variables{{"PMIX_RANK", "0"}}}) {
+    const Launcher found = launcher_in(alone);
+    EXPECT_EQ(found.bootstrap, "") << alone.begin()->first;
+    EXPECT_EQ(found.size, 0);
+    EXPECT_FALSE(found.left_aside.empty()) << alone.begin()->first;
+  }
+  EXPECT_THAT(launcher_in(with(torch_of_one, {{"TORCHELASTIC_RUN_ID", "none"}})).left_aside,
+              testing::ElementsAre("RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=n07", "MASTER_PORT=29500"));
+}
+
+TEST(Launcher, OfAnAllocationsShellIsNoneWhateverTheJobHas) {
+  Variables all = with(interactive_step, {{"SLURM_NTASKS", "8"}});
+  all.erase("SLURM_STEP_NUM_TASKS");
+  EXPECT_EQ(launcher_in(all).bootstrap, "");
+}
+
+TEST(Launcher, OfOneRankIsNotAskedForItsPort) {
+  EXPECT_EQ(launcher_in(with(torch_of_one, {{"MASTER_PORT", "tcp://10.0.0.1:23456"}})).bootstrap, "");
+}
+
+TEST(Launcher, OfSeveralRanksInOneOfASingleRankDecides) {
+  EXPECT_EQ(launcher_in(with(interactive_step, torch)).rank, 2);
+  EXPECT_EQ(launcher_in(with(interactive_step, open_mpi)).bootstrap, "mpi");
+  EXPECT_EQ(launcher_in(with(open_mpi_of_one, torch)).bootstrap, "tcp") << "set by hand under mpirun -n 1";
+  const Variables prte{{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "prte-1@1"}};
+  EXPECT_EQ(launcher_in(with(interactive_step, prte)).bootstrap, "mpi") << "its size is not Slurm's";
+}
+
+TEST(Launcher, OfAProgramOfOursMayHaveOneRank) {
+  const Launcher mpi = launcher_in(with(with(open_mpi_of_one, torch), {{own_launch, "mpi"}}));
+  EXPECT_EQ(mpi.bootstrap, "mpi") << "whatever else is set";
+  EXPECT_EQ(mpi.size, 1);
+  const Launcher tcp = launcher_in(with(with(open_mpi, torch_of_one), {{own_launch, "tcp"}}));
+  EXPECT_EQ(tcp.bootstrap, "tcp");
+  EXPECT_EQ(tcp.size, 1);
+}
+
 TEST(Launcher, OfMpiTellsRankAndSizes) {
   const Launcher found = launcher_in(open_mpi);
   EXPECT_EQ(found.bootstrap, "mpi");
@@ -110,6 +162,18 @@ TEST(Launcher, RefusesNumbersThatAreNone) {
   for (const char* word : {"x", "nan", "-1", "0", "1.5", "", "86401"})
     EXPECT_EQ(refusal({{"BATON_MEETING_SECONDS", word}}),
               std::string("BATON_MEETING_SECONDS is '") + word + "', expected a number from 1 to 86400");
+}
+
+TEST(Launcher, RefusesAMasterThatCanBeNoHost) {
+  for (const char* name :
+       {"", " 127.0.0.1", "[::1]", "http://n07", "tcp://10.0.0.1:29500", "n07:29500", "a b", "n07/"})
+    EXPECT_THROW(launcher_in(with(torch, {{"MASTER_ADDR", name}})), UsageError) << name;
+  for (const char* name : {"n07", "n07.cluster.local", "10.0.0.7", "::1", "fd00::7", "fe80::7%eth0",
+                           "::ffff:127.0.0.1", "worker_0",
+                           "b\xc3\xbc"
+                           "cher"})
+    EXPECT_EQ(launcher_in(with(torch, {{"MASTER_ADDR", name}})).address, name);
+  EXPECT_THROW(launcher_in(with(step, {{"MASTER_ADDR", "[::1]"}})), UsageError);
 }
 
 TEST(HostsIn, OfListsAsSlurmWritesThem) {

@@ -88,6 +88,18 @@ class Meeting(unittest.TestCase):
         errors = self.errors(3, (2,))
         self.assertRegex(errors[2], r"^baton: rank 2 found no rank 0 at 127\.0\.0\.1:\d+ within 2 s: [^\n]*\n$")
 
+    def test_a_name_without_an_address_is_told_at_once(self):
+        try:
+            socket.getaddrinfo("no-such-host.invalid", 1)
+        except socket.gaierror as error:
+            if error.errno == socket.EAI_AGAIN:
+                self.skipTest("no server of names answers here, so no name is unknown for certain")
+        unknown = lambda *these: {**torch_variables(*these), "MASTER_ADDR": "no-such-host.invalid"}  # noqa: E731
+        ends = ended(start(2, [BENCH, *SMALL], variables=unknown, extra={"BATON_MEETING_SECONDS": "3600"}, **TEXT), 300)
+        for rank, (_, errors, code) in ends.items():
+            self.assertEqual(code, 1)
+            self.assertRegex(errors, rf"^baton: rank {rank} finds no address of 'no-such-host.invalid', [^\n]*\n$")
+
     def test_a_number_that_is_none_is_refused_by_all(self):
         ends = ended(start(2, [BENCH, *SMALL], variables=lambda *these: {**torch_variables(*these), "RANK": 7}, **TEXT))
         self.assertEqual({code for _, _, code in ends.values()}, {2})
