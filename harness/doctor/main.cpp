@@ -19,6 +19,7 @@
 #include "harness/options/names.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/launch.hpp"
+#include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/watchdog.hpp"
@@ -87,9 +88,11 @@ std::string text_in(const std::string& path) {
 
 /// The finding about a launch that ended before its examination did.
 Finding failed_launch(const LaunchEnd& end) {
-  const std::string why = end.reports.empty()
-                              ? fmt::format("the launcher ended with exit code {}", end.exit_code)
-                              : end.reports.front();
+  const std::string said = one_line(end.cause(), 800);
+  const std::string obstacle = obstacle_to_launches(end.exit_code, said, mpi_library());
+  const std::string cause = obstacle.empty() ? said : obstacle;
+  const std::string why =
+      cause.empty() ? fmt::format("the launcher ended with exit code {}", end.exit_code) : cause;
   return {.about = "host",
           .what = "the ranks ended before the examination did: " + printable(why),
           .advice = "mend this first; ./run bench will end in the same way"};
@@ -106,7 +109,7 @@ int start_ranks(const Settings& settings, char** argv) {
     fmt::print(stderr, "examining {}, well below a minute ...\n", quantity(ranks, "rank"));
   const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [](bool) { return true; }});
   if (end.interrupted) return ExitCode::interrupted;
-  if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
+  if (end.exit_code == ExitCode::usage && !end.reports.empty()) throw UsageError(end.reports.front());
   if (const std::string text = text_in(answer); !text.empty()) {
     fmt::print("{}", text);
     return end.exit_code == fit ? fit : not_fit;

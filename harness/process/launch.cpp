@@ -21,9 +21,13 @@
 #include <string_view>
 
 #include "collectives/executors/cores.hpp"
+#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/process/error_lines.hpp"
+#include "harness/process/obstacles.hpp"
 #include "harness/process/shared_folder.hpp"
 #include "harness/process/started_ranks.hpp"
+#include "harness/process/surroundings.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -70,70 +74,16 @@ class Interrupts {
   std::array<struct sigaction, signals.size()> before_{};
 };
 
-/// Takes the standard error of a launch apart, line by line.
-class ErrorLines {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) {
-      line_ += c;
-      if (c == '\n') take(), line_.clear();
-    }
-  }
-  void report(const std::string& text) { reports_.push_back(text); }
-  const std::vector<std::string>& reports() const { return reports_; }
-  const std::string& signal() const { return signal_; }
-  const std::string& death() const { return death_; }
-
- private:
-  void take() {
-    constexpr std::string_view report = "baton: ", death = "exited on ";
-    const bool is_rule = line_.size() > 20 && line_.find_first_not_of("-\n") == std::string::npos;
-    if (is_rule) {
-      in_notice_ = !in_notice_;  // the launcher's notices stand between two rules
-    } else if (line_.rfind(report, 0) == 0) {
-      reports_.push_back(line_.substr(report.size(), line_.size() - report.size() - 1));
-    } else if (const auto at = line_.find(death); in_notice_ && at != std::string::npos) {
-      take_death(at + death.size());
-    } else if (!in_notice_ && !is_of_launcher()) {
-      pass_on();
-    }
-  }
-
-  /// Reads a line such as "process rank 1 with PID 4711 on node host exited on signal 9 (Killed).",
-  /// in which the signal begins at `at`.
-  void take_death(std::size_t at) {
-    constexpr std::string_view before_rank = "process ";
-    signal_ = line_.substr(at, line_.find(')', at) + 1 - at);
-    const std::size_t rank = line_.find(before_rank);
-    if (rank == std::string::npos) return;
-    const std::size_t begin = rank + before_rank.size();
-    death_ = line_.substr(begin, line_.find(" with ", begin) - begin) + " died of " + signal_;
-  }
-
-  void pass_on() const {
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, line_.data(), line_.size());
-  }
-
-  /// True for a line such as "[host:4711] *** Process received signal ***".
-  bool is_of_launcher() const {
-    const auto colon = line_.find(':'), end = line_.find("] ");
-    return line_[0] == '[' && colon < end && end != std::string::npos &&
-           std::all_of(line_.begin() + colon + 1, line_.begin() + end,
-                       [](char c) { return c >= '0' && c <= '9'; });
-  }
-
-  std::string line_;
-  bool in_notice_ = false;
-  std::vector<std::string> reports_;
-  std::string signal_;
-  std::string death_;
-};
-
 /// Kills the processes that the launch left: ranks whose launcher died become children of this
-/// process.
-void end_orphans() {
-  for (std::vector<pid_t> left = children_of(); !left.empty(); left = children_of())
-    for (const pid_t child : left) {
+/// process. It may have had children before, as `exec` behind `> >(tee log)` leaves one.
+void end_orphans(const std::vector<pid_t>& children_before) {
+  const auto left = [&] {
+    std::vector<pid_t> children = children_of();
+    std::erase_if(children, [&](pid_t child) { return std::ranges::count(children_before, child) > 0; });
+    return children;
+  };
+  for (std::vector<pid_t> all = left(); !all.empty(); all = left())
+    for (const pid_t child : all) {
       kill(child, SIGKILL);
       waitpid(child, nullptr, 0);
     }
@@ -225,10 +175,13 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, co
 
 std::vector<std::string> launch_command(int processes, int threads, char** argv) {
   std::vector<std::string> command;
+  leave_surroundings();
   if (processes > 0) {
     for (char** argument = argv + 1; *argument != nullptr; ++argument)
       if (*argument == std::string_view(":"))
         throw UsageError("':' is no word for a launcher of MPI, for which it parts programs: write ./:");
+    require_open_files(processes);
+    setenv(own_launch, "mpi", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     command = {"mpiexec", "-n", std::to_string(processes), "--oversubscribe"};
@@ -247,6 +200,7 @@ LaunchFolder::LaunchFolder() : shared_memory_(new_shared_folder("/dev/shm")) {
     throw UsageError("TMPDIR: cannot make a folder in '" +
                      (none ? std::string(std::getenv("TMPDIR")) : parent.string()) +
                      "': set it to a folder that can be written to");
+  leave_surroundings();  // an outer Open MPI has set the folder of its own files
   // Open MPI's own files and its shared memory, which it leaves behind when it is killed.
   setenv("OMPI_MCA_orte_tmpdir_base", path_.c_str(), 0);
   if (!shared_memory_.empty()) setenv("OMPI_MCA_btl_vader_backing_directory", shared_memory_.c_str(), 0);
@@ -263,6 +217,7 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe");
   const Interrupts while_it_runs;
   const int interrupts_before = interrupts;
+  const std::vector<pid_t> children_before = children_of();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const auto began = std::chrono::steady_clock::now();
   const pid_t launcher = start(command, pipe_ends[1]);
@@ -272,10 +227,11 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
   StartedRanks ranks(launcher, followed.ranks);
   const int status = watch(launcher, pipe_ends[0], lines, ranks, followed);
   close(pipe_ends[0]);
-  end_orphans();
+  end_orphans(children_before);
   return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
           .interrupted = interrupts > interrupts_before,
           .reports = lines.reports(),
+          .launcher_words = lines.launcher_words(),
           .signal = lines.signal(),
           .death = lines.death().empty() && ranks.first_ended() >= 0
                        ? "rank " + std::to_string(ranks.first_ended()) + " ended first"

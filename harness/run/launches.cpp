@@ -13,6 +13,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
+#include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
@@ -66,6 +67,7 @@ class Launches {
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> complete(int launch);
   void start_again(int launch, const LaunchEnd& end, int starts_in_vain);
+  void pass_on(const std::string& words);
   void fail(int index, Failure failure);
   void give_up_like(int index);
   std::vector<std::string> command_of_launch() const;
@@ -86,6 +88,7 @@ class Launches {
   std::size_t heard_bytes_ = 0;       // of the outcomes, when the launch last said something
   double heard_at_ = monotonic_seconds();
   std::string silence_;  // what is said of a launch that was ended since it said nothing
+  std::string said_;     // the last words about a launch, which are not said twice
 };
 
 std::optional<int> Launches::complete(int launch) {
@@ -99,14 +102,13 @@ std::optional<int> Launches::complete(int launch) {
         {folder_.path() + "/outcomes", [this](bool gone) { return follow(gone); }, options_.processes()});
     follow(false);
     display_.clear();
-    const std::string report = end.reports.empty() ? end.death : end.reports.front();
     if (!silence_.empty())
-      end.reports.insert(end.reports.begin(), silence_ + (report.empty() ? "" : "; " + report));
+      end.reports.insert(end.reports.begin(), silence_ + (end.cause().empty() ? "" : "; " + end.cause()));
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
-    if (end.exit_code == 0) return std::nullopt;
-    if (end.exit_code == ExitCode::usage) throw UsageError(end.reports.empty() ? "" : end.reports.front());
+    if (end.exit_code == 0) return pass_on(end.launcher_words), std::nullopt;
+    if (end.exit_code == ExitCode::usage && !end.reports.empty()) throw UsageError(end.reports.front());
     const std::optional<int> index = outcomes_.unfinished();
     if (!index) {
       if (outcomes_.ended() == ended_before) ++starts_in_vain;
@@ -123,17 +125,32 @@ std::optional<int> Launches::complete(int launch) {
 /// that does not help: it got to no case twice, or all its cases are over, so that no further
 /// launch would write the files that it owes.
 void Launches::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
-  const std::string report = end.reports.empty() ? end.death : end.reports.front();
+  constexpr std::size_t longest = 800;  // of a line that says more
+  const std::string report = one_line(end.cause(), longest);
   const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
                                        end.exit_code, report.empty() ? "" : ": " + report);
+  if (!outcomes_.have_met())
+    if (const std::string obstacle = obstacle_to_launches(end.exit_code, report, mpi_library());
+        !obstacle.empty())
+      throw SystemError(obstacle);
   const bool owes_files = !options_.trace.empty() || !options_.exported.format.empty();
   if (owes_files && outcomes_.is_complete(launches_, static_cast<int>(options_.cases.size()))) {
     display_.finish();
     throw SystemError((report.empty() ? what : report) +
                       "; the rows stand, but the files of --trace and --export may not");
   }
-  if (starts_in_vain > 1) throw SystemError(what);
+  if (starts_in_vain > 1)
+    throw SystemError(what == said_ ? fmt::format("launch {} ended in the same way again", launch) : what);
+  said_ = what;
   fmt::print(stderr, "baton: {}; it is started again\n", what);
+}
+
+/// Passes on what the launcher said in a launch that ended well, such as that it found no shared
+/// memory; once for all launches.
+void Launches::pass_on(const std::string& words) {
+  if (words.empty() || words == said_) return;
+  said_ = words;
+  fmt::print(stderr, "baton: mpiexec says: {}\n", one_line(words, 800));
 }
 
 /// Prints what the launch has measured since the last call. False if it must end: nobody reads its
