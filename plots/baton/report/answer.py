@@ -22,6 +22,7 @@ Asked = collections.namedtuple("Asked", "heading contest title sentences")
  OTHER_EXECUTORS) = range(11)
 OTHER_SETTING, OTHER_QUESTION = 60, 50  # the worth of the first of them; of each further question it is less
 OF_MODELS = ("heads", "dtype", "threads_per_rank")  # what a model's name and machine say
+MOST_SIMULATED = 4  # sentences on what was simulated that are always there, if nothing else was asked
 MOST_ALONE = 6  # other settings of a method that nothing competes with
 
 
@@ -52,12 +53,13 @@ def titled(one):
     return [(f"{one.title}{compared}: {words.lowered(text)}", worth), *others]
 
 
-def simulated(session, is_all):
-    """What was simulated. Nothing of it is left out where `is_all`, as nothing else was asked."""
+def simulated(session, is_asked):
+    """What was simulated. Where nothing else was asked, its first sentences are always there."""
     where, *told, off = growth.sentences(session)
-    worths = [SIMULATED_EXCHANGE, SIMULATED_LAYER, *[SIMULATED_EXCHANGE] * len(told)]
-    found = [(where, SIMULATED_ON), *zip(told, worths), (off, PREDICTIONS)]
-    return [Sentence(SIMULATED, text, MUST if is_all and worth != PREDICTIONS else worth) for text, worth in found]
+    worths = [MUST] * MOST_SIMULATED if is_asked else [SIMULATED_EXCHANGE, SIMULATED_LAYER]
+    worths += [SIMULATED_EXCHANGE] * len(told)
+    found = [(where, MUST if is_asked else SIMULATED_ON), *zip(told, worths), (off, PREDICTIONS)]
+    return [Sentence(SIMULATED, text, worth, worth == MUST) for text, worth in found]
 
 
 def head(session, used):

@@ -12,7 +12,7 @@ from baton.report import answer, between, layout, sessions
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
 EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
-it that have some. docs/reading_results.md says what the words of the answer mean."""
+it that have some. Of two sessions a sentence says which is faster where both measured the same. docs/reading_results.md says what the words of the answer mean."""
 
 
 def main(arguments):

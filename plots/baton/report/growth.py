@@ -108,7 +108,7 @@ def subject(each):
         return axes.heading(one, *hidden).removeprefix("~ ")
     what = "layer" if one.is_layer else "exchange"
     if not is_of_ranks:
-        return f"{what} of {words.count(one['ranks'], 'rank')}"
+        return f"{what} between {words.count(one['ranks'], 'rank')}"
     return what if one.is_layer else f"{what} of {captions.binary_size(one['state_bytes'])}"
 
 

@@ -149,10 +149,15 @@ class Simulated(unittest.TestCase):
             with self.subTest(said):
                 self.assertRegex(self.asked(make, ranks=64, **changes), rf"~ {said}.*, 64 ranks.*: fastest is zeco, ~1\.00 .s; the next, lasp2, takes ~1\.50 times")
 
+    def test_many_questions_fit_the_lines(self):
+        made = [simulated(layer(name, time, attention=rule, which=way, tokens=tokens, ranks=64)) for rule in ("gdn", "kda", "rwkv7", "linear")
+                for way in ("forward", "both") for tokens in (512, 1024) for name, time in PAIR]
+        self.assertLessEqual(len(answer.lines(session(*made))), layout.WANTED_LINES)
+
     def test_sizes_are_followed_as_ranks_are(self):
         made = [simulated(scan(name, time, state_bytes=size, ranks=8)) for size, times in ((1 << 16, (1, 2)), (1 << 20, (2, 3)), (1 << 21, (9, 3)))
                 for name, time in zip(("all_scan", "two_shot"), times)]
-        self.assertIn("~ exchange of 8 ranks simulated on somewhere-32x8: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB.", paragraphs(*made)["~ Simulated"])
+        self.assertIn("~ exchange between 8 ranks simulated on somewhere-32x8: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB.", paragraphs(*made)["~ Simulated"])
 
 
 class AnyLaunches(unittest.TestCase):
