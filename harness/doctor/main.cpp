@@ -15,6 +15,7 @@
 #include "harness/doctor/examine.hpp"
 #include "harness/doctor/judges.hpp"
 #include "harness/doctor/report.hpp"
+#include "harness/options/checks.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
 #include "harness/process/exit_codes.hpp"
@@ -103,6 +104,7 @@ int start_ranks(const Settings& settings, char** argv) {
   const LaunchFolder folder;
   const std::string answer = folder.path() + "/answer";
   const int ranks = settings.ranks > 0 ? settings.ranks : default_ranks(settings.plan);
+  refuse_too_many_processes(ranks, "");
   std::vector<std::string> command = launch_command(ranks, 1, argv);
   command.insert(command.end(), {"--answer", answer});
   if (isatty(STDERR_FILENO) != 0)

@@ -139,15 +139,17 @@ void refuse_if_nothing_runs(const Options& options) {
   throw UsageError(reason);
 }
 
-void refuse_too_many_processes(const Options& options) {
-  // More would only wait for one another; and each takes memory of its own.
+void refuse_too_many_processes(int processes, std::string_view otherwise) {
   const int cores = usable_cores().count(), most = std::max(64, 16 * cores);
-  if (is_launched() || options.processes() <= most) return;
+  if (is_launched() || processes <= most) return;
   throw UsageError(
       fmt::format("--ranks: {} processes on this host with {} cores, at most {} are started here; "
-                  "start them on several hosts with your own mpirun or srun, or take --executor "
-                  "simulator or local",
-                  options.processes(), cores, most));
+                  "start them on several hosts with your own mpirun or srun{}",
+                  processes, cores, most, otherwise));
+}
+
+void refuse_too_many_processes(const Options& options) {
+  refuse_too_many_processes(options.processes(), ", or take --executor simulator or local");
 }
 
 void require_export(const Export& asked, const std::vector<Case>& cases) {

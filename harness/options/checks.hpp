@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/simulator/topology/topology.hpp"
@@ -24,8 +25,12 @@ std::optional<Topology> read_machine(const Options& options);
 /// become skipped rows.
 void refuse_if_nothing_runs(const Options& options);
 
-/// Throws UsageError if the cases need far more processes than this host has cores, and no launcher
-/// has placed them.
+/// Throws UsageError if no launcher has placed the processes, and they are far more than this host
+/// has cores: they would only wait for one another, and each takes memory of its own. The message
+/// ends with what else there is to do.
+void refuse_too_many_processes(int processes, std::string_view otherwise);
+
+/// The same of the processes that the cases need.
 void refuse_too_many_processes(const Options& options);
 
 /// Throws UsageError if a file that a flag names cannot be written or is also that of another flag,

@@ -34,6 +34,13 @@ def about(found, topic):
     return [one for one in found["findings"] if one["about"] == topic]
 
 
+class Refusals(unittest.TestCase):
+    def test_more_ranks_than_this_host_may_start(self):
+        ended = run("--ranks", "65536")
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr.count("\n")), (2, "", 1), ended)
+        self.assertIn("--ranks: 65536 processes on this host", ended.stderr)
+
+
 @contextlib.contextmanager
 def busy_loops(core, count):
     """Processes that keep a core busy meanwhile."""

@@ -231,6 +231,7 @@ TEST(Options, LatentKeysHaveTwoWidthsAndNoneElsewhere) {
 
 TEST(Options, ProcessesOfOneHostAreBounded) {
   EXPECT_THROW(refuse_too_many_processes(*parse({"--ranks", "16384"})), UsageError);
+  EXPECT_THROW(refuse_too_many_processes(16384, ""), UsageError);
   refuse_too_many_processes(*parse({"--ranks", "64"}));
   refuse_too_many_processes(*parse({"--ranks", "16384", "--executor", "local"}));
 }
