@@ -35,10 +35,11 @@ def about(found, topic):
 
 
 class Refusals(unittest.TestCase):
+    @unittest.skipIf(len(CORES) >= 64, "this host may start all that the flag takes")
     def test_more_ranks_than_this_host_may_start(self):
-        ended = run("--ranks", "65536")
+        ended = run("--ranks", "1024")
         self.assertEqual((ended.returncode, ended.stdout, ended.stderr.count("\n")), (2, "", 1), ended)
-        self.assertIn("--ranks: 65536 processes on this host", ended.stderr)
+        self.assertIn("--ranks: 1024 processes on this host", ended.stderr)
 
 
 @contextlib.contextmanager
