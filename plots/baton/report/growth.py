@@ -8,7 +8,7 @@ import collections
 import math
 
 from baton import captions, cases, results, words
-from baton.report import axes, choice, findings, ranking
+from baton.report import axes, choice, costs, findings, ranking
 from baton.report.contests import LINEAR, SCAN, is_oversubscribed
 
 MACHINE = "~ Simulated machine: "
@@ -16,6 +16,7 @@ OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows
 # The axes over which the simulator is followed, and those that change with them.
 FOLLOWED = {"ranks": ("ranks", "ranks_per_node"), "state_bytes": ("heads", "tokens"), "tokens": ("tokens", "heads")}
 
+MOST_TIMES = 8  # of a method that nothing competes with
 # Contests that differ in one axis alone, whose values rise.
 Series = collections.namedtuple("Series", "axis contests")
 
@@ -37,15 +38,14 @@ def grown(session):
     found = []
     for bench in results.BENCHES:
         measured = [one.main for one in choice.questions(session, bench)]
-        questions = choice.questions(session, bench, simulated=True)
-        of_bench = [[*map(lambda each: each._replace(contests=beyond(each.contests, measured)), series(one.contests))] for one in questions]
-        found += [each for group in of_bench for each in group if each.contests]
-    return found
+        for question in choice.questions(session, bench, simulated=True):
+            found += [each._replace(contests=beyond(each.contests, measured)) for each in series(question.contests)]
+    return [each for each in found if each.contests]
 
 
 def series(found):
     """Returns the Series that cover these contests, those of most contests and of the papers' state first."""
-    found = [one for one in found if len(one.competitors) > 1 and one["ranks"] > 1]
+    found = [one for one in found if len(one.competitors) > 1 and one["ranks"] > 1] or found
 
     def groups(axis):
         made = collections.defaultdict(dict)
@@ -57,8 +57,8 @@ def series(found):
         one = each.contests[0]
         return len(each.contests), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
 
-    benches = [axis for axis in FOLLOWED if not found or axis != ("state_bytes" if found[0].is_layer else "tokens")]
-    made = max(map(groups, benches), key=lambda each: max((len(one.contests) for one in each), default=0))
+    followed = [axis for axis in FOLLOWED if axis != ("state_bytes" if found[0].is_layer else "tokens")]
+    made = max(map(groups, followed), key=lambda each: max((len(one.contests) for one in each), default=0))
     return sorted(made, key=worth, reverse=True)
 
 
@@ -90,7 +90,11 @@ def sentence(each, before, is_alone):
     last = each.contests[-1]
     machine = f" simulated on {last.group.topology}" * is_alone
     if len(each.contests) == 1:
-        return f"~ {before}{axes.heading(last).removeprefix('~ ')}{',' * is_alone}{machine}: {words.lowered(findings.winner(last))}"
+        answer = words.lowered(findings.winner(last)) if len(last.competitors) > 1 else costs.alone(last)
+        return f"~ {before}{axes.heading(last).removeprefix('~ ')}{',' * is_alone}{machine}: {answer}"
+    if any(len(one.competitors) < 2 for one in each.contests):
+        times = [f"{words.time_of(costs.row_of(one))} at {ends(each.axis, [one], True)}" for one in each.contests]
+        return f"~ {before}{subject(each)}{machine}: {last.label_of(costs.row_of(last))} takes {words.names(times, MOST_TIMES)}."
     told = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
     text = f"~ {before}{subject(each)}{machine}: {'; '.join(told)}"
     lasp2, first = ranking.lasp2_of(last), last.best

@@ -149,6 +149,11 @@ class Simulated(unittest.TestCase):
             with self.subTest(said):
                 self.assertRegex(self.asked(make, ranks=64, **changes), rf"~ {said}.*, 64 ranks.*: fastest is zeco, ~1\.00 .s; the next, lasp2, takes ~1\.50 times")
 
+    def test_one_method_alone_has_its_times(self):
+        self.assertRegex(paragraphs(simulated(layer("zeco", 2, ranks=64)))["~ Simulated"], r"64 ranks, simulated on somewhere-32x8: zeco takes ~2\.00 ms;")
+        self.assertIn("~ exchange of 2 MiB simulated on somewhere-32x8: all_scan takes ~10.0 us at 4 ranks, ~20.0 us at 8 ranks and ~30.0 us at 16 ranks.",
+                      paragraphs(*(simulated(scan(microseconds=time, ranks=ranks)) for ranks, time in ((4, 10), (8, 20), (16, 30))))["~ Simulated"])
+
     def test_many_questions_fit_the_lines(self):
         made = [simulated(layer(name, time, attention=rule, which=way, tokens=tokens, ranks=64)) for rule in ("gdn", "kda", "rwkv7", "linear")
                 for way in ("forward", "both") for tokens in (512, 1024) for name, time in PAIR]
