@@ -97,10 +97,11 @@ def sentence(each, before, is_alone):
         return f"~ {before}{subject(each)}{machine}: {last.label_of(costs.row_of(last))} takes {words.names(times, MOST_TIMES)}."
     told = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
     text = f"~ {before}{subject(each)}{machine}: {'; '.join(told)}"
-    lasp2, first = ranking.lasp2_of(last), last.best
-    if last.kind in (SCAN, LINEAR) and lasp2 not in (None, first) and ranking.is_slower(lasp2, first):
-        name = "LASP-2" if last.is_layer else f"LASP-2 ({lasp2.name.name})"
-        text += f"; {name} ~{words.factor(lasp2.ratio_to(first).value)} times as long as {first.name.name} at {value(last, each.axis)}"
+    lasp2, first = ranking.lasp2_of(last) if last.kind in (SCAN, LINEAR) else None, last.best
+    slower = lasp2 if lasp2 not in (None, first) else findings.runner_up_of(ranking.rank(last))
+    if ranking.is_slower(slower, first):
+        name = slower.name.name if slower is not lasp2 else "LASP-2" if last.is_layer else f"LASP-2 ({lasp2.name.name})"
+        text += f"; {name} ~{words.factor(slower.ratio_to(first).value)} times as long as {first.name.name} at {value(last, each.axis)}"
     return text + "."
 
 

@@ -162,7 +162,8 @@ class Simulated(unittest.TestCase):
     def test_sizes_are_followed_as_ranks_are(self):
         made = [simulated(scan(name, time, state_bytes=size, ranks=8)) for size, times in ((1 << 16, (1, 2)), (1 << 20, (2, 3)), (1 << 21, (9, 3)))
                 for name, time in zip(("all_scan", "two_shot"), times)]
-        self.assertIn("~ exchange between 8 ranks simulated on somewhere-32x8: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB.", paragraphs(*made)["~ Simulated"])
+        self.assertIn("~ exchange between 8 ranks simulated on somewhere-32x8: all_scan fastest at 64 KiB to 1 MiB; two_shot fastest at 2 MiB; "
+                      "all_scan ~3.00 times as long as two_shot at 2 MiB.", paragraphs(*made)["~ Simulated"])
 
 
 class AnyLaunches(unittest.TestCase):
