@@ -10,6 +10,8 @@ from baton.report.contests import LINEAR, SOFTMAX
 PASSES = {"forward": "forward", "backward": "backward alone", "both": "training"}
 # The timed row of a layer or model on one GPU, its contest, its limits.Limit or None, and the numbers of tokens that were measured.
 Work = collections.namedtuple("Work", "contest row limit lengths")
+# What cuDNN takes of the time of our own softmax kernels, by pass: results/h200-2/softmax.jsonl, 16384 tokens, 16 heads of 128.
+CUDNN_TAKES = {"forward": 0.49, "backward": 0.33, "both": 0.37}
 ORDER = {name: place for place, name in enumerate((LINEAR, "gdn", "kda", "deltanet", "rwkv7", SOFTMAX, "forward", "backward", "both"))}
 
 
@@ -47,7 +49,21 @@ def sentences(found):
     longest = f" (the most of {', '.join(map(str, lengths))})" if len(lengths) > 1 and first["tokens"] == lengths[-1] else ""
     shape = ", ".join([f"{first['tokens']} tokens{longest}", axes.heads(first), *filter(None, [first.dtype])])
     return [f"Layers alone, since an exchange takes two GPUs: {shape}. Training is forward and backward; percentages are of what "
-            "the data sheet allows.", *(f"{name}{otherwise(them[0].contest, first)}: {of_passes(them)}." for name, them in by_work.items())]
+            "the data sheet allows.",
+            *(f"{name}{otherwise(them[0].contest, first)}: {of_passes(them)}." for name, them in by_work.items()), *own_kernels(found)]
+
+
+def own_kernels(found):
+    """A sentence where softmax ran by our own kernels and nothing ran by cuDNN: what that would take, and how to get it."""
+    layers = [one for one in found if one.contest.kind == SOFTMAX and not one.contest.is_model]
+    kernels = {record.get("kernel") for one in layers for record in one.row.records}
+    ways = [one.contest.way for one in layers if one.contest.way in CUDNN_TAKES]
+    if kernels != {"own"} or not ways:
+        return []
+    takes = words.names([f"{CUDNN_TAKES[way]}{' of their time' * (way == ways[0])} {'in ' * (way == 'both')}{PASSES[way]}"
+                         for way in ways], len(ways))
+    return [f"Softmax ran by our own kernels: on an H200 cuDNN takes {takes} (docs/decisions/0020-softmax-blocks-by-cudnn.md). "
+            "`pip install nvidia-cudnn-frontend nvidia-cudnn-cu13` brings what cuDNN needs."]
 
 
 def otherwise(contest, first):

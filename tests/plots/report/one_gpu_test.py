@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the answer says where one GPU measured layers alone, and what is simulated of more."""
 
+import json
 import unittest
 
+from baton.report import one_gpu
+from plots.example import ROOT
 from plots.report.example import (
     crowded,
     gpu_scan,
@@ -12,6 +15,7 @@ from plots.report.example import (
     paragraphs,
     scan,
     scans,
+    session,
     simulated,
     told,
 )
@@ -73,6 +77,34 @@ class OneGpu(unittest.TestCase):
     def test_several_gpus_need_no_such_words(self):
         made = [one for name in ("zeco", "lasp2") for one in layer(name, 1.1, **{**self.on_gpu, "ranks": 2})]
         self.assertNotIn("One GPU", paragraphs(local(0.826, **self.on_gpu), made))
+
+
+def softmax(which="both", kernel="own", **changes):
+    return layer("ring_attention_softmax", executor="nccl", ranks=1, which=which, attention="softmax", gate="none", dtype="bf16",
+                 device={"gpu": "Example GPU"}, kernel=kernel, **changes)
+
+
+def sentences(*launches):
+    return " ".join(one_gpu.sentences(one_gpu.works(session(*launches))))
+
+
+class OwnKernels(unittest.TestCase):
+    def test_the_answer_says_what_cudnn_would_take(self):
+        text = sentences(softmax(), softmax("forward"))
+        self.assertIn("Softmax ran by our own kernels", text)
+        self.assertIn("on an H200 cuDNN takes 0.49 of their time forward and 0.37 in training", text)
+        self.assertIn("takes 0.33 of their time backward alone (docs", sentences(softmax("backward")))
+
+    def test_not_where_cudnn_ran_or_softmax_did_not(self):
+        for made in (softmax(kernel="cudnn"), layer(executor="nccl", ranks=1, device={"gpu": "Example GPU"}, attention="linear")):
+            self.assertNotIn("our own kernels", sentences(made))
+
+    def test_the_factors_are_those_of_the_records(self):
+        records = [json.loads(line) for line in (ROOT / "results/h200-2/softmax.jsonl").read_text(encoding="utf-8").splitlines()]
+        for way, factor in one_gpu.CUDNN_TAKES.items():
+            found = {one["kernel"]: one["median_seconds"] for one in records
+                     if one.get("pass") == way and one["ranks"] == 1 and "deterministic" not in (one.get("kernel_version") or "")}
+            self.assertAlmostEqual(found["cudnn"] / found["own"], factor, 2)
 
 
 if __name__ == "__main__":
