@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sp_methods/kernels/host/delta/chunk.hpp"
+#include "sp_methods/kernels/host/gla/gate_sums.hpp"
 
 namespace baton {
 namespace {
@@ -53,6 +54,7 @@ void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
 //
 // dg has four kinds of pairs that pass gate i: over the whole chunk, into it, out of it and within
 // it. Written so, what passes no gate i is in none of them, and nothing cancels under strong gates.
+// Where keys repeat, the first sum is made from states of single tokens (gate_sums.hpp).
 // (The gradient of the WY form's W and U falls out: dW = -dVn X, so both meet in Z.)
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
@@ -124,7 +126,14 @@ class HeadGradients {
 
   void set_gates(const Tile& gradient, const Tile& state) {
     const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens);
-    x_ = q.cwiseProduct(pairs_.dq) + k.cwiseProduct(pairs_.later_dk - pairs_.earlier_dk);
+    if (repeats_keys(chunk_.tokens.count, head_.shape.d_k)) {
+      set_gate_sums(sums_, head_.of().g(chunk_.tokens), state,
+                    {{q, d_o(), head_.shape.scale()}, {k, dv_, -1}}, {{k, written_}});
+      x_ = sums_.cast<float>();
+    } else {
+      x_ = q.cwiseProduct(pairs_.dq) + k.cwiseProduct(pairs_.later_dk - pairs_.earlier_dk);
+      suffix_sum(x_);
+    }
     set_chunk_gate_gradient(view(out_.of.dg, head_.shape.gate_width()), x_,
                             chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum()),
                             k.cwiseProduct(out_dk_));
@@ -151,6 +160,7 @@ class HeadGradients {
   ChunkScoreGradients pairs_;
   std::vector<Tile> states_, missing_;  // of every chunk
   Tile written_, dv_, out_dk_, x_;
+  ExactTile sums_;
   Eigen::VectorXf own_;
 };
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "sp_methods/kernels/host/gla/gate_sums.hpp"
 #include "sp_methods/kernels/host/low_rank/chunk.hpp"
 
 namespace baton {
@@ -84,7 +85,7 @@ class HeadGradients {
     chunk_.set_value_gradient(view(out_.of.dv, head_.shape.d_v), d_o(), gradient, z_);
     set_pairs(read_[n]);
     set_edges(gradient, states_[n], read_[n]);
-    if (head_.shape.gate_width() > 0) set_gates(gradient, states_[n]);
+    if (head_.shape.gate_width() > 0) set_gates(gradient, states_[n], read_[n]);
     set_rows();
     chunk_.retreat(gradient, d_o(), z_);
   }
@@ -123,11 +124,21 @@ class HeadGradients {
     scale_rows(out_db_, x_, chunk_.to_end);
   }
 
-  void set_gates(const Tile& gradient, const Tile& state) {
+  void set_gates(const Tile& gradient, const Tile& state, const Tile& read) {
     const auto q = head_.of().q(chunk_.tokens), k = head_.of().k(chunk_.tokens), b = head_.b(chunk_.tokens);
     const Index last = chunk_.tokens.count - 1;
-    x_ = q.cwiseProduct(pairs_.dq) - k.cwiseProduct(pairs_.dk) - b.cwiseProduct(pairs_.db);
-    x_.topRows(last) += chunk_.reads.bottomRows(last).cwiseProduct(pairs_.d_reads.bottomRows(last));
+    if (repeats_keys(chunk_.tokens.count, head_.shape.d_k)) {
+      // A token's read passes the gates that a query of the token before it would pass.
+      set_gate_sums(
+          sums_, head_.of().g(chunk_.tokens), state,
+          {{q, d_o(), head_.shape.scale()}, {head_.a(chunk_.tokens).bottomRows(last), z_.bottomRows(last)}},
+          {{k, head_.of().v(chunk_.tokens)}, {b, read}});
+      x_ = sums_.cast<float>();
+    } else {
+      x_ = q.cwiseProduct(pairs_.dq) - k.cwiseProduct(pairs_.dk) - b.cwiseProduct(pairs_.db);
+      x_.topRows(last) += chunk_.reads.bottomRows(last).cwiseProduct(pairs_.d_reads.bottomRows(last));
+      suffix_sum(x_);
+    }
     set_chunk_gate_gradient(view(out_.of.dg, head_.shape.gate_width()), x_,
                             chunk_.gamma.cwiseProduct(state.cwiseProduct(gradient).colwise().sum()),
                             k.cwiseProduct(out_dk_) + b.cwiseProduct(out_db_));
@@ -164,6 +175,7 @@ class HeadGradients {
   LowRankScoreGradients pairs_;
   std::vector<Tile> states_, read_;  // of every chunk
   Tile z_, out_dk_, out_db_, x_;
+  ExactTile sums_;
   Eigen::VectorXf own_value_, own_write_;    // of a token's query
   Eigen::VectorXf next_value_, next_write_;  // of the next token's read
 };

@@ -86,17 +86,15 @@ inline void add_gate_gradient(TileRef dg, const Tile& terms) {
   }
 }
 
-/// Sets dg [n, width] of a chunk from `terms` [n, d_k] of pairs within it, `passing` [d_k] of pairs
-/// across it, and `leaving` [n, d_k] of its tokens with later ones.
-inline void set_chunk_gate_gradient(TileRef dg, Tile& terms, Eigen::RowVectorXf passing,
-                                    const Tile& leaving) {
-  suffix_sum(terms);
-  for (Index i = 0; i < terms.rows(); ++i) {
-    terms.row(i) += passing;
+/// Sets dg [n, width] of a chunk from `sums` [n, d_k] of pairs that pass each gate and end in the
+/// chunk, `passing` [d_k] of pairs across it, and `leaving` [n, d_k] of its tokens with later ones.
+inline void set_chunk_gate_gradient(TileRef dg, Tile& sums, Eigen::RowVectorXf passing, const Tile& leaving) {
+  for (Index i = 0; i < sums.rows(); ++i) {
+    sums.row(i) += passing;
     passing += leaving.row(i);
   }
   dg.setZero();
-  add_gate_gradient(dg, terms);
+  add_gate_gradient(dg, sums);
 }
 
 /// Adds the sum over tokens of log gates g [n, width] to total [d_k]. Width 1 is broadcast, and
