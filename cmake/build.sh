@@ -34,7 +34,7 @@ count_gpus() {
     /^GPU / { gpus[gpu_count++] = names[all] }
     function named(start,   i, found) {
       for (i = 1; i <= all; ++i)
-        if (index(names[i], start) == 1) {
+        if (index(names[i], start) == 1 && length(start) > 4) {
           if (found) return ""
           found = names[i]
         }

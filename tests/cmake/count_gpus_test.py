@@ -41,9 +41,10 @@ class CountGpus(unittest.TestCase):
             self.assertEqual(count(TWO, visible), seen, visible)
 
     def test_names_count_to_the_first_that_is_none_or_could_be_several(self):
-        for visible, seen in (("GPU-11aa", 1), ("GPU-11bb0000-0000-0000-0000-000000000000,GPU-11aa", 2), ("GPU-11", 0), ("GPU-9", 0),
+        for visible, seen in (("GPU-11aa", 1), ("GPU-11bb0000-0000-0000-0000-000000000000,GPU-11aa", 2), ("GPU-11", 0), ("GPU-", 0), ("GPU-9", 0),
                               ("GPU-11aa,1", 1), ("GPU-11aa,GPU-9,GPU-11bb", 1), ("gpu-11aa", 0)):
             self.assertEqual(count(TWO, visible), seen, visible)
+        self.assertEqual(count(PARTS, "GPU-"), 0)  # though it fits one GPU alone
 
     def test_one_named_twice_leaves_none(self):
         for visible in ("0,0", "0,1,0", "GPU-11aa,GPU-11aa", "GPU-11aa,GPU-11aa0"):
