@@ -47,12 +47,14 @@ double median_over_pairs(Executor& executor, const Team& team, const Pairs& pair
 
 AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pairs) {
   const double alpha = median_over_pairs(executor, team, pairs, 8);
+  if (!std::isfinite(alpha)) return {};  // no message took longer than an empty round
   double beta = 1;
   constexpr std::int64_t largest = 4 << 20;
   for (const std::int64_t bytes :
        {std::int64_t{64 << 10}, std::int64_t{256 << 10}, std::int64_t{1 << 20}, largest}) {
     const double seconds = median_over_pairs(executor, team, pairs, bytes);
     // If alpha is most of the time, the remainder is noise. The largest size is always used.
+    if (!std::isfinite(seconds)) continue;
     if (seconds > 2 * alpha || (bytes == largest && seconds > alpha))
       beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
   }

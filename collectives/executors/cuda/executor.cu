@@ -225,6 +225,12 @@ double CudaExecutor::floor_seconds() {
   return *std::max_element(all.begin(), all.end());
 }
 
+std::vector<Reading> CudaExecutor::readings() const {
+  auto all = monitor_.readings();
+  all.push_back({"late_starts", static_cast<double>(start_.late_starts())});
+  return all;
+}
+
 HardwareLimits CudaExecutor::measure_limits() {
   HardwareLimits limits{.floor_seconds = floor_seconds()};
   if (ranks_.size() > 1 && !is_shared() && !lacks_peer_access(ranks_))
@@ -248,9 +254,10 @@ std::vector<std::pair<std::string, std::string>> CudaExecutor::facts() const {
           {"nvlink_multicast", executor_choices().multicast ? "allowed" : "off"}};
 }
 
-Refusal CudaExecutor::lacks_memory(std::span<const Schedule> schedules) const {
+Refusal CudaExecutor::lacks_memory(std::span<const Schedule> schedules, std::size_t beside) const {
   std::size_t needed = 0, free = 0, total = 0;
   for (const Schedule& schedule : schedules) needed = std::max(needed, DeviceMemory::bytes(schedule));
+  needed += beside;
   cuda(cudaMemGetInfo(&free, &total));
   if (is_shared()) free /= executor_choices().ranks_per_gpu;  // the others allocate as much
   free += held_bytes(schedules[ranks_.rank()]);

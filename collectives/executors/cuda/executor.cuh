@@ -74,7 +74,8 @@ class CudaExecutor : public Executor, public Device {
   int replayed_rounds() const override { return 20; }
   double replay() override;
   HardwareLimits measure_limits() override;
-  std::vector<Reading> readings() const override { return monitor_.readings(); }
+  /// The readings of the GPU, and the number of rounds so far that began without their host.
+  std::vector<Reading> readings() const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
 
  protected:
@@ -91,8 +92,9 @@ class CudaExecutor : public Executor, public Device {
   /// all buffers as they start. Collective.
   void take_prepared(std::unique_ptr<DeviceMemory> memory, std::unique_ptr<Round> round);
 
-  /// Refuses schedules whose buffers do not fit into this GPU's memory.
-  Refusal lacks_memory(std::span<const Schedule> schedules) const;
+  /// Refuses schedules whose buffers, and `beside` bytes that `prepare` allocates for them, do not
+  /// fit into this GPU's memory.
+  Refusal lacks_memory(std::span<const Schedule> schedules, std::size_t beside = 0) const;
   /// Device memory that `prepare` frees before it allocates any for such schedules, in bytes.
   virtual std::size_t held_bytes(const Schedule&) const { return memory_ ? memory_->size() : 0; }
 

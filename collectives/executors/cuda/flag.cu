@@ -26,10 +26,10 @@ __device__ unsigned* flag_in(std::byte* memory, int phase, int ranks, int from) 
 }
 
 __global__ void __launch_bounds__(most_ranks)
-    start_barrier_kernel(const unsigned* go, int* missing, unsigned round, std::byte* const* memory, int rank,
-                         int ranks) {
+    start_barrier_kernel(const unsigned* go, int* missing, unsigned* late, unsigned round,
+                         std::byte* const* memory, int rank, int ranks) {
   const int other = static_cast<int>(threadIdx.x);
-  if (other == 0) await_flag(go, round, host_limit);
+  if (other == 0 && !await_flag(go, round, host_limit)) ++*late;
   __syncthreads();
   for (int phase = 0; phase < 2 && memory != nullptr; ++phase) {
     bool timed_out = false;
@@ -154,13 +154,15 @@ StartBarrier::~StartBarrier() {
 void StartBarrier::enqueue(cudaStream_t stream) {
   ++round_;
   const int threads = flags_ ? (ranks_.size() + 31) / 32 * 32 : 32;
-  start_barrier_kernel<<<1, threads, 0, stream>>>(&word_->go, &word_->missing, round_,
+  start_barrier_kernel<<<1, threads, 0, stream>>>(&word_->go, &word_->missing, &word_->late, round_,
                                                   flags_ ? flags_->on_device() : nullptr, ranks_.rank(),
                                                   ranks_.size());
   cuda_launched();
 }
 
 void StartBarrier::release() { std::atomic_ref(word_->go).store(round_, std::memory_order_release); }
+
+unsigned StartBarrier::late_starts() const { return std::atomic_ref(word_->late).load(); }
 
 std::string StartBarrier::fault() const {
   if (word_->missing == 0) return {};

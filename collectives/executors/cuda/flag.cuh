@@ -74,6 +74,9 @@ class StartBarrier {
   void enqueue(cudaStream_t stream);
   /// Releases the enqueued round. To be called when the host has enqueued all of it.
   void release();
+  /// Number of rounds that began before their host had released them, so that their times include
+  /// the host's. To be called after the stream has ended.
+  unsigned late_starts() const;
   /// The rank that this one timed out on, in words; empty if there is none. To be called after the
   /// stream has ended.
   std::string fault() const;
@@ -83,6 +86,7 @@ class StartBarrier {
   struct Word {
     unsigned go = 0;  // the last round that the host released
     int missing = 0;  // 1 + the rank that did not come
+    unsigned late = 0;
   };
 
   const CudaRanks& ranks_;

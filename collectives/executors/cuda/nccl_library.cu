@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "collectives/executors/agreement.hpp"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/nccl_library.cuh"
 #include "collectives/executors/executor.hpp"
@@ -86,11 +87,16 @@ NcclComm::NcclComm(const CudaRanks& ranks, int cta_policy) {
   // NCCL reads it once, at its first communicator.
   if (!executor_choices().multicast) setenv("NCCL_NVLS_ENABLE", "0", 1);
   ncclUniqueId id{};
-  if (ranks.rank() == 0) nccl(ncclGetUniqueId(&id));
+  std::string failed = failure_of(ranks, [&] {
+    if (ranks.rank() == 0) nccl(ncclGetUniqueId(&id));
+  });
+  if (!failed.empty()) throw SystemError(failed);
   ranks.broadcast(&id, sizeof id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   if (cta_policy != NCCL_CTA_POLICY_DEFAULT) config.CTAPolicy = cta_policy;
-  nccl(ncclCommInitRankConfig(&comm_, ranks.size(), id, ranks.rank(), &config));
+  failed = failure_of(ranks,
+                      [&] { nccl(ncclCommInitRankConfig(&comm_, ranks.size(), id, ranks.rank(), &config)); });
+  if (!failed.empty()) throw SystemError(failed);
 }
 
 NcclComm::~NcclComm() {
@@ -100,11 +106,19 @@ NcclComm::~NcclComm() {
 }
 
 NcclWindow::NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes)
-    : ranks_(ranks), comm_(comm), memory_(bytes) {
-  cuda(cudaMemset(own(), 0, bytes));
-  cuda(cudaDeviceSynchronize());
-  nccl(ncclCommWindowRegister(comm.get(), own(), bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
-  ranks.barrier();
+    : ranks_(ranks), comm_(comm) {
+  std::string failed = failure_of(ranks, [&] {
+    memory_ = std::make_unique<NcclBytes>(bytes);
+    cuda(cudaMemset(own(), 0, bytes));
+    cuda(cudaDeviceSynchronize());
+  });
+  if (failed.empty())
+    failed = failure_of(ranks, [&] {
+      nccl(ncclCommWindowRegister(comm.get(), own(), bytes, &window_, NCCL_WIN_COLL_SYMMETRIC));
+    });
+  if (failed.empty()) return;
+  if (window_ == nullptr) memory_.reset();  // here: while an exception propagates, memory stays
+  throw SystemError(failed);
 }
 
 NcclWindow::~NcclWindow() {
@@ -148,13 +162,13 @@ std::vector<std::byte*> NcclWindow::pointers_by_kernel() const {
 }
 
 std::string NcclWindow::self_test() const {
-  const auto peers = pointers();
   const unsigned mine = word_of(ranks_.rank());
-  ranks_.barrier();
-  for (std::byte* peer : peers)
-    cuda(cudaMemcpy(peer + ranks_.rank() * sizeof mine, &mine, sizeof mine, cudaMemcpyHostToDevice));
-  cuda(cudaDeviceSynchronize());
-  ranks_.barrier();
+  const std::string failed = failure_of(ranks_, [&] {
+    for (std::byte* peer : pointers())
+      cuda(cudaMemcpy(peer + ranks_.rank() * sizeof mine, &mine, sizeof mine, cudaMemcpyHostToDevice));
+    cuda(cudaDeviceSynchronize());
+  });
+  if (!failed.empty()) return failed;
   std::vector<unsigned> words(ranks_.size());
   cuda(cudaMemcpy(words.data(), own(), words.size() * sizeof words[0], cudaMemcpyDeviceToHost));
   std::string wrong;

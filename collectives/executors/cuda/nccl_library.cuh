@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <cstddef>
+#include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ class NcclComm {
  public:
   /// With `cta_policy` NCCL_CTA_POLICY_ZERO, collectives on windows run on the copy engines. NVLink
   /// multicast is off unless ExecutorChoices allow it. Collective, after take_gpu. Throws
-  /// SystemError.
+  /// SystemError, on all ranks if on one.
   explicit NcclComm(const CudaRanks& ranks, int cta_policy = NCCL_CTA_POLICY_DEFAULT);
   /// Leaves the communicator to the end of the process while an exception is thrown.
   ~NcclComm();
@@ -66,15 +67,16 @@ class NcclComm {
 class NcclWindow {
  public:
   /// Allocates and registers. Collective; needs that lacks_matching_nccl refused nothing. Throws
-  /// SystemError if NCCL fails. `ranks` and `comm` must outlive it.
+  /// SystemError on all ranks if NCCL fails on one, and then keeps no memory that NCCL does not
+  /// know. `ranks` and `comm` must outlive it.
   NcclWindow(const CudaRanks& ranks, const NcclComm& comm, std::size_t bytes);
   /// Frees the window. Collective, except while an exception propagates.
   ~NcclWindow();
   NcclWindow(const NcclWindow&) = delete;
   NcclWindow& operator=(const NcclWindow&) = delete;
 
-  std::byte* own() const { return memory_.get(); }
-  std::size_t bytes() const { return memory_.bytes(); }
+  std::byte* own() const { return memory_->get(); }
+  std::size_t bytes() const { return memory_->bytes(); }
 
   /// The addresses of all ranks' memory on this GPU, by rank: from NCCL's host function, or from a
   /// kernel where it has none. Collective. Throws SystemError if NCCL has no addresses, which shows
@@ -91,7 +93,7 @@ class NcclWindow {
 
   const CudaRanks& ranks_;
   const NcclComm& comm_;
-  NcclBytes memory_;
+  std::unique_ptr<NcclBytes> memory_;
   ncclWindow_t window_ = nullptr;
 };
 

@@ -112,11 +112,13 @@ std::string NcclExecutor::try_window() const {
   Refusal refusal = ranks().first(lacks_matching_nccl().reason());
   if (!refusal) refusal = lacks_peer_access(ranks());
   if (refusal) return refusal.reason();
+  std::unique_ptr<NcclWindow> window;  // outlives the exception, while which no memory is freed
   try {
-    return NcclWindow(ranks(), messages_->comm, 1 << 16).self_test();
+    window = std::make_unique<NcclWindow>(ranks(), messages_->comm, 1 << 16);
   } catch (const SystemError& error) {
     return error.what();
   }
+  return window->self_test();
 }
 
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {

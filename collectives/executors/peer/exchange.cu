@@ -3,6 +3,7 @@
 #include <new>
 #include <sstream>
 
+#include "collectives/executors/agreement.hpp"
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/peer/device/gpu.cuh"
 #include "collectives/executors/peer/exchange.cuh"
@@ -21,13 +22,6 @@ __host__ __device__ Packet pattern(int from, int to) {
 __global__ void leave_patterns_kernel(std::byte* const* heaps, int rank, int ranks) {
   const int to = static_cast<int>(threadIdx.x);
   if (to < ranks) Gpu::store_packet(heaps[to] + rank * packet_bytes, pattern(rank, to));
-}
-
-/// Rounds `bytes` up, so that a heap that grows case by case is seldom allocated.
-std::size_t roomy(std::size_t bytes) {
-  std::size_t size = std::size_t{64} << 20;
-  while (size < bytes) size *= 2;
-  return size;
 }
 
 constexpr unsigned most_ctas = 1024;
@@ -72,7 +66,7 @@ void PeerHeap::release() {
 void PeerHeap::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
   release();
-  const std::size_t size = roomy(bytes);
+  const std::size_t size = allocated_heap(bytes);
   if (executor_choices().share_gpus()) lacks_window_ = "NCCL takes one rank a GPU";
   if (lacks_window_.empty()) lacks_window_ = ranks_.first(lacks_matching_nccl().reason());
   if (lacks_window_.empty()) share_by_window(size);
@@ -86,15 +80,13 @@ std::string PeerHeap::description() const {
 }
 
 void PeerHeap::share_by_window(std::size_t bytes) {
-  std::string failed;
   try {
     if (!comm_) comm_ = std::make_unique<NcclComm>(ranks_);
     window_ = std::make_unique<NcclWindow>(ranks_, *comm_, bytes);
-    all_ = window_->pointers();
   } catch (const SystemError& error) {
-    failed = error.what();
+    lacks_window_ = error.what();  // on all ranks
   }
-  lacks_window_ = ranks_.first(failed);
+  if (lacks_window_.empty()) lacks_window_ = failure_of(ranks_, [&] { all_ = window_->pointers(); });
   if (lacks_window_.empty()) lacks_window_ = self_test();
   if (!lacks_window_.empty()) release();
 }

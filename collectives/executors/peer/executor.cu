@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "collectives/executors/cuda/executor.cuh"
+#include "collectives/executors/cuda/floor.hpp"
 #include "collectives/executors/peer/compiler/compile.hpp"
+#include "collectives/executors/peer/compiler/order.hpp"
 #include "collectives/executors/peer/rounds.cuh"
 
 namespace baton {
@@ -42,8 +44,10 @@ class PeerExecutor : public CudaExecutor {
   Dtype wire_dtype() const override { return format_ == ElementFormat::bf16 ? Dtype::bf16 : Dtype::f32; }
   bool streams_messages() const override { return transport_ == PeerTransport::packets; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
+  std::vector<Reading> readings() const override;
 
  private:
+  std::size_t heap_growth(std::span<const Schedule> schedules) const;
   void prepare_native(const std::vector<Schedule>& schedules);
   void prepare_program(const Schedule& schedule, const PeerProgram& program, unsigned overlap_ctas);
   void keep_fastest(std::size_t candidates, const std::function<void(std::size_t)>& prepare_candidate);
@@ -53,21 +57,48 @@ class PeerExecutor : public CudaExecutor {
   Refusal lacks_;  // peer access
   std::unique_ptr<PeerExchange> exchange_;
   std::optional<double> floor_;
+  int candidate_ = -1;  // that was the fastest of those that do the same
 };
 
 Refusal PeerExecutor::unsupported(std::span<const Schedule> schedules) const {
   if (lacks_) return lacks_;
   if (only_peer_native(schedules[0]) != nullptr) {
     if (transport_ == PeerTransport::fenced) return "hand-tuned kernels have no fenced form";
-    return lacks_memory(schedules);
+    return lacks_memory(schedules, heap_growth(schedules));
   }
   for (const Schedule& schedule : schedules)
     if (Refusal refusal = lacks_device_body(schedule)) return refusal;
   if (Refusal refusal = unsupported_by_peer(schedules, format_ == ElementFormat::bf16)) return refusal;
-  return lacks_memory(schedules);
+  return lacks_memory(schedules, heap_growth(schedules));
+}
+
+/// Bytes by which the heap has to grow for the inboxes of these schedules.
+std::size_t PeerExecutor::heap_growth(std::span<const Schedule> schedules) const {
+  const int elements = packet_elements(format_), ranks = static_cast<int>(schedules.size());
+  const PeerNative* native = only_peer_native(schedules[0]);
+  if (native != nullptr && native->candidates) {
+    std::size_t growth = 0;
+    for (const auto& candidate : native->candidates(schedules))
+      growth = std::max(growth, heap_growth(candidate));
+    return growth;
+  }
+  std::int64_t packets = 0;
+  int messages = 0;
+  if (native != nullptr) {
+    for (const Schedule& schedule : schedules)
+      packets = std::max(packets, native->packets(schedule.steps()[0], ranks, elements));
+  } else {
+    const PeerInboxes inboxes(schedules, elements);
+    packets = inboxes.packets();
+    messages = inboxes.messages();
+  }
+  const std::size_t held = exchange_->heap().bytes(),
+                    needed = allocated_heap(ranks, packets, messages, multiprocessors());
+  return needed > held ? needed - held : 0;
 }
 
 void PeerExecutor::prepare(std::vector<Schedule> schedules) {
+  candidate_ = -1;
   const PeerNative* native = only_peer_native(schedules[0]);
   if (native != nullptr && native->candidates) {
     const auto candidates = native->candidates(schedules);
@@ -117,10 +148,11 @@ void PeerExecutor::keep_fastest(std::size_t candidates,
   }
   const auto fastest = std::min_element(medians.begin(), medians.end()) - medians.begin();
   prepare_candidate(static_cast<std::size_t>(fastest));
+  candidate_ = static_cast<int>(fastest);
 }
 
-/// Seconds of a message from a common start to its arrival, less those of an empty round. Prepares
-/// a case of its own.
+/// Seconds of a message from a common start to its arrival, less those of an empty round; unknown
+/// where that is less than nothing. Prepares a case of its own.
 double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
   if (lacks_) return 0;
   if (!floor_) floor_ = floor_seconds();
@@ -133,13 +165,22 @@ double PeerExecutor::one_way_seconds(std::int64_t bytes, int from, int to) {
     if (rank == to) schedule.recv(arrived, from);
   }
   prepare(std::move(schedules));
-  const double seconds = run() - *floor_;
-  return ranks().rank() == to ? std::max(seconds, 0.0) : 0;
+  const double seconds = run();
+  return ranks().rank() == to ? seconds_above_floor(seconds, *floor_) : 0;
 }
 
 std::vector<std::pair<std::string, std::string>> PeerExecutor::facts() const {
   auto all = CudaExecutor::facts();
   all.emplace_back("peer_memory", exchange_ ? exchange_->heap().description() : lacks_.reason());
+  return all;
+}
+
+/// The readings of the GPU, and the candidate that was prepared as the fastest: launches of one case
+/// may have chosen different ones. 0, 1 and 2 stand for 4 blocks, 16 and all, or for a native's
+/// candidates in their order, and -1 for a program without a choice.
+std::vector<Reading> PeerExecutor::readings() const {
+  auto all = CudaExecutor::readings();
+  all.push_back({"fastest_candidate", static_cast<double>(candidate_)});
   return all;
 }
 

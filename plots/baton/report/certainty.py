@@ -22,7 +22,7 @@ def sentences(session, used):
     layers = layers_beside(session, used)
     found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
              impossible(session), left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers),
-             below_local(layers), clocks(timed),
+             below_local(layers), clocks(timed), late_starts(timed),
              throttled(timed), load(timed), few_launches(used)]
     return [text for text in found if text]
 
@@ -164,6 +164,14 @@ def clocks(timed):
         return ""
     low = f"GPU clocks fell to {min(rates):.0f} of {max(rates):.0f} MHz" if fell else "GPU clocks were lowered"
     return f"{low}{f' ({words.names(why)})' if why else ''}."
+
+
+def late_starts(timed):
+    """Rounds that GPUs began before their host had enqueued them."""
+    counts = [[(record.get(when) or {}).get("late_starts", []) for when in ("device_before", "device_after")] for record in timed]
+    late = [record for record, (before, after) in zip(timed, counts) if sum(after) > sum(before)]
+    return (f"{words.count(rows_of(late), 'row')} of GPUs began rounds, warm-up rounds among them, before the host had enqueued them: "
+            "their times include the host's.") if late else ""
 
 
 def load(timed):

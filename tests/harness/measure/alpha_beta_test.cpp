@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "collectives/executors/cuda/floor.hpp"
+#include "harness/process/placement.hpp"
+#include "tests/harness/measure/known_machine.hpp"
+
 namespace {
 
 using namespace baton;
@@ -10,6 +16,26 @@ using namespace baton;
 /// The time of a chain of P ranks in K blocks, (P-2+K) (alpha + N/(K beta)).
 double chain_seconds(const AlphaBeta& link, int ranks, double bytes, int blocks) {
   return (ranks - 2 + blocks) * (link.alpha_seconds + bytes / (blocks * link.beta));
+}
+
+/// A machine whose messages take so long, beside empty rounds of 4 us.
+class FlooredMachine : public KnownMachine {
+ public:
+  explicit FlooredMachine(double seconds) : KnownMachine(uniform_machine(2, {})), seconds_(seconds) {}
+  double one_way_seconds(std::int64_t, int, int) override { return seconds_above_floor(seconds_, 4e-6); }
+
+ private:
+  double seconds_;
+};
+
+TEST(Link, IsUnknownWhereMessagesTakeNoLongerThanEmptyRounds) {
+  FlooredMachine known(6e-6), unknown(3e-6);
+  const Placement one_host({0, 0});
+  EXPECT_DOUBLE_EQ(measure_alpha_beta(known, Team{}, one_host).alpha_seconds, 2e-6);
+  const AlphaBeta found = measure_alpha_beta(unknown, Team{}, one_host);
+  EXPECT_EQ(found.alpha_seconds, AlphaBeta{}.alpha_seconds);
+  EXPECT_EQ(found.beta, AlphaBeta{}.beta);
+  EXPECT_TRUE(std::isfinite(found.bound_seconds(3, 1000)));
 }
 
 TEST(Link, TheBestNumberOfBlocksIsTheFastestOfTheModel) {

@@ -33,6 +33,13 @@ class Less(unittest.TestCase):
         self.assertEqual(self.doubts(gpus({"throttle_reasons": [0.0, 64.0]})), "GPU clocks were lowered (heat).")
         self.assertEqual(self.doubts(gpus({"throttle_reasons": [0.0, 1.0], "sm_clock_mhz": [1980.0, 1980.0]})), "")
 
+    def test_rounds_that_began_before_their_host(self):
+        self.assertEqual(self.doubts(gpus({"late_starts": [0.0, 2.0]})), "2 rows of GPUs began rounds, warm-up rounds among them, before "
+                         "the host had enqueued them: their times include the host's.")
+        self.assertEqual(self.doubts(gpus({"late_starts": [0.0, 0.0]})), "")
+        earlier = [{**one, "device_before": {"late_starts": [0.0, 2.0]}} for one in gpus({"late_starts": [0.0, 2.0]})]
+        self.assertEqual(self.doubts(earlier), "")
+
     def test_equal_work_in_unequal_times(self):
         made = layer("zeco", 1.2) + layer("zeco", 1.1, mode="compute_only", scan="") + layer("lasp2", 1.3, 0.001)
         self.assertEqual(self.doubts(made, local(1.05)), "")

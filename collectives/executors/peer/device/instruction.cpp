@@ -123,6 +123,20 @@ std::size_t heap_bytes(const PeerContext& context, int messages) {
   return inbox_offset(context, messages) + generations * context.generation_bytes;
 }
 
+std::size_t allocated_heap(std::size_t bytes) {
+  std::size_t size = std::size_t{64} << 20;
+  while (size < bytes) size *= 2;
+  return size;
+}
+
+std::size_t allocated_heap(int ranks, std::int64_t packets, int messages, unsigned ctas) {
+  PeerContext context;
+  context.ranks = ranks;
+  context.ctas = ctas;
+  context.generation_bytes = generation_bytes(packets);
+  return allocated_heap(heap_bytes(context, messages));
+}
+
 std::size_t generation_bytes(std::int64_t packets) { return rounded(std::size_t(packets) * packet_bytes); }
 
 std::vector<PeerDeviceInstruction> resolve(const PeerProgram& program, const LaunchOperation& operation,

@@ -146,6 +146,12 @@ std::size_t message_flags_offset(const PeerContext& context);
 std::size_t inbox_offset(const PeerContext& context, int messages);
 /// Size in bytes of a rank's heap, the same on all ranks.
 std::size_t heap_bytes(const PeerContext& context, int messages);
+/// Bytes that are allocated for a heap of `bytes` bytes: a power of two from 64 MiB on, so that a
+/// heap that grows case by case is seldom allocated.
+std::size_t allocated_heap(std::size_t bytes);
+/// Bytes that are allocated for the heap of rounds with so many packets in an inbox, messages to a
+/// rank, and blocks.
+std::size_t allocated_heap(int ranks, std::int64_t packets, int messages, unsigned ctas);
 
 /// Size in bytes of one generation of an inbox with `packets` packets.
 std::size_t generation_bytes(std::int64_t packets);
