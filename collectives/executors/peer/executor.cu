@@ -175,8 +175,8 @@ std::vector<std::pair<std::string, std::string>> PeerExecutor::facts() const {
   return all;
 }
 
-/// The readings of the GPU, and the candidate that was prepared as the fastest: launches of one case
-/// may have chosen different ones. 0, 1 and 2 stand for 4 blocks, 16 and all, or for a native's
+/// The readings of the GPU, and the candidate that was prepared as the fastest, since launches of
+/// one case may choose different ones. 0, 1 and 2 stand for 4 blocks, 16 and all, or for a native's
 /// candidates in their order, and -1 for a program without a choice.
 std::vector<Reading> PeerExecutor::readings() const {
   auto all = CudaExecutor::readings();

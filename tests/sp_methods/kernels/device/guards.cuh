@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device body run on operands that lie between guard words in device memory.
 //
-//   | zone | operand 0 | zone | operand 1 | zone | ..        zones of 64 KiB, operands 256-byte aligned
+//   | zone | operand 0 | zone | operand 1 | zone | ..
 //
+// Zones have 64 KiB, and operands are 256-byte aligned.
 // A zone begins at the byte behind its operand. All numbers are one byte again and again: 0x00, or
 // 0xbf for -1.5 and 0xc1 for -24 in bf16 and in f32, which are weak and strong gates.
 #pragma once
