@@ -36,8 +36,8 @@ struct AxisValue {
   std::string words = {};
 
   /// The text of the value in names: a number with the key before it, most texts alone, and the key
-  /// alone of what is true. Empty for an empty text, and for the value that a record without the
-  /// key stands for.
+  /// alone of what is true. Two values of a key have two texts. Empty for an empty text, and for the
+  /// value that a record without the key stands for.
   std::string text() const;
 };
 
@@ -49,6 +49,9 @@ class AxisValues {
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
   void add(const AxisValue& value) { values_.push_back(value); }
+  void add(const AxisValues& others) {
+    values_.insert(values_.end(), others.values_.begin(), others.values_.end());
+  }
 
   bool has(schema::Key key) const { return find(key) != nullptr; }
   std::int64_t whole(schema::Key key) const { return value<std::int64_t>(key); }

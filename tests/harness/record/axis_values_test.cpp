@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+#include <vector>
+
 namespace {
 
 using namespace baton;
@@ -20,6 +24,30 @@ TEST(AxisValues, HaveNoTextWhereAbsenceSaysAsMuch) {
        {AxisValue{"map", "diagonal"}, AxisValue{"ranks_per_gpu", 1}, AxisValue{"cycle", 0},
         AxisValue{"latent", false}, AxisValue{"beside", ""}, AxisValue{"peak_flops", std::monostate()}})
     EXPECT_EQ(one.text(), "") << one.key.field().key;
+}
+
+TEST(AxisValues, ThatAreRealHaveTheShortestTextThatReadsBack) {
+  const auto text = [](double value) { return AxisValue{"peak_flops", value}.text(); };
+  EXPECT_EQ(text(0.5), "peak_flops:0.5");
+  EXPECT_EQ(text(3), "peak_flops:3");
+  EXPECT_EQ(text(0.1 + 0.2), "peak_flops:0.30000000000000004");
+  EXPECT_EQ(text(1e12), "peak_flops:1e+12");
+}
+
+TEST(AxisValues, OfAnyTypeNeverMergeInNamesGroupsAndContests) {
+  const std::vector<std::pair<AxisValue, AxisValue>> pairs{
+      {{"heads", 3}, {"heads", 4}},
+      {{"latent", false}, {"latent", true}},
+      {{"peak_flops", 0.5}, {"peak_flops", 2.0}},
+      {{"peak_flops", 1.0}, {"peak_flops", std::nextafter(1.0, 2.0)}},
+      {{"peak_flops", std::monostate()}, {"peak_flops", 0.0}},
+      {{"gates", "mixed"}, {"gates", "weak"}},
+      {{"beside", ""}, {"beside", "head"}}};
+  for (const auto& [one, other] : pairs)
+    for (const Part whole : {in_name, in_group, in_contest})
+      EXPECT_NE(AxisValues({{"ranks", 4}, one}).folded(whole),
+                AxisValues({{"ranks", 4}, other}).folded(whole))
+          << one.key.field().key;
 }
 
 TEST(AxisValues, AreFoldedInTheirOrder) {
